@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// What came back for a request.
+/// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
-    /// Missing where there is none.
+    /// Missing if there is none.
     pub content_type: Option<String>,
     pub allow: Option<String>,
     pub text: String,
@@ -26,10 +26,10 @@ impl Answer {
         })
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         match serde_json::from_str(&self.text) {
@@ -38,7 +38,7 @@ impl Answer {
         }
     }
 
-    /// The message of `{"status":"failed","message":...}`; `None` where the answer has another shape.
+    /// Returns the message of `{"status":"failed","message":...}`; `None` if the answer has another form.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let body: Value = serde_json::from_str(&self.text).ok()?;

@@ -1,9 +1,9 @@
-//! Compiled components, kept from one test to the next: each supervisor under test has a state folder of
-//! its own, and would otherwise compile the same plugins and guests again.
+//! Compiled components, kept from one test to the next: each supervisor under test has its own state folder, and would
+//! otherwise compile the same plugins and guests again.
 //!
-//! A compiled file's name holds the digest of its component, of the compiler's settings and of what is in it, so
-//! what is kept can be no other than what a test would compile. A device runs what was compiled with its own key alone,
-//! so that the devices of all tests have the same one.
+//! A compiled file's name contains the digest of its component, of the compiler's settings and of its content, so a
+//! kept file is exactly what a test would compile. A device only runs files that were compiled with its own key, so the
+//! devices of all tests have the same key.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -13,7 +13,7 @@ use std::{fs, io, process};
 
 use crate::layout::distribution;
 
-/// Puts what earlier tests compiled into a new state folder.
+/// Puts files that earlier tests compiled into a new state folder.
 pub(crate) fn bring(state_dir: &Path) {
     let folder = state_dir.join("compiled");
     let mut private = fs::DirBuilder::new();
@@ -23,7 +23,7 @@ pub(crate) fn bring(state_dir: &Path) {
     }
 }
 
-/// What is kept of the settings that were used last: what others compiled no device loads, and some tests have small disks.
+/// Returns the kept files of the most recent settings: devices load no others, and some tests have small disks.
 fn files_of_last_settings() -> Vec<PathBuf> {
     let mut by_settings: BTreeMap<(String, String), Vec<PathBuf>> = BTreeMap::new();
     let mut last: BTreeMap<String, (SystemTime, String)> = BTreeMap::new();
@@ -56,21 +56,21 @@ fn key() -> PathBuf {
     kept().join("key")
 }
 
-/// The test that is first makes it.
+/// Creates the key if there is none yet.
 fn make_key() -> io::Result<()> {
     if key().is_file() {
         return Ok(());
     }
     fs::create_dir_all(kept())?;
     let new = kept().join(format!("new-key-{}", process::id()));
-    // Its length is the cache's; nobody guards anything by a key of tests.
+    // The length is prescribed by the cache; keys of tests protect nothing.
     fs::write(&new, [0x5a; 64])?;
     fs::set_permissions(&new, fs::Permissions::from_mode(0o600))?;
     let _ = fs::hard_link(&new, key());
     fs::remove_file(new)
 }
 
-/// Keeps what this test compiled.
+/// Keeps the files that this test compiled.
 pub(crate) fn keep(state_dir: &Path) {
     if fs::create_dir_all(kept()).is_ok() {
         let files = fs::read_dir(state_dir.join("compiled"));
@@ -83,7 +83,7 @@ fn kept() -> PathBuf {
     distribution().with_file_name("test-compiled")
 }
 
-/// What cannot be linked, or is there already, is compiled anew, or was.
+/// Links the files, and ignores failures: a missing file is compiled again, and an existing one is the same.
 fn link_all(files: impl IntoIterator<Item = PathBuf>, to: &Path) {
     for file in files {
         if let Some(name) = file.file_name()

@@ -1,5 +1,5 @@
-//! One connection, kept open: what its server does with it is seen as it is. A client's library would send
-//! a request again where its answer was lost.
+//! One connection that is kept open, to see exactly how its server treats it. A client's library would send a request
+//! again if its answer was lost.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub struct Connection {
     key: String,
 }
 
-/// A body that goes on for as long as it is read.
+/// A body that continues for as long as it is read.
 pub struct StreamBody {
     connection: Connection,
     is_chunked: bool,
@@ -29,10 +29,10 @@ struct Head {
 }
 
 impl Connection {
-    /// Opens one. `base` is `http://ADDRESS:PORT`, `key` goes with each request.
+    /// Opens a connection. `base` is `http://ADDRESS:PORT`, and `key` is sent with each request.
     ///
     /// # Errors
-    /// Where nobody listens.
+    /// If nobody listens.
     pub async fn open(base: &str, key: &str) -> io::Result<Self> {
         let address = base.trim_start_matches("http://");
         let stream = TcpStream::connect(address).await?;
@@ -43,10 +43,10 @@ impl Connection {
         })
     }
 
-    /// `GET`: the status and the whole body.
+    /// Sends a `GET`; returns the status and the whole body.
     ///
     /// # Errors
-    /// Where the answer is lost or no answer of HTTP.
+    /// If the answer is lost or is not HTTP.
     pub async fn get(&mut self, path: &str) -> io::Result<(u16, Vec<u8>)> {
         self.send("GET", path, "", "").await?;
         let head = self.head().await?;
@@ -63,10 +63,10 @@ impl Connection {
         Ok((head.status, body))
     }
 
-    /// A request whose answer goes on, with more lines in its head.
+    /// Sends a request whose answer is a stream, with more lines in its head.
     ///
     /// # Errors
-    /// Where it is refused, or the answer is lost.
+    /// If it is refused, or the answer is lost.
     pub async fn stream(
         mut self,
         method: &str,
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// A line without its end.
+    /// Reads a line without its end.
     async fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).await? == 0 {
@@ -133,7 +133,7 @@ impl Connection {
         Ok(line.trim_end_matches(['\r', '\n']).to_owned())
     }
 
-    /// The next piece of a body; `None` at its end.
+    /// Returns the next piece of a body; `None` at its end.
     async fn chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let size = self.line().await?;
         let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
@@ -152,10 +152,10 @@ impl Connection {
 }
 
 impl StreamBody {
-    /// What comes next; `None` at the end.
+    /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// Where the stream breaks off.
+    /// If the stream breaks off.
     pub async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.is_chunked {
             return self.connection.chunk().await;

@@ -1,5 +1,5 @@
-//! Holds answers against the API's own description (`GET /v3/openapi.json`): every answer that a test
-//! reads has a status that its operation lists, and a body of the type and the shape that go with it.
+//! Checks answers against the API's own description (`GET /v3/openapi.json`): every answer that a test reads has a
+//! status that its operation lists, and a body with the type and the schema for that status.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,14 +12,14 @@ use crate::answer::Answer;
 /// The description of a running supervisor.
 pub struct Description {
     document: Value,
-    /// Its schemas, in which objects have no fields but those that are named: what a client may find
-    /// more of in time is a mistake in a test.
+    /// Its schemas, in which objects have only the named fields: fields that clients have to tolerate are a mistake in
+    /// a test.
     closed: Value,
     validators: Mutex<HashMap<String, Validator>>,
 }
 
 impl Description {
-    /// From the document.
+    /// Creates it from the document.
     #[must_use]
     pub fn new(document: Value) -> Self {
         let mut closed = json!({ "schemas": document["components"]["schemas"] });
@@ -31,13 +31,13 @@ impl Description {
         }
     }
 
-    /// The document.
+    /// Returns the document.
     #[must_use]
     pub fn document(&self) -> &Value {
         &self.document
     }
 
-    /// Each operation: its method in upper case, the template of its path, and the object itself.
+    /// Returns each operation: its method in upper case, the template of its path, and the object itself.
     pub fn operations(&self) -> impl Iterator<Item = (String, &str, &Value)> {
         let paths = self.document["paths"].as_object();
         paths.into_iter().flatten().flat_map(|(path, operations)| {
@@ -47,10 +47,10 @@ impl Description {
         })
     }
 
-    /// What is wrong with the answer to a request; nothing also where the description does not know of it.
+    /// Checks the answer to a request; accepts it if the description does not contain the operation.
     ///
     /// # Errors
-    /// A sentence that says what.
+    /// A sentence that says what is wrong.
     pub fn check(&self, method: &str, path: &str, answer: &Answer) -> Result<(), String> {
         let described = if method == "HEAD" { "GET" } else { method };
         let Some((template, operation)) = self.operation(described, path) else {
@@ -112,7 +112,7 @@ impl Description {
         }
     }
 
-    /// The operation of a path; one without parameters goes first.
+    /// Returns the operation of a path; templates without parameters take precedence.
     fn operation(&self, method: &str, path: &str) -> Option<(&str, &Value)> {
         let path = path.split('?').next()?;
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -141,21 +141,21 @@ fn matches(template: &str, path: &str) -> bool {
 /// Keywords whose schemas describe the same object.
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// As [`close`], but for the object itself, which has fields that another schema names.
+/// As [`close`], except for the object itself, whose other fields are named by another schema.
 fn close_below(schema: &mut Value) {
     if let Some(fields) = schema.as_object_mut() {
         fields.values_mut().for_each(close);
     }
 }
 
-/// No more fields than those that are named, wherever fields are named and it is not said otherwise.
+/// Forbids unnamed fields in all objects with named ones, unless they set this themselves.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             if fields.get("properties").is_some_and(Value::is_object)
                 && !fields.contains_key("additionalProperties")
             {
-                // What the alternatives name beside these fields is named, too.
+                // Fields that the alternatives name in addition are allowed too.
                 let has_alternatives = ALTERNATIVES.iter().any(|of| fields.contains_key(*of));
                 let closes = if has_alternatives {
                     "unevaluatedProperties"

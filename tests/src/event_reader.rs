@@ -12,10 +12,10 @@ use crate::until::DEADLINE;
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Missing in an event `gap`.
+    /// Missing in a `gap` event.
     pub id: Option<String>,
     pub kind: String,
-    /// What is told of it.
+    /// The event's data.
     pub data: Value,
 }
 
@@ -31,17 +31,17 @@ impl Supervisor {
     /// Opens the stream of events from now on.
     ///
     /// # Panics
-    /// Where it is refused.
+    /// If it is refused.
     pub async fn read_events(&self) -> EventReader {
         self.read_events_after(None, "").await
     }
 
-    /// Opens the stream of events with what comes after `last` and this query.
+    /// Opens the stream of events after `last`, with this query.
     ///
     /// # Panics
-    /// Where it is refused.
+    /// If it is refused.
     pub async fn read_events_after(&self, last: Option<&str>, query: &str) -> EventReader {
-        // No time limit: it is read for as long as the test likes.
+        // No time limit: the test decides how long it reads.
         let mut request = self
             .client()
             .get(format!("{}/v3/events{query}", self.base()))
@@ -57,7 +57,7 @@ impl Supervisor {
             events: VecDeque::new(),
             greeted: false,
         };
-        // What happens from here on is not missed.
+        // Later events are not missed.
         while !reader.greeted {
             assert!(reader.read().await, "the stream ended before it greeted");
         }
@@ -66,10 +66,10 @@ impl Supervisor {
 }
 
 impl EventReader {
-    /// The next event; `None` once the stream has ended.
+    /// Returns the next event; `None` once the stream has ended.
     ///
     /// # Panics
-    /// Where none comes before the [`DEADLINE`].
+    /// If none comes before the [`DEADLINE`].
     pub async fn next(&mut self) -> Option<Event> {
         let reading = async {
             while self.events.is_empty() && self.read().await {}
@@ -81,10 +81,10 @@ impl EventReader {
         }
     }
 
-    /// Reads until an event of this kind satisfies `holds`; answers it, and those before it.
+    /// Reads until an event of this kind satisfies `holds`; returns it after all earlier ones.
     ///
     /// # Panics
-    /// Where the stream ends before.
+    /// If the stream ends first.
     pub async fn until(&mut self, kind: &str, holds: impl Fn(&Value) -> bool) -> Vec<Event> {
         let mut seen: Vec<Event> = Vec::new();
         loop {
@@ -99,7 +99,7 @@ impl EventReader {
         }
     }
 
-    /// Takes what comes next; `false` once the stream has ended.
+    /// Reads the next piece; returns `false` once the stream has ended.
     async fn read(&mut self) -> bool {
         let Some(Ok(piece)) = self.body.next().await else {
             return false;
@@ -114,7 +114,7 @@ impl EventReader {
     }
 }
 
-/// An event of what is sent, unless it is a comment or an order to the client's library.
+/// Parses an event, unless it is a comment or an instruction for the client's library.
 fn parse(frame: &str) -> Option<Event> {
     let field = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name));
     let kind = field("event: ")?;

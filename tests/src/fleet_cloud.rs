@@ -14,7 +14,7 @@ use crate::layout::distribution;
 const EMAIL: &str = "ann@acme.example";
 const PASSWORD: &str = "correct horse battery";
 
-/// A running fleet cloud on a database of its own, and its administrator. It ends when it is dropped.
+/// A running fleet cloud with its own database, and its administrator. It ends when it is dropped.
 pub struct FleetCloud {
     child: Child,
     url: String,
@@ -25,14 +25,14 @@ pub struct FleetCloud {
 }
 
 impl FleetCloud {
-    /// Starts one whose images are kept in this registry, which asks nobody who they are.
+    /// Starts a cloud whose images are in this registry, which has no authentication.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     pub async fn start(registry: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (child, log) = spawn(&folder, registry, "127.0.0.1:0");
-        // From here on it ends whatever happens.
+        // From here on the process ends with this value.
         let mut cloud = FleetCloud {
             child,
             url: String::new(),
@@ -49,10 +49,10 @@ impl FleetCloud {
         cloud
     }
 
-    /// Ends it as a system does; how long that took.
+    /// Ends it like a system does; returns how long that took.
     ///
     /// # Panics
-    /// Where it does not end.
+    /// If it does not end.
     pub fn terminate(&mut self) -> Duration {
         let started = Instant::now();
         let pid = i32::try_from(self.child.id()).expect("a process number");
@@ -78,10 +78,10 @@ impl FleetCloud {
             .bearer_auth(&self.token)
     }
 
-    /// What a request answers.
+    /// Sends a request, and returns its answer.
     ///
     /// # Panics
-    /// Where it does not succeed.
+    /// If it does not succeed.
     pub async fn answer(&self, request: RequestBuilder) -> Value {
         let answer = request.send().await.expect("an answer");
         let (status, path) = (answer.status(), answer.url().path().to_owned());
@@ -90,19 +90,19 @@ impl FleetCloud {
         serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
-    /// The rows that a GET of the data API shows.
+    /// Returns the rows of a GET of the data API.
     ///
     /// # Panics
-    /// Where it does not succeed.
+    /// If it does not succeed.
     pub async fn rows(&self, path: &str) -> Vec<Value> {
         let answer = self.answer(self.request(Method::GET, path)).await;
         answer["d"].as_array().expect("rows").clone()
     }
 
-    /// Makes a fleet for this kind of board; its number.
+    /// Creates a fleet for this type of board; returns its number.
     ///
     /// # Panics
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn fleet(&self, name: &str, board: &str) -> i64 {
         let path = format!("/v7/device_type(slug='{board}')?$select=id");
         let board = self.rows(&path).await[0]["id"].clone();
@@ -111,10 +111,10 @@ impl FleetCloud {
         self.answer(request).await["id"].as_i64().expect("an id")
     }
 
-    /// config.json of a new device that is to join a fleet.
+    /// The config.json of a new device for a fleet.
     ///
     /// # Panics
-    /// Where the cloud returned no key.
+    /// If the cloud returned no key.
     pub async fn config_json(&self, fleet: i64, board: &str) -> Value {
         let path = format!("/api-key/application/{fleet}/provisioning");
         let key = self
@@ -125,7 +125,7 @@ impl FleetCloud {
         })
     }
 
-    /// The command line as the administrator, in a folder.
+    /// The command-line program as the administrator, in a folder.
     #[must_use]
     pub fn command(&self, folder: &Path, words: &[&str]) -> Command {
         let mut command = Command::new(distribution().join("bin/fleet"));
@@ -138,10 +138,10 @@ impl FleetCloud {
         command
     }
 
-    /// Runs the command line as the administrator, in a folder.
+    /// Runs the command-line program as the administrator, in a folder.
     ///
     /// # Panics
-    /// Where it fails.
+    /// If it fails.
     #[must_use]
     pub fn command_line(&self, folder: &Path, words: &[&str]) -> Output {
         let output = self.command(folder, words).output();
@@ -171,7 +171,7 @@ fn spawn(
     (child, BufReader::new(log))
 }
 
-/// Waits until it listens; where.
+/// Waits until it listens; returns the address.
 fn listening(mut log: BufReader<ChildStderr>) -> String {
     let mut line = String::new();
     let url = loop {
@@ -182,7 +182,7 @@ fn listening(mut log: BufReader<ChildStderr>) -> String {
             break url.to_owned();
         }
     };
-    // Somebody has to read on, or the program waits for it.
+    // The output has to be read to its end, or the program blocks.
     std::thread::spawn(move || {
         let _ = log.read_to_end(&mut Vec::new());
     });

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpSocket;
 
-/// A free port of 127.0.0.1 that nobody else gets while this value lives.
+/// A free port of 127.0.0.1 that nobody else receives while this value lives.
 ///
-/// The socket is bound and does not listen. A program that sets `SO_REUSEADDR`, as servers do, can listen on the address
-/// all the same, while the kernel gives the port to nobody who asks for a free one.
+/// The socket is bound and does not listen. A program that sets `SO_REUSEADDR`, as servers do, can listen on the
+/// address anyway, while the kernel does not hand out the port as a free one.
 #[derive(Debug)]
 pub struct HeldPort {
     _socket: TcpSocket,
@@ -31,7 +31,7 @@ impl HeldPort {
         })
     }
 
-    /// The address that a program can listen on.
+    /// Returns the address that a program can listen on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

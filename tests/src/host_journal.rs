@@ -1,4 +1,4 @@
-//! A host's journal, made by systemd's own programs.
+//! A host's journal, created by systemd's own programs.
 
 use std::fs;
 use std::io::Write;
@@ -10,11 +10,11 @@ use crate::until::until;
 const WRITER: &str = "/lib/systemd/systemd-journal-remote";
 const MACHINE: &str = "0123456789abcdef0123456789abcdef";
 const BOOT: &str = "11111111111111111111111111111111";
-/// When the first entry is logged, in seconds since 1970, and how long after it the next.
+/// When the first entry is logged, in seconds since 1970, and the interval of the following ones.
 const BEGAN: u64 = 1_700_000_000;
 const APART: u64 = 60;
 
-/// Journal files below a host root, of a host that goes on logging for as long as this lives.
+/// Journal files below a host root, of a host that keeps logging while this lives.
 pub struct HostJournal {
     root: PathBuf,
     writer: Child,
@@ -23,10 +23,10 @@ pub struct HostJournal {
 }
 
 impl HostJournal {
-    /// Without entries yet; `None`, and a line that says so, where the programs for it are missing.
+    /// A journal without entries; returns `None`, and prints a line about it, if the programs for it are missing.
     ///
     /// # Panics
-    /// Where they are there and do not run.
+    /// If the programs exist and do not run.
     #[must_use]
     pub fn below(host_root: &Path) -> Option<Self> {
         let has_reader = Command::new("journalctl")
@@ -56,10 +56,10 @@ impl HostJournal {
         })
     }
 
-    /// Logs an entry, a minute after the one before, and waits until it and those before can be read.
+    /// Logs an entry, a minute after the previous one, and waits until it and all earlier ones can be read.
     ///
     /// # Panics
-    /// Where they never can.
+    /// If they cannot be read in time.
     pub async fn log(&mut self, unit: &str, identifier: &str, message: &[u8]) {
         self.begin_to_log(unit, identifier, message);
         until("the journal to have the entries", || async {
@@ -74,10 +74,10 @@ impl HostJournal {
         .await;
     }
 
-    /// Logs an entry, a minute after the one before, that can be read sooner or later.
+    /// Logs an entry, a minute after the previous one, without waiting until it can be read.
     ///
     /// # Panics
-    /// Where the writer has ended.
+    /// If the writer has ended.
     pub fn begin_to_log(&mut self, unit: &str, identifier: &str, message: &[u8]) {
         let time = (BEGAN + self.written * APART) * 1_000_000;
         let since_boot = (1 + self.written * APART) * 1_000_000;
@@ -88,7 +88,7 @@ impl HostJournal {
              SYSLOG_IDENTIFIER={identifier}\n_SYSTEMD_UNIT={unit}\nMESSAGE\n"
         )
         .into_bytes();
-        // In the form that takes any bytes (systemd's journal export format).
+        // In the format that allows any bytes (systemd's journal export format).
         entry.extend((message.len() as u64).to_le_bytes());
         entry.extend(message);
         entry.extend(b"\n\n");
@@ -97,10 +97,10 @@ impl HostJournal {
         self.written += 1;
     }
 
-    /// What the journal command prints with these arguments, as somebody on the host would see it.
+    /// Returns what the journal command prints with these arguments, as a user of the host would see it.
     ///
     /// # Panics
-    /// Where it cannot be run.
+    /// If it cannot be run.
     #[must_use]
     pub fn print(&self, arguments: &[&str]) -> Vec<u8> {
         let output = Command::new("journalctl")
@@ -113,7 +113,7 @@ impl HostJournal {
         output.stdout
     }
 
-    /// The processes that read it now.
+    /// Returns the processes that are reading it.
     #[must_use]
     pub fn readers(&self) -> Vec<i32> {
         let root = self.root.to_string_lossy().into_owned();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-/// The component of that name, such as `hello_c`.
+/// Returns the component with that name, such as `hello_c`.
 ///
 /// # Panics
 /// When there is none.
@@ -23,7 +23,7 @@ pub fn kept_plugin(version: &str, name: &str) -> Vec<u8> {
     component
 }
 
-/// The names of all of a version, sorted.
+/// Returns the names of all plugins of a version, sorted.
 ///
 /// # Panics
 /// When there is no such version.

@@ -1,8 +1,8 @@
-//! Where the programs and components under test are.
+//! The paths of the programs and components under test.
 
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 #[must_use]
 pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -10,7 +10,7 @@ pub fn repository() -> &'static Path {
         .unwrap_or(Path::new("/"))
 }
 
-/// The layout of `cargo xtask build`.
+/// Returns the layout of `cargo xtask build`.
 #[must_use]
 pub fn distribution() -> PathBuf {
     match std::env::var_os("SUPERVISOR_DIST") {
@@ -19,10 +19,10 @@ pub fn distribution() -> PathBuf {
     }
 }
 
-/// A component built from a crate of `examples/` or `tests/`, by the crate's name.
+/// Returns a component built from a crate of `examples/` or `tests/`, by the crate's name.
 ///
 /// # Panics
-/// Where it has not been built.
+/// If it has not been built.
 #[must_use]
 pub fn guest(name: &str) -> PathBuf {
     let folder = match std::env::var_os("SUPERVISOR_TEST_GUESTS") {

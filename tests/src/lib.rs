@@ -1,8 +1,8 @@
 //! Black-box suites: the real programs, over HTTP.
 //!
-//! [`Supervisor`] starts the program of the layout that `cargo xtask build` leaves (`SUPERVISOR_DIST`,
-//! else `target/dist`) on a free port with a temporary state folder and host root, and ends it and all
-//! that it started when dropped. The suites are in `tests/`.
+//! [`Supervisor`] starts the program of the layout that `cargo xtask build` creates (`SUPERVISOR_DIST`, otherwise
+//! `target/dist`) on a free port with a temporary state folder and host root. When dropped, it ends the program and
+//! everything that it started. The suites are in `tests/`.
 
 #![expect(
     clippy::expect_used,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::supervisor::Supervisor;
 use crate::until::DEADLINE;
 
-/// Reads line by line, as fast or as slowly as a test asks it to.
+/// Reads line by line, as fast or as slowly as a test calls it.
 pub struct LogReader {
     body: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     partial: Vec<u8>,
@@ -20,9 +20,9 @@ impl Supervisor {
     /// Opens the log stream and reads its greeting.
     ///
     /// # Panics
-    /// Where the stream is refused or greets with something else.
+    /// If the stream is refused or greets with something else.
     pub async fn read_logs(&self) -> LogReader {
-        // No time limit: it is read for as long as the test likes.
+        // No time limit: the test decides how long it reads.
         let request = self
             .client()
             .get(format!("{}/v2/local/logs", self.base()))
@@ -42,10 +42,10 @@ impl Supervisor {
 }
 
 impl LogReader {
-    /// The next line; `None` once the stream has ended.
+    /// Returns the next line; `None` once the stream has ended.
     ///
     /// # Panics
-    /// Where none comes before the [`DEADLINE`], or one is not JSON.
+    /// If none comes before the [`DEADLINE`], or one is not JSON.
     pub async fn next(&mut self) -> Option<Value> {
         match tokio::time::timeout(DEADLINE, self.read()).await {
             Ok(line) => line,
@@ -53,10 +53,10 @@ impl LogReader {
         }
     }
 
-    /// Reads until a line says `text`, and answers it.
+    /// Reads until a line has the message `text`, and returns it.
     ///
     /// # Panics
-    /// Where the stream ends before, or the [`DEADLINE`] comes.
+    /// If the stream ends first, or the [`DEADLINE`] is reached.
     pub async fn until_message(&mut self, text: &str) -> Value {
         let mut seen = Vec::new();
         let found = tokio::time::timeout(DEADLINE, self.find_message(text, &mut seen)).await;
@@ -67,7 +67,7 @@ impl LogReader {
         }
     }
 
-    /// Keeps what was said before in `seen`.
+    /// Adds other messages to `seen`.
     async fn find_message(&mut self, text: &str, seen: &mut Vec<String>) -> Option<Value> {
         loop {
             let line = self.read().await?;

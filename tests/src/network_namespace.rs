@@ -1,4 +1,4 @@
-//! A network of a test's own: nothing in it reaches the machine's, and the other way round.
+//! A network of a test's own: nothing in it reaches the machine's network, and vice versa.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -9,20 +9,19 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// An address that the machine of such a network has beside those of loopback, so that it has one to
-/// reach others from.
+/// An address of the machine in such a network, in addition to the loopback ones, so it has one for connections to
+/// others.
 const OWN: &str = "192.0.2.1";
 
-/// A network namespace with a loopback interface alone, by which everything is routed. It goes with this
-/// value.
+/// A network namespace with only a loopback interface, to which everything is routed. It is removed with this value.
 #[derive(Debug)]
 pub struct NetworkNamespace {
     name: String,
 }
 
 impl NetworkNamespace {
-    /// Makes one in which the programs of `needed` run; `None`, and a line that says why, where this
-    /// machine lets nobody make it or lacks one of them.
+    /// Creates a namespace in which the programs of `needed` run; returns `None`, and prints the reason, if this
+    /// machine does not allow it or lacks one of them.
     #[must_use]
     pub fn make(needed: &[&str]) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -56,16 +55,16 @@ impl NetworkNamespace {
         Some(namespace)
     }
 
-    /// Its name, as `ip` takes it.
+    /// Returns its name, as for `ip`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Gives the machine of this network one more address.
+    /// Adds an address to the machine of this network.
     ///
     /// # Panics
-    /// Where it cannot have it.
+    /// If the address cannot be added.
     pub fn add_address(&self, address: &str) {
         self.run(&format!("ip address add {address}/32 dev lo"));
     }
@@ -81,7 +80,7 @@ impl NetworkNamespace {
     /// Runs a line of words to its end.
     ///
     /// # Panics
-    /// Where it fails.
+    /// If it fails.
     pub fn run(&self, line: &str) {
         let mut words = line.split_whitespace();
         let program = words.next().unwrap_or_default();
@@ -94,10 +93,10 @@ impl NetworkNamespace {
         assert!(done.status.success(), "`{line}` failed: {why}");
     }
 
-    /// Does `work` in this network, on a thread of its own: sockets that it makes stay in it.
+    /// Does `work` in this network, on its own thread: sockets that it creates stay in the network.
     ///
     /// # Panics
-    /// Where `work` does.
+    /// If `work` panics.
     pub fn inside<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> R {
         let file = Path::new("/run/netns").join(&self.name);
         let there = move || {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The processes that `parent` started and that still run.
+/// Returns the processes that `parent` started and that are still running.
 #[must_use]
 pub fn children_of(parent: i32) -> Vec<i32> {
     let Ok(processes) = fs::read_dir("/proc") else {
@@ -15,7 +15,7 @@ pub fn children_of(parent: i32) -> Vec<i32> {
         .filter_map(|entry| {
             let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // The name, in parentheses, may have anything in it.
+            // The name, in parentheses, may contain anything.
             let (_, after_name) = stat.rsplit_once(") ")?;
             let mut words = after_name.split(' ');
             let has_ended = words.next()? == "Z";
@@ -25,7 +25,7 @@ pub fn children_of(parent: i32) -> Vec<i32> {
         .collect()
 }
 
-/// The processes that run services of the supervisor with this state folder, by their command line:
+/// Returns the processes that run services of the supervisor with this state folder, by their command line:
 /// `supervisor-wasm wasm-service --record <state folder>/...`.
 #[must_use]
 pub fn services_of(state_dir: &Path) -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! A serial port without hardware: a pseudo terminal of the kernel's.
+//! A serial port without hardware: a pseudo terminal of the kernel.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::until::DEADLINE;
 
-/// The end at which the device is that is connected to the port. Programs open the other end by its [`name`](Self::name).
+/// The device's end of the port. Programs open the other end by its [`name`](Self::name).
 pub struct PseudoTerminal {
     device: Arc<OwnedFd>,
     name: String,
-    /// So that what the device says is not lost while no program has the port open.
+    /// Held so that output of the device is not lost while no program has the port open.
     _port: OwnedFd,
 }
 
 impl PseudoTerminal {
-    /// Makes a port.
+    /// Creates a port.
     ///
     /// # Panics
     /// If the machine has no pseudo terminals.
@@ -37,7 +37,7 @@ impl PseudoTerminal {
             .write(true)
             .open(&name)
             .expect("the machine has pseudo terminals");
-        // A terminal would say back what it is told.
+        // Otherwise a terminal would echo its input.
         let mut settings = tcgetattr(&port).expect("the machine has pseudo terminals");
         settings.make_raw();
         tcsetattr(&port, OptionalActions::Now, &settings)
@@ -49,13 +49,13 @@ impl PseudoTerminal {
         }
     }
 
-    /// The path of the port, such as `/dev/pts/3`.
+    /// Returns the path of the port, such as `/dev/pts/3`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads until so many bytes have come from the port.
+    /// Reads until this many bytes have come from the port.
     ///
     /// # Panics
     /// If they do not come in time.
@@ -81,10 +81,10 @@ impl PseudoTerminal {
             .expect("the machine has pseudo terminals")
     }
 
-    /// Says this to whoever has the port open.
+    /// Sends these bytes to the program that has the port open.
     ///
     /// # Panics
-    /// If the port is gone, or does not take it whole.
+    /// If the port is gone, or does not accept all bytes.
     pub fn write(&self, bytes: &[u8]) {
         assert_eq!(rustix::io::write(&self.device, bytes), Ok(bytes.len()));
     }

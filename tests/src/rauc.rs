@@ -1,4 +1,4 @@
-//! A stand-in for RAUC on a private bus: a system with two slots, whose state the test sees and changes.
+//! A stand-in for RAUC on a private bus: a system with two slots, whose state the test can see and change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use crate::SystemBus;
 const SERVICE: &str = "de.pengutronix.rauc";
 const NAMES: [&str; 2] = ["rootfs.0", "rootfs.1"];
 const BOOT_NAMES: [&str; 2] = ["A", "B"];
-/// For which systems bundles are.
+/// The systems that bundles are for.
 const COMPATIBLE: &str = "acme-gate";
 
-/// RAUC, until it is dropped.
+/// RAUC, which ends when this is dropped.
 pub struct Rauc {
     state: Arc<Mutex<State>>,
     serving: JoinHandle<()>,
@@ -24,15 +24,15 @@ pub struct Rauc {
 
 struct State {
     slots: [Slot; 2],
-    /// Which slot runs, and which one the boot loader starts next.
+    /// The running slot, and the one that the boot loader starts next.
     booted: usize,
     primary: usize,
-    /// The version that is being installed, and how far that is.
+    /// The version that is being installed, and its progress.
     installing: Option<(String, i32)>,
     last_error: String,
-    /// What is in each bundle: for which systems it is, and its version.
+    /// The content of each bundle: the systems that it is for, and its version.
     bundles: HashMap<String, (String, String)>,
-    /// What was asked that changes something, such as `Mark active rootfs.1`.
+    /// The calls that change something, such as `Mark active rootfs.1`.
     calls: Vec<String>,
 }
 
@@ -46,12 +46,12 @@ struct Slot {
 /// Named values.
 type Fields = HashMap<&'static str, Variant<'static>>;
 
-/// Why RAUC does not do something.
+/// Why RAUC refuses a call.
 struct Refusal(String);
 
 impl Rauc {
-    /// Begins to answer on the bus, as a system that runs this version in its first slot; `None` if the factory wrote that
-    /// slot, and RAUC knows no version of it.
+    /// Begins to answer on the bus, as a system that runs this version in its first slot; with `None`, the factory
+    /// wrote that slot, and RAUC knows no version of it.
     ///
     /// # Panics
     /// If it does not get its name on the bus.
@@ -88,7 +88,7 @@ impl Rauc {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There is a bundle with this version at this address.
+    /// Adds a bundle with this version at this address.
     pub fn add_bundle(&self, source: &str, version: &str) {
         self.add_bundle_for(COMPATIBLE, source, version);
     }
@@ -99,7 +99,7 @@ impl Rauc {
         self.state().bundles.insert(source.to_owned(), bundle);
     }
 
-    /// The version that is being installed, if one is.
+    /// Returns the version that is being installed, if any.
     #[must_use]
     pub fn installing(&self) -> Option<String> {
         let state = self.state();
@@ -109,14 +109,14 @@ impl Rauc {
             .map(|(version, _)| version.clone())
     }
 
-    /// The installation is this far, in percent.
+    /// Sets the progress of the installation, in percent.
     pub fn progress(&self, percent: i32) {
         if let Some((_, progress)) = &mut self.state().installing {
             *progress = percent;
         }
     }
 
-    /// The installation ends.
+    /// Ends the installation.
     pub fn finish(&self) {
         let mut state = self.state();
         if let Some((version, _)) = state.installing.take() {
@@ -129,7 +129,7 @@ impl Rauc {
         }
     }
 
-    /// The installation ends with this error.
+    /// Ends the installation with this error.
     pub fn fail(&self, why: &str) {
         let mut state = self.state();
         state.installing = None;
@@ -138,7 +138,7 @@ impl Rauc {
         state.slots[other].status = Some("failed");
     }
 
-    /// The host boots: the boot loader starts the slot that is to be next, unless that is bad.
+    /// Boots the host: the boot loader starts the next slot, unless that is bad.
     pub fn boot(&self) {
         let mut state = self.state();
         let next = state.primary;
@@ -150,7 +150,7 @@ impl Rauc {
         state.last_error.clear();
     }
 
-    /// The host boots, and the boot loader gives the next slot up.
+    /// Boots the host, and the boot loader gives up on the next slot.
     pub fn fall_back(&self) {
         let mut state = self.state();
         let next = state.primary;
@@ -159,14 +159,14 @@ impl Rauc {
         state.last_error.clear();
     }
 
-    /// The version that runs.
+    /// Returns the running version.
     #[must_use]
     pub fn running(&self) -> Option<String> {
         let state = self.state();
         state.slots[state.booted].version.clone()
     }
 
-    /// What was asked that changes something, such as `Mark active rootfs.1`.
+    /// Returns the calls that change something, such as `Mark active rootfs.1`.
     #[must_use]
     pub fn calls(&self) -> Vec<String> {
         self.state().calls.clone()
@@ -185,7 +185,7 @@ async fn serve(connection: Connection, mut messages: MessageStream, state: Arc<M
         if header.message_type() != Type::MethodCall {
             continue;
         }
-        // Whoever called sees what became of it, or nothing.
+        // The caller notices a failed answer.
         let _ = answer(&connection, &header, &message.body(), &state).await;
     }
 }
@@ -243,7 +243,7 @@ where
     match outcome {
         Ok(values) => connection.reply(header, &values).await,
         Err(Refusal(why)) => {
-            // GLib's name for it.
+            // GLib's name for this error.
             let name = "org.gtk.GDBus.UnmappedGError.Quark._g_2dio_2derror_2dquark.Code30";
             connection.reply_error(header, name, &why).await
         }
@@ -267,7 +267,7 @@ impl State {
         ])
     }
 
-    /// RAUC answers nothing else while it installs.
+    /// RAUC refuses other calls while it installs.
     fn check_idle(&self) -> Result<(), Refusal> {
         match self.installing {
             None => Ok(()),
@@ -315,7 +315,7 @@ impl State {
             ("compatible".to_owned(), Variant::from(compatible.clone())),
             ("version".to_owned(), Variant::from(version.clone())),
         ]);
-        // A variant in a variant, as RAUC writes it.
+        // A variant in a variant, as RAUC sends it.
         let update = Variant::Variant(Box::new(Variant::from(update)));
         Ok((HashMap::from([
             ("manifest-hash", Variant::from("ab12")),

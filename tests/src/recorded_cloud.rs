@@ -1,5 +1,5 @@
-//! A small cloud that answers from recordings, as far as a device asks for its target and its tags. It
-//! notes what it is asked, and can be told to answer as badly as a cloud can.
+//! A small cloud that answers from recordings: only requests for the target and for tags of a device. It records all
+//! requests, and can be made to answer as badly as a cloud can.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -29,21 +29,21 @@ use tunnel::RequestSender;
 
 use crate::until::until;
 
-/// The uuid of the device that the recordings are of.
+/// The uuid of the device in the recordings.
 pub const DEVICE: &str = "8e4f1b0c9d2a4f6e8b1c3d5e7f901234";
-/// The key that the device comes with.
+/// The key of that device.
 pub const DEVICE_KEY: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 /// The key that a new device registers with.
 pub const PROVISIONING_KEY: &str = "b1946ac92492d2347c6235b4d2611184";
-/// Its number.
+/// The number of the device.
 const DEVICE_ID: u64 = 7;
 
-/// How the cloud answers what it would otherwise answer well.
+/// How the cloud answers requests that it supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Mood {
     #[default]
     Well,
-    /// With this status, and `Retry-After` where there is one.
+    /// With this status, and `Retry-After` if set.
     Refuses(u16, Option<String>),
     /// Not at all, on an open connection.
     Stalls,
@@ -53,7 +53,7 @@ pub enum Mood {
     Floods(usize),
     /// 200 with JSON that does not end.
     Endless,
-    /// 200 with less than it announces.
+    /// 200 with a shorter body than announced.
     Half,
 }
 
@@ -61,17 +61,17 @@ pub enum Mood {
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     pub method: String,
-    /// With the query.
+    /// The path with the query.
     pub path: String,
     pub headers: HeaderMap,
     pub body: String,
     pub at: Duration,
-    /// How it was answered; 0 where it was not.
+    /// The status of the answer; 0 if there was none.
     pub status: u16,
 }
 
 impl RecordedRequest {
-    /// A header's value; empty where there is none.
+    /// Returns a header's value; empty if there is none.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
@@ -88,14 +88,14 @@ struct Contents {
     device: (String, String),
     mood: Mood,
     asked: Vec<RecordedRequest>,
-    /// Lines of logs, as they came.
+    /// Received lines of logs.
     logs: Vec<Value>,
-    /// The newest tunnel of the device, and how many there were.
+    /// The device's newest tunnel, and the number of tunnels so far.
     tunnel: Option<RequestSender<Full<Bytes>>>,
     tunnels: usize,
-    /// Cancelled when it goes.
+    /// Cancelled when the cloud goes away.
     gone: CancellationToken,
-    /// Ends the tunnel with a word.
+    /// Ends the tunnel with a reason.
     farewell: Arc<Notify>,
 }
 
@@ -107,10 +107,10 @@ pub struct RecordedCloud {
 }
 
 impl RecordedCloud {
-    /// Starts one that has the recorded release for the device, with `component` as its image.
+    /// Starts a cloud that has the recorded release for the device, with `component` as its image.
     ///
     /// # Panics
-    /// Where no port can be had.
+    /// If there is no free port.
     pub async fn start(component: &Path) -> Self {
         let recorded = include_str!("../recordings/state.json");
         let image = format!("file:{}", component.display());
@@ -137,7 +137,7 @@ impl RecordedCloud {
     }
 
     async fn listen(&mut self) {
-        // The one before may still be about to let go of it.
+        // The previous listener may not have released it yet.
         let listener = until("a port", || TcpListener::bind(self.address)).await;
         self.address = listener.local_addr().expect("an address");
         self.lock().gone = CancellationToken::new();
@@ -147,7 +147,7 @@ impl RecordedCloud {
             .fallback(answer)
             .with_state(self.contents.clone());
         let server = tokio::spawn(async move {
-            // It ends with the test.
+            // The server ends with the test.
             let _ = axum::serve(listener, router).await;
         });
         self.server = Some(server.abort_handle());
@@ -165,7 +165,7 @@ impl RecordedCloud {
         })
     }
 
-    /// The config.json of a device that this cloud does not know yet.
+    /// The config.json of a device that is not registered with this cloud.
     #[must_use]
     pub fn new_config_json(&self) -> Value {
         json!({
@@ -177,18 +177,18 @@ impl RecordedCloud {
         })
     }
 
-    /// The device that it knows, by uuid and key.
+    /// Returns the known device, by uuid and key.
     #[must_use]
     pub fn device(&self) -> (String, String) {
         self.lock().device.clone()
     }
 
-    /// The device that it knows from now on.
+    /// Replaces the known device.
     pub fn know(&self, uuid: &str, key: &str) {
         self.lock().device = (uuid.to_owned(), key.to_owned());
     }
 
-    /// How it answers from now on.
+    /// Sets how it answers from now on.
     pub fn be(&self, mood: Mood) {
         self.lock().mood = mood;
     }
@@ -198,10 +198,10 @@ impl RecordedCloud {
         change(&mut self.lock().state);
     }
 
-    /// Changes the one service of the recorded release, and the release's name with it.
+    /// Changes the only service of the recorded release, and the release's name.
     ///
     /// # Panics
-    /// Where the recording has none.
+    /// If the recording has none.
     pub fn release(&self, commit: &str, change: impl FnOnce(&mut Value)) {
         self.change(|device| {
             let apps = device["apps"].as_object_mut().expect("apps");
@@ -217,13 +217,13 @@ impl RecordedCloud {
         });
     }
 
-    /// What was asked so far, in order.
+    /// Returns the requests so far, in order.
     #[must_use]
     pub fn asked(&self) -> Vec<RecordedRequest> {
         self.lock().asked.clone()
     }
 
-    /// Requests for the target so far.
+    /// Returns the requests for the target so far.
     #[must_use]
     pub fn polls(&self) -> Vec<RecordedRequest> {
         let requests = self.asked().into_iter();
@@ -232,10 +232,10 @@ impl RecordedCloud {
             .collect()
     }
 
-    /// The reports of the device's state that were taken so far: the device's part of each.
+    /// Returns the accepted reports of the device's state so far: the device's part of each.
     ///
     /// # Panics
-    /// Where one is not about the device.
+    /// If a report is not about the device.
     #[must_use]
     pub fn reports(&self) -> Vec<Value> {
         let (uuid, _) = self.device();
@@ -255,10 +255,10 @@ impl RecordedCloud {
             .collect()
     }
 
-    /// The device's state, as it was reported so far.
+    /// Returns the device's state, as reported so far.
     ///
     /// # Panics
-    /// Where a report is none.
+    /// If a report is invalid.
     #[must_use]
     pub fn told(&self) -> Value {
         let mut state = json!({});
@@ -270,7 +270,7 @@ impl RecordedCloud {
         state
     }
 
-    /// Waits until the target has been asked for this often.
+    /// Waits until there were this many requests for the target.
     pub async fn until_polls(&self, count: usize) -> Vec<RecordedRequest> {
         until("requests for the target", || async {
             let polls = self.polls();
@@ -283,13 +283,13 @@ impl RecordedCloud {
         .await
     }
 
-    /// The lines of logs that came so far, in order.
+    /// Returns the received lines of logs so far, in order.
     #[must_use]
     pub fn logs(&self) -> Vec<Value> {
         self.lock().logs.clone()
     }
 
-    /// Waits until a line with this message has come.
+    /// Waits until a line with this message has been received.
     pub async fn until_logged(&self, message: &str) -> Vec<Value> {
         until("a line of a log", || async {
             let logs = self.logs();
@@ -302,13 +302,13 @@ impl RecordedCloud {
         .await
     }
 
-    /// How many tunnels the device has opened so far.
+    /// Returns how many tunnels the device has opened so far.
     #[must_use]
     pub fn tunnels(&self) -> usize {
         self.lock().tunnels
     }
 
-    /// Waits until the device has opened so many.
+    /// Waits until the device has opened this many tunnels.
     pub async fn until_tunnels(&self, count: usize) {
         until("a tunnel", || async {
             let found = self.tunnels();
@@ -317,13 +317,13 @@ impl RecordedCloud {
         .await;
     }
 
-    /// Asks the device through its tunnel: the head of the answer, and its body.
+    /// Sends a request to the device through its tunnel; returns the head of the answer, and its body.
     ///
     /// # Errors
-    /// Where there is no tunnel, or it is no longer there.
+    /// If there is no tunnel, or it has ended.
     ///
     /// # Panics
-    /// Where that is no request.
+    /// If the request is invalid.
     pub async fn ask(
         &self,
         method: &str,
@@ -342,10 +342,10 @@ impl RecordedCloud {
         answer.map_err(|error| error.to_string())
     }
 
-    /// As [`RecordedCloud::ask`]: status and text.
+    /// As [`RecordedCloud::ask`]; returns status and text.
     ///
     /// # Errors
-    /// As [`RecordedCloud::ask`], or where the answer breaks off.
+    /// As [`RecordedCloud::ask`], or if the answer breaks off.
     pub async fn ask_for_text(
         &self,
         method: &str,
@@ -359,12 +359,12 @@ impl RecordedCloud {
         Ok((status, String::from_utf8_lossy(&body).into_owned()))
     }
 
-    /// Ends the tunnel and says that it goes away, as a replica does that is stopped.
+    /// Ends the tunnel and reports that it is going away, like a replica that is being stopped.
     pub fn say_that_it_goes_away(&self) {
         self.lock().farewell.notify_one();
     }
 
-    /// Is gone: connections are refused from now on.
+    /// Makes the cloud unreachable: connections are refused from now on.
     pub fn go(&mut self) {
         self.lock().gone.cancel();
         if let Some(server) = self.server.take() {
@@ -372,7 +372,7 @@ impl RecordedCloud {
         }
     }
 
-    /// Is there again, at the same address.
+    /// Makes the cloud reachable again, at the same address.
     pub async fn come_back(&mut self) {
         self.listen().await;
     }
@@ -441,7 +441,7 @@ async fn open_tunnel(
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
 }
 
-/// One long request with lines, each taken as it comes.
+/// Handles one long request with lines, each recorded when it arrives.
 async fn take_logs(
     State(contents): State<Arc<Mutex<Contents>>>,
     uri: Uri,
@@ -579,7 +579,7 @@ fn well(contents: &mut Contents, uri: &Uri, asked: &RecordedRequest) -> Response
                 json!({ "id": DEVICE_ID, "uuid": field("uuid"), "api_key": field("api_key") });
             return (StatusCode::CREATED, answer.to_string()).into_response();
         }
-        // It shows a device to its own key alone.
+        // The cloud shows a device only to its own key.
         ("GET", "/v7/device") if provisions => {
             return json!({ "d": [] }).to_string().into_response();
         }

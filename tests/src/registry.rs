@@ -1,5 +1,4 @@
-//! A read-only image registry in this process, whose images exist nowhere else: what is pulled from it
-//! is pulled for the first time.
+//! A read-only image registry in this process, whose images exist nowhere else: every pull from it is the first one.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -26,7 +25,7 @@ type Contents = Arc<Mutex<HashMap<String, (String, Vec<u8>)>>>;
 pub struct Registry {
     address: SocketAddr,
     contents: Contents,
-    /// Whether layers are held back.
+    /// Whether layers are delayed.
     stalls: watch::Sender<bool>,
     server: AbortHandle,
 }
@@ -38,10 +37,10 @@ struct Shelf {
 }
 
 impl Registry {
-    /// Starts an empty one.
+    /// Starts an empty registry.
     ///
     /// # Panics
-    /// Where no port can be had.
+    /// If there is no free port.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -56,7 +55,7 @@ impl Registry {
             .route("/v2/{name}/{kind}/{reference}", get(serve))
             .with_state(shelf);
         let server = tokio::spawn(async move {
-            // It ends with the test.
+            // The server ends with the test.
             let _ = axum::serve(listener, router).await;
         });
         Registry {
@@ -67,12 +66,12 @@ impl Registry {
         }
     }
 
-    /// Holds back all layers that are asked for from now on, or hands out those that wait too.
+    /// Delays all layers requested from now on, or delivers them, including delayed ones.
     pub fn stall(&self, stalls: bool) {
         self.stalls.send_replace(stalls);
     }
 
-    /// Publishes a component as an image of the wasm engine, made unlike any other by `note`.
+    /// Publishes a component as an image of the wasm engine, which `note` makes unique.
     pub fn publish_component(&self, component: &[u8], note: &str) -> String {
         let mut layer = component.to_vec();
         layer.extend(custom_section(note));
@@ -84,10 +83,10 @@ impl Registry {
         )
     }
 
-    /// Publishes this machine's static busybox as an image of Docker, made unlike any other by `note`.
+    /// Publishes this machine's static busybox as an image of Docker, which `note` makes unique.
     ///
     /// # Panics
-    /// Where there is no busybox.
+    /// If there is no busybox.
     pub fn publish_busybox(&self, note: &str) -> String {
         let layer = busybox_layer(note);
         let architecture = if cfg!(target_arch = "aarch64") {
@@ -109,10 +108,10 @@ impl Registry {
         )
     }
 
-    /// The name of a published image by its digest, so that it cannot become another one.
+    /// Returns the name of a published image by its digest, which always means this image.
     ///
     /// # Panics
-    /// Where the image was not published here.
+    /// If the image was not published here.
     #[must_use]
     pub fn by_digest(&self, image: &str) -> String {
         let (name, _) = image.rsplit_once(':').expect("a tag");
@@ -149,7 +148,7 @@ impl Registry {
         format!("{}/{name}:latest", self.address)
     }
 
-    /// Keeps a blob and answers its descriptor.
+    /// Stores a blob and returns its descriptor.
     fn keep(&self, media_type: &str, bytes: Vec<u8>) -> Value {
         let digest = digest(&bytes);
         let descriptor = json!({ "mediaType": media_type, "digest": digest, "size": bytes.len() });
@@ -186,7 +185,7 @@ async fn serve(
         .as_ref()
         .is_some_and(|(media_type, _)| media_type.contains("layer") || media_type == COMPONENT);
     if is_layer {
-        // It ends with the registry, and then nobody waits for it.
+        // The channel closes with the registry, and then nobody waits.
         let _ = stalls.wait_for(|stalls| !stalls).await;
     }
     match found {
@@ -209,7 +208,7 @@ fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// A custom section, which may stand at a component's end and means nothing.
+/// Returns a custom section, which is allowed at a component's end and has no effect.
 fn custom_section(note: &str) -> Vec<u8> {
     let name = "note";
     let length = |text: &str| u8::try_from(text.len()).expect("a short note");

@@ -1,11 +1,11 @@
-//! A device with an app of its own and a registry, for suites that tell one story on both engines.
+//! A device with its own app and a registry, for suites that test the same on both engines.
 
 use crate::layout::guest;
 use crate::registry::Registry;
 use crate::supervisor::Supervisor;
 
-/// A device on one engine, the number of the app that a test has to itself there, and a registry whose
-/// images nobody has yet.
+/// A device on one engine, the number of an app that only this test uses there, and a registry whose images nobody has
+/// yet.
 pub struct Stage {
     pub device: Supervisor,
     pub registry: Registry,
@@ -14,12 +14,12 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// On the wasm engine.
+    /// A device on the wasm engine.
     pub async fn on_wasm(app: u64) -> Self {
         Self::with(Supervisor::on_wasm().start().await, app, false).await
     }
 
-    /// On Docker; `None`, and a line that says so, where there is none.
+    /// A device on Docker; returns `None`, and prints a line about it, if there is none.
     pub async fn on_docker(app: u64) -> Option<Self> {
         let device = Supervisor::on_docker()?.start().await;
         Some(Self::with(device, app, true).await)
@@ -34,10 +34,10 @@ impl Stage {
         }
     }
 
-    /// Publishes an image for the engine, unlike any other: the guest program, or busybox.
+    /// Publishes a unique image for the engine: the guest program, or busybox.
     ///
     /// # Panics
-    /// Where the guest was not built.
+    /// If the guest was not built.
     #[must_use]
     pub fn publish(&self, note: &str) -> String {
         let note = format!("{note}-{}", self.app);

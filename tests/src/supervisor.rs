@@ -20,7 +20,7 @@ use crate::layout::distribution;
 use crate::processes::{kill, kill_services_of};
 use crate::until::{DEADLINE, until};
 
-/// How long an answer waits to be held against the description.
+/// How long to wait for the description before an answer goes unchecked.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How a [`Supervisor`] is started.
@@ -33,26 +33,26 @@ pub struct Builder {
     environment: Vec<(String, String)>,
     config_json: Option<Value>,
     host_files: Vec<(String, String)>,
-    /// Whether nobody waits for its plugins.
+    /// Whether starting does not wait for the plugins.
     without_plugins: bool,
 }
 
 impl Builder {
-    /// Another program than the layout's.
+    /// Starts another program than the layout's.
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
     }
 
-    /// One more argument of `supervisor run`.
+    /// Adds an argument of `supervisor run`.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
         self.arguments.push(argument.into());
         self
     }
 
-    /// Loads the plugins in `plugins` of this folder, pinned or not, by the `policy.toml` beside it.
+    /// Loads the plugins in `plugins` of this folder, pinned or not, with the `policy.toml` next to it.
     #[must_use]
     pub fn plugins_of(self, folder: &Path) -> Self {
         let path = |name: &str| folder.join(name).display().to_string();
@@ -63,42 +63,42 @@ impl Builder {
             .argument("--allow-unpinned")
     }
 
-    /// Where it listens, as `--listen` takes it; with keys on a free port where nothing is said.
+    /// Sets where it listens, as for `--listen`; the default is a free port, with keys.
     #[must_use]
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = Some(address.into());
         self
     }
 
-    /// The configuration file's text.
+    /// Sets the text of the configuration file.
     #[must_use]
     pub fn configuration(mut self, toml: impl Into<String>) -> Self {
         self.configuration = toml.into();
         self
     }
 
-    /// One more environment variable.
+    /// Adds an environment variable.
     #[must_use]
     pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// The device's config.json.
+    /// Sets the device's config.json.
     #[must_use]
     pub fn config_json(mut self, content: Value) -> Self {
         self.config_json = Some(content);
         self
     }
 
-    /// One more file of the host, below its root.
+    /// Adds a file of the host, below its root.
     #[must_use]
     pub fn host_file(mut self, path: impl Into<String>, content: impl Into<String>) -> Self {
         self.host_files.push((path.into(), content.into()));
         self
     }
 
-    /// Does not wait for its plugins at a start.
+    /// Does not wait for the plugins at a start.
     #[must_use]
     pub fn before_its_plugins(mut self) -> Self {
         self.without_plugins = true;
@@ -108,7 +108,7 @@ impl Builder {
     /// Starts it, and waits until it answers and its plugins are loaded.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     pub async fn start(self) -> Supervisor {
         let folders = tempfile::tempdir().expect("a temporary folder");
         let host_root = folders.path().join("host");
@@ -147,7 +147,7 @@ pub struct Supervisor {
     state_dir: PathBuf,
     host_root: PathBuf,
     process: Option<Child>,
-    /// Where it listens, unless the builder names an address.
+    /// The port where it listens, unless the builder sets an address.
     port: HeldPort,
     base: String,
     key: String,
@@ -164,14 +164,14 @@ pub struct ProgramExit {
 }
 
 impl Supervisor {
-    /// On the wasm engine alone, which every machine has.
+    /// A supervisor with only the wasm engine, which every machine has.
     #[must_use]
     pub fn on_wasm() -> Builder {
         Builder::default().argument("--engine").argument("wasm")
     }
 
-    /// On Docker, at the engine that `cargo xtask test` started; `None`, and a line that says so, where
-    /// there is none.
+    /// A supervisor with the Docker engine that `cargo xtask test` started; returns `None`, and prints a line about it,
+    /// if there is none.
     #[must_use]
     pub fn on_docker() -> Option<Builder> {
         let Ok(host) = std::env::var("SUPERVISOR_TEST_DOCKER") else {
@@ -213,43 +213,43 @@ impl Supervisor {
         &self.client
     }
 
-    /// The process id.
+    /// Returns the process id.
     ///
     /// # Panics
-    /// Where it does not run.
+    /// If it does not run.
     #[must_use]
     pub fn pid(&self) -> i32 {
         let process = self.process.as_ref().expect("the supervisor runs");
         i32::try_from(process.id()).expect("a process id")
     }
 
-    /// Whether it has rehearsed going down, as it logs when it stops listening for that.
+    /// Whether it has rehearsed shutting down; it logs when it stops listening for that.
     fn has_gone_down(&self) -> bool {
         self.log().contains("the API does not listen on")
     }
 
-    /// What it has logged in this run and those before.
+    /// Returns its log of this run and earlier ones.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.log_file()).unwrap_or_default()
     }
 
-    /// `GET` with the device's key.
+    /// Sends a `GET` with the device's key.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(self.request("GET", path)).await
     }
 
-    /// `GET` with the device's key; the body as JSON.
+    /// Sends a `GET` with the device's key; returns the body as JSON.
     ///
     /// # Panics
-    /// Where the answer is not 200.
+    /// If the answer is not 200.
     pub async fn json(&self, path: &str) -> Value {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         answer.json()
     }
 
-    /// `POST` of JSON with the device's key.
+    /// Sends a `POST` of JSON with the device's key.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send(self.request("POST", path).json(body)).await
     }
@@ -257,14 +257,14 @@ impl Supervisor {
     /// Sets the local target.
     ///
     /// # Panics
-    /// Where it is refused.
+    /// If it is refused.
     pub async fn set_target(&self, target: &Value) -> Answer {
         let answer = self.post("/v2/local/target-state", target).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         answer
     }
 
-    /// Waits until the target is reached, and answers `GET /v2/state/status`.
+    /// Waits until the target is reached, and returns `GET /v2/state/status`.
     pub async fn until_applied(&self) -> Value {
         until("the target to be reached", || async {
             let status = self.json("/v2/state/status").await;
@@ -277,7 +277,7 @@ impl Supervisor {
         .await
     }
 
-    /// A request with the device's key, to be changed and sent with [`Supervisor::send`].
+    /// A request with the device's key, to be extended and sent with [`Supervisor::send`].
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         self.request_without_key(method, path)
             .bearer_auth(&self.key)
@@ -286,7 +286,7 @@ impl Supervisor {
     /// A request without a key.
     ///
     /// # Panics
-    /// Where `method` is none.
+    /// If `method` is invalid.
     pub fn request_without_key(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");
         self.client
@@ -294,11 +294,12 @@ impl Supervisor {
             .timeout(DEADLINE)
     }
 
-    /// Sends a request, reads its answer to the end, and holds it against the API's description. While nobody listens
-    /// it is sent again: a rehearsal of going down does not last. So is a `GET` whose connection such a rehearsal ended.
+    /// Sends a request, reads its answer to the end, and checks it against the API's description. While nobody listens
+    /// it is sent again: a rehearsed shutdown does not last. So is a `GET` whose connection was ended by such a
+    /// rehearsal.
     ///
     /// # Panics
-    /// Where no answer comes, or one that the description does not have.
+    /// If there is no answer, or one that does not match the description.
     pub async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let request = request.build().expect("a request");
         let method = request.method().to_string();
@@ -309,7 +310,7 @@ impl Supervisor {
             let request = request.try_clone().expect("a copy of the request");
             match self.client.execute(request).await {
                 Err(error) if error.is_connect() => Err(error),
-                // The connection ended as the device went down.
+                // The connection was ended by a rehearsed shutdown.
                 Err(error) if is_read && error.is_request() && self.has_gone_down() => Err(error),
                 sent => Ok(sent),
             }
@@ -331,8 +332,8 @@ impl Supervisor {
         answer
     }
 
-    /// The description of this supervisor's API, as it was when it was first asked for in this run; none
-    /// where the key was replaced meanwhile, or plugins are not loaded yet.
+    /// Returns the description of this supervisor's API, as first requested in this run; `None` if the key has been
+    /// replaced since, or plugins are not loaded yet.
     pub async fn description(&self) -> Option<&Description> {
         let document = || async {
             let request = self.request("GET", "/v3/openapi.json");
@@ -344,26 +345,26 @@ impl Supervisor {
         self.description.get_or_try_init(document).await.ok()
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM, and waits for the end.
     ///
     /// # Panics
-    /// Where it does not end.
+    /// If it does not end.
     pub async fn terminate(&mut self) -> ExitStatus {
         let pid = Pid::from_raw(self.pid()).expect("a process id");
         kill_process(pid, Signal::TERM).expect("the supervisor runs");
         self.ended().await
     }
 
-    /// SIGKILL, and waits for the end.
+    /// Sends SIGKILL, and waits for the end.
     ///
     /// # Panics
-    /// Where it does not end.
+    /// If it does not end.
     pub async fn kill(&mut self) {
         kill(self.pid());
         self.ended().await;
     }
 
-    /// Starts it again on the same folders after [`Supervisor::terminate`] or [`Supervisor::kill`].
+    /// Starts it again with the same folders after [`Supervisor::terminate`] or [`Supervisor::kill`].
     pub async fn start_again(&mut self) {
         self.begin(&[]).await;
     }
@@ -373,19 +374,19 @@ impl Supervisor {
         self.begin(variables).await;
     }
 
-    /// Waits until it has ended by itself, by SIGKILL.
+    /// Waits until it has ended through SIGKILL.
     ///
     /// # Panics
-    /// Where it does not end, or ends otherwise.
+    /// If it does not end, or ends in another way.
     pub async fn until_killed(&mut self) {
         let status = self.ended().await;
         assert_eq!(status.signal(), Some(9), "{status}\n{}", self.log());
     }
 
-    /// Runs `supervisor run` a second time with the same flags, which is expected to end by itself.
+    /// Runs `supervisor run` a second time with the same flags; it is expected to end by itself.
     ///
     /// # Panics
-    /// Where the program cannot be run.
+    /// If the program cannot be run.
     #[must_use]
     pub fn run_second(&self) -> ProgramExit {
         finish(&mut self.command())
@@ -394,7 +395,7 @@ impl Supervisor {
     /// Runs a subcommand such as `api-key show` on this state folder.
     ///
     /// # Panics
-    /// Where the program cannot be run.
+    /// If the program cannot be run.
     #[must_use]
     pub fn subcommand(&self, words: &[&str]) -> ProgramExit {
         subcommand(words, &self.state_dir)
@@ -425,7 +426,7 @@ impl Supervisor {
         }
     }
 
-    /// Waits until no plugin is being loaded, or the supervisor has ended.
+    /// Waits until no plugin is being loaded any more, or the supervisor has ended.
     async fn until_plugins_are_loaded(&mut self) {
         until("its plugins to be loaded", || async {
             let answer = self.request("GET", "/v3/plugins").send().await;
@@ -449,7 +450,7 @@ impl Supervisor {
         let mut command = Command::new(self.builder.program.clone().unwrap_or_else(program));
         command
             .args(["run", "--listen"])
-            // The same port at each start: services got it when they were created.
+            // The same port at each start: services received it when they were created.
             .arg(match &self.builder.listen {
                 Some(address) => address.clone(),
                 None => self.port.address().to_string(),
@@ -461,7 +462,7 @@ impl Supervisor {
             .arg("--config")
             .arg(configuration)
             .args(&self.builder.arguments)
-            // The machine that runs the tests is not rebooted; a flag wins over this.
+            // The machine that runs the tests is not rebooted; a flag takes precedence over this.
             .env("SUPERVISOR_HOST_ACTIONS", "rehearse")
             .env_remove("NOTIFY_SOCKET")
             .env_remove("WATCHDOG_USEC")
@@ -486,7 +487,7 @@ impl Supervisor {
                 let address = addresses.lines().next()?;
                 Some(format!("http://{address}"))
             });
-            // Where the state folder takes no writes there is no such file; the port is the one of the last run.
+            // If the state folder is not writable there is no such file; the port is that of the last run.
             let unwritable = || {
                 let says_so = self.log().contains("cannot write into");
                 (says_so && !self.base.is_empty()).then(|| self.base.clone())
@@ -506,8 +507,8 @@ impl Supervisor {
         }
     }
 
-    /// Takes what is left on Docker away: a container that is started anew after the test would have the engine
-    /// make its folders below the host root again.
+    /// Removes leftovers on Docker: a container that is started again after the test would make the engine create its
+    /// folders below the host root again.
     fn remove_containers(&self) {
         let mut arguments = self.builder.arguments.iter();
         if !arguments.any(|argument| argument == "--docker-host") {
@@ -557,7 +558,7 @@ impl Drop for Supervisor {
 /// Runs a subcommand on any state folder.
 ///
 /// # Panics
-/// Where the program cannot be run.
+/// If the program cannot be run.
 #[must_use]
 pub fn subcommand(words: &[&str], state_dir: &Path) -> ProgramExit {
     let mut command = Command::new(program());

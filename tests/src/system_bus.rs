@@ -1,4 +1,4 @@
-//! A system bus of one's own, with stand-ins for systemd's services made by python-dbusmock.
+//! A private system bus, with stand-ins for systemd's services by python-dbusmock.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use zbus::{Connection, DynamicType};
 
 use crate::until::until;
 
-/// A private bus on which logind, systemd and hostnamed answer without doing anything. Dropping it ends
-/// them all.
+/// A private bus on which logind, systemd and hostnamed answer without doing anything. Dropping it ends all of them.
 pub struct SystemBus {
     folder: TempDir,
     daemon: Process,
@@ -20,7 +19,7 @@ pub struct SystemBus {
     connection: Connection,
 }
 
-/// A process that ends with the value.
+/// A process that is ended with this value.
 struct Process(Child);
 
 impl Drop for Process {
@@ -35,7 +34,7 @@ struct Service {
     name: &'static str,
     path: &'static str,
     interface: &'static str,
-    /// Name, arguments, answer, and what it does, in Python, for each method.
+    /// For each method its name, arguments, answer, and action in Python.
     methods: &'static [(&'static str, &'static str, &'static str, &'static str)],
 }
 
@@ -44,14 +43,14 @@ const SERVICES: [Service; 3] = [
         name: "org.freedesktop.login1",
         path: "/org/freedesktop/login1",
         interface: "org.freedesktop.login1.Manager",
-        // dbusmock has a template.
+        // dbusmock has a template with its methods.
         methods: &[],
     },
     Service {
         name: "org.freedesktop.systemd1",
         path: "/org/freedesktop/systemd1",
         interface: "org.freedesktop.systemd1.Manager",
-        // dbusmock's template lacks two of them, and tells nobody when one is called.
+        // dbusmock's template lacks two methods, and does not report calls.
         methods: &[
             ("LoadUnit", "s", "o", LOAD_UNIT),
             (
@@ -82,14 +81,14 @@ const SERVICES: [Service; 3] = [
     },
 ];
 
-/// As systemd: every name has an object, and that of a unit that is not there says so.
+/// As in systemd: every name has an object, which reports if the unit does not exist.
 const LOAD_UNIT: &str = "\
 path = '/org/freedesktop/systemd1/unit/' + ''.join([c if c.isalnum() else '_%02x' % ord(c) for c in args[0]])
 if path not in objects:
     self.AddObject(path, 'org.freedesktop.systemd1.Unit', {'LoadState': 'not-found', 'ActiveState': 'inactive', 'SubState': 'dead'}, [])
 ret = dbus.ObjectPath(path)";
 
-/// Changes a unit that is there, and refuses one that is not.
+/// Changes an existing unit, and refuses for others.
 const JOB: &str = "\
 def job(name, active, sub):
     path = '/org/freedesktop/systemd1/unit/' + ''.join([c if c.isalnum() else '_%02x' % ord(c) for c in name])
@@ -117,14 +116,14 @@ const CONFIGURATION: &str = r#"<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D
 </busconfig>
 "#;
 
-/// Debian's own first, which has Debian's packages: the first one on the path may be another.
+/// Debian's own first, since it has Debian's packages: the first one on the path may be another one.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "python3"];
 
 impl SystemBus {
-    /// `None`, and a line that says so, where the programs for it are missing.
+    /// Starts the bus; returns `None`, and prints a line about it, if the programs for it are missing.
     ///
     /// # Panics
-    /// Where they are there and do not start.
+    /// If the programs exist and do not start.
     pub async fn start() -> Option<Self> {
         let runs = |program: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
@@ -154,13 +153,13 @@ impl SystemBus {
         Some(bus)
     }
 
-    /// For `--dbus-address`.
+    /// Returns the address, for `--dbus-address`.
     #[must_use]
     pub fn address(&self) -> String {
         format!("unix:path={}", socket_in(self.folder.path()).display())
     }
 
-    /// What was asked of the services since they were started, such as `RestartUnit "a.service" "replace"`: method and
+    /// Returns the calls of the services since their start, such as `RestartUnit "a.service" "replace"`: method and
     /// arguments as dbusmock writes them, services in the order logind, systemd, hostnamed.
     #[must_use]
     pub fn calls(&self) -> Vec<String> {
@@ -169,7 +168,7 @@ impl SystemBus {
             let log = fs::read_to_string(self.log_of(service)).unwrap_or_default();
             calls.extend(log.lines().filter_map(|line| {
                 let (_time, call) = line.split_once(' ')?;
-                // Its own control calls, and signals.
+                // Its own control calls, and signals, are left out.
                 let is_control = ["Add", "SetUp", "Set ", "Get", "emit ", "LoadUnit", "job"]
                     .iter()
                     .any(|word| call.starts_with(word));
@@ -179,10 +178,10 @@ impl SystemBus {
         calls
     }
 
-    /// Makes a unit be in this state.
+    /// Puts a unit into this state.
     ///
     /// # Panics
-    /// Where the stand-in does not take it.
+    /// If the stand-in refuses it.
     pub async fn set_unit(&self, unit: &str, load: &str, active: &str, sub: &str) {
         let path = self.call_for_path("LoadUnit", &unit).await;
         for (name, value) in [
@@ -204,10 +203,10 @@ impl SystemBus {
         }
     }
 
-    /// Adds a property with a text to the object of the service of this name.
+    /// Adds a text property to the object of the service with this name.
     ///
     /// # Panics
-    /// Where there is no such service, or it has the property already.
+    /// If there is no such service, or it has the property already.
     pub async fn add_property(&self, service: &str, name: &str, text: &str) {
         let service = SERVICES
             .iter()
@@ -221,10 +220,10 @@ impl SystemBus {
             .expect("dbusmock adds a property");
     }
 
-    /// Makes `method` of the service of this name do `code` from now on (Python).
+    /// Replaces the action of `method` of the service with this name by `code` (Python).
     ///
     /// # Panics
-    /// Where there is no such service.
+    /// If there is no such service.
     pub async fn replace(
         &self,
         service: &str,
@@ -241,13 +240,13 @@ impl SystemBus {
             .await;
     }
 
-    /// Ends the bus and starts it again at the same address, as an upgrade of it would.
+    /// Ends the bus and starts it again at the same address, as a package upgrade would.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     pub async fn restart(&mut self) {
         self.stop();
-        // Not every version of dbusmock begins it anew.
+        // Not every version of dbusmock truncates its log.
         for service in &SERVICES {
             let _ = fs::remove_file(self.log_of(service));
         }
@@ -303,7 +302,7 @@ impl SystemBus {
                     .await;
             }
         }
-        // A method that defines what the others share, and is called once.
+        // A method that defines helpers for the others, and is called once.
         self.add_method(&SERVICES[1], "SetUp", "", "", JOB).await;
         self.connection
             .call_method(

@@ -1,10 +1,10 @@
-//! Local target states with quiet defaults; a test writes only what matters to it.
+//! Local target states with defaults; a test only sets the fields that matter to it.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// A service that runs a component file, with the rest of its fields in `more`.
+/// A service that runs a component file; `more` has its other fields.
 #[must_use]
 pub fn service(name: &str, component: &Path, more: &Value) -> Value {
     let mut service = json!({

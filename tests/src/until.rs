@@ -1,17 +1,16 @@
-//! Waiting for a condition that nothing announces, with a deadline.
+//! Waiting, with a deadline, for a condition that is not signalled.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes unless it hangs, also on a busy machine.
+/// Longer than anything here takes unless it hangs, even on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// Asks `look` until it answers something.
+/// Calls `look` until it succeeds.
 ///
 /// # Panics
-/// Where it still answers nothing at the [`DEADLINE`]; the message says `what` was waited for and what
-/// the last look saw.
+/// If it still fails at the [`DEADLINE`]; the message contains `what` and the last error.
 pub async fn until<T, E, F, Look>(what: &str, look: Look) -> T
 where
     Look: FnMut() -> F,
@@ -21,7 +20,7 @@ where
     until_within(DEADLINE, what, look).await
 }
 
-/// As [`until`], for what takes longer on a busy machine.
+/// As [`until`], for conditions that take longer on a busy machine.
 ///
 /// # Panics
 /// As [`until`], after `patience`.

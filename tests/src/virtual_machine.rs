@@ -1,8 +1,8 @@
-//! A virtual machine with Debian's kernel and mocks of hardware, for tests of what no machine has to offer.
+//! A virtual machine with Debian's kernel and mocks of hardware, for tests of hardware that no machine has.
 //!
-//! A test program runs again in it, with those of its tests that are ignored outside: the test that starts the machine reads
-//! from its console what has become of them. The kernel comes from `cargo xtask test`; without it, or without qemu, the tests
-//! are skipped.
+//! A test program runs again in it, with those of its tests that are ignored outside: the test that starts the machine
+//! reads their results from its console. The kernel comes from `cargo xtask test`; without it, or without qemu, the
+//! tests are skipped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,9 +18,9 @@ use crate::until::DEADLINE;
 
 /// The variable that names the folder with the kernel (`vmlinuz`) and its modules.
 const KERNEL: &str = "SUPERVISOR_TEST_KERNEL";
-/// In megabytes.
+/// The machine's memory, in megabytes.
 const MEMORY: &str = "512";
-/// Modules with their parameters, each after those that it needs.
+/// Modules with their parameters, each after the ones that it needs.
 const MODULES: [&str; 4] = [
     "configfs.ko",
     "gpio-sim.ko",
@@ -28,13 +28,13 @@ const MODULES: [&str; 4] = [
     "i2c-stub.ko chip_addr=0x48,0x49",
 ];
 
-/// What a machine is made from.
+/// The parts of a machine.
 pub struct VirtualMachine {
     kernel: PathBuf,
 }
 
 impl VirtualMachine {
-    /// None, which it says, where this machine has no kernel for it or no qemu.
+    /// Finds the parts; returns `None`, and prints a line about it, if this machine has no kernel for it or no qemu.
     #[must_use]
     pub fn find() -> Option<Self> {
         let kernel = std::env::var_os(KERNEL).map(PathBuf::from);
@@ -55,11 +55,12 @@ impl VirtualMachine {
         }
     }
 
-    /// Runs the ignored tests of this program whose names begin with `tests`, one after the other, as the only process of the
-    /// machine beside its shell.
+    /// Runs the ignored tests of this program whose names begin with `tests`, one after the other. Apart from the shell
+    /// there is no other process in the machine.
     ///
     /// # Panics
-    /// When they do not all pass, there are none, or the machine does not end in time; the message has its console.
+    /// When they do not all pass, there are none, or the machine does not end in time; the message contains its
+    /// console.
     pub async fn run_ignored_tests(&self, tests: &str) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let files = self.files(&folder.path().join("root"), tests);
@@ -74,7 +75,7 @@ impl VirtualMachine {
         println!("{console}");
     }
 
-    /// The root folder of the machine.
+    /// Creates the machine's root folder.
     fn files(&self, root: &Path, tests: &str) -> io::Result<PathBuf> {
         for folder in ["bin", "modules", "tmp"] {
             fs::create_dir_all(root.join(folder))?;
@@ -90,7 +91,7 @@ impl VirtualMachine {
             fs::create_dir_all(copy.parent().unwrap_or(root))?;
             fs::copy(&library, copy)?;
         }
-        // What a debugger needs is most of it.
+        // Debug information is most of the file.
         let copy = root.join("tests");
         let strip = Command::new("strip")
             .args(["-s", "-o"])
@@ -105,7 +106,7 @@ impl VirtualMachine {
         Ok(root.to_owned())
     }
 
-    /// What the machine says until it ends.
+    /// Returns the machine's console output until it ends.
     async fn boot(&self, disk: &Path) -> String {
         let mut machine = tokio::process::Command::new(QEMU)
             .args(["-M", "q35", "-cpu", "max", "-smp", "2", "-m", MEMORY])
@@ -133,7 +134,7 @@ impl VirtualMachine {
 
 const QEMU: &str = "qemu-system-x86_64";
 
-/// The first program of the machine.
+/// Returns the first program of the machine.
 fn script(tests: &str) -> String {
     let modules: Vec<String> = MODULES
         .iter()
@@ -154,7 +155,7 @@ fn script(tests: &str) -> String {
     )
 }
 
-/// The libraries that a program is linked with, and the program that loads them.
+/// Returns the libraries that a program is linked with, and the program that loads them.
 fn libraries(program: &Path) -> io::Result<BTreeSet<String>> {
     let output = Command::new("ldd").arg(program).output()?;
     let lines = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -164,7 +165,7 @@ fn libraries(program: &Path) -> io::Result<BTreeSet<String>> {
     Ok(paths.map(str::to_owned).collect())
 }
 
-/// Makes an archive of the folder in the format that the kernel unpacks.
+/// Creates an archive of the folder in the format that the kernel unpacks.
 fn archive(folder: &Path, archive: &Path) -> io::Result<PathBuf> {
     let pack = "/bin/busybox find . | /bin/busybox cpio -o -H newc";
     let status = Command::new("/bin/busybox")

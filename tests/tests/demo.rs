@@ -1,5 +1,5 @@
-//! `cargo xtask run` as somebody sees it who has just cloned the repository: the lines that it prints are typed
-//! as they stand, the device is watched, and in the end everything is removed.
+//! `cargo xtask run` for a user who has just cloned the repository: the printed lines are typed unchanged, the device
+//! is observed, and in the end everything is removed.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,21 +21,21 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tests::{DEADLINE, client, repository, until};
 
-/// A start builds what is not built yet.
+/// The first start builds everything that is missing.
 const START: Duration = Duration::from_secs(900);
-/// What Ctrl-C may take.
+/// How long Ctrl-C may take.
 const END: Duration = Duration::from_secs(20);
 
-/// One start of `cargo xtask run`, with temporary files and a home of its own.
+/// One start of `cargo xtask run`, with its own temporary files and home.
 struct Session {
     process: Child,
-    /// What it has printed up to the end of its introduction.
+    /// Its output up to the end of its introduction.
     said: String,
     lines: Receiver<String>,
     home: PathBuf,
 }
 
-/// Where sessions put their temporary files, and whoever types lines has their home.
+/// The folder of the sessions' temporary files, and of the user's home.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -47,7 +47,7 @@ impl Place {
         place
     }
 
-    /// Starts a session, and waits until it has introduced itself.
+    /// Starts a session, and waits until it has printed its introduction.
     fn start(&self, docker: Option<&str>, more: &[&str]) -> Session {
         let mut command = Command::new(env!("CARGO"));
         command
@@ -66,7 +66,7 @@ impl Place {
             .env("TMPDIR", self.0.path().join("tmp"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        // What cargo says of this test would have build scripts run anew.
+        // Cargo's variables for this test would cause build scripts to run again.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -88,13 +88,13 @@ impl Place {
         session
     }
 
-    /// What sessions have left of temporary files.
+    /// Returns temporary files that sessions have left.
     fn left(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.0.path().join("tmp")).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Processes that name something of the sessions.
+    /// Returns processes whose command line contains the sessions' folder.
     fn processes(&self) -> Vec<String> {
         let place = self.0.path().to_string_lossy().into_owned();
         let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -129,14 +129,14 @@ impl Session {
         }
     }
 
-    /// The lines to try.
+    /// Returns the lines to try.
     fn to_try(&self) -> Vec<&str> {
         let (_, after) = self.said.split_once("try, in another terminal:\n").unwrap();
         let lines = after.lines().take_while(|line| line.starts_with("  "));
         lines.map(str::trim).collect()
     }
 
-    /// The value behind a name of the introduction.
+    /// Returns the value after a name in the introduction.
     fn fact(&self, name: &str) -> &str {
         let line = self.said.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap_or_else(|| panic!("no `{name}` in:\n{}", self.said))
@@ -147,8 +147,7 @@ impl Session {
         self.fact("device").split(',').next().unwrap()
     }
 
-    /// A shell in which the first two lines to try have been typed: the programs are found, and somebody is
-    /// signed in.
+    /// A shell in which the first two lines to try have been typed: the programs are found, and the user is signed in.
     fn shell(&self, line: &str) -> Command {
         let [export, login] = self.to_try()[..2] else {
             panic!("{}", self.said)
@@ -165,7 +164,7 @@ impl Session {
         shell
     }
 
-    /// What a line prints that is typed.
+    /// Types a line, and returns its output.
     fn typed(&self, line: &str) -> String {
         let output = self.shell(line).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -191,7 +190,7 @@ impl Session {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// Ctrl-C, and what it says from then on.
+    /// Sends Ctrl-C, and returns the output from then on.
     fn stop(mut self) -> String {
         self.signal(Signal::INT);
         let deadline = Instant::now() + END;
@@ -210,7 +209,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// After a test that failed.
+    /// Ends it after a test that failed.
     fn drop(&mut self) {
         if let Ok(None) = self.process.try_wait() {
             self.signal(Signal::TERM);
@@ -219,7 +218,7 @@ impl Drop for Session {
     }
 }
 
-/// The log that somebody follows.
+/// A log that is being followed.
 struct LogFollower {
     process: Child,
     lines: Receiver<String>,
@@ -263,7 +262,7 @@ fn has_registry() -> bool {
     found
 }
 
-/// Names of the containers that are the device's.
+/// Returns the names of the device's containers.
 async fn containers(docker: &str, uuid: &str) -> Vec<String> {
     let engine = Docker::connect_with_host(docker).unwrap();
     let engine = engine.negotiate_version().await.unwrap();
@@ -276,7 +275,7 @@ async fn containers(docker: &str, uuid: &str) -> Vec<String> {
     ours.map(|one| format!("{:?}", one.names)).collect()
 }
 
-/// Images whose names say this registry.
+/// Returns images with this registry in their names.
 async fn images(docker: &str, registry: &str) -> Vec<String> {
     let engine = Docker::connect_with_host(docker).unwrap();
     let engine = engine.negotiate_version().await.unwrap();
@@ -288,7 +287,7 @@ async fn images(docker: &str, registry: &str) -> Vec<String> {
     names.filter(|name| name.starts_with(registry)).collect()
 }
 
-/// From the first start to the last, on one engine.
+/// Runs from the first start to the last, on one engine.
 async fn story(docker: Option<String>) {
     let docker = docker.as_deref();
     let place = Place::new();
@@ -298,14 +297,14 @@ async fn story(docker: Option<String>) {
     };
     let uuid = session.uuid().to_owned();
 
-    // The device came up by itself, with the first release.
+    // The device has started by itself, with the first release.
     assert!(session.typed(devices).contains(&uuid[..7]), "{devices}");
     session.until_runs("1.0.0").await;
     assert!(session.typed(blink).contains("blinks"));
     let log = LogFollower::begin(&session, follow);
     log.until_says("the server says: Hello!");
 
-    // It moves to a second one, back, and on again, as the log shows.
+    // It changes to a second release, back, and again to the second, as the log shows.
     session.typed(deploy);
     session.until_runs("2.0.0").await;
     log.until_says("the server says: Good day!");
@@ -316,7 +315,7 @@ async fn story(docker: Option<String>) {
     session.typed(track);
     session.until_runs("2.0.0").await;
 
-    // The dashboard is where it is said to be; whoever is not signed in is asked to.
+    // The dashboard is at the printed address, and asks users who are not signed in for a password.
     let page = client()
         .get(session.fact("dashboard"))
         .send()
@@ -326,7 +325,7 @@ async fn story(docker: Option<String>) {
     let page = page.text().await.unwrap();
     assert!(page.contains("password"), "{page}");
 
-    // Ctrl-C takes all of it away.
+    // Ctrl-C removes everything.
     let registry = session.fact("registry").to_owned();
     drop(log);
     let output = session.stop();
@@ -368,7 +367,7 @@ async fn images_are_kept_in_the_registry_that_is_named() {
     }
     let place = Place::new();
     let session = place.start(None, &["--registry", &registry]);
-    // There is no other that the device could have its release from.
+    // There is no other registry from which the device could have its release.
     assert_eq!(session.fact("registry"), registry);
     session.until_runs("1.0.0").await;
     session.stop();
@@ -392,7 +391,7 @@ async fn a_session_that_is_kept_goes_on_and_one_that_was_killed_is_cleared_away(
     assert_eq!(place.processes(), Vec::<String>::new());
     fs::remove_dir_all(place.0.path().join("home/.config")).unwrap();
 
-    // The same cloud with the same device, which runs what it ran; then all is killed at once.
+    // The same cloud with the same device, which runs the same release; then everything is killed at once.
     let session = place.start(None, &more);
     assert_eq!(session.uuid(), uuid);
     let devices: Value = serde_json::from_str(&session.typed("fleet devices --json")).unwrap();
@@ -405,7 +404,7 @@ async fn a_session_that_is_kept_goes_on_and_one_that_was_killed_is_cleared_away(
     assert_ne!(place.processes(), Vec::<String>::new());
     fs::remove_dir_all(place.0.path().join("home/.config")).unwrap();
 
-    // The next one takes its place.
+    // The next session replaces it.
     let session = place.start(None, &more);
     assert!(session.said.contains("was killed: removing what it left"));
     assert_eq!(session.uuid(), uuid);

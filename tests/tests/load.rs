@@ -1,7 +1,7 @@
-//! A minute of 64 connections over all read endpoints and streams, while updates run: no error, no lost
-//! request, no growth of memory. `SUPERVISOR_LOAD_SECONDS` makes it another time.
+//! A minute of 64 connections to all read endpoints and streams, while updates run: no error, no lost request, no
+//! growth of memory. `SUPERVISOR_LOAD_SECONDS` sets another time.
 //!
-//! It asserts nothing of speed: it holds on the slowest machine, which does less in that minute.
+//! It does not check speed, so it passes on the slowest machine, which does less in that minute.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,27 +20,27 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::{Connection, DEADLINE, HostJournal, Supervisor, guest, service, target, until};
 
-/// Connections that ask one thing after another, and those that read what has no end.
+/// The number of connections that send one request after another, and of those that read streams without an end.
 const ASKING: usize = 46;
 const LOGS: usize = 6;
 const EVENTS: usize = 8;
 const JOURNALS: usize = 4;
-/// Between two requests of one connection: the load is for the device, and not for who makes it.
+/// The pause between two requests of one connection, to load the device rather than this program.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How often a request is repeated that is answered with a 503, as clients do.
+/// How often a request that is answered with a 503 is repeated, as clients do.
 const REPEATED: usize = 3;
-/// How long a stream is read before it is opened anew.
+/// How long a stream is read before it is opened again.
 const READ_FOR: Duration = Duration::from_secs(4);
-/// The most by which anonymous memory may grow, in bytes.
+/// How much anonymous memory may grow, in bytes.
 const GROWTH: u64 = 10 << 20;
 
-/// Every endpoint that only reads, and what it answers on this device. One has no cloud to ask.
+/// Every read endpoint, and the expected statuses on this device. One of them would need a cloud.
 const READS: [(&str, &[u16]); 24] = [
     ("/ping", &[200]),
     ("/v1/healthy", &[200]),
     ("/v1/device", &[200]),
     ("/v1/device/host-config", &[200]),
-    // Version 1 knows no app with two containers; in the middle of an update there is one.
+    // Version 1 does not support apps with two containers; in the middle of an update there is only one.
     ("/v1/apps/1", &[400, 200]),
     ("/v2/version", &[200]),
     ("/v2/applications/state", &[200]),
@@ -62,10 +62,10 @@ const READS: [(&str, &[u16]); 24] = [
     ("/metrics", &[200]),
     ("/v3/events?types=nonsense", &[400]),
 ];
-/// Without a cloud.
+/// The answer without a cloud.
 const TAGS: u16 = 500;
 
-/// What all tasks share.
+/// The data that all tasks share.
 struct Load {
     base: String,
     key: String,
@@ -85,7 +85,7 @@ impl Load {
         within(Connection::open(&self.base, &self.key)).await
     }
 
-    /// Asks for each endpoint in turn.
+    /// Sends a request to each endpoint in turn.
     async fn ask(self: Arc<Self>, first: usize) -> Result<(), String> {
         let mut connection = self.open().await.map_err(|error| error.to_string())?;
         for place in first.. {
@@ -94,7 +94,7 @@ impl Load {
             }
             let (path, expected) = READS[place % READS.len()];
             let mut answer = within(connection.get(path)).await;
-            // A plugin that is short of processor time has callers wait for 5 s and then come again.
+            // A plugin that lacks processor time makes callers wait for 5 s and then retry.
             for _ in 0..REPEATED {
                 if !matches!(answer, Ok((503, _))) {
                     break;
@@ -143,7 +143,7 @@ impl Load {
         Ok(())
     }
 
-    /// Reads events, comes back again and again, and misses none.
+    /// Reads events, reconnects again and again, and misses none.
     async fn read_events(self: Arc<Self>) -> Result<(), String> {
         let what = "/v3/events";
         let mut last: Option<String> = None;
@@ -159,7 +159,7 @@ impl Load {
             let mut stream = within(opened).await.map_err(|error| error.to_string())?;
             let mut text = String::new();
             while self.goes_on() && since.elapsed() < READ_FOR {
-                // A heartbeat at the latest.
+                // At the latest a heartbeat.
                 let piece = within(stream.next()).await;
                 let piece = piece.map_err(|error| format!("{what}: {error}"))?;
                 let piece = piece.ok_or_else(|| format!("{what} ended"))?;
@@ -214,7 +214,7 @@ fn number(id: &str) -> u64 {
         .unwrap()
 }
 
-/// What takes this long is lost.
+/// Anything that takes this long counts as lost.
 async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     match tokio::time::timeout(DEADLINE, work).await {
         Ok(outcome) => outcome,
@@ -222,7 +222,7 @@ async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     }
 }
 
-/// Two services, of which one changes.
+/// Returns a target of two services, one of which changes.
 fn wanted(change: u64) -> Value {
     let changed = json!({"environment": {"CHANGE": change.to_string()}});
     target(
@@ -234,7 +234,7 @@ fn wanted(change: u64) -> Value {
     )
 }
 
-/// Pages of the supervisor's own that no file backs, in bytes.
+/// Returns the supervisor's own pages that no file backs, in bytes.
 fn anonymous(device: &Supervisor) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
     let line = status
@@ -246,7 +246,7 @@ fn anonymous(device: &Supervisor) -> u64 {
     kibibytes.trim().parse::<u64>().unwrap() << 10
 }
 
-/// Loads the device for a time; answers the number of updates meanwhile, and the most memory that was seen.
+/// Loads the device for a time; returns the number of updates in that time, and the maximum memory.
 async fn run(
     device: &Supervisor,
     journal: &mut Option<HostJournal>,
@@ -296,7 +296,7 @@ async fn run(
     }
     load.over.store(true, Relaxed);
     if let Some(journal) = journal {
-        // Whoever waits for the next entry is told that it is over.
+        // Readers that wait for the next entry notice that the test is over.
         journal.log("web.service", "web", b"the end").await;
     }
     let mut wrong = BTreeMap::new();
@@ -337,7 +337,7 @@ async fn a_minute_of_load_while_updates_run_costs_no_request_and_no_memory() {
         assert_eq!(answer.status, expected[0], "{path} at rest: {answer:?}");
     }
 
-    // Everything has been done once, and caches are as full as they get.
+    // Everything has been done once, and caches are full.
     let mut changes = 0;
     run(
         &device,
@@ -367,7 +367,7 @@ async fn a_minute_of_load_while_updates_run_costs_no_request_and_no_memory() {
         }
     })
     .await;
-    // It is as well as it was.
+    // The device is as healthy as before.
     let page = device.get("/metrics").await.text;
     for line in [
         r#"supervisor_stream_readers{stream="events"} 0"#,
@@ -388,7 +388,7 @@ async fn a_minute_of_load_while_updates_run_costs_no_request_and_no_memory() {
         .lines()
         .filter(|line| line.starts_with("supervisor_plugin_faults_total"))
     {
-        // Without a cloud its plugin can say nothing, which is no fault of it.
+        // Without a cloud its plugin cannot answer, which does not count as its fault.
         assert!(line.ends_with(" 0"), "{line}");
     }
 }

@@ -1,5 +1,5 @@
-//! Plugins on a running supervisor: what the first ones answer, and what happens when files, policies
-//! and components change or fail under it.
+//! Plugins on a running supervisor: the answers of the first ones, and what happens when files, policies and components
+//! change or fail while it runs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,13 +14,12 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tests::{Builder, Supervisor, distribution, guest, until};
 
-/// How long a device shows itself (docs/spec/device.md#v1-blink).
+/// How long a device identifies itself (docs/spec/device.md#v1-blink).
 const WINDOW: Duration = Duration::from_secs(15);
-/// What LEDs show before anything takes them: no pattern shows it, so that seeing it again means that
-/// the LED was given back.
+/// The value of LEDs before they are used: no pattern has it, so seeing it again means that the LED was released.
 const BEFORE: u32 = 7;
 
-/// What the stock plugins are granted: which files they are, the layout says.
+/// The grants of the stock plugins; their files are those of the layout.
 const STOCK: &str = r#"
     [plugins.device-info]
     grants = ["device"]
@@ -28,7 +27,7 @@ const STOCK: &str = r#"
     grants = ["led"]
 "#;
 
-/// That, and what the plugins of others get, of which the policy pins the files.
+/// Those grants, and the ones of third-party plugins, whose files the policy pins.
 fn policy() -> String {
     let mut policy = STOCK.to_owned();
     for (name, file, gets) in [
@@ -69,7 +68,7 @@ fn digest(file: &Path) -> String {
     hex::encode(Sha256::digest(fs::read(file).unwrap()))
 }
 
-/// A supervisor with plugins of the test's choice.
+/// A supervisor with plugins chosen by the test.
 struct Device {
     supervisor: Supervisor,
     folder: tempfile::TempDir,
@@ -113,7 +112,7 @@ impl Device {
         class.join(name).join("brightness")
     }
 
-    /// An LED in the shape of the kernel's LED class.
+    /// Adds an LED like one of the kernel's LED class.
     fn add_led(&self, name: &str, max: u32) {
         let file = self.led_file(name);
         let folder = file.parent().unwrap();
@@ -125,7 +124,7 @@ impl Device {
 
     fn led(&self, name: &str) -> u32 {
         let text = fs::read_to_string(self.led_file(name)).unwrap();
-        // The file is empty for the moment between its truncation and its writing.
+        // The file is empty for a moment between its truncation and the write.
         text.trim().parse().unwrap_or(u32::MAX)
     }
 
@@ -170,7 +169,7 @@ fn stock(name: &str) -> PathBuf {
     distribution().join("plugins").join(format!("{name}.wasm"))
 }
 
-/// Copies beside the place and renames, so that no half of a file is ever seen.
+/// Copies it next to its place and renames it, so that the file is always complete.
 fn install(component: &Path, folder: &Path) {
     let name = component.file_name().unwrap();
     let beside = folder.join(name).with_extension("part");
@@ -188,7 +187,7 @@ async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
         .count();
     assert_eq!(plugins.len(), shipped);
     for plugin in plugins {
-        // Some are for boards that this machine is not.
+        // Some are for other boards than this machine.
         let states = ["running", "other-board"];
         let state = plugin["state"].as_str().unwrap();
         assert!(states.contains(&state), "{plugin}");
@@ -198,7 +197,7 @@ async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
     assert_eq!(info.status, 200);
 }
 
-/// One that is new, and a compiler that never ends.
+/// With a new plugin, and a compiler that never ends.
 #[tokio::test]
 async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loading() {
     let layout = tempfile::tempdir().unwrap();
@@ -255,7 +254,7 @@ async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loadi
     );
     fs::write(&policy, fs::read_to_string(&policy).unwrap() + &lines).unwrap();
     device.start_again().await;
-    // Those before it in the alphabet and those after it.
+    // Plugins before it in the alphabet and after it.
     for path in [
         "/v2/local/device-info",
         "/v2/device/name",
@@ -272,7 +271,7 @@ async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loadi
     let message = greeted.failure().unwrap();
     assert_eq!(message, "plugin `greeter` is being loaded");
 
-    // It is compiled after all, by another compiler: with the next start.
+    // Another compiler compiles it with the next start.
     fs::remove_file(layout.path().join("hangs")).unwrap();
     device.terminate().await;
     device.start_again().await;
@@ -418,8 +417,8 @@ async fn a_stream_arrives_while_it_is_written_and_ends_when_its_reader_leaves() 
         seen.extend_from_slice(&body.next().await.unwrap().unwrap());
     }
     drop(body);
-    // Eight calls at a time are allowed: were the streams of readers who left still there, the last ones
-    // would not be answered.
+    // Eight calls at a time are allowed: if the streams of disconnected readers were still there, the last ones would
+    // not be answered.
     for _ in 0..20 {
         let request = device.supervisor.request("GET", "/v3/ticks?every_ms=10");
         let mut body = request.send().await.unwrap().bytes_stream();
@@ -608,11 +607,11 @@ async fn a_changed_policy_takes_effect_without_a_restart() {
     device.until_status(path, 200).await;
 }
 
-/// What a plugin without a line in the policy tried: the stock one's name, its place and its routes.
+/// A plugin without a line in the policy attempts to use the stock one's name, its place and its routes.
 #[tokio::test]
 async fn a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
     let device = Device::with(&[stock("device_info")]).await;
-    // The greeter says that it is the plugin `tags`, of which no file is there.
+    // The greeter claims to be the plugin `tags`, which has no file here.
     let greeter = fs::read(guest("greeter")).unwrap();
     let claims = rename_manifest(&greeter, "\"greeter\"", "\"tags\"");
     fs::write(device.folder.path().join("00-tags.wasm"), claims).unwrap();
@@ -637,7 +636,7 @@ async fn a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
     let path = "/v3/greet/Ada?greeting=Hi";
     assert_eq!(device.supervisor.get(path).await.status, 404);
 
-    // A policy cannot hand out what stock plugins answer.
+    // A policy cannot assign the routes of stock plugins.
     let policy = device.folder.path().join("policy.toml");
     fs::write(&policy, self::policy().replace("/v3/ticks", "/v2/device/*")).unwrap();
     until("the policy to be refused", || async {
@@ -652,7 +651,7 @@ async fn a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
     assert_eq!(device.supervisor.get("/v2/device/name").await.status, 200);
 }
 
-/// As an owner installs a third party's plugin.
+/// In the way in which an owner installs a third party's plugin.
 #[tokio::test]
 async fn what_trust_prints_is_all_that_a_plugin_needs() {
     let device = Device::with(&[]).await;
@@ -709,7 +708,7 @@ async fn developer_mode_is_seen_in_the_list_and_in_the_log() {
     let answer = device.supervisor.json("/v3/plugins").await;
     assert_eq!(answer["allowUnpinned"], true);
     assert!(device.report("greeter").await["unpinned"].is_null());
-    // The policy pins another file to the name from now on, which does not matter here.
+    // From now on the policy pins another file to the name, which does not matter here.
     let other = policy().replace(&digest(&guest("greeter")), &"0".repeat(64));
     fs::write(device.folder.path().join("policy.toml"), other).unwrap();
     until("it to be unpinned", || async {
@@ -732,7 +731,7 @@ async fn developer_mode_is_seen_in_the_list_and_in_the_log() {
     assert!(answer["allowUnpinned"].is_null(), "{answer}");
 }
 
-/// The component with another text in its manifest, filled up with spaces behind it, which TOML ignores.
+/// Returns the component with another text in its manifest, padded with spaces, which TOML ignores.
 fn rename_manifest(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     let find = |bytes: &[u8], text: &str| {
         let mut windows = bytes.windows(text.len());
@@ -800,7 +799,7 @@ fn a_component_imports_only_what_it_uses() {
     }
 }
 
-/// The imports of a component, sorted.
+/// Returns the imports of a component, sorted.
 fn imports(component: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut depth = 0;

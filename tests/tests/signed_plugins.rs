@@ -1,4 +1,4 @@
-//! A plugin of a maker whom the owner trusts by a key, and files that somebody else could have written, on a running
+//! A plugin of a maker whose key the owner trusts, and files that somebody else could have written, on a running
 //! supervisor.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -44,7 +44,7 @@ impl Device {
         fs::rename(self.path("new"), self.path(below)).unwrap();
     }
 
-    /// Waits until the greeter's part of the report is as wanted.
+    /// Waits until the greeter's part of the report fits.
     async fn until(&self, what: &str, fits: impl Fn(&Value) -> bool) {
         until(what, || async {
             let all = self.supervisor.json("/v3/plugins").await;
@@ -93,7 +93,7 @@ async fn an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
     assert!(embedded.status.success(), "{embedded:?}");
     assert!(!device.path("greeter.wasm.minisig").exists());
 
-    // The owner names the key, and adds what `trust` prints.
+    // The owner names the key, and adds the output of `trust`.
     let public = maker.pk.to_base64();
     let key = format!("[keys.acme]\npublic = \"{public}\"\n");
     device.put("policy.toml", &key);
@@ -108,7 +108,7 @@ async fn an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
         .await;
     assert_eq!(device.supervisor.get(GREETING).await.status, 200);
 
-    // The same content that nobody has signed, and the key that counts no longer.
+    // The same content without a signature, and the key that is no longer trusted.
     fs::remove_file(device.path("plugins/greeter.wasm")).unwrap();
     device.put("plugins/other.wasm", &content);
     device
@@ -127,7 +127,7 @@ async fn an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
     assert_eq!(device.supervisor.get(GREETING).await.status, 404);
 }
 
-/// Of docs/plugins.md, from the key to the next version.
+/// The steps of docs/plugins.md, from the key to the next version.
 #[tokio::test]
 async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_new_line() {
     let device = Device::start().await;
@@ -138,7 +138,7 @@ async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_
     )
     .unwrap();
     let first = fs::read(guest("greeter")).unwrap();
-    // A custom section of one byte makes other bytes of the same plugin.
+    // A custom section of one byte turns the same plugin into other bytes.
     let second = [&first[..], &[0, 2, 1, b'x']].concat();
     let install = |content: &[u8]| {
         let signature = minisign::sign(None, &maker.sk, content, None, None).unwrap();
@@ -185,7 +185,7 @@ async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_
 async fn an_owner_puts_the_version_before_back() {
     let device = Device::start().await;
     let first = fs::read(guest("greeter")).unwrap();
-    // A custom section of one byte makes other bytes of the same plugin.
+    // A custom section of one byte turns the same plugin into other bytes.
     let second = [&first[..], &[0, 2, 1, b'x']].concat();
     let [one, two] = [&first, &second].map(|content| {
         let file = device.path("greeter.wasm");
@@ -256,7 +256,7 @@ async fn what_another_user_owns_or_can_write_does_not_run() {
     device
         .until("it to run again", |greeter| greeter["state"] == "running")
         .await;
-    // Only root gives files to others.
+    // Only root can change the owner of files.
     if std::os::unix::fs::chown(device.path("plugins"), Some(65534), None).is_ok() {
         device.until_refused("belongs to the user 65534").await;
         assert!(

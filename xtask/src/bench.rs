@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: the benchmarks, in release, and their figures on docs/benchmarks.md.
+//! `cargo xtask bench`: runs the benchmarks in release mode, and writes their figures to docs/benchmarks.md.
 //!
-//! Those of the device and those of the cloud are two programs: each is built as what it measures is built.
+//! The benchmarks of the device and of the cloud are two programs: each is built like the program that it measures.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ use crate::simulate;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or of it data,
-    /// polls, reports, push, fleets. The page is then left as it is
+    /// Only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or of it
+    /// data, polls, reports, push, fleets. The page is then left as it is
     sections: Vec<String>,
     /// All sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
     #[arg(long)]
@@ -138,7 +138,7 @@ fn figures_of(mut bench: Command) -> Result<String> {
     Ok(figures)
 }
 
-/// Puts the figures between the page's marks and leaves the rest of it as it is.
+/// Puts the figures between the page's marks and keeps the rest of the page.
 fn write_page(figures: &str) -> Result<()> {
     let path = cargo::repository().join(PAGE);
     let page = fs::read_to_string(&path).with_context(|| format!("failed to read `{PAGE}`"))?;

@@ -1,5 +1,5 @@
-//! The one image that every test can build on: busybox with all its commands, this machine's where it is
-//! linked statically, else Docker Hub's.
+//! The base image of all test images: busybox with all its commands, from this machine if its program is linked
+//! statically, otherwise from Docker Hub.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,10 +18,10 @@ use crate::docker_images;
 use crate::interrupted::runtime;
 use crate::packages::program;
 
-/// On the image, and so on every container and image that is made from it: the registry that it is for.
+/// The label on the image, and so on every container and image derived from it: the registry that it is for.
 pub(crate) const REGISTRY_LABEL: &str = "io.platform.xtask.registry";
 
-/// Puts `busybox:latest` into the registry, and leaves nothing of it in the engine.
+/// Puts `busybox:latest` into the registry, and leaves no trace of it in the engine.
 pub(crate) fn push(uri: &str, registry: &str) -> Result<()> {
     let repository = format!("{registry}/busybox");
     runtime()?.block_on(async {
@@ -48,12 +48,12 @@ pub(crate) fn push(uri: &str, registry: &str) -> Result<()> {
     })
 }
 
-/// The machine's own, where a container needs nothing but it.
+/// Returns the machine's own program if it needs no other files in a container.
 pub(crate) fn of_this_machine() -> Option<PathBuf> {
     program("busybox").filter(|busybox| is_static(busybox))
 }
 
-/// Whether the program names no loader of shared libraries, which would stand at its start.
+/// Returns whether the program names no loader of shared libraries, whose path would be near its beginning.
 fn is_static(program: &Path) -> bool {
     let mut start = Vec::new();
     let read = File::open(program).and_then(|file| file.take(4096).read_to_end(&mut start));
@@ -63,7 +63,7 @@ fn is_static(program: &Path) -> bool {
             .any(|window| window == b"/ld-" || window == b"ld64")
 }
 
-/// The files of Docker Hub's; the image stays in the engine only where it was there before.
+/// Returns the files of Docker Hub's image; the image is removed from the engine unless it was there before.
 async fn pulled(docker: &Docker) -> Result<Vec<u8>> {
     const IMAGE: &str = "busybox:latest";
     let was_there = docker.inspect_image(IMAGE).await.is_ok();

@@ -1,4 +1,4 @@
-//! Calls to cargo and rustup, with their progress shown.
+//! Calls to cargo and rustup, whose progress is shown.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,25 +9,26 @@ use anyhow::{Context, Result, bail};
 /// The target that plugins and wasm services are built for.
 pub(crate) const WASM_TARGET: &str = "wasm32-wasip2";
 
-/// The repository: the folder above this crate's.
+/// Returns the repository, which is the folder above this crate's.
 pub(crate) fn repository() -> PathBuf {
-    // Asked at run time, as cargo sets it: a target folder that moved with its repository has the old path built in.
+    // Read at run time, where cargo sets it: a program in a target folder that moved with its repository contains the
+    // old path.
     let xtask = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     xtask.parent().unwrap_or(&xtask).to_owned()
 }
 
-/// Cargo's target folder, which the environment may have moved.
+/// Returns cargo's target folder, which the environment may have moved.
 pub(crate) fn target_folder() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 
-/// A cargo command in the repository.
+/// Returns a cargo command in the repository.
 pub(crate) fn cargo<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(arguments: I) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(repository()).args(arguments);
-    // What cargo says of xtask itself: build scripts that ask for it (ring's does) would run anew whenever
-    // cargo is called now by hand and now from here.
+    // Cargo's variables about xtask itself: build scripts that read them (ring's does) would run again whenever cargo
+    // is called alternately by hand and from here.
     let own = env::vars_os().map(|(name, _)| name);
     for name in own.filter(|name| {
         let name = name.to_string_lossy();
@@ -38,7 +39,7 @@ pub(crate) fn cargo<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(argume
     command
 }
 
-/// Runs to the end; a failure names the command.
+/// Runs the command to its end; the error names the command.
 pub(crate) fn finish(mut command: Command) -> Result<()> {
     let command_line = shown(&command);
     let status = command
@@ -60,7 +61,7 @@ fn shown(command: &Command) -> String {
         .join(" ")
 }
 
-/// Makes sure that rustup has the standard library of `target`.
+/// Installs the standard library of `target` with rustup if it is missing.
 pub(crate) fn add_target(target: &str) -> Result<()> {
     let mut list = Command::new("rustup");
     list.current_dir(repository())
@@ -81,7 +82,7 @@ pub(crate) fn add_target(target: &str) -> Result<()> {
     finish(add)
 }
 
-/// Says which step of how many begins, above cargo's own progress.
+/// Announces the steps, each with its number and the total, above cargo's own progress.
 pub(crate) struct Steps {
     total: usize,
     begun: usize,

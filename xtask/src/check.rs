@@ -1,5 +1,5 @@
-//! What must be clean before a commit: formatting, citations of the contract, names of types, lints and what the
-//! programs are built from. Components are linted for the target that they run on.
+//! The checks before a commit: formatting, citations of the contract, names of types, lints and dependencies.
+//! Components are linted for the target that they run on.
 
 use anyhow::Result;
 

@@ -1,7 +1,7 @@
-//! Citations of the contract: each one in the repository has to name a rule that exists.
+//! Citations of the contract: each one in the repository has to name an existing rule.
 //!
-//! The rules are in the pages of `docs/spec`, each with an anchor, `<a id="locks-files"></a>`; code cites them by page and
-//! anchor. [`check`] reads the repository, and [`problems`] is the judgement over the texts alone.
+//! The rules are in the pages of `docs/spec`, each with an anchor, `<a id="locks-files"></a>`; code cites them by page
+//! and anchor. [`check`] reads the repository, and [`problems`] checks the texts only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use anyhow::{Result, bail};
 
 use crate::text_files::TextFile;
 
-/// Where the pages of the contract are.
+/// The folder of the contract's pages.
 const PAGES: &str = "docs/spec/";
-/// What a page defines an anchor with.
+/// The text with which a page defines an anchor.
 const DEFINITION: &str = "<a id=\"";
 /// The tests of this module, whose citations are wrong on purpose.
 const TESTS: &str = "xtask/src/citations/tests.rs";
-/// Files that can have citations of the form that is no longer used.
+/// Files that can have citations in the obsolete form.
 const SOURCES: [&str; 5] = [".rs", ".sql", ".toml", ".wat", ".wit"];
 
-/// Fails if a citation in the repository leads nowhere, has the form that is no longer used, or cannot be told from
-/// another because its anchor is defined twice.
+/// Fails if a citation in the repository leads nowhere, has the obsolete form, or is ambiguous because its anchor is
+/// defined twice.
 pub(crate) fn check(mut files: Vec<TextFile>) -> Result<()> {
     files.retain(|file| file.path != TESTS);
     let problems = problems(&files);
@@ -33,7 +33,7 @@ pub(crate) fn check(mut files: Vec<TextFile>) -> Result<()> {
     )
 }
 
-/// Every problem, as `path:line: sentence`, in the order of the files.
+/// Returns every problem, as `path:line: sentence`, in the order of the files.
 fn problems(files: &[TextFile]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut pages: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -65,7 +65,7 @@ fn problems(files: &[TextFile]) -> Vec<String> {
                         format!("cites `{page}#{anchor}`, which that page does not define");
                     problems.push(problem(file, line, &sentence));
                 }
-                // Prose may point to a page; a comment is about a rule of it.
+                // Prose may point to a page; a comment must cite a rule of it.
                 (Some(_), None) if file.path.ends_with(".rs") => {
                     let sentence = format!("cites `{page}` without an anchor");
                     problems.push(problem(file, line, &sentence));
@@ -91,7 +91,7 @@ fn is_page(path: &str) -> bool {
     path.starts_with(PAGES) && path.ends_with(".md")
 }
 
-/// The anchors that a page defines, with their lines.
+/// Returns the anchors that a page defines, with their lines.
 fn definitions(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered(text).flat_map(|(line, text)| {
         text.split(DEFINITION)
@@ -100,7 +100,7 @@ fn definitions(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The citations of a text: line, page and anchor.
+/// Returns the citations of a text: line, page and anchor.
 fn citations(text: &str) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
     numbered(text).flat_map(|(line, text)| {
         let starts = text.match_indices(PAGES).map(|(start, _)| start);
@@ -117,7 +117,8 @@ fn citations(text: &str) -> impl Iterator<Item = (usize, &str, Option<&str>)> {
     })
 }
 
-/// Links of a page of the contract to a place in a page: to an anchor or, as readers of Markdown make them, to a heading.
+/// Checks links from a page of the contract to a place in a page: to an anchor, or to a heading, with the name that
+/// Markdown renderers give it.
 fn links(file: &TextFile, files: &[TextFile], problems: &mut Vec<String>) {
     for (line, text) in numbered(&file.text) {
         for rest in text.split("](").skip(1) {
@@ -141,7 +142,7 @@ fn links(file: &TextFile, files: &[TextFile], problems: &mut Vec<String>) {
     }
 }
 
-/// The path that a link leads to from a page.
+/// Returns the path that a link in a page leads to.
 fn resolved(from: &str, link: &str) -> String {
     if link.is_empty() {
         return from.to_owned();
@@ -159,7 +160,7 @@ fn resolved(from: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// Headings, as links name them.
+/// Returns the headings with the names that links use.
 fn headings(text: &str) -> impl Iterator<Item = String> {
     text.lines()
         .filter(|line| line.starts_with('#'))
@@ -178,8 +179,8 @@ fn headings(text: &str) -> impl Iterator<Item = String> {
         })
 }
 
-/// Citations by chapter and number, as comments had them before the contract was here. They may be broken over lines,
-/// so the text is looked at word by word.
+/// Returns citations by chapter and number, which comments used before the contract was part of the repository. They
+/// may span lines, so the text is read word by word.
 fn old_citations(text: &str) -> Vec<(usize, String)> {
     let words: Vec<(usize, &str, bool)> = numbered(text)
         .flat_map(|(line, text)| {
@@ -223,7 +224,7 @@ fn old_citations(text: &str) -> Vec<(usize, String)> {
     matches
 }
 
-/// A line of code, and the comment at its end.
+/// Splits a line into code and the comment at its end.
 fn split_comment(line: &str) -> (&str, &str) {
     if line.trim_start().starts_with("//") {
         ("", line)
@@ -232,7 +233,7 @@ fn split_comment(line: &str) -> (&str, &str) {
     }
 }
 
-/// `(4.6)`, with or without a sign behind it.
+/// Recognizes `(4.6)`, with or without punctuation after it.
 fn is_bare_number(word: &str) -> bool {
     let inner = word
         .strip_prefix('(')
@@ -249,12 +250,12 @@ fn is_of_anchor(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
-/// How many bytes at the start of `text` are of characters that `fits`.
+/// Returns the length in bytes of the beginning of `text` whose characters all satisfy `fits`.
 fn length(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
 }
 
-/// Lines with their numbers, from 1.
+/// Returns lines with their numbers, from 1.
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()

@@ -1,4 +1,4 @@
-//! The Docker engine that a user of this machine means, and whether it answers.
+//! The Docker engine that a user of this machine normally uses, and whether it answers.
 
 use std::env;
 use std::time::Duration;
@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use bollard::Docker;
 
-/// How long an engine may take to answer; one that is there answers at once.
+/// The time limit for an engine's answer; a running one answers at once.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What `docker` itself and `supervisor run` take: DOCKER_HOST, else the usual socket.
+/// Returns the address that `docker` itself and `supervisor run` use: DOCKER_HOST, or else the
+/// usual socket.
 pub(crate) fn address() -> String {
     let named = ["SUPERVISOR_DOCKER_HOST", "DOCKER_HOST"]
         .into_iter()
@@ -18,10 +19,10 @@ pub(crate) fn address() -> String {
     named.unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
 }
 
-/// A client that speaks the engine's version.
+/// Returns a client that speaks the engine's version.
 ///
 /// # Errors
-/// Why it does not answer: one short line behind the address.
+/// Why it does not answer: one short line to print after the address.
 pub(crate) async fn connect(address: &str) -> Result<Docker> {
     let answer = async {
         let docker = Docker::connect_with_host(address)?;
@@ -31,7 +32,7 @@ pub(crate) async fn connect(address: &str) -> Result<Docker> {
     };
     let failure = match tokio::time::timeout(ANSWER_WITHIN, answer).await {
         Ok(Ok(docker)) => return Ok(docker),
-        // Around it are only the words of HTTP clients.
+        // The other errors in the chain are only phrases of HTTP clients.
         Ok(Err(error)) => match anyhow::Error::new(error).chain().last() {
             Some(cause) => anyhow!("{cause}"),
             None => anyhow!("it cannot be reached"),

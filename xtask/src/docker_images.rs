@@ -1,4 +1,4 @@
-//! What chores do in a Docker engine: images are made and moved, containers removed.
+//! Operations of chores in a Docker engine: creating and moving images, removing containers.
 
 use anyhow::Result;
 use bollard::Docker;
@@ -12,14 +12,14 @@ use bytes::Bytes;
 use futures::TryStreamExt as _;
 use http_body_util::{Either, Full};
 
-/// Pulls an image from the registry that its name leads to.
+/// Pulls an image from the registry in its name.
 pub(crate) async fn pull(docker: &Docker, image: &str) -> Result<()> {
     let (name, tag) = image.split_once(':').unwrap_or((image, "latest"));
     let options = CreateImageOptionsBuilder::new().from_image(name).tag(tag);
     create(docker, options.build(), None).await
 }
 
-/// Makes an image of an archive of its files, with `changes` as in a Dockerfile.
+/// Creates an image from an archive of its files, with `changes` as in a Dockerfile.
 pub(crate) async fn import(
     docker: &Docker,
     (repository, tag): (&str, &str),
@@ -51,7 +51,7 @@ pub(crate) async fn push(docker: &Docker, repository: &str) -> Result<()> {
     Ok(progress.try_for_each(|_| async { Ok(()) }).await?)
 }
 
-/// Removes these containers with their volumes, by force; what became of each.
+/// Removes these containers with their volumes, by force; returns the result for each.
 pub(crate) async fn remove_containers(
     docker: &Docker,
     which: ListContainersOptions,

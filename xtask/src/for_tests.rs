@@ -1,5 +1,5 @@
-//! What tests need beside the programs: servers, a browser, programs of the system. What is missing is installed or
-//! started where it can be; what stays missing has its tests skipped, which is said at the end.
+//! Servers, a browser and programs of the system, which tests need in addition to our programs. Missing ones are
+//! installed or started if possible; tests that need the others are skipped, and reported at the end.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,15 +15,15 @@ use crate::test_kernel::{self, KERNEL};
 
 /// The variable that the tests of the dashboard read: the program of a browser.
 const CHROMIUM: &str = "SUPERVISOR_TEST_CHROMIUM";
-/// The variable that the tests of several replicas read: a program that is none of the system's.
+/// The variable that the tests of several replicas read: a program that does not come from the system.
 const NATS: &str = "SUPERVISOR_TEST_NATS";
 
 const BROWSER: &[Needed] = &[("chromium", "chromium")];
 const BROKER: &[Needed] = &[("nats-server", "nats-server")];
-/// The shells in which the tests of `fleet completion` load its scripts, beside bash.
+/// The shells, in addition to bash, in which the tests of `fleet completion` load its scripts.
 const SHELLS: &[Needed] = &[("fish", "fish"), ("zsh", "zsh")];
-/// What stands in for a device's host: a system bus with systemd's services on it, journals, a redirector of
-/// connections, a clock of its own.
+/// Replacements for a device's host: a system bus with systemd's services on it, journals, a redirector of connections,
+/// a separate clock.
 const STAND_INS: &[Needed] = &[
     ("dbus-daemon", "dbus-daemon"),
     (
@@ -42,7 +42,7 @@ const STAND_INS: &[Needed] = &[
     ),
 ];
 
-/// What the tool of plugin authors installs the toolchains of other languages with.
+/// The programs with which the tool of plugin authors installs the toolchains of other languages.
 const LANGUAGES: &[Needed] = &[
     ("python3", "python3"),
     ("/usr/share/doc/python3-venv", "python3-venv"),
@@ -50,8 +50,8 @@ const LANGUAGES: &[Needed] = &[
     ("npm", "npm"),
 ];
 
-/// Begins to install and make what is missing, while programs are built. Whatever fails is tried again, and said, by the
-/// function that needs it.
+/// Begins to install and create missing things while programs are built. If that fails, the function that needs them
+/// tries again, and reports the failure.
 pub(crate) fn begin() -> JoinHandle<()> {
     std::thread::spawn(|| {
         let needed = [
@@ -68,7 +68,7 @@ pub(crate) fn begin() -> JoinHandle<()> {
             println!("{error:#}");
         }
         if env::var_os(KERNEL).is_none() {
-            // Where it cannot be made, the tests that need it are skipped.
+            // If it cannot be created, the tests that need it are skipped.
             let _ = test_kernel::make();
         }
     })
@@ -76,18 +76,18 @@ pub(crate) fn begin() -> JoinHandle<()> {
 
 /// Tests that this machine cannot run.
 pub(crate) struct SkippedTests {
-    /// As they are called, such as `the tests on PostgreSQL`.
+    /// What they are called, such as `the tests on PostgreSQL`.
     pub(crate) tests: &'static str,
     pub(crate) reason: String,
-    /// How to have them run all the same, behind `to run them,`.
+    /// How to run them after all, as the continuation of `to run them,`.
     pub(crate) remedy: Option<String>,
 }
 
 impl SkippedTests {
-    /// Says what was skipped.
+    /// Reports the skipped tests.
     ///
     /// # Errors
-    /// In continuous integration, where nothing may be.
+    /// In continuous integration, where no tests may be skipped.
     pub(crate) fn account_for(&self) -> Result<()> {
         let SkippedTests { tests, reason, .. } = self;
         if env::var_os("CI").is_some() {
@@ -101,16 +101,17 @@ impl SkippedTests {
     }
 }
 
-/// What some tests find by a variable of their environment.
+/// Something that some tests find through an environment variable.
 pub(crate) struct ForTests<T> {
     variable: &'static str,
-    /// Ours, which ends with this value, and what the variable says of it; none where the caller has named one.
+    /// Our own instance, which ends with this value, and the variable's value for it; `None` if the caller has named
+    /// one.
     ours: Option<(T, OsString)>,
     pub(crate) skipped: Option<SkippedTests>,
 }
 
 impl<T> ForTests<T> {
-    /// What `variable` names already, or else what `start` makes.
+    /// Uses what `variable` names already, or else what `start` creates.
     fn find(
         tests: &'static str,
         variable: &'static str,
@@ -144,7 +145,7 @@ impl<T> ForTests<T> {
         found
     }
 
-    /// Has the program find it.
+    /// Sets the variable for the program.
     pub(crate) fn give_to(&self, command: &mut Command) {
         if let Some((_, value)) = &self.ours {
             command.env(self.variable, value);
@@ -198,7 +199,7 @@ pub(crate) fn kernel() -> ForTests<()> {
     })
 }
 
-/// Whether tests of shell completion miss a shell.
+/// Returns the tests of shell completion that are skipped because a shell is missing.
 pub(crate) fn shells() -> Option<SkippedTests> {
     let error = require(SHELLS, "the tests of shell completion").err()?;
     Some(SkippedTests {
@@ -208,7 +209,7 @@ pub(crate) fn shells() -> Option<SkippedTests> {
     })
 }
 
-/// Whether tests of plugins in other languages than Rust miss a toolchain.
+/// Returns the tests of plugins in other languages than Rust that are skipped because a toolchain is missing.
 pub(crate) fn languages() -> Option<SkippedTests> {
     let error = require(LANGUAGES, "the tests of plugins in other languages").err()?;
     Some(SkippedTests {
@@ -218,7 +219,7 @@ pub(crate) fn languages() -> Option<SkippedTests> {
     })
 }
 
-/// Whether tests of the host miss what stands in for it.
+/// Returns the tests of the host that are skipped because a replacement for a part of it is missing.
 pub(crate) fn stand_ins() -> Option<SkippedTests> {
     let missing = require(STAND_INS, "the tests of the host").err();
     let mut reasons: Vec<String> = missing.iter().map(|error| format!("{error:#}")).collect();

@@ -1,5 +1,5 @@
-//! `cargo xtask fuzz`: feeds parsers, statements and endpoints with what nobody would send, for as long as one likes.
-//! The same targets run among the tests, with a bounded number of inputs each.
+//! `cargo xtask fuzz`: feeds parsers, statements and endpoints with input that nobody would send, for any length of
+//! time. The same targets run among the tests, with a limited number of inputs each.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     targets: Vec<String>,
 }
 
-/// A target: its name, the package, what of that package is tested, and the test.
+/// A target: its name, the package, the part of the package that is tested, and the test.
 struct Target(
     &'static str,
     &'static str,
@@ -126,7 +126,7 @@ const TARGETS: [Target; 16] = [
     ),
 ];
 
-/// The package whose targets run the built device.
+/// The package whose targets run a built device.
 const BLACK_BOX: &str = "tests";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -180,7 +180,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Where targets are, and of which packages.
+    /// The files that contain targets, and their packages.
     const FILES: [(&str, &str); 12] = [
         ("cloud/data/tests/data/fuzz.rs", "data"),
         ("cloud/server/tests/cloud/fuzz.rs", "fleet-cloud"),

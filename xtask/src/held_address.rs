@@ -1,5 +1,5 @@
-//! Addresses for programs that are started later: held from when they are chosen, so that nobody else gets them
-//! meanwhile.
+//! Addresses for programs that are started later: they are reserved as soon as they are chosen, so that no other
+//! program gets them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,14 +7,14 @@ use std::net::SocketAddr;
 use parking_lot::Mutex;
 use tokio::net::TcpSocket;
 
-/// Sockets that have an address and do not listen, until this program ends.
+/// Sockets that are bound to an address and do not listen, until this program ends.
 static HELD: Mutex<Vec<TcpSocket>> = Mutex::new(Vec::new());
 
-/// Holds an address, with a free port in place of port 0. A program that sets `SO_REUSEADDR`, as servers do, can listen
-/// on it all the same; the kernel gives the port to nobody who asks for a free one.
+/// Reserves an address, with a free port in place of port 0. A program that sets `SO_REUSEADDR`, as servers do, can
+/// still listen on it; the kernel does not assign the port to programs that request a free one.
 ///
 /// # Errors
-/// Where somebody listens on it, or it is not this machine's.
+/// If another program listens on it, or it does not belong to this machine.
 pub(crate) fn hold(address: SocketAddr) -> io::Result<SocketAddr> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -27,10 +27,10 @@ pub(crate) fn hold(address: SocketAddr) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Holds a free port of this machine.
+/// Reserves a free port of this machine.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub(crate) fn hold_free() -> io::Result<SocketAddr> {
     hold(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn a_held_address_is_nobody_elses_and_can_be_listened_on() {
         let held = hold_free().unwrap();
-        // The kernel gives nobody a port that is bound, and a free one would seldom be this one by chance.
+        // The kernel does not assign a bound port, and would rarely choose this one by chance.
         let other = TcpSocket::new_v4().unwrap();
         let refusal = other.bind(held).expect_err("it is held");
         assert_eq!(refusal.kind(), io::ErrorKind::AddrInUse);

@@ -1,4 +1,4 @@
-//! Cleaning up on Ctrl-C, SIGTERM or a closed terminal, for chores that block while others work.
+//! Cleaning up on Ctrl-C, SIGTERM or a closed terminal, for chores whose main thread is blocked.
 
 use std::io;
 
@@ -8,10 +8,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 type CleanUp = Box<dyn FnOnce() + Send>;
 
-/// What is to be cleaned up; none until the first is added, when the watch begins.
+/// The clean-up functions; `None` until the first one is added, which starts the watch.
 static CLEAN_UPS: Mutex<Vec<CleanUp>> = Mutex::new(Vec::new());
 
-/// From now on such a signal runs `clean_up`, after those that were added later, and ends this process.
+/// Makes such a signal run `clean_up`, after those that were added later, and end this process.
 pub(crate) fn clean_up_when_interrupted(clean_up: impl FnOnce() + Send + 'static) {
     let mut all = CLEAN_UPS.lock();
     if all.is_empty() {
@@ -36,7 +36,7 @@ fn watch() {
 pub(crate) struct Signals([Signal; 3]);
 
 impl Signals {
-    /// From now on they do not end the process.
+    /// Stops these signals from ending the process.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Signals([
             signal(SignalKind::interrupt())?,
@@ -45,7 +45,7 @@ impl Signals {
         ]))
     }
 
-    /// Waits for one of them; its number.
+    /// Waits for one of them, and returns its number.
     pub(crate) async fn received(&mut self) -> i32 {
         let Signals([interrupt, terminate, hangup]) = self;
         tokio::select! {

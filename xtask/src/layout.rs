@@ -1,9 +1,8 @@
-//! The layout in `target/dist`: the programs, the plugins with the list of which files they are, and the
-//! default policy, each where the supervisor looks for it relative to its own place, and the list of what
-//! they are made of.
+//! The layout in `target/dist`: the programs, the plugins with the list of their files, and the default policy, each at
+//! the path relative to the supervisor where it looks for it, and the list of their dependencies.
 //!
-//! The compiler is built by a cargo invocation of its own: one alone would unify wasmtime's features and put the code
-//! generator into what runs components.
+//! The compiler is built by a separate cargo invocation: a single one would unify wasmtime's features and put the code
+//! generator into the program that runs components.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ pub(crate) struct Arguments {
     pub(crate) release: bool,
 }
 
-/// Where a built layout is.
+/// The path of a built layout.
 pub(crate) struct Layout {
     pub(crate) folder: PathBuf,
 }
@@ -31,37 +30,37 @@ impl Layout {
     }
 }
 
-/// The folder of components that cargo leaves.
+/// Returns the folder in which cargo puts components.
 pub(crate) fn components_folder() -> PathBuf {
     cargo::target_folder().join(WASM_TARGET).join("wasm")
 }
 
-/// The programs that stay on a device while it runs, by their crates.
+/// The programs that run permanently on a device, by their crates.
 const RESIDENT: [&str; 2] = ["supervisor", "supervisor-wasm"];
 /// The programs of the cloud, by their crates.
 const OF_CLOUD: [&str; 2] = ["fleet", "fleet-cloud"];
 
-/// The program of plugin authors, by its crate. It finds the compiler beside it.
+/// The program of plugin authors, by its crate. It uses the compiler next to it.
 const OF_AUTHORS: [&str; 1] = ["supervisor-plugin"];
 
-/// Leaves out the compiler that the tool of plugin authors contains where it is installed alone: with it, cargo would
-/// give a code generator to all programs that are built at the same time.
+/// Omits the compiler, which the tool of plugin authors contains if it is installed on its own: with it, cargo would
+/// put a code generator into all programs that are built at the same time.
 pub(crate) const WITHOUT_COMPILER: &str = "--no-default-features";
-/// What a supervisor has that tests run: one of them has it kill itself.
+/// Features of the supervisor in tests: with one of them, a test can make it kill itself.
 pub(crate) const FEATURES_FOR_TESTS: [&str; 3] =
     [WITHOUT_COMPILER, "--features", "supervisor/abort-at"];
 
-/// The steps that [`build_in`] announces.
+/// The number of steps that [`build_in`] announces.
 pub(crate) const STEPS: usize = 4;
 
 pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
     build_in(arguments, &mut Steps::new(STEPS))
 }
 
-/// The layout that an earlier build left.
+/// Finds the layout of an earlier build.
 ///
 /// # Errors
-/// Where there is none, or a part of one.
+/// If there is none, or it is incomplete.
 pub(crate) fn built() -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
     for program in sbom::PROGRAMS {
@@ -76,14 +75,14 @@ pub(crate) fn built() -> Result<Layout> {
     Ok(Layout { folder })
 }
 
-/// As [`build`] without the programs, which come from the build of the tests ([`install_programs`]): a build of their own
-/// would compile nearly all of their dependencies once more.
+/// Like [`build`], but without the programs, which come from the build of the tests ([`install_programs`]): a separate
+/// build would compile nearly all of their dependencies a second time.
 pub(crate) fn build_for_tests() -> Result<Layout> {
     let mut steps = Steps::new(STEPS - 1);
     build_around_programs(&Arguments { release: false }, &mut steps)
 }
 
-/// As [`build`], as the first [`STEPS`] of more.
+/// Like [`build`], as the first [`STEPS`] of more.
 pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
     steps.begin("the programs of devices and of the cloud");
     for program in program_builds(arguments) {
@@ -95,27 +94,26 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
     Ok(layout)
 }
 
-/// The profile of the programs, but of the cloud's where it is shipped.
+/// Returns the profile of the programs, except for those of the cloud in a release.
 fn profile(arguments: &Arguments) -> &'static str {
     if arguments.release { "release" } else { "dev" }
 }
 
-/// The folder beneath the target folder where cargo leaves what it builds with a profile.
+/// Returns the folder below the target folder in which cargo puts the output of a profile.
 fn folder_of(profile: &str) -> &str {
     if profile == "dev" { "debug" } else { profile }
 }
 
-/// The profile of `supervisor-compile`. What is not shipped shares the profile of the other programs, which optimizes the
-/// code generator: dependencies that both have with the same features are built once.
+/// Returns the profile of `supervisor-compile`. Outside of a release it is the profile of the other programs, which
+/// optimizes the code generator: dependencies that both have with the same features are built once.
 pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
     if arguments.release { "compiler" } else { "dev" }
 }
 
-/// What builds all programs but the compiler, as arguments of cargo.
+/// Returns the cargo arguments that build all programs except the compiler.
 ///
-/// What is shipped takes four builds: what the programs of the cloud and of authors ask of shared crates is not for
-/// devices, and the cloud is built for speed rather than size. What is not shipped is built at once, so that each dependency is compiled
-/// once.
+/// A release takes four builds: features of shared crates for the programs of the cloud and of authors must not reach
+/// devices, and the cloud is built for speed rather than size. Otherwise a single build compiles each dependency once.
 fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
     let build = |programs: &[&'static str], more: &[&'static str]| {
         let packages = programs.iter().flat_map(|program| ["--package", *program]);
@@ -136,7 +134,7 @@ fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
     }
 }
 
-/// Puts the programs, as [`program_builds`] or the build of the tests left them, into the layout.
+/// Puts the programs from [`program_builds`] or the build of the tests into the layout.
 pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result<()> {
     for program in OF_CLOUD.into_iter().chain(RESIDENT).chain(OF_AUTHORS) {
         let profile = if arguments.release && program == "fleet-cloud" {
@@ -155,7 +153,7 @@ pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result
     Ok(())
 }
 
-/// The compiler of plugins, the plugins and the policy.
+/// Builds the compiler of plugins, the plugins and the policy.
 fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
 
@@ -191,13 +189,13 @@ fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Lay
     Ok(Layout { folder })
 }
 
-/// Names every variable by which a test has a program do what nobody else may.
+/// The prefix of all variables with which a test makes a program do something that is not otherwise possible.
 const FOR_TESTS: &str = "SUPERVISOR_TEST_";
 
-/// Looks into a program that is shipped for what tests alone may have of it.
+/// Checks that a released program does not contain features that only tests may have.
 ///
 /// # Errors
-/// Where it has it.
+/// If it contains one.
 fn refuse_what_is_for_tests(program: &Path) -> Result<()> {
     let bytes =
         fs::read(program).with_context(|| format!("failed to read `{}`", program.display()))?;
@@ -213,12 +211,12 @@ fn refuse_what_is_for_tests(program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds crates as components, with the profile and target that they are shipped with.
+/// Builds crates as components, with the profile and target of releases.
 pub(crate) fn build_components(packages: &[String]) -> Result<()> {
     build_small(packages, WASM_TARGET)
 }
 
-/// Builds packages for a target of their own, with the profile of components.
+/// Builds packages for a specific target, with the profile of components.
 pub(crate) fn build_small(packages: &[String], target: &str) -> Result<()> {
     cargo::add_target(target)?;
     let mut command = cargo::cargo(["build", "--profile", "wasm", "--target", target]);
@@ -228,14 +226,14 @@ pub(crate) fn build_small(packages: &[String], target: &str) -> Result<()> {
     cargo::finish(command)
 }
 
-/// The names of the crates in one folder of the repository, which are their folders' names.
+/// Returns the names of the crates in one folder of the repository, which are their folders' names.
 pub(crate) fn crates_in(folder: &str) -> Result<Vec<String>> {
     let path = cargo::repository().join(folder);
     let mut names = Vec::new();
     for entry in fs::read_dir(&path).with_context(|| format!("failed to list `{folder}`"))? {
         let entry = entry?;
         let manifest = entry.path().join("Cargo.toml");
-        // One with a workspace of its own is built by somebody else's tools.
+        // A crate with its own workspace is built by other tools.
         let is_ours = |text: String| !text.contains("\n[workspace]");
         if fs::read_to_string(manifest).is_ok_and(is_ours) {
             names.push(entry.file_name().to_string_lossy().into_owned());
@@ -245,7 +243,7 @@ pub(crate) fn crates_in(folder: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Everything that tests load and nobody ships: examples, and components that misbehave on purpose.
+/// Returns the crates that tests load but releases do not contain: examples, and components that misbehave on purpose.
 pub(crate) fn guest_crates() -> Result<Vec<String>> {
     let mut guests = crates_in("examples")?;
     guests.extend(
@@ -256,18 +254,19 @@ pub(crate) fn guest_crates() -> Result<Vec<String>> {
     Ok(guests)
 }
 
-/// Cargo names a library's component with underscores and a program's as it is.
+/// Returns the file name of a component: cargo changes hyphens in a library's name to underscores, but not in a
+/// program's.
 pub(crate) fn component_file(package: &str) -> String {
     format!("{}.wasm", package.replace('-', "_"))
 }
 
-/// Copies beside the place and renames, so that a program that runs from there is not disturbed.
+/// Copies into the same folder and renames, so that a program that runs from there is not disturbed.
 pub(crate) fn install(from: &Path, to: &Path) -> Result<()> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)
             .with_context(|| format!("failed to create `{}`", parent.display()))?;
     }
-    // Another of us may be at it.
+    // Another xtask may be doing the same.
     let beside = to.with_extension(format!("{}.new", std::process::id()));
     fs::copy(from, &beside).with_context(|| {
         format!(
@@ -279,12 +278,12 @@ pub(crate) fn install(from: &Path, to: &Path) -> Result<()> {
     fs::rename(&beside, to).with_context(|| format!("failed to put `{}` in place", to.display()))
 }
 
-/// A plugin that the repository no longer has must not live on in the layout.
+/// Removes plugins from the layout that the repository no longer has.
 fn remove_strangers(folder: &Path, plugins: &[String]) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // What somebody is about to put in place is no plugin yet.
+        // Files that another process is about to rename are not plugins yet.
         let is_plugin = name.ends_with(".wasm");
         if is_plugin && !plugins.iter().any(|plugin| component_file(plugin) == name) {
             fs::remove_file(entry.path())?;

@@ -1,6 +1,6 @@
 //! The chores of this repository: `cargo xtask --help` is the manual.
 //!
-//! Every set-up step lives here, so that a fresh clone needs rustup and a C compiler and nothing else.
+//! Every set-up step is here, so a fresh clone needs only rustup and a C compiler.
 
 mod bench;
 mod busybox;

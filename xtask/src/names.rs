@@ -1,20 +1,21 @@
-//! Names of types and locals: each is called by a noun of its domain, and not by what was done to it
+//! Names of types and locals: each must be a noun of its domain, and not a participle for what was done to it
 //! (docs/CONTRIBUTING.md).
 //!
-//! A participle alone says nothing to a reader who has not seen where the value comes from: `Asked` and `Taken` were the
-//! names of ten types each, of ten different things. [`check`] knows those that were used most; it cannot know them all.
+//! A participle alone is meaningless to a reader who has not seen the value's origin: `Asked` and `Taken` were the
+//! names of ten types each, for ten different things. [`check`] knows the ones that were most common; it cannot know
+//! them all.
 
 use anyhow::{Result, bail};
 
 use crate::text_files::TextFile;
 
-/// Names that no type has.
+/// Names that types must not have.
 const PARTICIPLES: [&str; 24] = [
     "Asked", "Begun", "Counted", "Ended", "Expected", "Fetched", "Found", "Given", "Granted",
     "Heard", "Held", "Kept", "Known", "Missed", "Read", "Received", "Said", "Seen", "Sent",
     "Shown", "Taken", "Told", "Wanted", "Written",
 ];
-/// Names that no local has: each was used for results, messages, targets and rows alike.
+/// Names that locals must not have: each was used for results, messages, targets and rows alike.
 const LOCAL_PARTICIPLES: [&str; 6] = ["asked", "heard", "said", "taken", "told", "wanted"];
 /// The keywords that declare a type.
 const DECLARATIONS: [&str; 4] = ["enum ", "struct ", "trait ", "type "];
@@ -31,7 +32,7 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
     )
 }
 
-/// The types and locals of one file that need another name, as `path:line: sentence`.
+/// Returns the types and locals of one file that need another name, as `path:line: sentence`.
 fn problems(file: &TextFile) -> Vec<String> {
     if !file.path.ends_with(".rs") {
         return Vec::new();
@@ -47,7 +48,7 @@ fn problems(file: &TextFile) -> Vec<String> {
     problems.collect()
 }
 
-/// The participle by which a line of code names the local that it declares.
+/// Returns the participle that names the local which a line of code declares.
 fn local_participle(line: &str) -> Option<&'static str> {
     let declared = line.split("let ").skip(1).find_map(|rest| {
         let name = rest.strip_prefix("mut ").unwrap_or(rest);
@@ -58,7 +59,7 @@ fn local_participle(line: &str) -> Option<&'static str> {
     declared.filter(|_| !line.trim_start().starts_with("//"))
 }
 
-/// The participle by which a line of code names the type that it declares.
+/// Returns the participle that names the type which a line of code declares.
 fn participle(line: &str) -> Option<&'static str> {
     let mut rest = line.trim_start();
     if let Some(public) = rest.strip_prefix("pub") {
@@ -108,7 +109,7 @@ mod tests {
             ("LET told_so = x;", None),
             ("// LET told = x;", None),
         ] {
-            // The keyword is put in here, so that these lines are no problem themselves.
+            // The keyword is inserted here, so that these lines are not problems themselves.
             let line = line.replace("LET", "let");
             assert_eq!(local_participle(&line), expected, "{line}");
         }

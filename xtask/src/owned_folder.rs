@@ -1,4 +1,4 @@
-//! Temporary folders with the number of the process that made them: what a killed run left is found by it.
+//! Temporary folders with the number of the process that created them, by which the remains of a killed run are found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use crate::processes::{self, read_pid};
 
 /// The file with the number.
 const OWNER: &str = "owner";
-/// Where Linux has a file system in memory.
+/// Linux's file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// A new folder of this process, whose name begins with `prefix`; [`remove`] takes it away.
+/// Creates a folder of this process, whose name begins with `prefix`; [`remove`] deletes it.
 pub(crate) fn create(prefix: &str) -> Result<PathBuf> {
     create_in(&std::env::temp_dir(), prefix)
 }
 
-/// As [`create`], in memory where there is room for so many bytes.
+/// Like [`create`], but in memory if there is room for this many bytes.
 pub(crate) fn create_in_memory(prefix: &str, bytes: u64) -> Result<PathBuf> {
     let memory = Path::new(MEMORY);
     let has_room = rustix::fs::statvfs(memory)
@@ -34,7 +34,7 @@ fn create_in(parent: &Path, prefix: &str) -> Result<PathBuf> {
     Ok(folder.keep())
 }
 
-/// The folders that earlier runs left whose process was killed.
+/// Returns the folders of earlier runs whose process was killed.
 pub(crate) fn of_dead_owners(prefix: &str) -> Vec<PathBuf> {
     let parents = [std::env::temp_dir(), MEMORY.into()];
     let entries = parents

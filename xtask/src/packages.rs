@@ -1,4 +1,4 @@
-//! What Debian packages put on this machine, where we may install them.
+//! Debian packages, which are installed on this machine if we may do so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::cargo::finish;
 
-/// A program of the system, or the path of another file, and the Debian package that has it.
+/// A program of the system, or the path of another file, and the Debian package that contains it.
 pub(crate) type Needed = (&'static str, &'static str);
 
-/// Those that are not on this machine.
+/// Returns the packages of those that are missing on this machine.
 fn missing(needed: &[Needed]) -> Vec<&'static str> {
     let is_missing = |(file, _): &&Needed| !Path::new(file).exists() && program(file).is_none();
     let missing = needed.iter().filter(is_missing);
     missing.map(|(_, package)| *package).collect()
 }
 
-/// Installs those that are not on this machine, where we may, in one go, and prints nothing of it.
+/// Installs those that are missing on this machine, if we may do so, in one go, and prints nothing.
 ///
 /// # Errors
 /// The command that failed.
@@ -34,10 +34,10 @@ pub(crate) fn install_quietly(needed: &[Needed]) -> Result<()> {
     })
 }
 
-/// Has all of these on this machine: what is missing is installed where we may.
+/// Requires all of these on this machine: missing ones are installed if we may do so.
 ///
 /// # Errors
-/// Which of them are still missing, and why they were not installed where that was tried.
+/// Those that are still missing, and why their installation failed if it was tried.
 pub(crate) fn require(needed: &[Needed], what_for: &str) -> Result<()> {
     let installed = install_if_debian_root(&missing(needed), what_for);
     let missing = missing(needed);
@@ -51,7 +51,7 @@ pub(crate) fn require(needed: &[Needed], what_for: &str) -> Result<()> {
     }
 }
 
-/// Installs these, saying so and `what_for`, where we are root on Debian or a relative; else does
+/// Installs these, and announces them with `what_for`, if we are root on Debian or a derivative; otherwise does
 /// nothing.
 pub(crate) fn install_if_debian_root(missing: &[&str], what_for: &str) -> Result<()> {
     if can_install() && !missing.is_empty() {
@@ -64,7 +64,7 @@ fn can_install() -> bool {
     rustix::process::geteuid().is_root() && program("apt-get").is_some()
 }
 
-/// Installs these where we may, with commands that `run` runs.
+/// Installs these if we may do so, with commands that `run` executes.
 fn install(missing: &[&str], run: impl Fn(Command) -> Result<()>) -> Result<()> {
     if missing.is_empty() || !can_install() {
         return Ok(());
@@ -83,7 +83,7 @@ fn install(missing: &[&str], run: impl Fn(Command) -> Result<()>) -> Result<()> 
     apt_get(&[&install, missing].concat())
 }
 
-/// The first of the folders where programs of the system are.
+/// Returns the path of a program in the first system folder that has it.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]);
@@ -92,8 +92,8 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
         .find(|file| Path::is_file(file))
 }
 
-/// As long as it lives, installed packages do not start their services: a second Docker engine would
-/// change the machine's firewall.
+/// While this value exists, installed packages do not start their services: a second Docker engine would change the
+/// machine's firewall.
 struct NoServices {
     policy: Option<&'static Path>,
 }

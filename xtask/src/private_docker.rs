@@ -1,11 +1,11 @@
-//! A Docker engine and an image registry for one run of the tests, apart from any that the machine
-//! has.
+//! A Docker engine and an image registry for one run of the tests, separate from those of the
+//! machine.
 //!
 //! [`PrivateDocker::start`] is called once by `cargo xtask test` (and by `cargo xtask
-//! docker-for-tests`, for a developer's own runs). It has its own data, sockets, containerd, bridge
-//! and addresses, and writes no firewall rule but where the machine's own would cut its containers
-//! off. It ends with its owner: when it is dropped, on Ctrl-C, or, after a kill, when the next
-//! one starts.
+//! docker-for-tests`, for a developer's own runs). The engine has its own data, sockets,
+//! containerd, bridge and addresses, and adds no firewall rules, unless the machine's own would cut
+//! its containers off. It ends with its owner: when it is dropped, on Ctrl-C, or, after a kill,
+//! when the next one starts.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,14 +28,15 @@ mod packages;
 use addresses::Addresses;
 pub(crate) use packages::{NEEDED, install_packages_if_debian_root};
 
-/// Folders of this name below the temporary folder are ours.
+/// The prefix of our folders in the temporary folder.
 const FOLDER_PREFIX: &str = "supervisor-docker-";
-/// From the start of a program to its first answer.
+/// The time limit from the start of a program to its first answer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// From SIGTERM to the end of a program; containers are gone by then.
+/// The time limit from SIGTERM to the end of a program; containers are gone by then.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A running engine and registry. Dropping it stops both and removes what they left.
+/// A running engine and registry. Dropping this value stops both and removes everything that they
+/// left.
 pub(crate) struct PrivateDocker {
     folder: PathBuf,
     registry: String,
@@ -43,16 +44,16 @@ pub(crate) struct PrivateDocker {
 }
 
 impl PrivateDocker {
-    /// Starts both and waits until they answer. The registry then holds `busybox:latest`.
+    /// Starts both and waits until they answer. The registry then contains `busybox:latest`.
     ///
     /// # Errors
-    /// Says what is missing where this machine cannot run them; the suites are skipped then.
+    /// What is missing, if this machine cannot run them; the suites are skipped then.
     pub(crate) fn start() -> Result<Self> {
         packages::check()?;
         for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
             clean_up::of_folder(&folder);
         }
-        // In the temporary folder, since a socket's path is at most 107 bytes.
+        // In the temporary folder, because the path of a socket is limited to 107 bytes.
         let folder = owned_folder::create(FOLDER_PREFIX)
             .context("failed to create a folder for the private Docker engine")?;
         let mut docker = PrivateDocker {
@@ -68,12 +69,12 @@ impl PrivateDocker {
         Ok(docker)
     }
 
-    /// For `SUPERVISOR_TEST_DOCKER`.
+    /// Returns the value of `SUPERVISOR_TEST_DOCKER`.
     pub(crate) fn docker_uri(&self) -> String {
         format!("unix://{}", self.folder.join("docker.sock").display())
     }
 
-    /// For `SUPERVISOR_TEST_REGISTRY`: `127.0.0.1:PORT`, plain HTTP.
+    /// Returns the value of `SUPERVISOR_TEST_REGISTRY`: `127.0.0.1:PORT`, plain HTTP.
     pub(crate) fn registry(&self) -> &str {
         &self.registry
     }
@@ -81,7 +82,7 @@ impl PrivateDocker {
     fn start_engine(&mut self) -> Result<()> {
         let addresses = Addresses::take(&self.folder)?;
         let path = |name: &str| self.folder.join(name);
-        // An empty configuration: the machine's own, in /etc, is not ours.
+        // An empty configuration instead of the machine's own in /etc.
         fs::write(path("daemon.json"), "{}")?;
         let mut engine = Command::new("dockerd");
         engine
@@ -92,8 +93,8 @@ impl PrivateDocker {
             .args(["--host", &self.docker_uri()])
             .args(["--bridge", &addresses.bridge])
             .args(["--default-address-pool", &addresses.pool()])
-            // The rules of two engines on one machine get into each other's way. Without rules,
-            // published ports go through docker's proxy, which is what tests need.
+            // The rules of two engines on one machine conflict. Without rules, published ports go
+            // through docker's proxy, which is sufficient for tests.
             .args(["--iptables=false", "--ip6tables=false", "--ip-masq=false"])
             .args(["--ip-forward=false", "--userland-proxy=true"])
             .args(["--exec-opt", "native.cgroupdriver=cgroupfs"]);
@@ -126,7 +127,8 @@ impl PrivateDocker {
         })
     }
 
-    /// Starts a program apart from the terminal: Ctrl-C reaches us alone, and we stop it in order.
+    /// Starts a program detached from the terminal: Ctrl-C reaches only us, and we stop the program
+    /// properly.
     fn spawn(&mut self, mut command: Command, name: &str) -> Result<()> {
         let log = fs::File::create(self.log(name))?;
         let child = command
@@ -161,14 +163,14 @@ impl Drop for PrivateDocker {
             if let Some(pid) = processes::pid(child.id()) {
                 processes::end(pid, Signal::TERM, STOP_TIMEOUT);
             }
-            // Reaps it, so that its end can be seen.
+            // Reaps it, so that it no longer counts as running.
             let _ = child.wait();
         }
         clean_up::remove_traces(&self.folder);
     }
 }
 
-/// Whether an HTTP server answers 200 behind the stream.
+/// Checks whether an HTTP server on the stream answers 200.
 pub(crate) fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()> {
     write!(
         stream,
@@ -184,7 +186,7 @@ pub(crate) fn free_port() -> Result<u16> {
     Ok(held_address::hold_free()?.port())
 }
 
-/// Runs a program of the machine's to its end, silently.
+/// Runs a program of the machine to its end, without output.
 fn quietly(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program)
         .args(arguments)

@@ -1,9 +1,8 @@
-//! A PostgreSQL server for one run of the tests, apart from any that the machine has.
+//! A PostgreSQL server for one run of the tests, separate from those of the machine.
 //!
-//! `cargo xtask test` starts one; `cargo xtask postgres-for-tests` starts
-//! one for a developer's own runs. It is made from Debian's packages in a temporary folder, listens on a port
-//! of the loopback alone, and writes nothing through to the disk. It ends with its owner: when it is dropped,
-//! on Ctrl-C, or, after a kill, when the next one starts.
+//! `cargo xtask test` starts one; `cargo xtask postgres-for-tests` starts one for a developer's own runs. It is created
+//! from Debian's packages in a temporary folder, listens only on a port of the loopback interface, and never syncs to
+//! the disk. It ends with its owner: when it is dropped, on Ctrl-C, or, after a kill, when the next one starts.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -21,24 +20,25 @@ use crate::packages::{Needed, install_if_debian_root, program};
 use crate::private_docker::free_port;
 use crate::processes::{self, read_pid};
 
-/// What has its programs, and a file of it that tells whether it is there on most machines; [`programs`] knows for sure.
+/// The package of its programs, and one of its files that usually shows whether it is installed; [`programs`] knows for
+/// sure.
 pub(crate) const PACKAGE: &[Needed] = &[("/usr/share/doc/postgresql", "postgresql")];
 
 /// The variable that the tests of the database read: the address of a server whose user may create databases.
 pub(crate) const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
-/// Folders of this name below the temporary folder are ours.
+/// The prefix of our folders in the temporary folder.
 const FOLDER_PREFIX: &str = "supervisor-postgres-";
-/// Each test has databases of its own, each of some hundred files: a fifth of the processors' time went into making and
-/// removing files on a disk. They have some ten MB each, and go with their test.
+/// The memory for the databases. Each test has its own ones, with some hundred files each: creating and removing files
+/// on a disk took a fifth of the processors' time. A database has some ten MB, and is deleted with its test.
 const ROOM: u64 = 2 << 30;
-/// From the start of the server until it takes connections.
+/// The time limit from the start of the server until it accepts connections.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Ends a server without waiting for its clients, as SIGTERM does.
+/// Ends a server without waiting for its clients; SIGTERM would wait.
 const STOP_SIGNAL: Signal = Signal::INT;
-/// From that to its end.
+/// The time limit from that signal to its end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running server. Dropping it stops it and removes its data.
+/// A running server. Dropping this value stops it and removes its data.
 pub(crate) struct PrivatePostgres {
     folder: PathBuf,
     port: u16,
@@ -46,10 +46,10 @@ pub(crate) struct PrivatePostgres {
 }
 
 impl PrivatePostgres {
-    /// Makes a server and waits until it takes connections.
+    /// Creates a server and waits until it accepts connections.
     ///
     /// # Errors
-    /// Says what is missing where this machine cannot run one.
+    /// What is missing, if this machine cannot run one.
     pub(crate) fn start() -> Result<Self> {
         if programs().is_none() {
             install_if_debian_root(&["postgresql"], "the tests of the database")?;
@@ -98,7 +98,7 @@ impl PrivatePostgres {
             .args(["-c", "listen_addresses=127.0.0.1"])
             .args(["-c", "unix_socket_directories="])
             .args(["-c", "max_connections=300"])
-            // Nothing here has to survive a loss of power.
+            // Nothing here has to survive a power failure.
             .args(["-c", "fsync=off"])
             .args(["-c", "full_page_writes=off"])
             .args(["-c", "synchronous_commit=off"])
@@ -115,12 +115,12 @@ impl PrivatePostgres {
         Ok(server)
     }
 
-    /// For `SUPERVISOR_TEST_POSTGRES`.
+    /// Returns the value of `SUPERVISOR_TEST_POSTGRES`.
     pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// The server writes its state into a file of its own; the last line says so when it is ready.
+    /// The server writes its state into a file; the last line shows when it is ready.
     fn wait_until_ready(&mut self) -> Result<()> {
         let state = self.folder.join("data/postmaster.pid");
         let is_ready = || {
@@ -137,15 +137,15 @@ impl Drop for PrivatePostgres {
         if let Some(pid) = processes::pid(self.server.id()) {
             processes::end(pid, STOP_SIGNAL, STOP_TIMEOUT);
         }
-        // Reaps it, so that its end can be seen.
+        // Reaps it, so that it no longer counts as running.
         let _ = self.server.wait();
         end_and_remove(&self.folder);
     }
 }
 
-/// The server refuses to run as root.
+/// The user that runs the server, which refuses to run as root.
 enum ServerUser {
-    /// We are no root.
+    /// Our own user, which is not root.
     Us,
     /// The package's own user.
     Other { user: u32, group: u32 },
@@ -179,7 +179,7 @@ impl ServerUser {
         Ok(())
     }
 
-    /// Apart from the terminal: Ctrl-C reaches us alone, and we stop it in order.
+    /// Detached from the terminal: Ctrl-C reaches only us, and we stop the program properly.
     fn command(&self, program: &Path, folder: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(folder).process_group(0);
@@ -190,7 +190,7 @@ impl ServerUser {
     }
 }
 
-/// The folder with `initdb` and `postgres`: Debian has one for each version, the newest is taken.
+/// Returns the folder with `initdb` and `postgres`: Debian has one for each version, and the newest is used.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let newest = versions

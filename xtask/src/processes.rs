@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Between two looks at a process that starts, or has been told to end.
+/// The interval at which a process that is starting or ending is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Whether the process is one of `cargo xtask`'s that runs: its number may have gone to another one.
+/// Returns whether the process is a running `cargo xtask`: its number may have been reused.
 pub(crate) fn is_xtask(pid: Pid) -> bool {
     let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()));
     is_running(pid) && name.is_ok_and(|name| name.trim() == "xtask")
 }
 
-/// Processes whose command line names something in `folder`.
+/// Returns the processes whose command line names something in `folder`.
 pub(crate) fn that_name(folder: &Path) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -29,22 +29,22 @@ pub(crate) fn that_name(folder: &Path) -> Vec<Pid> {
         .collect()
 }
 
-/// Whether the process's command line names something in `folder`.
+/// Returns whether the process's command line names something in `folder`.
 pub(crate) fn names(pid: Pid, folder: &Path) -> bool {
     let command = command_line(pid);
     command.contains(&format!("{}/", folder.display()))
 }
 
-/// The words that the process was started with, with NUL bytes between.
+/// Returns the arguments that the process was started with, separated by NUL bytes.
 pub(crate) fn command_line(pid: Pid) -> String {
     let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
     String::from_utf8_lossy(&command).into_owned()
 }
 
-/// Waits until a program that was started is ready.
+/// Waits until a started program is ready.
 ///
 /// # Errors
-/// Where it ends before that, or it takes longer, with the end of its log.
+/// If it ends before that, or takes longer, with the end of its log.
 pub(crate) fn wait_until(
     name: &str,
     program: &mut Child,
@@ -71,7 +71,7 @@ fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
-/// The signal by which it ends in order, and SIGKILL when `grace` is over.
+/// Sends the signal that ends it properly, and SIGKILL after `grace`.
 pub(crate) fn end(pid: Pid, signal: Signal, grace: Duration) {
     let _ = kill_process(pid, signal);
     let deadline = Instant::now() + grace;
@@ -84,7 +84,7 @@ pub(crate) fn end(pid: Pid, signal: Signal, grace: Duration) {
     }
 }
 
-/// A process that has ended and waits for its parent runs no longer.
+/// Returns whether it is running: a process that has ended and waits for its parent is not.
 pub(crate) fn is_running(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     stat.is_ok_and(|stat| {
@@ -93,7 +93,7 @@ pub(crate) fn is_running(pid: Pid) -> bool {
     })
 }
 
-/// The process whose number begins a file.
+/// Reads the process number at the beginning of a file.
 pub(crate) fn read_pid(file: &Path) -> Option<Pid> {
     let text = fs::read_to_string(file).ok()?;
     Pid::from_raw(text.lines().next()?.trim().parse().ok()?)

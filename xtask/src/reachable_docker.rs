@@ -1,9 +1,8 @@
-//! The machine's own Docker engine for the tests, where no private one can be had.
+//! The machine's own Docker engine for the tests, if a private one is not possible.
 //!
-//! The engine is somebody's, with other things in it. The tests find a registry of ours in it, in a
-//! container; everything that they run there is made from the image in that registry and has its label.
-//! By that it is found again and removed at the end, with what has the same device's uuid. Nothing else
-//! is.
+//! The engine belongs to somebody, and contains other things. The tests use a registry of ours in it, in a container;
+//! everything that they run there is derived from the image in that registry and has its label. The label identifies
+//! what is removed at the end, together with everything that has the same device's uuid. Nothing else is removed.
 
 use std::collections::{HashMap, HashSet};
 use std::net::TcpStream;
@@ -24,29 +23,29 @@ use crate::interrupted::{clean_up_when_interrupted, runtime};
 use crate::private_docker::{answers, free_port};
 use crate::{busybox, docker_address, processes};
 
-/// The registry's image, from Docker Hub where the engine does not have it.
+/// The registry's image, which is pulled from Docker Hub if the engine does not have it.
 const IMAGE: &str = "registry:2";
 /// The port in its container.
 const PORT: &str = "5000/tcp";
-/// How long the pull of the image may take.
+/// The time limit for pulling the image.
 const PULL_TIMEOUT: Duration = Duration::from_secs(120);
-/// From the start of the registry to its first answer.
+/// The time limit from the start of the registry to its first answer.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// On the registry's container, beside its address: the process that started it.
+/// The label on the registry's container, in addition to its address: the process that started it.
 const OWNER: &str = "io.platform.xtask.owner";
-/// On everything that a supervisor makes: the device that it belongs to.
+/// The label on everything that a supervisor creates: the device that it belongs to.
 const DEVICE: &str = "io.platform.device-uuid";
 /// The network that all devices of an engine share and none removes.
 const SHARED_NETWORK: &str = "supervisor0";
 
-/// A registry in the machine's own engine. Dropping it removes the registry and what the tests left.
+/// A registry in the machine's own engine. Dropping this value removes the registry and everything that the tests left.
 pub(crate) struct ReachableDocker {
     engine: String,
     registry: String,
     keep: Before,
 }
 
-/// What was there before and stays.
+/// Things that existed before and must be kept.
 #[derive(Clone, Copy, Default)]
 struct Before {
     shared_network: bool,
@@ -54,11 +53,11 @@ struct Before {
 }
 
 impl ReachableDocker {
-    /// Finds the engine that `docker` itself would use, and starts the registry in it. The registry then
-    /// holds `busybox:latest`.
+    /// Finds the engine that `docker` itself would use, and starts the registry in it. The registry then contains
+    /// `busybox:latest`.
     ///
     /// # Errors
-    /// Says what is missing; the suites are skipped then.
+    /// What is missing; the suites are skipped then.
     pub(crate) fn start() -> Result<Self> {
         let engine = docker_address::address();
         if !engine.starts_with("unix://") {
@@ -81,12 +80,12 @@ impl ReachableDocker {
         Ok(reachable)
     }
 
-    /// For `SUPERVISOR_TEST_DOCKER`.
+    /// Returns the value of `SUPERVISOR_TEST_DOCKER`.
     pub(crate) fn docker_uri(&self) -> &str {
         &self.engine
     }
 
-    /// For `SUPERVISOR_TEST_REGISTRY`: `127.0.0.1:PORT`, plain HTTP, which engines accept there.
+    /// Returns the value of `SUPERVISOR_TEST_REGISTRY`: `127.0.0.1:PORT`, plain HTTP, which engines accept there.
     pub(crate) fn registry(&self) -> &str {
         &self.registry
     }
@@ -171,7 +170,7 @@ fn clean_up(engine: &str, registry: &str, keep: Before) {
     });
 }
 
-/// Cleans up what earlier runs left whose process was killed.
+/// Removes what earlier runs left whose process was killed.
 async fn after_dead_owners(docker: &Docker) {
     let filters = HashMap::from([("label", vec![OWNER])]);
     let options = ListContainersOptionsBuilder::new()
@@ -189,7 +188,7 @@ async fn after_dead_owners(docker: &Docker) {
         };
         if !processes::is_xtask(owner) {
             println!("cleaning up after an earlier run of the tests in the Docker engine");
-            // Whether the shared network and the image were there before is not known any more.
+            // It is no longer known whether the shared network and the image existed before.
             let keep = Before {
                 shared_network: true,
                 image: true,
@@ -199,8 +198,8 @@ async fn after_dead_owners(docker: &Docker) {
     }
 }
 
-/// Removes the registry at `registry`, the containers and images that came from it, and what belongs
-/// to the devices of those containers.
+/// Removes the registry at `registry`, the containers and images that came from it, and everything that belongs to the
+/// devices of those containers.
 async fn remove_what_came_from(docker: &Docker, registry: &str, keep: Before) {
     let label = format!("{REGISTRY_LABEL}={registry}");
     let labelled = HashMap::from([("label", vec![label.as_str()])]);
@@ -243,7 +242,7 @@ async fn remove_what_came_from(docker: &Docker, registry: &str, keep: Before) {
     }
     let by_force = RemoveImageOptionsBuilder::new().force(true).build();
     for name in names {
-        // One may have gone with another already.
+        // It may have been removed together with another one.
         let _ = docker
             .remove_image(&name, Some(by_force.clone()), None)
             .await;

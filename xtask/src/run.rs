@@ -1,7 +1,7 @@
-//! `cargo xtask run`: a cloud with its registry, and a device that registers, pulls a sample release of two
-//! services that talk to each other, and runs it. With `--local` the device alone, in local mode. Ctrl-C
-//! stops everything, and takes services and temporary state with it; with `--state-dir` or `--keep` the next
-//! session goes on with the same cloud and the same device.
+//! `cargo xtask run`: a cloud with its registry, and a device that registers, pulls a sample release of two services
+//! that talk to each other, and runs it. With `--local` only the device, in local mode. Ctrl-C stops everything, and
+//! removes services and temporary state; with `--state-dir` or `--keep` the next session continues with the same cloud
+//! and the same device.
 
 use std::fs;
 use std::io::Write as _;
@@ -63,8 +63,8 @@ pub(crate) struct Arguments {
         conflicts_with = "local"
     )]
     cloud: SocketAddr,
-    /// The registry for the images of releases, instead of one that the command starts: it must accept the cloud's tokens
-    /// (`fleet-cloud registry-certificate`), or need none
+    /// The registry for the images of releases, instead of one that the command starts: it must accept the cloud's
+    /// tokens (`fleet-cloud registry-certificate`), or need none
     #[arg(long, value_name = "HOST", conflicts_with = "local")]
     registry: Option<String>,
     /// Start without a sample release, except one that the folder of --state-dir already has
@@ -75,12 +75,12 @@ pub(crate) struct Arguments {
     keep: bool,
 }
 
-/// Between two looks at a condition that nothing announces.
+/// The polling interval for conditions that have no notification.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(arguments: Arguments) -> Result<()> {
     let runtime = interrupted::runtime()?;
-    // What can fail early does so before the build, which may take minutes.
+    // Steps that can fail early come before the build, which may take minutes.
     let killed = traces::of_killed_runs();
     let listen = free_address(arguments.listen)?;
     let cloud_at =
@@ -125,17 +125,18 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     })
 }
 
-/// The address with a free port in place of port 0. The build, which may take minutes, comes before it is listened on.
+/// Returns the address with a free port in place of port 0. Nothing listens on it until after the build, which may take
+/// minutes.
 fn free_address(address: SocketAddr) -> Result<SocketAddr> {
     held_address::hold(address).with_context(|| {
         format!("failed to listen on {address}: stop what uses it, or choose another address with --listen")
     })
 }
 
-/// Where things listen.
+/// The addresses that things listen on.
 struct Addresses {
     device: SocketAddr,
-    /// Missing where there is no cloud.
+    /// `None` if there is no cloud.
     cloud: Option<SocketAddr>,
 }
 
@@ -209,11 +210,11 @@ async fn session(
     outcome
 }
 
-/// Ends the supervisor and takes its services and what else it left with it; whether all of it is gone.
+/// Ends the supervisor and removes its services and everything else that it left; returns whether everything is gone.
 async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces, local: bool) -> bool {
     say("\nstopping the device and its services");
     if let Some(mut device) = device {
-        // The images of the sample go, so the state that stays must not ask for them.
+        // The images of the sample are removed, so the stored state must not require them.
         if traces.keep && local && !traces.images.is_empty() {
             warn_of(device.empty_target().await);
         }
@@ -227,7 +228,7 @@ async fn stop(layout: &Layout, device: Option<Device>, traces: &Traces, local: b
     true
 }
 
-/// Removes the temporary folder, and says what of the run there still is.
+/// Removes the temporary folder, and reports what remains of the run.
 fn tell_of_what_stays(traces: &Traces) {
     warn_of(traces.remove_folder());
     if traces.keep {
@@ -240,7 +241,7 @@ fn tell_of_what_stays(traces: &Traces) {
     }
 }
 
-/// What a device's image says of its board, for the scratch host root.
+/// Writes the description of the board that a device's image contains, for the scratch host root.
 fn describe_board(host_root: &Path) -> Result<()> {
     let boot = host_root.join("mnt/boot");
     fs::create_dir_all(&boot)?;
@@ -258,12 +259,12 @@ fn arch() -> &'static str {
     }
 }
 
-/// The kind of board, as catalogues call it.
+/// Returns the device type, as catalogues name it.
 fn board() -> String {
     format!("generic-{}", arch())
 }
 
-/// The random end of a temporary folder's name, in the characters that an image name may have.
+/// Returns the random end of a temporary folder's name, in the characters that an image name may contain.
 fn short_name(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let end = name.strip_prefix(traces::FOLDER_PREFIX).unwrap_or(&name);
@@ -273,7 +274,7 @@ fn short_name(folder: &Path) -> String {
         .collect()
 }
 
-/// Prints, also where nobody reads any longer: a closed terminal must not keep us from cleaning up.
+/// Prints, and ignores failures: a closed terminal must not keep us from cleaning up.
 fn say(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The two sample services of `cargo xtask run`: a server that greets and a client that asks it, from
+//! The two sample services of `cargo xtask run`: a server that sends greetings and a client that requests them, from
 //! one source for both engines.
 
 use std::fmt::Write as _;
@@ -19,21 +19,21 @@ use crate::{cargo, docker_address, docker_images};
 /// The crates, under `examples/`.
 const SERVICES: [(&str, &str); 2] = [("server", "hello-server"), ("client", "hello-client")];
 
-/// Static programs, so that an image needs nothing else in it.
+/// Static programs, so an image needs no other files.
 const STATIC_TARGET: &str = if cfg!(target_arch = "aarch64") {
     "aarch64-unknown-linux-musl"
 } else {
     "x86_64-unknown-linux-musl"
 };
 
-/// The first process of a container gets no signal that it does not ask for.
+/// The first process of a container only receives signals that it handles.
 const STOPS_AT_ONCE: &str = "    stop_signal: SIGKILL\n";
 
-/// The services, built; one file each, in the order of [`SERVICES`].
+/// The built services: one file each, in the order of [`SERVICES`].
 pub(crate) enum Samples {
     /// Static programs.
     Programs(Vec<PathBuf>),
-    /// Components, which the wasm engine runs from where they are.
+    /// Components, which the wasm engine runs from their place.
     Components(Vec<PathBuf>),
 }
 
@@ -49,7 +49,7 @@ impl Samples {
         }
     }
 
-    /// The images that [`Samples::import`] makes; `owner` keeps the names ours alone.
+    /// Returns the images that [`Samples::import`] creates; `owner` makes the names unique to us.
     pub(crate) fn image_names(&self, owner: &str) -> Vec<String> {
         match self {
             Samples::Programs(_) => SERVICES
@@ -59,12 +59,12 @@ impl Samples {
         }
     }
 
-    /// How many services there are.
+    /// Returns the number of services.
     pub(crate) fn count(&self) -> usize {
         SERVICES.len()
     }
 
-    /// The images that [`Samples::push`] has in the engine for a moment.
+    /// Returns the images that [`Samples::push`] briefly has in the engine.
     pub(crate) fn pushed_names(&self, registry: SocketAddr) -> Vec<String> {
         match self {
             Samples::Programs(_) => SERVICES
@@ -74,7 +74,7 @@ impl Samples {
         }
     }
 
-    /// Makes images of the programs, and puts them into a registry; nothing of them stays in the engine.
+    /// Creates images of the programs, and pushes them to a registry; none of them stays in the engine.
     pub(crate) async fn push(&self, address: &str, registry: SocketAddr) -> Result<()> {
         let Samples::Programs(programs) = self else {
             return Ok(());
@@ -90,8 +90,8 @@ impl Samples {
         remove_images(address, &names).await
     }
 
-    /// A compose file of a release of both, whose server greets with this word. Images of programs are in
-    /// `registry`.
+    /// Returns a compose file for a release of both services, whose server greets with this word. Images of programs
+    /// are in `registry`.
     pub(crate) fn compose(&self, registry: SocketAddr, greeting: &str) -> String {
         let mut text = String::from("services:\n");
         for (index, (service, name)) in SERVICES.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Samples {
         text
     }
 
-    /// Makes images of the programs.
+    /// Creates images of the programs.
     pub(crate) async fn import(&self, address: &str, owner: &str) -> Result<()> {
         let Samples::Programs(programs) = self else {
             return Ok(());
@@ -131,8 +131,8 @@ impl Samples {
         Ok(())
     }
 
-    /// The target state that runs both, as `POST /v2/local/target-state` takes it. What is made of it
-    /// on the engine is named after `owner`, so that devices that share an engine don't meet.
+    /// Returns the target state that runs both, in the form of `POST /v2/local/target-state`. Names on the engine
+    /// contain `owner`, so that devices that share an engine do not conflict.
     pub(crate) fn target(&self, owner: &str) -> Value {
         let services: serde_json::Map<String, Value> = SERVICES
             .iter()
@@ -149,7 +149,7 @@ impl Samples {
                     Samples::Programs(_) => {
                         entry["image"] = json!(self.image_names(owner)[index]);
                         entry["command"] = json!([format!("/{program}")]);
-                        // The first process of a container gets no signal that it does not ask for.
+                        // The first process of a container only receives signals that it handles.
                         entry["stop_signal"] = json!("SIGKILL");
                     }
                     Samples::Components(files) => {
@@ -186,7 +186,7 @@ async fn import(docker: &Docker, image: &str, name: &str, program: &Path) -> Res
         .with_context(|| format!("failed to import the image `{image}`"))
 }
 
-/// Takes imported images away again; those that are gone already are no failure.
+/// Removes imported images; images that are gone already are not an error.
 pub(crate) async fn remove_images(address: &str, images: &[String]) -> Result<()> {
     if images.is_empty() {
         return Ok(());

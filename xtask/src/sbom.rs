@@ -1,9 +1,9 @@
-//! The list of what the programs are made of (a CycloneDX 1.5 "software bill of materials"), beside them in the
-//! layout as `sbom.cdx.json`.
+//! The list of the programs' dependencies (a CycloneDX 1.5 "software bill of materials"), next to them in the layout as
+//! `sbom.cdx.json`.
 //!
-//! It comes from `cargo metadata` and `Cargo.lock` alone and holds neither a time nor a random number: the same
-//! lock file gives the same bytes. Cargo tells what features of all programs together need, so that a crate may
-//! stand there that one program leaves out; none is missing.
+//! It is generated only from `cargo metadata` and `Cargo.lock`, and contains neither times nor random numbers: the same
+//! lock file results in the same bytes. Cargo reports the dependencies for the combined features of all programs, so
+//! the list may contain a crate that one program does not use; none is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::cargo::{self, WASM_TARGET};
 use crate::layout::crates_in;
 
-/// What the file in the layout is called.
+/// The name of the file in the layout.
 pub(crate) const FILE: &str = "sbom.cdx.json";
 /// The programs of the layout, by their crates.
 pub(crate) const PROGRAMS: [&str; 6] = [
@@ -41,7 +41,7 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     fs::write(&file, text + "\n").with_context(|| format!("failed to write `{}`", file.display()))
 }
 
-/// The target that programs are built for: this machine's.
+/// Returns the target that programs are built for: this machine's.
 fn host_target() -> Result<String> {
     let output = std::process::Command::new("rustc")
         .args(["--print", "host-tuple"])
@@ -50,11 +50,11 @@ fn host_target() -> Result<String> {
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// What cargo says of packages for one target.
+/// Cargo's information about packages for one target.
 struct Graph {
     /// Packages by their ids.
     packages: BTreeMap<String, Value>,
-    /// What each needs: the id, and whether it is needed to run rather than to build.
+    /// The dependencies of each: the id, and whether it is needed at run time rather than for the build.
     needs: BTreeMap<String, Vec<(String, bool)>>,
 }
 
@@ -80,7 +80,7 @@ impl Graph {
         for node in items(&metadata["resolve"]["nodes"]) {
             let of_node = items(&node["deps"]).filter_map(|need| {
                 let kinds = || items(&need["dep_kinds"]).map(|it| it["kind"].as_str());
-                // Those of tests alone are in no program, and build none.
+                // Dependencies of tests are neither in a program nor used to build one.
                 let counts = kinds().any(|kind| kind != Some("dev"));
                 let id = text(&need["pkg"]);
                 let runs = kinds().any(|kind| kind.is_none());
@@ -92,7 +92,7 @@ impl Graph {
         Graph { packages, needs }
     }
 
-    /// The id of one of our own crates.
+    /// Returns the id of one of our own crates.
     fn own(&self, name: &str) -> Result<&str> {
         let mut own = self
             .packages
@@ -110,23 +110,23 @@ fn is_macro(package: &Value) -> bool {
     kinds.into_iter().any(|kind| kind == "proc-macro")
 }
 
-/// What programs are made of, of several targets.
+/// The dependencies of programs, for several targets.
 #[derive(Default)]
 struct Inventory {
-    /// By their references.
+    /// By their references in the document.
     components: BTreeMap<String, Component>,
     programs: BTreeSet<String>,
 }
 
 struct Component {
     package: Value,
-    /// In a program, rather than used to build one.
+    /// Whether it is in a program, rather than used to build one.
     runs: bool,
     needs: BTreeSet<String>,
 }
 
 impl Inventory {
-    /// Takes programs and all that they need.
+    /// Adds programs and everything that they need.
     fn take<'a>(&mut self, graph: &Graph, programs: impl Iterator<Item = &'a str>) -> Result<()> {
         for program in programs {
             let id = graph.own(program)?;
@@ -195,11 +195,11 @@ fn described(
         "bom-ref": reference,
         "name": name,
         "version": version,
-        // Some only build the programs: macros, and what build scripts use.
+        // Some are only used to build the programs: macros, and dependencies of build scripts.
         "scope": if component.runs { "required" } else { "excluded" },
     });
     if let Some(license) = package["license"].as_str() {
-        // Older crates part alternatives by a slash.
+        // Older crates separate alternatives by a slash.
         let alternatives = license.split('/').map(str::trim).collect::<Vec<_>>();
         described["licenses"] = json!([{ "expression": alternatives.join(" OR ") }]);
     }
@@ -215,12 +215,12 @@ fn described(
     described
 }
 
-/// How the document names a package.
+/// Returns the name of a package in the document.
 fn reference(package: &Value) -> String {
     format!("{}@{}", text(&package["name"]), text(&package["version"]))
 }
 
-/// The digests of what was downloaded, by name and version.
+/// Returns the digests of the downloaded packages, by name and version.
 fn checksums(lock: &Path) -> Result<BTreeMap<(String, String), String>> {
     let written =
         fs::read_to_string(lock).with_context(|| format!("failed to read `{}`", lock.display()))?;

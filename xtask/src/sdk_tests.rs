@@ -1,4 +1,4 @@
-//! The SDKs' own tests in languages that cargo does not run.
+//! The SDKs' own tests in languages that are not run by cargo.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ const SDKS: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 
-/// Runs the tests of the SDKs. Where a program is missing, it is accounted for with the tests of plugins in other languages.
+/// Runs the tests of the SDKs. A missing program is reported together with the tests of plugins in other languages.
 ///
 /// # Errors
 /// Names the command that failed.

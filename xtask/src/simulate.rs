@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: many devices, of which nothing is real but the link, and a cloud.
+//! `cargo xtask simulate`: many devices, of which only the link is real, and a cloud.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::cargo;
 use crate::private_postgres::PrivatePostgres;
 
-/// The profile that the cloud and what measures it are built with.
+/// The profile of the cloud and of the programs that measure it.
 pub(crate) const PROFILE: &str = "cloud";
 
 #[derive(clap::Args)]
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let cloud = build("fleet-cloud")?;
     let mut words = arguments.rest.clone();
-    // It ends with this value.
+    // The server ends with this value.
     let mut server = None;
     for at in 1..words.len() {
         if words[at - 1] == "--database" && words[at] == "postgres" {
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     cargo::finish(simulator)
 }
 
-/// Builds a program for speed; where it is.
+/// Builds a program for speed, and returns its path.
 pub(crate) fn build(package: &str) -> Result<PathBuf> {
     let build = [
         "build",

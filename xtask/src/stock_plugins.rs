@@ -1,5 +1,5 @@
-//! The list of stock plugins in a layout: what `packaging/stock-plugins.toml` says of each, with the digest of
-//! the file that was built.
+//! The list of stock plugins in a layout: the entries of `packaging/stock-plugins.toml`, with the digests of the built
+//! files.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use sha2::{Digest as _, Sha256};
 use crate::cargo;
 use crate::layout::component_file;
 
-/// The list, in the repository and in a layout.
+/// The name of the list, in the repository and in a layout.
 const LIST: &str = "stock-plugins.toml";
 
-/// Writes the list of `plugins` into the layout in `folder`, where their files are already.
+/// Writes the list of `plugins` into the layout in `folder`, which already contains their files.
 ///
 /// # Errors
-/// Where the repository's list names other plugins than these.
+/// If the repository's list names other plugins than these.
 pub(crate) fn write(folder: &Path, plugins: &[String]) -> Result<()> {
     let source = cargo::repository().join("packaging").join(LIST);
     let text = fs::read_to_string(&source)
@@ -35,7 +35,7 @@ pub(crate) fn write(folder: &Path, plugins: &[String]) -> Result<()> {
         .with_context(|| format!("failed to write `{}`", file.display()))
 }
 
-/// The list `text` with the digest of each plugin.
+/// Returns the list `text` with the digest of each plugin.
 fn pinned(
     text: &str,
     plugins: &[String],

@@ -1,15 +1,15 @@
-//! Sizes of structs: where everything has access to everything, nothing can be read or tested by itself.
+//! Sizes of structs: if everything has access to everything, no part can be read or tested separately.
 //!
-//! The loop of the device once had 38 fields, and each of its eleven files used any of them. A struct that needs more than
-//! [`MOST_FIELDS`] has parts with names, which own their methods.
+//! The loop of the device once had 38 fields, and each of its eleven files used any of them. A struct that needs more
+//! than [`MOST_FIELDS`] must be divided into parts with names, which own their methods.
 
 use anyhow::{Result, bail};
 
 use crate::text_files::TextFile;
 
-/// How many fields a struct may have.
+/// The maximum number of fields of a struct.
 const MOST_FIELDS: usize = 12;
-/// Where that counts.
+/// The folders to which this applies.
 const FOLDERS: [&str; 5] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
@@ -17,7 +17,7 @@ const FOLDERS: [&str; 5] = [
     "host/plugins/src/",
     "host/reconcile/src/",
 ];
-/// Structs that list what an owner configures, a field for each setting.
+/// Structs that list an owner's configuration, with a field for each setting.
 const CONFIGURATION: [&str; 4] = ["Configuration", "File", "Grants", "Limits"];
 
 /// Fails if a struct has more fields.
@@ -43,7 +43,7 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
     )
 }
 
-/// The structs of a file, as rustfmt formats it, that have more fields than they may, and how many.
+/// Returns the structs of a file, as rustfmt formats it, that have too many fields, and their numbers of fields.
 fn large_structs(text: &str) -> Vec<(&str, usize)> {
     let mut large = Vec::new();
     let mut lines = text.lines();
@@ -65,7 +65,7 @@ fn large_structs(text: &str) -> Vec<(&str, usize)> {
     large
 }
 
-/// The name of the struct with named fields that a line begins.
+/// Returns the name of the struct with named fields that begins in a line.
 fn struct_name(line: &str) -> Option<&str> {
     let (before, rest) = line.split_once("struct ")?;
     let is_declaration = before.trim().is_empty() || before.trim_start().starts_with("pub");
@@ -73,7 +73,7 @@ fn struct_name(line: &str) -> Option<&str> {
     (is_declaration && rest.ends_with('{')).then(|| &rest[..end])
 }
 
-/// Whether a line of a struct, without its indentation, begins a field.
+/// Returns whether a line of a struct, without its indentation, begins a field.
 fn is_field(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }

@@ -1,8 +1,8 @@
-//! What the programs are built from, held against `deny.toml` by cargo-deny: licences, sources, second versions
-//! of a crate, withdrawn versions, and known weaknesses.
+//! The dependencies of the programs, checked against `deny.toml` by cargo-deny: licences, sources, several versions of
+//! a crate, withdrawn versions, and known vulnerabilities.
 //!
-//! Known weaknesses are a git repository that is not on crates.io. Where it cannot be reached the rest is still
-//! checked, and a line says what was not.
+//! Known vulnerabilities are in a git repository that is not on crates.io. If it cannot be reached, everything else is
+//! still checked, and a line says what was not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::cargo;
 
-/// The version of cargo-deny whose answers we know.
+/// The version of cargo-deny whose output we know.
 const VERSION: &str = "0.20.2";
-/// The RustSec advisories, by the address that `deny.toml` has.
+/// The RustSec advisories, at the address that `deny.toml` contains.
 const ADVISORIES: &str = "https://github.com/RustSec/advisory-db";
-/// One of a crate that does not exist.
+/// An advisory for a crate that does not exist.
 const ADVISORY: &str = "```toml
 [advisory]
 id = \"RUSTSEC-1970-0001\"
@@ -32,7 +32,7 @@ patched = []
 
 Stands in for the advisories where they cannot be reached.
 ";
-/// How long the advisories may take to answer before they count as out of reach.
+/// The time limit for an answer from the advisories' server, after which it counts as unreachable.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn check() -> Result<()> {
@@ -45,7 +45,7 @@ pub(crate) fn check() -> Result<()> {
     }
     let stand_in = StandIn::make()?;
     stand_in.give_to(&mut check);
-    // Exceptions in `deny.toml` name advisories that are not here.
+    // Exceptions in `deny.toml` refer to advisories that are missing here.
     check.args([
         "check",
         "--hide-inclusion-graph",
@@ -60,7 +60,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// The program, built once into the target folder where nobody has installed this version.
+/// Returns the program, which is built once into the target folder if this version is not installed.
 fn cargo_deny() -> Result<PathBuf> {
     let tools = cargo::target_folder().join("tools");
     let ours = tools.join("bin/cargo-deny");
@@ -71,7 +71,7 @@ fn cargo_deny() -> Result<PathBuf> {
     }
     println!("building cargo-deny {VERSION}, once");
     let building = tools.join("building");
-    // It runs for seconds, so that optimizing it costs more than it saves.
+    // It runs for seconds, so optimizing it would take longer than it saves.
     let mut install = cargo::cargo(["install", "cargo-deny", "--locked", "--debug", "--force"]);
     install
         .args(["--version", VERSION, "--root"])
@@ -85,7 +85,7 @@ fn cargo_deny() -> Result<PathBuf> {
     Ok(ours)
 }
 
-/// The version that a cargo-deny says it is; nothing where there is none.
+/// Returns the version that a cargo-deny reports, or `None` if there is none.
 fn version_of(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -115,8 +115,8 @@ fn are_advisories_reachable() -> Result<bool> {
     }
 }
 
-/// A database of advisories that says nothing of any crate: cargo-deny looks for withdrawn versions only where it
-/// has a database, and refuses one that is empty.
+/// A database of advisories that affects no real crate: cargo-deny checks for withdrawn versions only if it has a
+/// database, and refuses an empty one.
 struct StandIn {
     repository: PathBuf,
 }
@@ -148,7 +148,7 @@ impl StandIn {
         Ok(StandIn { repository })
     }
 
-    /// Has git take it for the real one.
+    /// Makes git use it instead of the real one.
     fn give_to(&self, command: &mut Command) {
         let here = format!("url.file://{}.insteadOf", self.repository.display());
         command
@@ -160,7 +160,7 @@ impl StandIn {
 
 impl Drop for StandIn {
     fn drop(&mut self) {
-        // A later check must not take the copy for the real one.
+        // A later check must not use the copy instead of the real one.
         for folder in [
             self.repository.clone(),
             cargo::repository().join("target/advisory-dbs"),

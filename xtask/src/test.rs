@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all tests of the workspace, with everything they need set up first.
+//! `cargo xtask test`: runs all tests of the workspace, after setting up everything that they need.
 
 use std::env;
 use std::process::Command;
@@ -32,16 +32,16 @@ enum DockerChoice {
     None,
 }
 
-/// The variables that the Docker suites read: the engine's address, and a registry's that holds
+/// The variables that the Docker suites read: the address of the engine, and of a registry that contains
 /// `busybox:latest`.
 const DOCKER: &str = "SUPERVISOR_TEST_DOCKER";
 const REGISTRY: &str = "SUPERVISOR_TEST_REGISTRY";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let everything = arguments.rest.is_empty();
-    // Most of that is waiting for downloads.
+    // Most of this time is spent waiting for downloads.
     let preparation = everything.then(for_tests::begin);
-    // The tests build the programs as well, and once is enough.
+    // The build of the tests also builds the programs, and once is enough.
     let layout = if everything {
         layout::build_for_tests()?
     } else {
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         test.env("SUPERVISOR_DIST", &layout.folder)
             .env("SUPERVISOR_TEST_GUESTS", components_folder());
         if env::var_os(THREADS).is_none() {
-            // Most tests wait for programs that they started, rather than work.
+            // Most tests do not compute, but wait for programs that they started.
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             test.env(THREADS, (2 * processors).to_string());
         }
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     result.and(cargo::finish(cargo_test))?;
     if everything {
         sdk_tests::run()?;
-        // By itself, since its code generator must not be unified into the others.
+        // Separately, because its code generator must not be unified into the others.
         let profile = layout::compiler_profile(&UNOPTIMIZED);
         let arguments = ["test", "--profile", profile, "--package", COMPILER];
         cargo::finish(cargo::cargo(arguments))?;
@@ -122,13 +122,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// The layout that tests run.
 const UNOPTIMIZED: layout::Arguments = layout::Arguments { release: false };
-/// How many tests of one program run at a time.
+/// The number of tests of one program that run concurrently.
 const THREADS: &str = "RUST_TEST_THREADS";
-/// The crate that is tested by itself.
+/// The crate that is tested separately.
 const COMPILER: &str = "supervisor-compile";
 
-/// All packages with tests that run on this machine, as arguments of cargo: the default members, the SDK
-/// and what is written with it. In one invocation, so that they share what they are built from.
+/// Returns all packages with tests that run on this machine, as arguments of cargo: the default members, the SDK and
+/// the crates that use it. A single invocation lets them share their dependencies.
 fn tested_packages() -> Result<Vec<String>> {
     let plugins = plugin_crates()?;
     let guests = guest_crates()?;
@@ -138,24 +138,24 @@ fn tested_packages() -> Result<Vec<String>> {
         arguments.extend(["--exclude".to_owned(), package]);
     }
     arguments.extend(layout::FEATURES_FOR_TESTS.map(str::to_owned));
-    // The benchmarks' own defaults, which go with those of all packages.
+    // The benchmarks' own default features, which are combined with those of all packages.
     arguments.extend(["--features", "bench/cloud,bench/device"].map(str::to_owned));
     Ok(arguments)
 }
 
-/// Where the Docker suites find an engine.
+/// The engine of the Docker suites.
 enum DockerForTests {
-    /// The caller has one and names it in the environment.
+    /// An engine of the caller, who names it in the environment.
     Named,
-    /// Ours; it ends with this value.
+    /// Our own engine; it ends with this value.
     Private(PrivateDocker),
-    /// The machine's; what the tests made in it goes with this value.
+    /// The machine's engine; everything that the tests created in it is removed with this value.
     Reachable(ReachableDocker),
-    /// None, and why.
+    /// No engine, and the reason.
     Missing(String),
 }
 
-/// What can be tried to get an engine.
+/// A way to get an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Named,
@@ -163,7 +163,7 @@ enum Way {
     Reachable,
 }
 
-/// What to try, in this order. An engine of our own comes first: the machine's is somebody's.
+/// Returns the ways to try, in this order. Our own engine comes first, because the machine's belongs to somebody.
 fn ways(wanted: DockerChoice, named: bool) -> &'static [Way] {
     match (wanted, named) {
         (DockerChoice::Auto, true) => &[Way::Named],
@@ -233,7 +233,7 @@ impl DockerForTests {
         command.env(DOCKER, engine).env(REGISTRY, registry);
     }
 
-    /// What is skipped without an engine.
+    /// Returns the tests that are skipped without an engine.
     fn skipped(&self) -> Option<SkippedTests> {
         let DockerForTests::Missing(reason) = self else {
             return None;
@@ -249,7 +249,7 @@ impl DockerForTests {
     }
 }
 
-/// The crates of plugins, the examples among them: those that are written with the SDK.
+/// Returns the crates of plugins, including the examples: those that use the SDK.
 fn plugin_crates() -> Result<Vec<String>> {
     let mut crates = crates_in("plugins")?;
     for example in crates_in("examples")? {

@@ -1,4 +1,4 @@
-//! The kernel of the virtual machine in which tests have mocks of hardware (`tests/src/virtual_machine.rs`).
+//! The kernel of the virtual machine that provides tests with mocks of hardware (`tests/src/virtual_machine.rs`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::packages::{Needed, require};
 /// The variable that the tests read: the folder with `vmlinuz` and modules.
 pub(crate) const KERNEL: &str = "SUPERVISOR_TEST_KERNEL";
 
-/// What makes it, and what runs it.
+/// The tools that create it, and that run it.
 pub(crate) const TOOLS: &[Needed] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
@@ -22,10 +22,10 @@ pub(crate) const TOOLS: &[Needed] = &[
 ];
 const SCRIPT: &str = include_str!("test_kernel.sh");
 
-/// The folder, with what this script has made, now or before: it downloads 220 MB, of which 10 MB stay.
+/// Returns the folder that a script has filled, now or before: it downloads 220 MB, of which 10 MB are kept.
 ///
 /// # Errors
-/// What is missing, or what failed: the machine has to be a Debian of x86-64.
+/// What is missing, or what failed: the machine must run Debian on x86-64.
 pub(crate) fn make() -> Result<PathBuf> {
     if !cfg!(target_arch = "x86_64") {
         bail!("there is a kernel for x86-64 alone");
@@ -33,7 +33,7 @@ pub(crate) fn make() -> Result<PathBuf> {
     require(TOOLS, "the tests of hardware")?;
     let target = cargo::repository().join("target");
     let result = target.join("test-kernel");
-    // Another script makes another kernel.
+    // A changed script creates another kernel.
     let stamp = target.join("test-kernel.sh");
     if result.join("gpio-sim.ko").exists()
         && fs::read_to_string(&stamp).is_ok_and(|made| made == SCRIPT)

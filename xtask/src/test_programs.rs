@@ -1,10 +1,10 @@
-//! The test programs of the workspace, run in two rows: the cloud's beside the device's.
+//! The test programs of the workspace, run in two rows: the cloud's in parallel with the device's.
 //!
-//! Cargo runs one program after the other, and for much of the time both processors wait for what the
-//! tests started. Two groups of programs share nothing on a machine with each other: those of the cloud use
-//! PostgreSQL, NATS and browsers, those of whole devices Docker, control groups and D-Bus. Programs of one
-//! group do share, so they take turns. All others share nothing with anything, and whichever row is through
-//! its own first takes them, so that neither processor is idle while the other row goes on.
+//! Cargo runs the programs one after the other, and for much of the time both processors wait for what the tests
+//! started. Two groups of programs share no resources of the machine with each other: those of the cloud use
+//! PostgreSQL, NATS and browsers, those of whole devices Docker, control groups and D-Bus. Programs of one group do
+//! share resources, so they take turns. All others share nothing, and are run by whichever row finishes its own
+//! programs first, so that neither processor is idle while the other row continues.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -19,31 +19,31 @@ use serde_json::Value;
 
 use crate::cargo;
 
-/// A program that cargo built from tests.
+/// A program that cargo has built from tests.
 struct TestProgram {
     file: PathBuf,
-    /// Its package's, where tests expect to be run.
+    /// Its package's folder, in which tests expect to run.
     folder: PathBuf,
-    /// What it is built from, below the repository.
+    /// Its source file, relative to the repository.
     source: PathBuf,
 }
 
-/// What a program shares with others on the machine.
+/// The resources of the machine that a program shares with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
     /// PostgreSQL, NATS, browsers.
     Cloud,
     /// Docker, control groups, D-Bus.
     Device,
-    /// Nothing.
+    /// No shared resources.
     Apart,
 }
 
-/// The folders whose programs are of [`Group::Device`].
+/// The folders whose programs belong to [`Group::Device`].
 const OF_DEVICES: [&str; 4] = ["tests", "host/confinement", "host/engine", "host/os"];
 
-/// The folders whose programs take minutes: the first of their group, so that none of them is left over at the end, when
-/// nothing else is there to run beside it.
+/// The folders whose programs take minutes. They are started first in their group, so that none of them runs alone at
+/// the end.
 const LONG: [&str; 3] = ["sdk/cli", "tests/tests/load.rs", "tests/simulator"];
 
 /// All test programs.
@@ -53,7 +53,7 @@ impl TestPrograms {
     /// Has cargo build those of `packages`.
     ///
     /// # Errors
-    /// Names the command that failed; cargo has shown why.
+    /// Names the command that failed; cargo has printed the reason.
     pub(crate) fn build(packages: &[String]) -> Result<Self> {
         let mut build = cargo::cargo(["test", "--no-run"]);
         build
@@ -80,10 +80,10 @@ impl TestPrograms {
         Ok(TestPrograms(programs))
     }
 
-    /// Runs all of them, in an environment that `prepare` completes, and shows what each prints when it ends.
+    /// Runs all of them, in an environment that `prepare` completes, and shows the output of each when it ends.
     ///
     /// # Errors
-    /// Names the programs with tests that failed.
+    /// Names the programs with failed tests.
     pub(crate) fn run(&self, prepare: impl Fn(&mut Command) + Sync) -> Result<()> {
         let queue = |group| {
             let programs = self.0.iter();
@@ -124,12 +124,12 @@ impl TestPrograms {
     }
 }
 
-/// Takes the first program of a queue.
+/// Removes the first program from a queue.
 fn next<'a>(queue: &Mutex<VecDeque<&'a TestProgram>>) -> Option<&'a TestProgram> {
     queue.lock().pop_front()
 }
 
-/// By the place of a program's source below the repository.
+/// Returns the group of a program by the path of its source relative to the repository.
 fn group_of(source: &Path) -> Group {
     if source.starts_with("cloud") {
         Group::Cloud
@@ -140,8 +140,8 @@ fn group_of(source: &Path) -> Group {
     }
 }
 
-/// Whether a program is built from a crate itself. Those are through in seconds and so come last: a long one
-/// that began last would run alone.
+/// Returns whether a program contains a crate's unit tests. Those finish within seconds and so come last: a long
+/// program that started last would run alone.
 fn is_unit_tests(source: &Path) -> bool {
     source
         .parent()
@@ -149,7 +149,7 @@ fn is_unit_tests(source: &Path) -> bool {
 }
 
 impl TestProgram {
-    /// The one that a message of cargo announces, if it does.
+    /// Returns the program that a message of cargo announces, if any.
     fn of_message(message: &Value, repository: &Path) -> Option<Self> {
         if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
             return None;
@@ -163,7 +163,7 @@ impl TestProgram {
         })
     }
 
-    /// Runs it; what failed in it, in a line, unless all of its tests passed.
+    /// Runs it; returns the failures in a line, unless all of its tests passed.
     fn run(&self, prepare: &impl Fn(&mut Command)) -> Result<Option<String>> {
         println!("running {}", self.source.display());
         let mut printed = tempfile::tempfile()?;
@@ -187,7 +187,7 @@ impl TestProgram {
     }
 }
 
-/// Shows what a program printed, in one piece, whatever runs beside it.
+/// Shows the output of a program in one piece, whatever else is running.
 fn show(printed: &mut File, source: &Path, seconds: u64) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     printed.rewind()?;
@@ -199,8 +199,8 @@ fn show(printed: &mut File, source: &Path, seconds: u64) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The names of the tests that failed, by what their program printed; for a program that was ended before it named
-/// them, those that had begun and not ended.
+/// Returns the names of the failed tests, according to the program's output; for a program that was killed before it
+/// listed them, those that had begun and not ended.
 fn failed_tests(printed: &str) -> Vec<&str> {
     let names = |end| {
         let tests = printed

@@ -1,4 +1,4 @@
-//! The texts of the repository, for checks that read them all.
+//! The text files of the repository, for checks that read all of them.
 
 use std::fs;
 use std::path::Path;
@@ -7,18 +7,18 @@ use anyhow::{Context, Result};
 
 use crate::cargo::repository;
 
-/// Files that are read, by their extensions.
+/// The extensions of the files that are read.
 const EXTENSIONS: [&str; 10] = [
     "css", "html", "js", "md", "rs", "sh", "sql", "toml", "wat", "wit",
 ];
 /// A file of the repository.
 pub(crate) struct TextFile {
-    /// From the root of the repository, with slashes.
+    /// Relative to the root of the repository, with slashes.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Every text file of the repository.
+/// Returns every text file of the repository.
 pub(crate) fn all() -> Result<Vec<TextFile>> {
     let mut files = Vec::new();
     collect(&repository(), "", &mut files)?;
@@ -33,7 +33,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()>
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        // Hidden folders and what cargo builds are not the repository's own.
+        // Hidden folders and cargo's output are not part of the repository.
         if name.starts_with('.') || name == "target" {
             continue;
         }
@@ -44,7 +44,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()>
         } else if kind.is_file() && has_extension(&name) {
             let bytes =
                 fs::read(entry.path()).with_context(|| format!("failed to read `{path}`"))?;
-            // A sample that is deliberately not UTF-8 cites nothing.
+            // A sample that is deliberately not UTF-8 contains no citations.
             if let Ok(text) = String::from_utf8(bytes) {
                 files.push(TextFile { path, text });
             }

@@ -1,4 +1,4 @@
-//! Accounts and their credentials (docs/spec/cloud.md#credentials): what the API and the dashboard both do with them.
+//! Accounts and their credentials (docs/spec/cloud.md#credentials): operations that the API and the dashboard share.
 
 pub mod cloud_administrators;
 pub mod keys;

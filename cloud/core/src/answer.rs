@@ -1,4 +1,5 @@
-//! Answers in the form of the data API: errors are JSON strings (docs/spec/cloud.md#odata-answers).
+//! Answers in the format of the data API: errors are JSON strings
+//! (docs/spec/cloud.md#odata-answers).
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -10,37 +11,37 @@ use serde_json::Value;
 
 use crate::unreadable;
 
-/// What a request is answered with.
+/// The answer to a request.
 pub type Answer = Result<Response, Refusal>;
 
-/// Why a request is not answered as it wished.
+/// Why a request was refused or failed.
 #[derive(Debug)]
 pub enum Refusal {
-    /// 400: it is wrong, or a rule forbids it.
+    /// 400: the request is invalid, or a rule forbids it.
     Wrong(String),
-    /// 401, without a word: no rights, or no credential that is one.
+    /// 401 without a message: no rights, or no valid credential.
     Unauthorized,
-    /// 401 with a word for clients that look at it.
+    /// 401 with a message for clients that evaluate it.
     UnauthorizedSaying(&'static str),
-    /// 403: not with this row.
+    /// 403: not permitted for this row.
     Forbidden(String),
     /// 404.
     Missing(String),
-    /// 408: its body did not come.
+    /// 408: the request's body did not arrive in time.
     TooSlow,
-    /// 409: another row is in the way.
+    /// 409: conflicts with another row.
     Conflict(String),
     /// 413.
     TooLarge(usize),
     /// 415.
     ContentType(&'static str),
-    /// 429, to be asked again after so many seconds.
+    /// 429: the client should retry after this many seconds.
     TooMany(u64),
-    /// 503, likewise.
+    /// 503: the client should retry after this many seconds.
     Unavailable(String),
     /// 502: a device gave no answer.
     Unreached(String),
-    /// 500; what happened is in the log alone.
+    /// 500; the cause is only written to the log.
     Fault(anyhow::Error),
 }
 
@@ -64,7 +65,7 @@ impl From<DataError> for Refusal {
     fn from(error: DataError) -> Self {
         match error {
             DataError::Busy(_) => Refusal::database_away(),
-            // Of a change that was under way when it broke, only looking again tells.
+            // After a change that was interrupted, only reading the data again shows the result.
             DataError::Lost(error) => {
                 tracing::warn!("the connection to the database was lost: {error}");
                 Refusal::Unavailable(
@@ -86,7 +87,7 @@ impl From<DataError> for Refusal {
                 Refusal::Unavailable(error.to_string())
             }
             DataError::Unreadable(error) => {
-                // Those who ask are many, such as the devices of a fleet, and ask again.
+                // There are many callers, such as the devices of a fleet, and they all retry.
                 unreadable::log(&error);
                 Refusal::Unavailable(
                     "a secret cannot be decrypted; the log of the cloud says which".to_owned(),
@@ -98,14 +99,14 @@ impl From<DataError> for Refusal {
 }
 
 impl Refusal {
-    /// No connection to the database in time.
+    /// Reports that no connection to the database became available in time.
     pub fn database_away() -> Self {
         Refusal::Unavailable(
             "the database is busy or unavailable, and nothing was changed; try again".to_owned(),
         )
     }
 
-    /// What the answer says, as text.
+    /// Returns the parts of the answer, with its message as text.
     pub fn parts(self) -> (StatusCode, Option<String>, Option<u64>) {
         let retry_after = match &self {
             Refusal::TooMany(after) => Some(*after),
@@ -177,12 +178,12 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// 200 with a JSON value.
+/// Returns 200 with a JSON value.
 pub fn ok(value: &Value) -> Response {
     json(StatusCode::OK, value.to_string())
 }
 
-/// JSON text as an answer.
+/// Returns an answer with JSON text.
 pub fn json(status: StatusCode, text: impl Into<Body>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/json; charset=utf-8"),

@@ -1,5 +1,5 @@
-//! Who may make a request, and how often: credentials are identified, and each request is counted for whoever makes
-//! it (docs/spec/cloud.md#credentials).
+//! Who may make a request, and how often: identifies credentials, and counts each request for its caller
+//! (docs/spec/cloud.md#credentials).
 
 use data::audit::{self, Author};
 use data::{Database, SystemPurpose};
@@ -17,10 +17,10 @@ use crate::credential::{Credential, Identity, Keys, carried};
 use crate::limits::RateLimits;
 use crate::session::{InvalidToken, SessionClaims, Sessions};
 
-/// How long after its last use a session is noted as used again, in milliseconds.
+/// Minimum interval between two recorded uses of a session, in milliseconds.
 const USED: i64 = 5 * 60 * 1000;
 
-/// Bytes of a body of whoever has no credential: nobody is known to answer for more.
+/// Maximum bytes of a body sent without a credential: no known caller is accountable for more.
 const BODY_OF_A_GUEST: usize = 64 << 10;
 
 /// Identifies credentials and counts requests.
@@ -32,15 +32,15 @@ pub struct Auth {
     pub limits: RateLimits,
     /// The key of tunnel servers, if one is configured.
     pub tunnel_server_key: Option<String>,
-    /// Bytes that the body of a request other than the data API's may have.
+    /// Maximum bytes of the body of a request outside the data API.
     pub longest_body: usize,
 }
 
 impl Auth {
-    /// Who makes a request.
+    /// Identifies the caller of a request.
     ///
     /// # Errors
-    /// Where the credential is not good (any more), or the database fails.
+    /// If the credential is not valid (any more), or the database fails.
     pub async fn identify(
         &self,
         headers: &HeaderMap,
@@ -53,13 +53,13 @@ impl Auth {
         }
     }
 
-    /// Whose credential this is.
+    /// Identifies the holder of a credential.
     ///
     /// # Errors
-    /// As [`Auth::identify`].
+    /// As for [`Auth::identify`].
     pub async fn identify_by(&self, credential: &str) -> Result<Identity, Refusal> {
         match self.sessions.read(credential) {
-            // A cookie is for pages of this origin: taken out of a browser, it opens nothing else.
+            // A cookie is for pages of this origin: copied out of a browser, it gives access to nothing else.
             Some(Ok(claims)) if claims.dashboard => Err(Refusal::Unauthorized),
             Some(Ok(claims)) => self.identify_session(claims).await,
             Some(Err(InvalidToken)) => Err(Refusal::Unauthorized),
@@ -86,10 +86,10 @@ impl Auth {
         Ok(identity)
     }
 
-    /// What the credential of an earlier request makes of its holder now.
+    /// Evaluates the credential of an earlier request again.
     ///
     /// # Errors
-    /// As [`Auth::identify`].
+    /// As for [`Auth::identify`].
     pub(crate) async fn identify_again(&self, identity: &Identity) -> Result<Identity, Refusal> {
         match &identity.credential {
             Credential::Nothing | Credential::TunnelServer => Ok(identity.clone()),
@@ -99,16 +99,16 @@ impl Auth {
         }
     }
 
-    /// Compared by hashes: how long that takes tells nothing of the key.
+    /// Compares hashes, so the time taken reveals nothing about the key.
     fn is_tunnel_server(&self, credential: &str) -> bool {
         let key = self.tunnel_server_key.as_deref();
         key.is_some_and(|key| Sha256::digest(key) == Sha256::digest(credential))
     }
 
-    /// Whose session this is, as its token says.
+    /// Identifies the user of a session by its token.
     ///
     /// # Errors
-    /// 401 where it has ended; where the database fails.
+    /// 401 if the session has ended; an error if the database fails.
     pub async fn identify_session(&self, claims: SessionClaims) -> Result<Identity, Refusal> {
         let find = SystemPurpose::Credentials.sql(
             "SELECT u.actor, u.jwt_secret, s.last_used_at, s.expires_at FROM user_session AS s \
@@ -135,7 +135,7 @@ impl Auth {
         Ok(Identity::of_session(row.id(0)?, claims))
     }
 
-    /// Notes that a session is used, while the request goes on.
+    /// Records the use of a session, while the request continues.
     fn note_use(&self, session: i64, now: i64) {
         let database = self.database.clone();
         let note = SystemPurpose::Credentials
@@ -148,8 +148,8 @@ impl Auth {
         });
     }
 
-    /// Who makes a request, which is counted: for its actor, or for its network where it has no credential or a
-    /// bad one.
+    /// Identifies the caller and counts the request: for its actor, or for its network if it has no credential or an
+    /// invalid one.
     ///
     /// # Errors
     /// 401 and 429.
@@ -158,10 +158,10 @@ impl Auth {
         self.count(identity, parts)
     }
 
-    /// Counts a request whose credential was looked at; a refused one counts as an answered one does.
+    /// Counts a request whose credential was checked; refused requests count as much as answered ones.
     ///
     /// # Errors
-    /// 429 where there were too many; otherwise the refusal itself.
+    /// 429 after too many requests; otherwise the refusal itself.
     pub fn count(
         &self,
         identity: Result<Identity, Refusal>,
@@ -177,13 +177,13 @@ impl Auth {
     /// Counts a request.
     ///
     /// # Errors
-    /// 429 where there were too many.
+    /// 429 after too many requests.
     pub fn charge(&self, identity: &Identity, parts: &Parts) -> Result<(), Refusal> {
         let payer = payer(identity, parts);
         self.limits.request(&payer).map_err(Refusal::TooMany)
     }
 
-    /// As [`Auth::admit`], for endpoints that are for keys alone.
+    /// As [`Auth::admit`], for endpoints that accept only keys.
     ///
     /// # Errors
     /// 401 and 429.
@@ -196,7 +196,7 @@ impl Auth {
         }
     }
 
-    /// Bytes that the body of a request other than the data API's may have.
+    /// Returns the maximum bytes of the body of a request outside the data API.
     pub fn longest_body(&self, identity: &Identity) -> usize {
         let most = self.longest_body;
         match identity.credential {

@@ -1,4 +1,4 @@
-//! Bodies of requests: bounded, and JSON.
+//! Bodies of requests: limited in size, and JSON.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::answer::Refusal;
 
-/// Values of a JSON body at most: a body of some megabytes becomes a hundred times as much memory where each of its
-/// bytes is a value.
+/// Maximum number of values in a JSON body: if every byte were a value, a body of some megabytes would need a hundred
+/// times as much memory.
 const MAX_VALUES: usize = 100_000;
 
 /// Why a body ends early.
@@ -24,7 +24,7 @@ pub enum BodyError {
     Connection(#[from] hyper::Error),
 }
 
-/// Whether a body could not be read because it came too slowly.
+/// Whether reading a body failed because it arrived too slowly.
 fn came_too_slowly(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -36,10 +36,10 @@ fn came_too_slowly(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// A whole body.
+/// Reads a whole body.
 ///
 /// # Errors
-/// Where it is longer than `most` bytes, or stops in the middle.
+/// If it is longer than `most` bytes, or is cut off.
 pub async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, most).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
@@ -49,10 +49,10 @@ pub async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
     }
 }
 
-/// A body that is a JSON object.
+/// Reads a body that must be a JSON object.
 ///
 /// # Errors
-/// As [`bytes`]; where it is something else.
+/// As for [`bytes`]; if it is something else.
 pub async fn object(
     headers: &HeaderMap,
     body: Body,
@@ -64,10 +64,10 @@ pub async fn object(
     }
 }
 
-/// A body that is JSON of a certain form, whatever it is called, or nothing at all.
+/// Reads a body that is JSON of a certain form, whatever its content type, or empty.
 ///
 /// # Errors
-/// As [`bytes`]; where it is something else.
+/// As for [`bytes`]; if it is something else.
 pub async fn optional<T: DeserializeOwned + Default>(
     body: Body,
     most: usize,
@@ -80,10 +80,10 @@ pub async fn optional<T: DeserializeOwned + Default>(
     }
 }
 
-/// A body that is JSON of a certain form.
+/// Reads a body that must be JSON of a certain form.
 ///
 /// # Errors
-/// As [`bytes`]; where it is something else.
+/// As for [`bytes`]; if it is something else.
 pub async fn typed<T: DeserializeOwned>(
     headers: &HeaderMap,
     body: Body,
@@ -130,8 +130,8 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
         .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))
 }
 
-/// How many values JSON has, or a few more: each stands behind a bracket or a comma. What is no JSON is found when it is
-/// read.
+/// Counts the values in JSON, or a few more: each follows a bracket or a comma. Invalid JSON is detected later, by the
+/// parser.
 fn values(json: &[u8]) -> usize {
     let mut values = 1;
     let (mut quoted, mut escaped) = (false, false);

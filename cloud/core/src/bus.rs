@@ -1,16 +1,15 @@
-//! What the replicas of this cloud tell and ask each other. Within one program that is a call; what every
-//! replica has to learn, and what only one of them can do, goes through here, so that it works where there are
-//! several.
+//! Communication between the replicas of this cloud. Within one program, that is a function call; what every replica
+//! must learn, and what only one of them can do, goes through here, so that it works with several replicas.
 //!
 //! ```text
 //! effects of writes ──► publish ──► listeners here, and at every other replica
-//! a device's tunnel ──► take_calls ◄── call ── a replica that is to ask the device
+//! a device's tunnel ──► take_calls ◄── call ── a replica with a request for the device
 //! lines of devices      a stream of the server's, by device (`device/logs/stream.rs`)
 //! ```
 //!
 //! Caches that a write can invalidate register a [listener](Bus::listen) for the life of the process, which is called
-//! before the write is answered. Who follows changes for a while, such as an open page, [subscribes](Bus::subscribe)
-//! and reads at its own pace.
+//! before the write is answered. Code that follows changes for a while, such as an open page,
+//! [subscribes](Bus::subscribe) and reads at its own pace.
 
 mod call;
 mod dispatcher;
@@ -33,16 +32,16 @@ pub use dispatcher::{Notification, Subscription};
 use envelope::Payload;
 pub use nats::Nats;
 
-/// The way to every replica, this one included. Clones are the same one.
+/// Connects to every replica, this one included. Clones share one bus.
 #[derive(Clone)]
 pub struct Bus {
     dispatcher: Arc<Dispatcher>,
-    /// The way to other machines.
+    /// The connection to other machines.
     nats: Option<Arc<Nats>>,
 }
 
 impl Bus {
-    /// One that reaches this program alone.
+    /// Creates a bus that reaches only this program.
     pub fn in_process() -> Self {
         Bus {
             dispatcher: Arc::default(),
@@ -50,11 +49,11 @@ impl Bus {
         }
     }
 
-    /// One that reaches every replica with the same server and prefix, now or as soon as there is a
+    /// Creates a bus that reaches every replica with the same server and prefix, now or as soon as there is a
     /// connection.
     ///
     /// # Errors
-    /// Where `url` is no address of a server.
+    /// If `url` is not an address of a server.
     pub async fn between_machines(url: &str, prefix: &str) -> Result<Self> {
         Ok(Bus {
             nats: Some(Arc::new(Nats::connect(url, prefix).await?)),
@@ -62,7 +61,7 @@ impl Bus {
         })
     }
 
-    /// Tells and hears until `stop`; ends when everything is told.
+    /// Sends and receives until `stop`; ends when everything has been sent.
     pub async fn run(&self, stop: CancellationToken) {
         match &self.nats {
             Some(nats) => nats.run(&self.dispatcher, &stop).await,
@@ -70,7 +69,7 @@ impl Bus {
         }
     }
 
-    /// The server between machines, for what is kept there.
+    /// Returns the server between machines, for data stored there.
     pub fn nats(&self) -> Option<&Arc<Nats>> {
         self.nats.as_ref()
     }
@@ -80,23 +79,25 @@ impl Bus {
         self.nats.is_some()
     }
 
-    /// Whether whatever other replicas tell is heard at the moment. Where it is not, nothing that they may
-    /// change can be remembered.
+    /// Whether messages of other replicas are received at the moment. If not, nothing that they may change can be
+    /// cached.
     pub fn receives_all(&self) -> bool {
         self.nats.as_ref().is_none_or(|nats| nats.receives_all())
     }
 
-    /// Calls `listener` with the notifications of any replica, as long as the program runs. It must not block.
+    /// Calls `listener` with the notifications of any replica, for as long as the program runs. It must not block.
     pub fn listen(&self, listener: impl Fn(&Notification) + Send + Sync + 'static) {
         self.dispatcher.add_listener(Box::new(listener));
     }
 
-    /// The notifications of any replica from now on, until it is dropped. Nobody waits for a slow reader.
+    /// Subscribes to the notifications of any replica from now on, until the subscription is dropped. Slow readers
+    /// delay nobody.
     pub fn subscribe(&self) -> Subscription {
         self.dispatcher.subscribe()
     }
 
-    /// Tells everybody what a transaction changed. Within this program they have heard of it when this returns.
+    /// Announces the changes of a transaction to all replicas. Within this program, they have arrived when this
+    /// returns.
     pub fn publish(&self, effects: &[Effect]) {
         self.dispatcher
             .dispatch(&Notification::Effects(effects.into()));
@@ -107,20 +108,20 @@ impl Bus {
         }
     }
 
-    /// Changes with each time that something was missed: whoever shows what others tell looks again.
+    /// Changes whenever something was missed: code that shows other replicas' data then reads it again.
     pub(crate) fn lagged(&self) -> watch::Receiver<u64> {
         self.dispatcher.lagged()
     }
 
-    /// A device opened a tunnel to this replica, at this time (milliseconds since the epoch).
+    /// Announces that a device opened a tunnel to this replica, at this time (milliseconds since the epoch).
     pub(crate) fn publish_arrival(&self, device: i64, at: i64) {
         if let Some(nats) = &self.nats {
             nats.publish(Payload::Arrived { device, at });
         }
     }
 
-    /// Has other replicas ask a device through its tunnel here, until `ending`, and then until what is under way
-    /// is done. Dropping it cuts that off.
+    /// Accepts other replicas' requests to a device through its tunnel here, until `ending`, then finishes the requests
+    /// in progress. Dropping the future cuts them off.
     pub(crate) async fn take_calls(
         &self,
         device: i64,
@@ -133,10 +134,10 @@ impl Bus {
         ending.cancelled().await;
     }
 
-    /// How to ask a device that is connected to another replica.
+    /// Returns a client for a device that is connected to another replica.
     ///
     /// # Errors
-    /// Where it is connected to none, or cannot be asked now.
+    /// If it is connected to none, or cannot be reached now.
     pub async fn call(&self, device: i64) -> Result<DeviceClient, CallError> {
         match &self.nats {
             Some(nats) => call::open(nats, device).await,

@@ -9,7 +9,7 @@ use http::request::Parts;
 use crate::credential::Identity;
 use crate::limits::{Network, Payer};
 
-/// Whom a request is counted for.
+/// Returns whom a request is counted for.
 pub fn payer(identity: &Identity, parts: &Parts) -> Payer {
     match identity.actor() {
         Some(actor) => Payer::Actor(actor),
@@ -17,7 +17,7 @@ pub fn payer(identity: &Identity, parts: &Parts) -> Payer {
     }
 }
 
-/// Where a request comes from.
+/// Returns the address that a request comes from.
 pub fn address(extensions: &Extensions) -> IpAddr {
     match extensions.get::<ConnectInfo<SocketAddr>>() {
         Some(ConnectInfo(from)) => from.ip(),

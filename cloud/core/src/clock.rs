@@ -1,4 +1,4 @@
-//! The time of day, as rows of the database and tokens have it.
+//! The time of day, in the format of database rows and tokens.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -16,38 +16,38 @@ use crate::logs::history::History;
 use crate::password;
 use crate::tunnels::DeviceConnections;
 
-/// Clones are the same one.
+/// A shared handle to one cloud.
 pub type SharedCloud = Arc<Cloud>;
 
-/// The running cloud, as far as both the endpoints of the server and the pages of the dashboard work with it.
+/// The running cloud: the part that both the server's endpoints and the dashboard's pages use.
 pub struct Cloud {
     pub configuration: Configuration,
     pub database: Database,
-    /// What writes go by.
+    /// The environment of writes.
     pub environment: Environment,
-    /// Who may make a request, and how often.
+    /// Identifies callers and limits their requests.
     pub auth: Auth,
-    /// Who waits for the hash of a password.
+    /// The queue for password hashes.
     pub passwords: password::HashQueue,
-    /// What replicas tell each other.
+    /// Communication between replicas.
     pub bus: Bus,
     /// The devices that are connected.
     pub tunnels: Arc<DeviceConnections>,
     /// The log lines of devices.
     pub logs: History,
-    /// Names of the configuration variable that switches the tunnel off, the current one first.
+    /// Names of the configuration variable that disables the tunnel, the current one first.
     pub tunnel_variables: Vec<String>,
     /// Cancelled when the program is about to end.
     pub stop: CancellationToken,
 }
 
 impl Cloud {
-    /// What a statement of the data API goes by, for this caller, in the current version.
+    /// Returns the context of a data API statement for this caller, in the current version.
     pub fn setting<'a>(&'a self, caller: &'a Caller) -> QueryContext<'a> {
         self.setting_of(caller, Version::V7)
     }
 
-    /// The same in any version: its names, and how its answers look.
+    /// Returns the same for any version, which determines names and the form of answers.
     pub fn setting_of<'a>(&'a self, caller: &'a Caller, version: Version) -> QueryContext<'a> {
         let shape = version.shape();
         QueryContext {
@@ -63,7 +63,7 @@ impl Cloud {
         }
     }
 
-    /// Writes rows of a transaction as this caller.
+    /// Returns a writer for rows of a transaction, as this caller.
     pub fn writer<'a>(
         &'a self,
         transaction: &'a mut Transaction,
@@ -72,7 +72,7 @@ impl Cloud {
         Writer::new(transaction, self.setting(caller), &self.environment)
     }
 
-    /// Writes rows of a transaction as the cloud itself.
+    /// Returns a writer for rows of a transaction, as the cloud itself.
     pub fn own_writer<'a>(
         &'a self,
         transaction: &'a mut Transaction,
@@ -81,7 +81,7 @@ impl Cloud {
         Writer::platform(purpose, transaction, &self.environment, now())
     }
 
-    /// The database by the connections that are there for a caller.
+    /// Returns the database, with the connection pool for this caller.
     pub fn database_of(&self, caller: &Caller) -> Database {
         self.database.by(if caller.is_guest() {
             Pool::Guests

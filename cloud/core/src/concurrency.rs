@@ -1,4 +1,4 @@
-//! How much of something one may have at a time, and all together.
+//! Limits on simultaneous use, for each key and in total.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// How much one key may hold at a time, and all keys together.
+/// A limit on the amount that one key may hold at a time, and on the amount of all keys together.
 pub struct ConcurrencyLimit<K> {
     each: usize,
     all: usize,
@@ -18,7 +18,7 @@ struct Occupancy<K> {
     all: usize,
 }
 
-/// What one holds; it is given back with the value.
+/// The amount held by one key; dropping it releases the amount.
 pub struct Permit<K: Eq + Hash> {
     key: K,
     amount: usize,
@@ -38,7 +38,7 @@ impl<K: Eq + Hash + Clone> ConcurrencyLimit<K> {
         }
     }
 
-    /// So much more for this key, unless that is more than it may have, or than all may have.
+    /// Adds an amount to a key's use, unless that exceeds its limit or the total limit.
     pub fn enter(&self, key: &K, amount: usize) -> Option<Permit<K>> {
         let mut occupancy = self.occupancy.lock();
         let of_it = occupancy.by.get(key).copied().unwrap_or_default();

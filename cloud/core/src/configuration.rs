@@ -1,4 +1,4 @@
-//! The settings of the cloud: as flags, environment and configuration file together have them.
+//! The settings of the cloud, combined from flags, environment and configuration file.
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -13,23 +13,23 @@ use tunnel::Pings;
 
 use crate::pools::PoolSettings;
 
-/// A number from 1 on.
+/// Creates a number of at least 1.
 const fn count(number: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(number - 1)
 }
 
-/// So many seconds, from 1 on.
+/// Creates a number of seconds, at least 1.
 const fn seconds(number: u16) -> NonZeroU16 {
     NonZeroU16::MIN.saturating_add(number - 1)
 }
 
-/// How much is kept of who did what.
+/// How much of the audit log is kept.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditSettings {
-    /// Days that an event is kept for.
+    /// Days for which an event is kept.
     pub days: NonZeroU32,
-    /// Events that are kept; the oldest go.
+    /// Maximum number of events; the oldest are deleted.
     pub rows: NonZeroU32,
 }
 
@@ -42,14 +42,13 @@ impl Default for AuditSettings {
     }
 }
 
-/// How long credentials are good for.
+/// How long credentials are valid.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CredentialSettings {
     /// Days after which a session ends, however much it is used.
     pub session_days: NonZeroU32,
-    /// Days after which a key of a user ends that was made without saying until when it is good; none where such a
-    /// key is good without end.
+    /// Days after which a user's key that was created without an end date expires; if none, such a key never expires.
     pub key_days: Option<NonZeroU32>,
 }
 
@@ -62,54 +61,55 @@ impl Default for CredentialSettings {
     }
 }
 
-/// Who may make new users.
+/// Who may create new users.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Registration {
-    /// Administrators of organizations.
+    /// Only administrators of the cloud.
     #[default]
     Closed,
     /// Everybody.
     Open,
 }
 
-/// How much one caller may do. Values are not told to callers (docs/spec/cloud.md#http-rate-values).
+/// Limits for one caller. Their values are not disclosed to callers (docs/spec/cloud.md#http-rate-values).
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Requests a minute of one identity, or of one address without one.
+    /// Requests per minute of one identity, or of one address without an identity.
     pub requests_per_minute: NonZeroU32,
-    /// Sign-ins that fail, of one account from one address, until that pair is refused.
+    /// Failed sign-ins to one account from one address, until that pair is refused.
     pub failed_logins: NonZeroU32,
-    /// The same from one address (IPv6: from one network of 64 bits), whatever the account.
+    /// Failed sign-ins from one address (IPv6: from one network of 64 bits), whatever the account.
     pub failed_logins_per_address: NonZeroU32,
-    /// The same of one account from wherever, within a day; all replicas count together.
+    /// Failed sign-ins to one account from any address, within a day; all replicas count together.
     pub failed_logins_per_account: NonZeroU32,
-    /// Minutes in which those of an address are counted.
+    /// Minutes over which the failed sign-ins of an address are counted.
     pub failed_logins_minutes: NonZeroU32,
-    /// Bytes of a body of the data API.
+    /// Maximum bytes of a body of the data API.
     pub data_body: usize,
-    /// Bytes of any other body.
+    /// Maximum bytes of any other body.
     pub body: usize,
-    /// Bytes of a file beside a release.
+    /// Maximum bytes of a file attached to a release.
     pub release_asset: u64,
-    /// Devices that are told of a change at once, and in each second from then on.
+    /// Devices that are notified of a change at once, and in each second after that.
     pub pushes_per_second: NonZeroU32,
-    /// What earlier versions called the quota of this name.
+    /// The former name of the quota of this name.
     pub log_lines_per_second: Option<u32>,
-    /// How late a device that is gone is refused its logs, in seconds: it tries again at once.
+    /// Delay before a deleted device's logs are refused, in seconds: it retries at once.
     pub gone_device_seconds: u64,
-    /// Connections at a time; without it, as many as the system lets the program open.
+    /// Simultaneous connections; if not set, as many as the system allows the program to open.
     pub connections: Option<NonZeroU32>,
-    /// Those of one address, but for devices that have shown their key and trusted proxies.
+    /// Simultaneous connections of one address, except those of devices that have presented their key and of trusted
+    /// proxies.
     pub connections_per_address: Option<NonZeroU32>,
-    /// Seconds for the head of a request.
+    /// Seconds within which the head of a request must arrive.
     pub head_seconds: NonZeroU16,
     /// Seconds that a connection may be idle.
     pub idle_seconds: NonZeroU16,
-    /// Seconds in which some of the body of a request has to come.
+    /// Seconds within which some more of a request's body must arrive.
     pub body_seconds: NonZeroU16,
-    /// Seconds in which some of an answer has to be read.
+    /// Seconds within which some more of an answer must be read.
     pub unread_seconds: NonZeroU16,
 }
 
@@ -130,7 +130,7 @@ impl Default for Limits {
             connections: None,
             connections_per_address: None,
             head_seconds: seconds(30),
-            // More than proxies keep a connection for by default, so that they end it rather than the cloud.
+            // More than proxies keep a connection by default, so that they close it and not the cloud.
             idle_seconds: seconds(75),
             body_seconds: seconds(30),
             unread_seconds: seconds(60),
@@ -138,17 +138,18 @@ impl Default for Limits {
     }
 }
 
-/// How long devices are waited for that are reached by their tunnels.
+/// How long the cloud waits for devices that it reaches by their tunnels.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReachSettings {
-    /// Seconds between two pings of a tunnel: less than what proxies in between allow a connection to be idle.
+    /// Seconds between two pings of a tunnel: less than the time after which proxies in between close an idle
+    /// connection.
     ping_seconds: NonZeroU16,
-    /// Seconds in which one is answered, or the device counts as gone.
+    /// Seconds within which a ping must be answered; otherwise the device counts as gone.
     pong_seconds: NonZeroU16,
-    /// Seconds in which a device begins its answer to whoever asks it through the cloud.
+    /// Seconds within which a device must begin its answer to a request through the cloud.
     answer_seconds: NonZeroU16,
-    /// Seconds in which a device answers that it will look for what is new.
+    /// Seconds within which a device must confirm that it will check for changes.
     push_seconds: NonZeroU16,
 }
 
@@ -164,7 +165,7 @@ impl Default for ReachSettings {
 }
 
 impl ReachSettings {
-    /// How the cloud finds out that a device is gone.
+    /// Returns how the cloud detects that a device is gone.
     pub(crate) fn pings(&self) -> Pings {
         Pings {
             every: Duration::from_secs(self.ping_seconds.get().into()),
@@ -172,30 +173,30 @@ impl ReachSettings {
         }
     }
 
-    /// How long a device may take to the head of an answer.
+    /// Returns how long a device may take until the head of its answer arrives.
     pub fn answer(&self) -> Duration {
         Duration::from_secs(self.answer_seconds.get().into())
     }
 
-    /// How long a device may take to answer that it will look.
+    /// Returns how long a device may take to confirm that it will check for changes.
     pub fn push(&self) -> Duration {
         Duration::from_secs(self.push_seconds.get().into())
     }
 }
 
-/// What is kept and named at the server between replicas.
+/// Data stored on the server between replicas, and its names.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsSettings {
-    /// What all names there begin with, so that several clouds can share a server.
+    /// The prefix of all names there, which allows several clouds to share a server.
     pub prefix: String,
-    /// Lines of logs that are kept of one device.
+    /// Log lines that are kept for one device.
     pub log_lines: u32,
-    /// Days that a line is kept for.
+    /// Days for which a line is kept.
     pub log_days: u32,
-    /// Bytes that all lines together may take; the oldest go.
+    /// Maximum bytes of all lines together; the oldest are deleted.
     pub log_bytes: i64,
-    /// Servers of a cluster that each keep every line.
+    /// Servers of a cluster that each store every line.
     pub log_copies: u8,
 }
 
@@ -211,30 +212,30 @@ impl Default for NatsSettings {
     }
 }
 
-/// What the cloud goes by.
+/// The configuration of the cloud.
 #[derive(Debug, Clone)]
 pub struct Configuration {
     pub listen: SocketAddr,
     pub database: String,
-    /// None where this replica is alone.
+    /// None if this is the only replica.
     pub bus: Option<String>,
     pub admin_email: String,
     pub admin_password: Option<String>,
     pub public_url: Option<String>,
     pub registry: Option<String>,
-    /// How the cloud reaches the registry, without a slash at its end; nothing is deleted there without it.
+    /// The address of the registry for the cloud, without a trailing slash; without it, nothing is deleted there.
     pub registry_url: Option<String>,
-    /// What secrets in the database are encrypted with.
+    /// The keys that encrypt secrets in the database.
     pub keyring: Keyring,
     pub registration: Registration,
-    /// By which tunnel servers beside this cloud are known; there are none without it.
+    /// The key that identifies external tunnel servers; without it, there are none.
     pub tunnel_server_key: Option<String>,
-    /// Whose word on where a request comes from is taken.
+    /// Proxies whose information about a request's origin is trusted.
     pub trusted_proxies: Vec<IpNet>,
     pub branding: Branding,
     pub limits: Limits,
     pub pools: PoolSettings,
-    /// What organizations may keep, unless they are given others.
+    /// The default quotas of organizations.
     pub quotas: Quotas,
     pub credentials: CredentialSettings,
     pub audit: AuditSettings,

@@ -1,8 +1,7 @@
-//! Who makes a request: the credential that it carries, and what that makes of its holder
-//! (docs/spec/cloud.md#credentials).
+//! The caller of a request: its credential, and the rights of the credential's holder (docs/spec/cloud.md#credentials).
 //!
-//! A key in the query wins over the header. What does not decode as a token is tried as a key. A credential
-//! that is not good is refused, rather than taken for nobody's (docs/spec/cloud.md#credentials-transport).
+//! A key in the query takes precedence over the header. A credential that does not decode as a token is tried as a key.
+//! An invalid credential is refused, not treated as a missing one (docs/spec/cloud.md#credentials-transport).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,42 +19,42 @@ use crate::answer::Refusal;
 use crate::clock::now;
 use crate::session::SessionClaims;
 
-/// Who makes a request.
+/// The caller of a request.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// For the rows that it may reach.
+    /// Determines the rows that it may access.
     pub caller: Caller,
-    /// What it carried.
+    /// The credential of the request.
     pub credential: Credential,
 }
 
-/// What clients look for where they have to sign in anew (docs/spec/cloud.md#credentials-session).
+/// The message by which clients recognize that they have to sign in again (docs/spec/cloud.md#credentials-session).
 pub const STALE: &str = "Fresh authentication token required";
 
-/// What a request carried.
+/// The credential of a request.
 #[derive(Debug, Clone)]
 pub enum Credential {
-    /// Nothing.
+    /// No credential.
     Nothing,
     /// A session token.
     Session(SessionClaims),
     /// A key.
     Key(KeyRef),
-    /// The key of tunnel servers, which is configured.
+    /// The configured key of tunnel servers.
     TunnelServer,
 }
 
-/// Which key a request carried.
+/// Identifies the key of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyRef {
-    /// Its row.
+    /// The id of its row.
     pub id: i64,
-    /// What is kept of it.
+    /// The stored hash.
     pub hash: [u8; 32],
 }
 
 impl Identity {
-    /// Somebody without a credential.
+    /// Returns a caller without a credential.
     pub fn guest() -> Self {
         Identity {
             caller: Caller::guest(),
@@ -63,7 +62,7 @@ impl Identity {
         }
     }
 
-    /// The tunnel server whose key is configured.
+    /// Returns the tunnel server that uses the configured key.
     pub fn tunnel_server() -> Self {
         Identity {
             caller: Caller::Holder {
@@ -75,7 +74,7 @@ impl Identity {
         }
     }
 
-    /// The user of a session that was found to be good, with the user's actor.
+    /// Returns the user of a valid session, with the user's actor.
     pub fn of_session(actor: i64, claims: SessionClaims) -> Self {
         Identity {
             caller: Caller::Holder {
@@ -87,22 +86,22 @@ impl Identity {
         }
     }
 
-    /// The role that the credential gives.
+    /// Returns the role that the credential gives.
     pub fn role(&self) -> Role {
         self.caller.role().unwrap_or(Role::Guest)
     }
 
-    /// The actor that it stands for.
+    /// Returns the actor that the credential represents.
     pub fn actor(&self) -> Option<i64> {
         self.caller.actor()
     }
 
-    /// The user that it stands for.
+    /// Returns the user that the credential represents.
     pub fn user(&self) -> Option<i64> {
         self.caller.user()
     }
 
-    /// That it is a key, whoever's.
+    /// Whether the credential is a key, of any holder.
     pub fn is_key(&self) -> bool {
         matches!(
             self.credential,
@@ -111,7 +110,7 @@ impl Identity {
     }
 }
 
-/// The credential of a request: `apikey` of the query, or the bearer token.
+/// Returns the credential of a request: `apikey` of the query, or the bearer token.
 pub fn carried(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     let in_query = query.and_then(|query| {
         form_urlencoded::parse(query.as_bytes())
@@ -126,10 +125,10 @@ pub fn carried(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     })
 }
 
-/// How long after its last use a key is noted as used again, in milliseconds.
+/// Minimum interval between two recorded uses of a key, in milliseconds.
 const KEY_USED: i64 = 60 * 60 * 1000;
 
-/// Notes that a key is used, while the request goes on.
+/// Records the use of a key, while the request continues.
 fn note_key(database: &Database, key: i64) {
     let database = database.clone();
     let note = SystemPurpose::Credentials
@@ -143,16 +142,16 @@ fn note_key(database: &Database, key: i64) {
     });
 }
 
-/// How long what a key is is remembered.
+/// How long the properties of a key are cached.
 const REMEMBERED: Duration = Duration::from_secs(300);
-/// Keys that are remembered.
+/// Maximum number of cached keys.
 const MOST: usize = 200_000;
 
-/// Keys, as they were last found.
+/// A cache of keys and their holders.
 #[derive(Default)]
 pub struct Keys {
     cached: Mutex<HashMap<[u8; 32], (CachedKey, Instant)>>,
-    /// How often something was forgotten: what was looked up before is not remembered after.
+    /// How often entries were removed: a result that was looked up before a removal is not cached after it.
     forgotten: AtomicU64,
 }
 
@@ -164,7 +163,7 @@ struct CachedKey {
 }
 
 impl Keys {
-    /// Whose key this is; the database is asked in any case where nothing may be `remembered`.
+    /// Returns the holder of a key; reads the database in any case unless `remember` is set.
     pub async fn find(
         &self,
         database: &Database,
@@ -194,7 +193,7 @@ impl Keys {
         }
     }
 
-    /// Forgets what may have changed.
+    /// Removes entries that may have changed.
     pub fn invalidate(&self, effects: &[Effect]) {
         let changed: Vec<i64> = effects
             .iter()
@@ -216,7 +215,7 @@ impl Keys {
         }
     }
 
-    /// Forgets all of them, since any may have changed.
+    /// Removes all entries, since any may have changed.
     pub fn forget_all(&self) {
         let mut cached = self.cached.lock();
         self.forgotten.fetch_add(1, Ordering::SeqCst);
@@ -224,7 +223,7 @@ impl Keys {
     }
 }
 
-/// The hash by which a key is kept.
+/// Returns the stored hash of a key.
 pub fn key_hash(key: &str) -> String {
     hex::encode(Sha256::digest(key.as_bytes()))
 }
@@ -245,7 +244,7 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<CachedKe
     let (actor, user, id) = (row.number(0)?, row.number(3)?, row.id(4)?);
     let scope = match row.text(5)? {
         None => None,
-        // What a newer version limits it to is not known here: it is not good for anything.
+        // The key has a limit of a newer version, which is unknown here: the key is not valid for anything.
         Some(word) => match word.parse() {
             Err(_) => return Ok(None),
             Ok(scope) => Some(scope),
@@ -275,7 +274,7 @@ async fn look_up(database: &Database, hash: &[u8; 32]) -> Result<Option<CachedKe
     }))
 }
 
-/// Fields of the row of a table whose `by` is this number: of whoever makes the request.
+/// Selects fields from the rows of a table whose column `by` has this number, with the purpose of credentials.
 pub fn select(
     table: &'static str,
     fields: &[&'static str],

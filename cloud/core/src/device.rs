@@ -1,4 +1,4 @@
-//! A device by its uuid and by its numbers.
+//! A device, by its uuid and by its numbers.
 
 use data::{DataError, Row, SystemPurpose};
 use resources::Role;
@@ -6,7 +6,7 @@ use resources::Role;
 use crate::cloud::Cloud;
 use crate::credential::Identity;
 
-/// A device, as endpoints that name it by its uuid need it.
+/// A device, as used by endpoints that name it by its uuid.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceRef {
     pub id: i64,
@@ -21,7 +21,7 @@ impl DeviceRef {
         })
     }
 
-    /// Whether a credential is a key of this very device.
+    /// Whether a credential is a key of this device.
     pub fn is_own_key(&self, identity: &Identity) -> bool {
         identity.is_key()
             && identity.role() == Role::DeviceKey
@@ -30,10 +30,10 @@ impl DeviceRef {
 }
 
 impl Cloud {
-    /// The device of a uuid, where there is (still) one.
+    /// Returns the device with a uuid, if it (still) exists.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn device(&self, uuid: &str) -> Result<Option<DeviceRef>, DataError> {
         if !is_uuid(uuid) {
             return Ok(None);
@@ -46,7 +46,7 @@ impl Cloud {
     }
 }
 
-/// Whether this can be the uuid of a device at all (docs/spec/cloud.md#rule-device-fields).
+/// Whether this can be the uuid of a device (docs/spec/cloud.md#rule-device-fields).
 pub fn is_uuid(text: &str) -> bool {
     matches!(text.len(), 32 | 62)
         && text

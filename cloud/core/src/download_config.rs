@@ -1,4 +1,4 @@
-//! The `config.json` by which devices join a fleet.
+//! The `config.json` with which devices join a fleet.
 
 use data::SystemPurpose;
 use http::HeaderMap;
@@ -12,13 +12,14 @@ use crate::credential::Identity;
 use crate::public_url::public_url;
 use crate::random::random_text;
 
-/// What network the device is on, where a wireless one is given.
+/// The wireless network of the device, if one is given.
 const NETWORK: [&str; 2] = ["wifiSsid", "wifiKey"];
 
-/// The `config.json` for a fleet (`appId`), as somebody who may make keys of it asked for it: with a key of its own.
+/// Creates the `config.json` for a fleet (`appId`), with a key of its own, for a caller who may create keys of the
+/// fleet.
 ///
 /// # Errors
-/// 400 where what was asked for is not right; 401 where the fleet is none that one may make keys of.
+/// 400 if the request is invalid; 401 if the caller may not create keys of the fleet.
 pub async fn made(
     cloud: &Cloud,
     identity: &Identity,

@@ -1,13 +1,14 @@
-//! The number by which replicas and devices tell one target state of a device from another (`data::generation`).
+//! The number that distinguishes one target state of a device from another (`data::generation`), for replicas and
+//! devices.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-/// What a state is made from, in one number: a hash of the device's own number and of those of the fleets, by the
-/// fleet. It is another whenever one of them is, or the fleets are others.
+/// Returns a number that identifies the inputs of a target state: a hash of the device's own number and the numbers of
+/// the fleets, by fleet. It changes when one of these numbers or the set of fleets changes.
 ///
-/// `of_fleets` has the number of each fleet, 0 where nothing was changed there yet.
+/// `of_fleets` has the number of each fleet, 0 if nothing has been changed there yet.
 pub fn fingerprint(of_device: i64, of_fleets: &BTreeMap<i64, i64>) -> i64 {
     let mut hash = Sha256::new();
     hash.update(of_device.to_be_bytes());
@@ -31,7 +32,7 @@ mod tests {
         let before = of(1, &[(7, 4)]);
         assert_eq!(before, of(1, &[(7, 4)]));
         for (device, fleets) in [
-            // The move raises the device's number, and the fleet that it comes to has a lower one.
+            // The move increases the device's number, and the new fleet has a lower one.
             (2, &[(8, 3)][..]),
             (1, &[(8, 4)]),
             (1, &[(7, 4), (8, 0)]),

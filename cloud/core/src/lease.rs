@@ -1,7 +1,7 @@
-//! Rights that go on: what is opened by a right, and stays open, ends with it.
+//! Rights that are checked repeatedly: a stream that was opened by a right ends when the right does.
 //!
-//! The right is asked again when something is told of whoever holds it, and at least twice a minute: that a fleet is
-//! no longer shared, for one, is told of nobody.
+//! The right is checked again when a notification concerns its holder, and at least twice a minute: for one, that a
+//! fleet is no longer shared is not announced.
 
 use std::time::Duration;
 
@@ -15,33 +15,33 @@ use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 use crate::device::DeviceRef;
 
-/// Between two looks at the right.
+/// Interval between two checks of the right.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// What somebody has to be permitted as long as a stream is open.
+/// The permission required for as long as a stream is open.
 #[derive(Debug, Clone, Copy)]
 pub enum Need {
     /// To see the device of this number.
     Read(i64),
-    /// To ask the device of this number to do something, or for something.
+    /// To have the device of this number do something, or to request something from it.
     Act(i64, Action),
     /// To write the log of a device.
     WriteLog(DeviceRef),
 }
 
-/// A right that a stream was opened by.
+/// The right by which a stream was opened.
 pub struct Lease {
     cloud: SharedCloud,
     identity: Identity,
     need: Need,
     news: Subscription,
     next: Instant,
-    /// Something was told, and the right was not asked again yet.
+    /// Whether there was a notification after the last check of the right.
     due: bool,
 }
 
 impl Lease {
-    /// The right was just asked for.
+    /// Creates a lease for a right that was just checked.
     pub fn new(cloud: &SharedCloud, identity: &Identity, need: Need) -> Self {
         Lease {
             news: cloud.bus.subscribe(),
@@ -53,11 +53,11 @@ impl Lease {
         }
     }
 
-    /// Returns when there is no such right any more. May be dropped and called again.
+    /// Returns when the right no longer exists. May be dropped and called again.
     pub async fn over(&mut self) {
         loop {
             if !self.due {
-                // Without an answer the time is up.
+                // A timeout means that the next check is due.
                 let _ =
                     timeout_at(self.next, concerned(&mut self.news, self.identity.actor())).await;
                 self.due = true;
@@ -68,7 +68,7 @@ impl Lease {
             match holds {
                 Ok(true) => {}
                 Ok(false) | Err(Refusal::Unauthorized) => return,
-                // It is not the caller's fault: the next look may do.
+                // The caller is not at fault, and the next check may succeed.
                 Err(error) => {
                     tracing::warn!("whether a stream may stay open is unknown: {error:?}")
                 }
@@ -77,7 +77,7 @@ impl Lease {
     }
 }
 
-/// Returns when something is told that may concern an actor's rights.
+/// Returns after a notification that may concern an actor's rights.
 async fn concerned(news: &mut Subscription, actor: Option<i64>) {
     loop {
         match news.next().await {

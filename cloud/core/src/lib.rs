@@ -1,13 +1,13 @@
-//! What the server of the cloud and its dashboard share: who may make a request, how devices are reached, and what
-//! replicas tell each other. It knows no address of the API and no page.
+//! Code shared by the server of the cloud and its dashboard: who may make a request, how devices are reached, and how
+//! replicas communicate. It contains no address of the API and no page.
 //!
 //! ```text
-//! cloud ─┬─ auth       who asks (session token or key, remembered for minutes), and how often
+//! cloud ─┬─ auth       the caller (session token or key, cached for minutes), and how often it calls
 //!        ├─ tunnels    tunnels of devices, requests to them, and push
 //!        ├─ logs       log lines of devices, kept and followed
-//!        └─ bus        what replicas tell and ask each other
-//! accounts             passwords, sessions, keys: what is done with them, by whichever door
-//! answer               refusals, as every family of addresses gives them
+//!        └─ bus        messages and requests between replicas
+//! accounts             passwords, sessions, keys: all operations on them
+//! answer               refusals, in the format of each family of addresses
 //! ```
 
 pub mod accounts;

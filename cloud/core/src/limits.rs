@@ -1,4 +1,4 @@
-//! How often somebody may ask (docs/spec/cloud.md#http-rules).
+//! Rate limits of requests (docs/spec/cloud.md#http-rules).
 
 mod attempts;
 
@@ -14,11 +14,11 @@ use crate::configuration::Limits;
 pub enum Payer {
     /// An actor with a credential.
     Actor(i64),
-    /// Anybody else, by where they are.
+    /// Any other caller, by network.
     Network(Network),
 }
 
-/// How often somebody may ask.
+/// Rate limits of requests.
 pub struct RateLimits {
     requests: DefaultKeyedRateLimiter<Payer>,
     pub attempts: Attempts,
@@ -37,14 +37,14 @@ impl RateLimits {
     /// Counts a request.
     ///
     /// # Errors
-    /// In how many seconds the next one is taken.
+    /// The seconds until the next request is accepted.
     pub fn request(&self, payer: &Payer) -> Result<(), u64> {
         self.requests
             .check_key(payer)
             .map_err(|until| whole_seconds(until.wait_time_from(self.clock.now())))
     }
 
-    /// Forgets whoever has not asked for a while.
+    /// Removes the counters of callers that made no request for a while.
     pub fn tidy(&self) {
         self.requests.retain_recent();
         self.requests.shrink_to_fit();

@@ -1,4 +1,4 @@
-//! Lines that the services of devices write: kept for a while, read back and followed (docs/spec/cloud.md#device-logs).
+//! Log lines of the services of devices: stored for a while, read and followed (docs/spec/cloud.md#device-logs).
 //!
 //! ```text
 //!                       ┌ table   of the database, for one replica
@@ -18,14 +18,14 @@ pub mod tail;
 use crate::cloud::SharedCloud;
 use history::History;
 
-/// Writes lines that wait for the table, as long as the program runs: what waits is kept.
+/// Writes lines that wait for the table, for as long as the program runs: waiting lines are not lost.
 pub async fn write(cloud: SharedCloud) {
     if let History::Table(table) = &cloud.logs {
         table::writing(&cloud.database, table).await;
     }
 }
 
-/// Keeps the lines within their bounds, until the program is about to end.
+/// Keeps the stored lines within their limits, until the program is about to end.
 pub async fn maintain(cloud: SharedCloud) {
     match &cloud.logs {
         History::Table(table) => table::tidying(&cloud.database, table, &cloud.stop).await,

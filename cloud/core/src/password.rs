@@ -1,8 +1,8 @@
-//! Hashes of passwords, each with a salt of its own (argon2id). They take their time by design, and so off
-//! the threads that serve requests, a few at a time: each takes 19 MiB while it runs.
+//! Hashes of passwords, each with its own salt (argon2id). They are slow by design, so they are computed outside the
+//! threads that serve requests, a few at a time: each needs 19 MiB while it runs.
 //!
-//! Whoever waits for a hash has a place in a line, which is short: beyond it, and beyond a share of it for each
-//! network, the next one is refused at once rather than served late.
+//! Callers wait for a hash in a queue, which is short: when it is full, or a network has used up its share of it,
+//! further callers are refused at once instead of being served late.
 
 use anyhow::{Context as _, Result, anyhow};
 use argon2::Argon2;
@@ -16,14 +16,14 @@ use crate::limits::Network;
 
 /// Characters of a password.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=1000;
-/// Passwords that are tried first by whoever guesses; those that are too short anyway are left out.
+/// Passwords that attackers try first, except those that are too short anyway.
 const WELL_KNOWN: &str = "\
     00000000 11111111 12121212 123123123 1234567890 12345678 123456789 1q2w3e4r 1qaz2wsx \
     87654321 abcd1234 abcdefgh admin123 administrator baseball changeme computer football \
     iloveyou letmein1 password password1 password123 princess q1w2e3r4 qwerty123 qwertyuiop \
     starwars superman trustno1 welcome1 whatever";
 
-/// What is wrong with a password that somebody chose.
+/// Returns what is wrong with a password chosen by a person.
 pub fn fault(password: &str) -> Option<String> {
     if !LENGTH.contains(&password.chars().count()) {
         return Some(format!(
@@ -38,21 +38,21 @@ pub fn fault(password: &str) -> Option<String> {
         .then(|| "this password is one of those that are guessed first; choose another".to_owned())
 }
 
-/// Hashes at a time.
+/// Hashes computed at the same time.
 static TURNS: Semaphore = Semaphore::const_new(2);
-/// Places in the line.
+/// Places in the queue.
 const PLACES: usize = 64;
-/// Places in the line for one network.
+/// Places in the queue for one network.
 const PLACES_OF_ONE: usize = 16;
-/// When it is worth another try, in seconds: the line is over in one or two.
+/// When to retry if the queue is full, in seconds: it empties within one or two.
 const FULL: u64 = 2;
 
-/// The line of those who wait for a hash.
+/// The queue for password hashes.
 pub struct HashQueue {
     places: ConcurrencyLimit<Network>,
 }
 
-/// A place in the line, until it is dropped.
+/// A place in the queue, until it is dropped.
 pub struct QueuePlace {
     _permit: Permit<Network>,
 }
@@ -66,10 +66,10 @@ impl Default for HashQueue {
 }
 
 impl HashQueue {
-    /// A place in the line.
+    /// Reserves a place in the queue.
     ///
     /// # Errors
-    /// In how many seconds it is worth another try, where the line is full.
+    /// If the queue is full: in how many seconds to retry.
     pub fn enter(&self, network: Network) -> Result<QueuePlace, u64> {
         let permit = self.places.enter(&network, 1).ok_or(FULL)?;
         Ok(QueuePlace { _permit: permit })
@@ -77,19 +77,19 @@ impl HashQueue {
 }
 
 impl QueuePlace {
-    /// As [`hash`].
+    /// As for [`hash`].
     ///
     /// # Errors
-    /// As [`hash`].
+    /// As for [`hash`].
     pub async fn hash(&self, password: String) -> Result<String> {
         hash(password).await
     }
 
-    /// Whether a password is the one of a hash. Without a hash it takes as long, and it is not: nobody learns by
-    /// the time whether a user exists.
+    /// Whether a password matches a hash. Without a hash, the answer is no and takes just as long, so that the time
+    /// does not reveal whether a user exists.
     ///
     /// # Errors
-    /// Where the work was stopped.
+    /// If the work was stopped.
     pub async fn is(&self, password: String, hash: Option<String>) -> Result<bool> {
         let turn = TURNS.acquire().await?;
         spawn_blocking(move || {
@@ -109,14 +109,14 @@ impl QueuePlace {
     }
 }
 
-/// The hash of a password, with its salt and how it was made.
+/// Returns the hash of a password, with its salt and parameters.
 ///
 /// # Errors
-/// Where the system has no random numbers.
+/// If the system has no random numbers.
 pub async fn hash(password: String) -> Result<String> {
     let turn = TURNS.acquire().await?;
     let hash = spawn_blocking(move || {
-        // As long as the work, whoever waits for it.
+        // Held until the work ends, even if the caller no longer waits.
         let _turn = turn;
         Argon2::default()
             .hash_password(password.as_bytes())

@@ -1,4 +1,4 @@
-//! The connections to the database, and how many of them one caller may use at a time.
+//! Connections to the database, and how many of them one caller may use at a time.
 
 use std::num::NonZeroU16;
 
@@ -6,18 +6,18 @@ use data::Options;
 use resources::Role;
 use serde::Deserialize;
 
-/// How many connections there are for whom (`[pools]`), each replica has its own.
+/// The number of connections for each group of callers (`[pools]`), separately for each replica.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoolSettings {
-    /// For what devices poll and report.
+    /// For polls and reports of devices.
     devices: NonZeroU16,
     /// For the data API and the dashboard.
     people: NonZeroU16,
-    /// For whoever has no credential.
+    /// For callers without a credential.
     guests: NonZeroU16,
-    /// Statements that stay prepared on each connection. None behind a proxy that gives each transaction another
-    /// connection of the server, such as PgBouncer.
+    /// Prepared statements that each connection keeps. None behind a proxy that gives each transaction another server
+    /// connection, such as PgBouncer.
     prepared_statements: u16,
 }
 
@@ -34,7 +34,7 @@ impl Default for PoolSettings {
 }
 
 impl PoolSettings {
-    /// How the database is opened.
+    /// Returns the options for opening the database.
     pub fn options(self) -> Options {
         let mut options = Options {
             prepared: self.prepared_statements.into(),
@@ -46,8 +46,8 @@ impl PoolSettings {
         options
     }
 
-    /// Requests of one caller at the database at a time; more of them wait. A person has half of the connections that
-    /// there are for people, by whichever sessions and keys; devices and fleets have less to ask.
+    /// Simultaneous database requests of one caller; more of them wait. A person has half of the connections for
+    /// people, over all sessions and keys; devices and fleets need less.
     pub fn share(self, role: Role) -> usize {
         match role {
             Role::Guest => part(self.guests, 2),
@@ -56,7 +56,7 @@ impl PoolSettings {
         }
     }
 
-    /// Answers too long for memory, which keep a statement of the database open: of one caller, and of all.
+    /// Answers too long for memory, which keep a database statement open: for one caller, and for all.
     pub fn streamed_answers(self) -> (usize, usize) {
         (part(self.people, 4), part(self.people, 2))
     }

@@ -1,10 +1,10 @@
-//! The address that this cloud is reached by.
+//! The public address of this cloud.
 
 use http::{HeaderMap, header};
 
 use crate::cloud::Cloud;
 
-/// The address that this cloud is reached by: the configured one, or the one that the request was sent to.
+/// Returns the public address of this cloud: the configured one, or the one that the request was sent to.
 pub fn public_url(cloud: &Cloud, headers: &HeaderMap) -> String {
     if let Some(url) = &cloud.configuration.public_url {
         return url.clone();
@@ -12,7 +12,7 @@ pub fn public_url(cloud: &Cloud, headers: &HeaderMap) -> String {
     let host = headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
-    // A name and a port, nothing that would be read as more of an address.
+    // Only a name and a port, nothing that would be parsed as another part of an address.
     let plain = host.filter(|host| {
         host.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 
-/// So many random bytes, as twice as many hexadecimal digits.
+/// Returns this many random bytes, as hexadecimal digits.
 pub fn random_text(bytes: usize) -> Result<String> {
     let mut random = vec![0; bytes];
     getrandom::fill(&mut random).context("the system has no random numbers")?;

@@ -1,4 +1,4 @@
-//! Rights of whoever makes a request, as they are asked for outside the data API.
+//! Rights of a caller, checked outside the data API.
 
 use data::RowRight;
 use data::query::{Caller, Right};
@@ -9,10 +9,10 @@ use crate::credential::Identity;
 use crate::device::DeviceRef;
 
 impl Cloud {
-    /// The right of a caller to do this with the row of a number, where there is one.
+    /// Returns the right of a caller to do this with a row, if there is one.
     ///
     /// # Errors
-    /// Where the database fails; no right is no error.
+    /// If the database fails; a missing right is not an error.
     pub async fn right(
         &self,
         caller: &Caller,
@@ -24,10 +24,10 @@ impl Cloud {
         Ok(self.database.right(&setting, resource, id, right).await?)
     }
 
-    /// The same of a device that is there; a device's own key needs no statement for it.
+    /// Returns the same for an existing device; the device's own key needs no statement for it.
     ///
     /// # Errors
-    /// As [`Cloud::right`].
+    /// As for [`Cloud::right`].
     pub async fn right_on_device(
         &self,
         identity: &Identity,

@@ -1,5 +1,5 @@
-//! Session tokens: signed, and good as long as the row of their session is there and the user's own secret is the
-//! one that they name (docs/spec/cloud.md#credentials-session).
+//! Session tokens: signed, and valid for as long as the row of the session exists and the token contains the user's
+//! current secret (docs/spec/cloud.md#credentials-session).
 
 use anyhow::{Context as _, Result};
 use data::{Database, Keyring, setting};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::clock::now;
 use crate::random::random_text;
 
-/// How long a token is good for, in seconds: a week, or what is left of its session.
+/// How long a token is valid, in seconds: a week, or the rest of its session.
 pub const LIFE: i64 = 7 * 24 * 60 * 60;
-/// How long somebody counts as having just signed in, in milliseconds: 20 minutes.
+/// How long a sign-in counts as recent, in milliseconds: 20 minutes.
 const FRESH: i64 = 20 * 60 * 1000;
-/// Under this name the signing secret is kept, the same for every replica.
+/// The name under which the signing secret is stored; all replicas share it.
 pub const SECRET: &str = "session-signing-secret";
 
-/// What a token says.
+/// The content of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionClaims {
@@ -24,42 +24,42 @@ pub struct SessionClaims {
     pub id: i64,
     /// The row of the session.
     pub session: i64,
-    /// The user's secret at that time; another one ends all sessions.
+    /// The user's secret at that time; a new secret ends all sessions.
     #[serde(rename = "jwt_secret")]
     pub secret: String,
-    /// When the password was given, in milliseconds.
+    /// When the password was entered, in milliseconds.
     pub auth_time: i64,
-    /// When the session ends, whatever is done with it, in seconds.
+    /// When the session ends at the latest, in seconds.
     pub end: i64,
-    /// It is a cookie of the dashboard, and no token of the API.
+    /// Whether the token is a cookie of the dashboard, not a token of the API.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dashboard: bool,
-    /// When the token was made, in seconds.
+    /// When the token was created, in seconds.
     pub iat: i64,
-    /// Until when it is good, in seconds.
+    /// When the token expires, in seconds.
     pub exp: i64,
 }
 
 impl SessionClaims {
-    /// Whether the password was given a short time ago.
+    /// Whether the password was entered a short time ago.
     pub fn fresh(&self) -> bool {
         now() - self.auth_time < FRESH
     }
 }
 
-/// Makes and checks tokens.
+/// Creates and checks tokens.
 pub struct Sessions {
     sign: EncodingKey,
     check: DecodingKey,
 }
 
 impl Sessions {
-    /// With the secret of this database, which is made where there is none.
+    /// Uses the secret of this database, which is created if there is none.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
-        // Of several replicas that start at once, one's is kept, and all take it.
+        // If several replicas start at once, the secret of one is stored, and all use it.
         let made = random_text(32)?;
         let secret = setting::read_or_write_secret(database, keyring, SECRET, &made).await?;
         Ok(Sessions {
@@ -68,10 +68,10 @@ impl Sessions {
         })
     }
 
-    /// A token that says this, from now on.
+    /// Creates a token with this content, valid from now on.
     ///
     /// # Errors
-    /// Where it cannot be signed.
+    /// If it cannot be signed.
     pub fn token(&self, claims: SessionClaims) -> Result<String> {
         let issued = now() / 1000;
         let claims = SessionClaims {
@@ -82,8 +82,8 @@ impl Sessions {
         encode(&Header::default(), &claims, &self.sign).context("a session token cannot be signed")
     }
 
-    /// What a token says, where it is one of ours that is still good; `None` where it is no token at all, and
-    /// so perhaps a key.
+    /// Returns the content of a token if it is one of ours and still valid; `None` if it is not a token at all, and so
+    /// perhaps a key.
     pub fn read(&self, token: &str) -> Option<Result<SessionClaims, InvalidToken>> {
         if token.bytes().filter(|byte| *byte == b'.').count() != 2 {
             return None;
@@ -93,7 +93,7 @@ impl Sessions {
     }
 }
 
-/// A token that is not good, or not any more.
+/// The token is not valid, or no longer valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidToken;
 
@@ -112,7 +112,7 @@ mod tests {
             let open = futures::future::try_join_all(open).await;
             let databases = open.expect("a database");
             let keyring = Keyring::default();
-            // Opened before, so that all of them look for the secret while there is none.
+            // Opened first, so that all of them search for the secret before it exists.
             let replicas = futures::future::try_join_all(
                 databases.iter().map(|it| Sessions::of(it, &keyring)),
             )

@@ -4,12 +4,13 @@
 //! device ── GET /device/v3/:uuid/tunnel ──► tunnel ──► open (the map of tunnels)
 //!                                                       │
 //! POST /supervisor/… ──► proxy ── ask ──────────────────┤
-//!                                  └─ bus: the replica that has the tunnel, where it is another one
+//!                                  └─ bus: the replica that has the tunnel, if it is another one
 //! effects of writes  ──► push  ── ask: /v1/update ──────┤
 //!                                                       └─► presence ──► database, a batch at a time
 //! ```
 //!
-//! A tunnel is where its device is: the rows in the database follow the map, and never the other way round.
+//! The map of tunnels determines which devices are connected: the rows in the database follow it, never the other way
+//! round.
 
 mod device_connections;
 pub mod device_request;
@@ -30,10 +31,11 @@ use tokio_util::sync::CancellationToken;
 pub use device_connections::DeviceConnections;
 pub use open::Opener;
 
-/// Keeps the database true and sends what is to be pushed, until `stop`; then nobody is connected any more.
+/// Keeps the database up to date and sends push notifications, until `stop`; after that, no device is connected any
+/// more.
 ///
 /// # Errors
-/// Where the database fails at the start.
+/// If the database fails at the start.
 pub async fn run(
     connections: Arc<DeviceConnections>,
     stop: CancellationToken,

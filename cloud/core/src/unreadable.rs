@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 /// How long a value is not reported again.
 const AGAIN: Duration = Duration::from_secs(60);
-/// Values that are reported in that time.
+/// Maximum number of values reported in that time.
 const MOST: usize = 100;
 
-/// Says in the log which value cannot be read; of each value once a minute, however many ask for it.
+/// Logs which value cannot be read; once a minute for each value, however often it is requested.
 pub(crate) fn log(why: &UnreadableSecret) {
     static REPORTED: Mutex<BTreeMap<String, Instant>> = Mutex::new(BTreeMap::new());
     let why = why.to_string();

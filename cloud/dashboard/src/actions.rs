@@ -1,35 +1,36 @@
-//! What devices can be asked to do, by the buttons of a device and for several devices of a fleet.
+//! Actions that devices can perform on request, by the buttons of a device and for several devices of a fleet.
 
-/// Something that a device can be asked to do.
+/// An action that a device can perform on request.
 #[derive(Debug)]
 pub(crate) struct DeviceAction {
-    /// In forms, and at the end of what is asked on the device's own API.
+    /// Its name in forms, and at the end of its path on the device's own API.
     pub(crate) name: &'static str,
-    /// On the button.
+    /// The label of its button.
     pub(crate) label: &'static str,
-    /// What it did, once it has.
+    /// The message after it was done.
     pub(crate) done: &'static str,
-    /// Update locks may be in the way, and can be overridden.
+    /// Update locks may prevent it, and can be overridden.
     pub(crate) locked: bool,
-    /// What people are told before they press, where there is something to lose.
+    /// The warning that people see before they press the button, if something can be lost.
     pub(crate) careful: Option<&'static str>,
-    /// Several devices of a fleet can be asked at once: as it is, and overriding update locks from the start.
+    /// The ways in which several devices of a fleet can be asked at once: `false` respects update locks, `true`
+    /// overrides them from the start.
     pub(crate) together: &'static [bool],
 }
 
 impl DeviceAction {
-    /// What is asked of a device for all of its services, or itself, on its own API.
+    /// Returns its path on the device's own API, for all services or the device itself.
     pub(crate) fn path(&self) -> String {
         format!("/v1/{}", self.name)
     }
 
-    /// What is asked of a device of a fleet for one of its services.
+    /// Returns its path on the device's own API, for one service of a device of a fleet.
     pub(crate) fn path_of_service(&self, fleet: i64) -> String {
         format!("/v2/applications/{fleet}/{}", self.name)
     }
 }
 
-/// What most actions have in common.
+/// The properties that most actions share.
 const DEFAULTS: DeviceAction = DeviceAction {
     name: "",
     label: "",
@@ -39,7 +40,7 @@ const DEFAULTS: DeviceAction = DeviceAction {
     together: &[],
 };
 
-/// What a device can be asked to do with all of its services, or itself.
+/// The actions for all services of a device, or the device itself.
 pub(crate) const ACTIONS: [DeviceAction; 6] = [
     DeviceAction {
         name: "update",
@@ -89,7 +90,7 @@ pub(crate) const ACTIONS: [DeviceAction; 6] = [
     },
 ];
 
-/// What it can be asked to do with one of its services.
+/// The actions for one service of a device.
 pub(crate) const SERVICE_ACTIONS: [DeviceAction; 3] = [
     DeviceAction {
         name: "start-service",

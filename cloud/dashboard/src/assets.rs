@@ -1,5 +1,5 @@
-//! Style, scripts and the icon: part of the program, at addresses that change with what they hold, so that
-//! browsers keep them for ever.
+//! Style sheets, scripts and the icon. They are part of the program, at addresses that change with their content, so
+//! browsers can cache them indefinitely.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ pub(crate) struct Asset {
     name: &'static str,
     kind: &'static str,
     bytes: &'static [u8],
-    /// Of what it holds, once somebody asked for it.
+    /// The hash of its content, computed on the first request.
     hash: OnceLock<String>,
 }
 
@@ -40,7 +40,7 @@ impl Asset {
         })
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(crate) fn address(&self) -> String {
         format!("/dashboard/assets/{}/{}", self.hash(), self.name)
     }
@@ -53,10 +53,10 @@ const SVG: &str = "image/svg+xml";
 pub(crate) static STYLE: Asset =
     Asset::new("dashboard.css", CSS, include_bytes!("assets/dashboard.css"));
 pub(crate) static ICON: Asset = Asset::new("icon.svg", SVG, include_bytes!("assets/icon.svg"));
-/// Before anything is drawn: light or dark.
+/// The script that runs before anything is drawn: light or dark.
 pub(crate) static THEME: Asset = Asset::new("theme.js", SCRIPT, include_bytes!("assets/theme.js"));
 
-/// What runs once the page is there, in this order; the log is that of a device.
+/// The scripts that run once the page is loaded, in this order; the log is that of a device.
 pub(crate) static SCRIPTS: [Asset; 4] = [
     Asset::new(
         "htmx.min.js",

@@ -1,4 +1,4 @@
-//! What was done in the visitor's organizations, and by the visitor.
+//! The events of the visitor's organizations, and of the visitor.
 
 use axum::routing::get;
 use maud::{Markup, html};
@@ -12,7 +12,7 @@ use super::show::{self, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
 
-/// Events on the page.
+/// The number of events on the page.
 const MOST: usize = 100;
 const PLACE: &str = "/dashboard/audit";
 
@@ -35,7 +35,7 @@ struct AuditEvent {
     address: Option<String>,
 }
 
-/// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before one.
+/// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before the given one.
 async fn page(visitor: SessionUser, Search(search): Search) -> PageResult<Markup> {
     let before = search.text("before").parse::<i64>().unwrap_or(i64::MAX);
     let query = format!(

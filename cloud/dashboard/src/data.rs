@@ -1,4 +1,4 @@
-//! What a visitor reads, changes and asks of devices: requests of the API, made as them, within the program.
+//! What a visitor reads, changes and requests from devices: API requests made on their behalf, within the program.
 
 use axum::response::Response;
 use cloud_core::answer::Refusal;
@@ -15,19 +15,19 @@ use serde_json::{Map, Value};
 use super::problem::{PageError, PageResult};
 use super::visitor::SessionUser;
 
-/// Bytes of rows that a page takes: a page that asks for more is wrong, and says so.
+/// The maximum size in bytes of the rows that a page reads: a page that requests more has a bug, and reports an error.
 const MOST: usize = 16 << 20;
 
-/// Text as a constant of the query language (`'it''s'`), percent-encoded: whatever somebody typed into a search
-/// stays a text.
+/// Returns text as a constant of the query language (`'it''s'`), percent-encoded: whatever somebody typed into a search
+/// cannot become anything else.
 pub(crate) fn literal(text: &str) -> String {
     let quoted = format!("'{}'", text.replace('\'', "''"));
     utf8_percent_encode(&quoted, NON_ALPHANUMERIC).to_string()
 }
 
 impl SessionUser {
-    /// What devices answer to a request that goes through the proxy as the visitor: `whom` is as in its body
-    /// (`uuid`, `deviceId` or `appId`).
+    /// Sends a request to devices through the proxy as the visitor, and returns their answer; `whom` is as in the
+    /// proxy's body (`uuid`, `deviceId` or `appId`).
     ///
     /// # Errors
     /// As `POST /supervisor/<path>` answers.
@@ -40,7 +40,7 @@ impl SessionUser {
         self.pass_on(path, whom, ("data", data)).await
     }
 
-    /// What devices answer to a GET request, as [`SessionUser::ask`].
+    /// Sends a GET request to devices, like [`SessionUser::ask`].
     ///
     /// # Errors
     /// As `POST /supervisor/<path>` answers.
@@ -66,11 +66,11 @@ impl SessionUser {
         proxy::pass_on(self.cloud.clone(), &self.identity, &address, &body).await
     }
 
-    /// The rows of `GET /v7<path>?<query>`, as this user sees them. Spaces in the query need no encoding; text
-    /// of people goes through [`literal`].
+    /// Returns the rows of `GET /v7<path>?<query>`, as this user sees them. Spaces in the query need no encoding; text
+    /// from people must go through [`literal`].
     ///
     /// # Errors
-    /// Where the API refuses it, or the database fails.
+    /// If the API refuses the request, or the database fails.
     pub(crate) async fn rows<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -96,16 +96,16 @@ impl SessionUser {
             .collect()
     }
 
-    /// The one row of `GET /v7<path>?<query>`.
+    /// Returns the one row of `GET /v7<path>?<query>`.
     ///
     /// # Errors
-    /// 404 where there is none that this user sees; as [`SessionUser::rows`].
+    /// 404 if this user sees no such row; otherwise as [`SessionUser::rows`].
     pub(crate) async fn row<T: DeserializeOwned>(&self, path: &str, query: &str) -> PageResult<T> {
         let rows = self.rows(path, query).await?;
         rows.into_iter().next().ok_or_else(PageError::nothing_here)
     }
 
-    /// How many rows `GET /v7<path>/$count?<query>` counts.
+    /// Returns the count of `GET /v7<path>/$count?<query>`.
     ///
     /// # Errors
     /// As [`SessionUser::rows`].
@@ -118,7 +118,7 @@ impl SessionUser {
         Ok(row.map_or(Ok(0), |row| row.id(0))?)
     }
 
-    /// The statement of `GET /v7<path>?<query>`.
+    /// Builds the statement of `GET /v7<path>?<query>`.
     fn statement(&self, path: &str, query: &str) -> PageResult<ReadStatement> {
         let query = encoded(query);
         let request = odata::parse(path, query.as_deref())?;
@@ -126,10 +126,10 @@ impl SessionUser {
         Ok(query::read(&setting, &request)?)
     }
 
-    /// The right of this user to do this with the row of an id, where there is one.
+    /// Returns the right of this user to do this with the row of an id, if they have it.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub(crate) async fn right(
         &self,
         resource: &str,
@@ -145,7 +145,7 @@ impl SessionUser {
     /// Changes rows as `POST`, `PATCH`, `PUT` or `DELETE /v7<path>?<query>` with this body would.
     ///
     /// # Errors
-    /// Where the API refuses it, or the database fails; then nothing is changed.
+    /// If the API refuses the change, or the database fails; then nothing is changed.
     pub(crate) async fn change(
         &self,
         verb: Verb,
@@ -175,7 +175,7 @@ impl SessionUser {
     /// Changes the one row at `path` (`/device(7)`).
     ///
     /// # Errors
-    /// 404 where this user may not change it, or there is none; as [`SessionUser::change`].
+    /// 404 if the row does not exist or this user may not change it; otherwise as [`SessionUser::change`].
     pub(crate) async fn patch(&self, path: &str, body: Value) -> PageResult<()> {
         some(self.change(Verb::Patch, path, "", body).await?)
     }
@@ -188,7 +188,7 @@ impl SessionUser {
         some(self.change(Verb::Delete, path, "", Value::Null).await?)
     }
 
-    /// Makes a row of a resource (`/application`); its id.
+    /// Creates a row of a resource (`/application`) and returns its id.
     ///
     /// # Errors
     /// As [`SessionUser::change`].
@@ -207,7 +207,7 @@ fn some(written: WriteOutcome) -> PageResult<()> {
     }
 }
 
-/// A query as an address has it, where there is one.
+/// Returns a query percent-encoded for an address, if there is one.
 fn encoded(query: &str) -> Option<String> {
     (!query.is_empty()).then(|| query.replace(' ', "%20"))
 }

@@ -1,4 +1,4 @@
-//! A device's pages: how it is and what it does, its variables, its settings.
+//! A device's pages: its state and its actions, its variables, its settings.
 
 mod actions;
 mod facts;

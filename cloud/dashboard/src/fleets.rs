@@ -1,4 +1,4 @@
-//! The first page: every fleet that the visitor sees, and making one.
+//! The first page: every fleet that the visitor sees, and a form that creates one.
 
 use axum::routing::{get, post};
 use maud::{Markup, html};
@@ -15,7 +15,7 @@ use super::show::{badge, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
 
-/// Fleets on the page; a search finds the others.
+/// The maximum number of fleets on the page; a search finds the others.
 const MOST: usize = 200;
 
 pub(super) fn routes() -> Routes {
@@ -48,7 +48,7 @@ struct OnlineCount {
     devices: i64,
 }
 
-/// The fleets that match what is searched for.
+/// The page of the fleets that match a search.
 struct FleetsPage(String);
 
 impl LivePage for FleetsPage {
@@ -123,7 +123,7 @@ impl LivePage for FleetsPage {
     }
 }
 
-/// Who counts as online: who holds a tunnel or polls.
+/// The condition for online devices: they hold a tunnel or poll.
 const ONLINE: &str = "is_online eq true or api_heartbeat_state eq 'online'";
 
 fn row(fleet: &FleetRow, online: i64) -> Markup {

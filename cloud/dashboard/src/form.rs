@@ -1,4 +1,4 @@
-//! Forms: what people filled in, and what they get back.
+//! Forms: their fields, and the answers to them.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -12,40 +12,40 @@ use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 use super::visitor::{SessionUser, leave_for};
 
-/// Fields that a form may have.
+/// The maximum number of fields in a form.
 const MOST: usize = 2000;
 
-/// What was filled in: names and values, as the browser sent them.
+/// The fields of a form: names and values, as the browser sent them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// What was filled in there, without space around it; nothing where the form has no such field.
+    /// Returns the value of a field without surrounding space, or an empty text if the form has no such field.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.first(name).unwrap_or_default().trim()
     }
 
-    /// The same; nothing where it was left empty.
+    /// Like [`Form::text`], but `None` if the field is empty.
     pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// The end of a day, where one was chosen, as the API takes times.
+    /// Returns the end of the chosen day, if there is one, as the API expects times.
     pub(crate) fn end_of_day(&self, name: &str) -> Option<String> {
         self.filled(name).map(|day| format!("{day}T23:59:59Z"))
     }
 
-    /// What was filled in there, as it was typed.
+    /// Returns the value of a field exactly as it was typed.
     pub(crate) fn exact(&self, name: &str) -> &str {
         self.first(name).unwrap_or_default()
     }
 
-    /// Whether a box was ticked, or a button with that name pressed.
+    /// Returns whether a box was ticked, or a button with that name pressed.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.first(name).is_some()
     }
 
-    /// Every value of that name.
+    /// Returns every value of that name.
     pub(crate) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let fields = self.0.iter();
         fields
@@ -60,20 +60,20 @@ impl Form {
             .map(|(_, value)| value.as_str())
     }
 
-    /// A number of a row.
+    /// Returns a field that contains the number of a row.
     ///
     /// # Errors
-    /// 400 where it is none.
+    /// 400 if it is not a number.
     pub(crate) fn number(&self, name: &str) -> PageResult<i64> {
         self.text(name)
             .parse()
             .map_err(|_| PageError::wrong(format!("Choose a {name}.")))
     }
 
-    /// What [`delete_form`] asks for was written.
+    /// Checks that the word that [`delete_form`] asks for was typed.
     ///
     /// # Errors
-    /// 400 where something else was.
+    /// 400 if it was not.
     pub(crate) fn confirms(&self, word: &str) -> PageResult<()> {
         if self.text("confirm") == word {
             Ok(())
@@ -109,8 +109,8 @@ impl FromRequest<DashboardState> for Form {
     }
 }
 
-/// The form that deletes something (`fleet`) at an address once its word is written there ([`Form::confirms`]): `word`
-/// is what to write, and what that is of it. `consequences` is what goes with it.
+/// The form that deletes something (`fleet`) at an address once a word is typed there ([`Form::confirms`]): `word`
+/// describes what to type. `consequences` is what is deleted with it.
 pub(crate) fn delete_form(what: &str, place: &str, consequences: &str, word: &Markup) -> Markup {
     let place = format!("{place}/delete");
     html! {
@@ -128,7 +128,7 @@ pub(crate) fn delete_form(what: &str, place: &str, consequences: &str, word: &Ma
     }
 }
 
-/// The fields of an address: what a search asks for.
+/// The fields in the query of an address, such as those of a search.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Search(pub(crate) Form);
 
@@ -141,7 +141,7 @@ impl FromRequestParts<DashboardState> for Search {
     }
 }
 
-/// The number of a row in an address; an address with something else there leads nowhere.
+/// The number of a row in an address; anything else there is a 404.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number(pub(crate) i64);
 
@@ -157,7 +157,7 @@ impl FromRequestParts<DashboardState> for Number {
 }
 
 impl SessionUser {
-    /// After a change: the page at `place`, by a reload that repeats nothing.
+    /// Answers a successful change with the page at `place`, by a reload that does not repeat the change.
     pub(crate) fn go(&self, place: &str) -> Response {
         if self.in_place {
             leave_for(place)
@@ -166,8 +166,8 @@ impl SessionUser {
         }
     }
 
-    /// After a change that the open page shows by itself: `word` at the form, or without a script the page at
-    /// `place`.
+    /// Answers a change that the open page shows by itself: with `word` at the form, or without a script with the page
+    /// at `place`.
     pub(crate) fn done(&self, word: &str, place: &str) -> Response {
         if self.in_place {
             html! { p.notice.good { (word) } }.into_response()
@@ -176,8 +176,8 @@ impl SessionUser {
         }
     }
 
-    /// What came of a change that no page shows: `notice` at the form, or without a script on a page of its own,
-    /// which leads back.
+    /// Answers a change that no page shows: with `notice` at the form, or without a script on a page of its own, which
+    /// leads back.
     pub(crate) fn answer(
         &self,
         title: &str,

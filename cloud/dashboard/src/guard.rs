@@ -1,8 +1,8 @@
-//! What holds for every answer of the dashboard, and for every request that changes something.
+//! Rules for every answer of the dashboard, and for every request that changes something.
 //!
-//! A browser sends the cookie of a session with whatever asks it to. That another site's page cannot change
-//! anything by it rests on three things: the cookie is `SameSite=Lax`, a changing request must come from a page
-//! of this very origin, and the API does not look at cookies.
+//! A browser attaches the session cookie to requests from any site. Another site's page still cannot change anything,
+//! for three reasons: the cookie is `SameSite=Lax`, a changing request must come from a page of this very origin, and
+//! the API ignores cookies.
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -16,18 +16,18 @@ use super::page;
 use super::problem::{self, PageError, RefusalText};
 use super::visitor::{self, IN_PLACE};
 
-/// Everything from this origin, nothing in the page itself: a hostile name that got through the escaping would
-/// still run nothing.
+/// Everything comes from this origin, and no scripts are inline: a malicious name that got through the escaping would
+/// still not be executed.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What every answer says to browsers, unless it says something else itself.
+/// The headers of every answer, unless the answer sets them itself.
 const HEADERS: [(HeaderName, &str); 8] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
-    // Not `no-referrer`: browsers would then hide the origin of forms, which is looked at below.
+    // Not `no-referrer`: browsers would then hide the origin of forms, which is checked below.
     (header::REFERRER_POLICY, "same-origin"),
     (
         HeaderName::from_static("cross-origin-opener-policy"),
@@ -43,7 +43,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
     ),
 ];
 
-/// Looks at a request, and dresses its answer.
+/// Checks a request, and adds the headers to its answer.
 pub(super) async fn guard(
     State(cloud): State<SharedCloud>,
     request: Request,
@@ -66,7 +66,7 @@ pub(super) async fn guard(
     }
     let headers = response.headers_mut();
     if let Some(cookie) = cookie {
-        // Whoever signs in or out says what the cookie is.
+        // Signing in and out set the cookie themselves.
         headers.entry(header::SET_COOKIE).or_insert(cookie);
     }
     for (name, value) in HEADERS {
@@ -77,8 +77,8 @@ pub(super) async fn guard(
     response
 }
 
-/// Whether a page of this origin makes the request. Browsers say so in `Sec-Fetch-Site` where the connection is
-/// one that they trust, and else in `Origin`; who says neither is no browser, and has the API.
+/// Returns whether the request comes from a page of this origin. Browsers say so in `Sec-Fetch-Site` if they trust the
+/// connection, and otherwise in `Origin`; a client that sends neither is not a browser, and can use the API.
 fn from_here(cloud: &Cloud, headers: &HeaderMap) -> bool {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
@@ -96,7 +96,7 @@ fn from_here(cloud: &Cloud, headers: &HeaderMap) -> bool {
     text(header::HOST) == Some(authority) || public == Some(authority)
 }
 
-/// The refusal at the form, or as a page of its own.
+/// Shows the refusal at the form, or as a page of its own.
 fn refusal_page(response: Response, text: &RefusalText, in_place: bool) -> Response {
     let status = response.status();
     let (mut parts, _) = response.into_parts();

@@ -1,8 +1,8 @@
-//! Names with values that belong to something: variables of services, settings of devices, tags. One editor for
-//! all of them, whoever's they are.
+//! Names with values that belong to something: variables of services, settings of devices, tags. All of them have the
+//! same editor, whoever owns them.
 //!
-//! A page lists what there is ([`list`]), shows it as a part that follows ([`KeyValueTable`]), and lets people add to
-//! it ([`AddForm`]); their forms come here, and go to the data API as they are.
+//! A page lists the existing pairs ([`list`]), shows them as a live part ([`KeyValueTable`]), and lets people add to
+//! them ([`AddForm`]); their forms are handled here, and passed on to the data API unchanged.
 
 mod kind;
 mod table;
@@ -28,7 +28,7 @@ use table::{AddForm, KeyValueTable, section};
 pub(crate) use table::{Inheritance, KeyValueRow};
 pub(crate) use variables::{NewOwners, VariablesEditor};
 
-/// Pairs of one owner that are shown.
+/// The maximum number of pairs of one owner that are shown.
 const MOST: usize = 1000;
 
 pub(super) fn routes() -> Routes {
@@ -37,10 +37,10 @@ pub(super) fn routes() -> Routes {
         .route("/pairs/{resource}/{id}", post(change))
 }
 
-/// What there is of a kind with this owner, by name, as the visitor sees it.
+/// Returns the pairs of a kind with this owner, sorted by name, as the visitor sees them.
 ///
 /// # Errors
-/// Where the API refuses it, or the database fails.
+/// If the API refuses the request, or the database fails.
 pub(crate) async fn list(
     visitor: &SessionUser,
     kind: KeyValueKind,
@@ -63,7 +63,7 @@ pub(crate) struct ServiceKeyValue {
     pub(crate) pair: KeyValue,
 }
 
-/// The variables of a fleet's services, by name, as the visitor sees them.
+/// Returns the variables of a fleet's services, sorted by name, as the visitor sees them.
 ///
 /// # Errors
 /// As [`list`].
@@ -79,7 +79,7 @@ pub(crate) async fn of_services(
     visitor.rows(&format!("/{resource}"), &query).await
 }
 
-/// The tags of a kind with this owner, on the page at `back`, as a part that follows.
+/// Returns the tags of a kind with this owner, on the page at `back`, as a live part.
 ///
 /// # Errors
 /// As [`list`].
@@ -100,7 +100,7 @@ pub(crate) async fn tags(
     Ok(table.fragment())
 }
 
-/// The section of a page with its tags ([`tags`]), and the form that adds to them where the visitor may.
+/// The section of a page with its tags ([`tags`]), and the form that adds to them if the visitor may do so.
 pub(crate) fn tags_section(
     tags: &LiveFragment,
     may_change: bool,
@@ -112,10 +112,10 @@ pub(crate) fn tags_section(
     section("Tags", None, tags, may_change.then_some(&add))
 }
 
-/// Gives it this value, whether it was there or not.
+/// Sets a pair to this value, whether it existed or not.
 ///
 /// # Errors
-/// Where the API refuses it, or the database fails.
+/// If the API refuses the request, or the database fails.
 pub(crate) async fn set(
     visitor: &SessionUser,
     kind: KeyValueKind,
@@ -135,15 +135,15 @@ pub(crate) async fn set(
     Ok(())
 }
 
-/// The row of one on the API.
+/// Returns the path of a pair's row on the API.
 fn path(kind: KeyValueKind, id: i64) -> String {
     format!("/{}({id})", kind.resource())
 }
 
-/// Takes one away.
+/// Removes a pair.
 ///
 /// # Errors
-/// 404 where there is none that the visitor may take away; where the database fails.
+/// 404 if there is none that the visitor may remove; if the database fails.
 pub(crate) async fn remove(visitor: &SessionUser, kind: KeyValueKind, id: i64) -> PageResult<()> {
     visitor.delete(&path(kind, id)).await
 }
@@ -184,7 +184,7 @@ async fn change(
         return Ok(visitor.done("Deleted.", back(&form)));
     }
     let mut body = json!({ "value": form.exact("value") });
-    // Without the tick it stays what it was.
+    // Without the tick it stays as it was.
     if form.has("secret") && kind.may_be_secret() {
         body["is_secret"] = json!(true);
     }

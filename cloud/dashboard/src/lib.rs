@@ -1,15 +1,15 @@
 //! The dashboard: web pages for people, under `/dashboard` (docs/dashboard.md).
 //!
 //! ```text
-//! request ── guard     no other site's requests; headers of each answer; how a refusal looks
-//!         ├─ visitor   who it is, by the cookie of the session, which the API does not take
-//!         ├─ data      what they may read and change: the data API's own statements, as them
-//!         ├─ page      the layout; each page is markup that escapes what it is given
-//!         └─ live      server-sent events: parts of an open page, sent where they have changed
+//! request ── guard     refuses requests of other sites; headers of answers; pages of refusals
+//!         ├─ visitor   the user, by the cookie of the session, which the API does not accept
+//!         ├─ data      what the user may read and change: the data API's own statements, with the user's rights
+//!         ├─ page      the layout; each page is markup that escapes its values
+//!         └─ live      server-sent events: parts of an open page, sent when they change
 //! ```
 //!
-//! Nothing is shown or done here that the same user could not read or do by the API. Pages work without a
-//! script; with one, forms answer in place and pages follow what happens.
+//! Nothing is shown or done here that the same user could not read or do through the API. Pages work without scripts;
+//! with them, forms answer in place and pages are updated live.
 
 mod account;
 mod actions;
@@ -49,7 +49,7 @@ use tower_http::compression::CompressionLayer;
 use problem::PageError;
 pub use state::DashboardState;
 
-/// Every address of the dashboard, and `/`, which leads there.
+/// Returns the routes of the dashboard, and of `/`, which redirects there.
 pub fn routes<S>(state: DashboardState) -> Router<S> {
     let pages = Router::new()
         .merge(sign_in::routes())

@@ -1,14 +1,14 @@
-//! Open pages follow what happens: parts of them are made again, and sent where they have become different.
+//! Live updates of open pages: their parts are rendered again, and sent if they have changed.
 //!
 //! ```text
-//! GET <page>/live ── first look: every part
-//!                 └─ something was written (here, or perhaps elsewhere) ─ look again ─ parts that differ
+//! GET <page>/live ── first check: every part
+//!                 └─ something was written (here, or perhaps elsewhere) ─ check again ─ parts that differ
 //! ```
 //!
-//! A page has one connection. It looks again once a second at most, however much is written, and less often where
-//! looking takes long. All pages of the program together look at as much as
-//! [`AT_A_TIME`](super::live_pages::AT_A_TIME) at a time: where many are open, each waits for its turn and then rests
-//! in proportion, so that pages never take the database from devices.
+//! A page has one connection. It is rendered again at most once a second, however much is written, and less often if
+//! rendering takes long. At most [`AT_A_TIME`](super::live_pages::AT_A_TIME) pages of the program are rendered
+//! concurrently: if many are open, each waits for its turn and then pauses in proportion, so pages never block devices
+//! from the database.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -34,18 +34,18 @@ use super::problem::{PageError, PageResult};
 use super::state::{DashboardState, Routes};
 use super::visitor::SessionUser;
 
-/// Between two looks at least.
+/// The minimum time between two updates.
 const REST: Duration = Duration::from_secs(1);
-/// Between two looks at most: other replicas do not tell of all that they write.
+/// The maximum time between two updates: other replicas do not announce everything that they write.
 const LOOK: Duration = Duration::from_secs(5);
-/// So many times as long as a look took is nothing looked at, up to [`LOOK`].
+/// The pause after an update as a multiple of its duration, up to [`LOOK`].
 const SPARED: u32 = 9;
-/// Between signs of life.
+/// The interval of keep-alive messages.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A part of a page that follows what happens. It stands there ([`LiveFragment::placed`]), and goes to the open page
-/// when it has become different. Its name is unique in its page, and neither `left` nor one that browsers use
-/// (`open`, `error`, `message`).
+/// A part of a page that is updated live. It is placed in the page ([`LiveFragment::placed`]), and sent to the open
+/// page when it has changed. Its name is unique in its page, and neither `left` nor one that browsers use (`open`,
+/// `error`, `message`).
 #[derive(Debug, Clone)]
 pub(crate) struct LiveFragment {
     pub(crate) name: &'static str,
@@ -57,35 +57,35 @@ impl LiveFragment {
         LiveFragment { name, markup }
     }
 
-    /// The part where it stands in its page.
+    /// Returns the part for its place in the page.
     pub(crate) fn placed(&self) -> Markup {
         html! { div id={ "part-" (self.name) } data-part=(self.name) { (self.markup) } }
     }
 }
 
-/// A page with parts that follow what happens.
+/// A page with live parts.
 pub(crate) trait LivePage: Sized + Send + Sync + 'static {
-    /// What its address says: of which row it is, or what is searched for.
+    /// What its address contains: the row that it shows, or the terms of a search.
     type Address: FromRequestParts<DashboardState> + Clone + Send + Sync + 'static;
-    /// As many parts as the page has.
+    /// A collection with as many parts as the page has.
     type Parts: IntoIterator<Item = LiveFragment> + Send;
 
-    /// Reads what the page is of.
+    /// Reads what the page shows.
     ///
     /// # Errors
-    /// 404 where the visitor does not see it (any more).
+    /// 404 if the visitor does not see it (any more).
     fn load(
         visitor: &SessionUser,
         address: Self::Address,
     ) -> impl Future<Output = PageResult<Self>> + Send;
 
-    /// The parts, as the visitor sees them at this moment.
+    /// Returns the parts, as the visitor sees them at this moment.
     ///
     /// # Errors
-    /// Where the API refuses what they show, or the database fails.
+    /// If the API refuses what they show, or the database fails.
     fn parts(&self, visitor: &SessionUser) -> impl Future<Output = PageResult<Self::Parts>> + Send;
 
-    /// The whole page, with the parts in their places.
+    /// Returns the whole page, with the parts in their places.
     ///
     /// # Errors
     /// As [`LivePage::parts`].
@@ -95,10 +95,10 @@ pub(crate) trait LivePage: Sized + Send + Sync + 'static {
         parts: Self::Parts,
     ) -> impl Future<Output = PageResult<Page>> + Send;
 
-    /// Events of other kinds, which end with the page's own.
+    /// Returns events of other kinds, which end together with the page's own.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     fn more_events(
         &self,
         _visitor: &SessionUser,
@@ -107,7 +107,7 @@ pub(crate) trait LivePage: Sized + Send + Sync + 'static {
     }
 }
 
-/// A page at its address, and its events below that.
+/// Routes a page at its address, and its events below that.
 pub(crate) fn live_page<P: LivePage>(address: &str) -> Routes {
     Routes::new()
         .route(address, get(show::<P>))
@@ -124,14 +124,14 @@ pub(crate) async fn show<P: LivePage>(
     Ok(page.page(&visitor, parts).await?.markup(&visitor))
 }
 
-/// `GET <page>/live`: an event is named for its part. `left` says that the page is to be loaded anew: the session
-/// has ended, or what it shows is no more.
+/// `GET <page>/live`: an event has the name of its part. `left` tells the script to reload the page: the session has
+/// ended, or what the page shows no longer exists.
 async fn follow<P: LivePage>(
     State(state): State<DashboardState>,
     visitor: SessionUser,
     address: P::Address,
 ) -> PageResult {
-    // Before the first look, so that nothing is missed that is written meanwhile.
+    // Before the first rendering, so that no change is missed.
     let written = visitor.cloud.database.written();
     let news = visitor.cloud.bus.subscribe();
     let page = P::load(&visitor, address.clone()).await?;
@@ -163,19 +163,19 @@ async fn follow<P: LivePage>(
     Ok(Sse::new(events).keep_alive(alive).into_response())
 }
 
-/// What an open page is sent.
+/// The stream of events for an open page.
 struct LiveStream<P: LivePage> {
     pages: Arc<LivePages>,
     visitor: SessionUser,
     address: P::Address,
-    /// What this program writes,
+    /// Notifies of writes by this program,
     written: watch::Receiver<u64>,
-    /// and what others tell of what they wrote.
+    /// and of writes by others, as far as they announce them.
     news: Subscription,
     waiting: VecDeque<Event>,
-    /// What was sent last of each part.
+    /// The last text that was sent of each part.
     sent: HashMap<&'static str, String>,
-    /// Until when nothing is looked at.
+    /// No update happens before this time.
     rest: Instant,
     over: bool,
     _place: StreamSlot,
@@ -200,7 +200,7 @@ impl<P: LivePage> LiveStream<P> {
             sleep(self.rest.saturating_duration_since(Instant::now())).await;
             let begun = Instant::now();
             let pages = self.pages.clone();
-            // An error says that there are no more turns, which there are as long as the program runs.
+            // It fails only if the semaphore is closed, which never happens while the program runs.
             let turn = pages.turn().await;
             self.written.mark_unchanged();
             self.look().await;
@@ -215,7 +215,7 @@ impl<P: LivePage> LiveStream<P> {
             Ok(Some(parts)) => self.send(parts),
             Ok(None) => self.leave(),
             Err(PageError(Refusal::Missing(_) | Refusal::Unauthorized)) => self.leave(),
-            // It is not the page's fault: the next look may do.
+            // A temporary failure: the next update may succeed.
             Err(PageError(error)) => {
                 tracing::warn!(
                     user = self.visitor.claims.id,
@@ -226,7 +226,7 @@ impl<P: LivePage> LiveStream<P> {
         }
     }
 
-    /// Nothing once the session has ended.
+    /// Renders the parts; returns `None` once the session has ended.
     async fn parts(&mut self) -> PageResult<Option<P::Parts>> {
         if !self.visitor.still_there().await? {
             return Ok(None);

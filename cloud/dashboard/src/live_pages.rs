@@ -1,4 +1,4 @@
-//! The pages that are open, and the actions that are under way from them: what all requests of the dashboard share.
+//! The open pages, and the actions in progress that they started: state that all requests of the dashboard share.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use cloud_core::answer::Refusal;
 use parking_lot::Mutex;
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
-/// Looks at a time, of all pages.
+/// The number of pages that are updated concurrently.
 pub(super) const AT_A_TIME: usize = 2;
-/// Open pages of one user.
+/// The maximum number of open pages of one user.
 const MOST: usize = 32;
 
 /// The open pages.
 pub(crate) struct LivePages {
     open: Arc<Mutex<HashMap<i64, usize>>>,
-    /// Who looks again takes one.
+    /// Each update takes one permit.
     turns: Semaphore,
-    /// What devices are being asked from pages.
+    /// The actions that pages have started on devices.
     pub(crate) actions: PendingActions,
 }
 
@@ -32,15 +32,15 @@ impl Default for LivePages {
 }
 
 impl LivePages {
-    /// Waits until a page may look again; others wait until the permit is dropped.
+    /// Waits until a page may update itself; others wait until the permit is dropped.
     pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.turns.acquire().await
     }
 
-    /// Opens one more of a user.
+    /// Registers another open page of a user.
     ///
     /// # Errors
-    /// 429 where the user has too many open.
+    /// 429 if the user has too many open.
     pub(super) fn enter(&self, user: i64) -> Result<StreamSlot, Refusal> {
         let mut open = self.open.lock();
         let pages = open.entry(user).or_default();
@@ -55,7 +55,7 @@ impl LivePages {
     }
 }
 
-/// One open page; it is given back with the value.
+/// One open page; dropping the value frees its slot.
 pub(super) struct StreamSlot {
     open: Arc<Mutex<HashMap<i64, usize>>>,
     user: i64,
@@ -73,12 +73,12 @@ impl Drop for StreamSlot {
     }
 }
 
-/// What devices are being asked at this moment.
+/// The actions in progress on devices.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PendingActions(Arc<Mutex<HashSet<String>>>);
 
 impl PendingActions {
-    /// Begins, unless the same is under way.
+    /// Begins an action, unless the same one is in progress.
     pub(super) fn begin(&self, what: String) -> Option<ActionPermit> {
         self.0.lock().insert(what.clone()).then(|| ActionPermit {
             pending: self.clone(),
@@ -87,7 +87,7 @@ impl PendingActions {
     }
 }
 
-/// To do one action; it is under way until the value is dropped.
+/// The permit for one action, which is in progress until the value is dropped.
 pub(super) struct ActionPermit {
     pending: PendingActions,
     what: String,

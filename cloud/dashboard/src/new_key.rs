@@ -1,4 +1,4 @@
-//! A key that is made on a page, which shows it once.
+//! A new key on a page, which shows it once.
 
 use axum::response::Response;
 use cloud_core::accounts::keys::{self, KeyDescription};
@@ -11,10 +11,11 @@ use super::problem::PageResult;
 use super::visitor::SessionUser;
 
 impl SessionUser {
-    /// Makes a key of an actor. `back` is where the page leads without a script, and in which words.
+    /// Creates a key of an actor. `back` is the address that the page leads to without a script, and the text of the
+    /// link.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub(crate) async fn make_key(
         &self,
         actor: i64,

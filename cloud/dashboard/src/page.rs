@@ -5,16 +5,15 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets::{ICON, SCRIPTS, STYLE, THEME};
 use super::visitor::SessionUser;
 
-/// Nothing that a page says is run as a program, nothing of it is kept after it, and refusals are shown where
-/// they belong.
+/// Nothing in a page is run as a program, no copies of pages are kept, and refusals are shown where they belong.
 const HTMX: &str = r#"{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}"#;
 
-/// The first page of what concerns fleets.
+/// The first page of the fleets section.
 const FLEETS: &str = "/dashboard";
-/// The first page of what concerns the visitor.
+/// The first page of the account section.
 pub(crate) const ACCOUNT: &str = "/dashboard/account";
 
-/// Which part of the dashboard a page belongs to, as its menu shows it.
+/// The part of the dashboard that a page belongs to, as its menu shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Fleets,
@@ -22,7 +21,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    /// Its name, and the address of its first page.
+    /// Returns its name, and the address of its first page.
     const fn first_page(self) -> (&'static str, &'static str) {
         match self {
             Section::Fleets => ("Fleets", FLEETS),
@@ -34,11 +33,11 @@ impl Section {
 /// A page for somebody who is signed in.
 pub(crate) struct Page {
     pub(crate) section: Section,
-    /// Of the window; hostile, as everything that people named.
+    /// The title of the window; not trusted, like all names that people choose.
     pub(crate) title: String,
     /// The pages above this one: their names and addresses.
     pub(crate) above: Vec<(String, String)>,
-    /// Where the events of its parts are ([`super::live`]).
+    /// The address of the events of its parts ([`super::live`]).
     pub(crate) live: Option<String>,
     pub(crate) main: Markup,
 }
@@ -67,7 +66,7 @@ impl Page {
         }
     }
 
-    /// All of it, as this visitor gets it.
+    /// Renders the whole page for this visitor.
     pub(crate) fn markup(&self, visitor: &SessionUser) -> Markup {
         let menu = [Section::Fleets, Section::Account];
         let header = html! {

@@ -1,4 +1,4 @@
-//! Choices of what devices can be given: a fleet, or a release of their fleet to be pinned to.
+//! Select fields for devices: a fleet to move to, or a release of their fleet to be pinned to.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -8,9 +8,9 @@ use super::rows::ReleaseName;
 use super::show::exact;
 use super::visitor::SessionUser;
 
-/// Fleets to choose from, by name.
+/// The maximum number of fleets to choose from, by name.
 const FLEETS: usize = 500;
-/// Releases to choose from: the latest.
+/// The maximum number of releases to choose from: the latest ones.
 const RELEASES: usize = 100;
 
 /// Fleets that the visitor sees.
@@ -24,10 +24,10 @@ struct FleetOption {
 }
 
 impl FleetPicker {
-    /// All of them but one.
+    /// Loads all of them except one.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub(crate) async fn load(visitor: &SessionUser, but: Option<i64>) -> PageResult<Self> {
         let but = but.map(|fleet| format!(" and not(id eq {fleet})"));
         let query = format!(
@@ -54,7 +54,7 @@ impl FleetPicker {
     }
 }
 
-/// The latest releases of a fleet that succeeded and were not invalidated since.
+/// The latest releases of a fleet that succeeded and have not been invalidated since.
 pub(crate) struct ReleasePicker(Vec<ReleaseOption>);
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ struct ReleaseOption {
 
 impl ReleasePicker {
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub(crate) async fn load(visitor: &SessionUser, fleet: i64) -> PageResult<Self> {
         let query = format!(
             "$select=id,commit,raw_version,created_at&$filter=belongs_to__application eq {fleet} \

@@ -1,11 +1,11 @@
-//! What devices say of their plugins, as pages read it. It is hostile: a device may say anything.
+//! What devices report about their plugins, as pages read it. It is not trusted: a device may send anything.
 
 use serde::Deserialize;
 
-/// Characters of one text that are shown.
+/// The maximum number of characters of one text that are shown.
 const TEXT_SHOWN: usize = 400;
 
-/// What `GET /v3/plugins` of a device answers, as far as it is shown. A device of another version may lack any of it.
+/// The answer to `GET /v3/plugins` of a device, as far as it is shown. A device of another version may omit any of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct PluginList {
@@ -32,7 +32,7 @@ pub(crate) struct Plugin {
     pub(crate) calls: Calls,
 }
 
-/// What it says about itself.
+/// What a plugin says about itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct About {
@@ -49,7 +49,7 @@ pub(crate) struct Trust {
     pub(crate) signed_by: Option<String>,
 }
 
-/// What it answers, does and may do.
+/// Its routes, what it provides, its events and actions, and what it is granted.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Rights {
@@ -60,7 +60,7 @@ pub(crate) struct Rights {
     pub(crate) grants: Vec<String>,
 }
 
-/// How it has fared since the supervisor started.
+/// Statistics of its calls since the supervisor started.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Calls {
@@ -77,13 +77,13 @@ pub(crate) struct PluginRoute {
     pub(crate) path: String,
 }
 
-/// Whether it can be the name of a plugin, and stand in an address.
+/// Returns whether a text can be the name of a plugin, and part of an address.
 pub(crate) fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !name.is_empty() && name.len() <= 63 && name.bytes().all(fits)
 }
 
-/// Text of a device, as long as it is shown.
+/// Returns text of a device, cut to the length that is shown.
 pub(crate) fn shown(text: &str) -> String {
     text.chars().take(TEXT_SHOWN).collect()
 }

@@ -1,11 +1,11 @@
-//! Refusals as people see them: at the form that they filled in, or as a page.
+//! Refusals as people see them: at the form that they submitted, or as a page.
 
 use axum::response::{IntoResponse, Response};
 use cloud_core::answer::Refusal;
 use http::{StatusCode, header};
 use maud::{Markup, html};
 
-/// What a page, or a step towards one, comes to.
+/// The result of a page, or of a step towards one.
 pub(crate) type PageResult<T = Response> = Result<T, PageError>;
 
 /// Why something is not shown or done.
@@ -13,14 +13,14 @@ pub(crate) type PageResult<T = Response> = Result<T, PageError>;
 pub(crate) struct PageError(pub(crate) Refusal);
 
 impl PageError {
-    /// 404: no such page, or none that this user may know of.
+    /// 404: the page does not exist, or this user may not know of it.
     pub(crate) fn nothing_here() -> Self {
         PageError(Refusal::Missing(
             "This page does not exist, or you may not see it.".to_owned(),
         ))
     }
 
-    /// 400, with what is to be done about it.
+    /// 400, with advice on what to do about it.
     pub(crate) fn wrong(why: impl Into<String>) -> Self {
         PageError(Refusal::Wrong(why.into()))
     }
@@ -35,7 +35,7 @@ where
     }
 }
 
-/// What a refusal says, until the guard knows how it is to look.
+/// The text of a refusal, until the guard decides how to show it.
 #[derive(Debug, Clone)]
 pub(super) struct RefusalText(pub(super) String);
 
@@ -63,7 +63,7 @@ impl IntoResponse for PageError {
     }
 }
 
-/// With a capital letter and a full stop: the API's messages have neither.
+/// Adds a capital letter and a full stop: the API's messages have neither.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters
@@ -79,7 +79,7 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{end}", letters.as_str())
 }
 
-/// What went wrong, to stand at a form.
+/// An error message at a form.
 pub(crate) fn notice(why: &str) -> Markup {
     html! { p.notice.bad { (why) } }
 }

@@ -1,4 +1,4 @@
-//! How much organizations keep, and how much they may: members look, administrators of the cloud change it.
+//! How much organizations store, and their limits: members can see them, administrators of the cloud can change them.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ use super::show::{card, head, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
 
-/// Organizations on a page.
+/// The number of organizations on a page.
 const MOST: i64 = 200;
 const PLACE: &str = "/dashboard/organizations";
 
@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
         .route("/organizations/{id}/quotas", post(change))
 }
 
-/// `GET /dashboard/organizations?after=<id>`: all of them, for administrators of the cloud.
+/// `GET /dashboard/organizations?after=<id>`: all organizations, for administrators of the cloud.
 async fn list(visitor: SessionUser, Search(search): Search) -> PageResult<Markup> {
     if !is_one(&visitor.cloud, &visitor.identity).await? {
         return Err(PageError::nothing_here());
@@ -101,8 +101,7 @@ async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     Ok(page.markup(&visitor))
 }
 
-/// What the organization that owns a fleet keeps, and how much it may; where the limits are changed, for those who
-/// may.
+/// The usage and limits of the organization that owns a fleet, with a form for people who may change the limits.
 pub(super) async fn of_owner(visitor: &SessionUser, organization: &Named) -> PageResult<Markup> {
     let usage = usage(&visitor.cloud, organization.id).await?;
     let may_change = is_one(&visitor.cloud, &visitor.identity).await?;
@@ -122,7 +121,7 @@ async fn usage(cloud: &Cloud, organization: i64) -> PageResult<Vec<QuotaUsage>> 
     Ok(usage.map_err(Refusal::from)?)
 }
 
-/// The quotas, and how much of them is used. In the form that changes them (`editable`) each limit is a field.
+/// The quotas and their usage. In the form that changes them (`editable`) each limit is a field.
 fn usage_table(quotas: &[QuotaUsage], editable: bool) -> Markup {
     let id = |usage: &QuotaUsage| format!("of-{}", usage.quota.name());
     html! {
@@ -168,7 +167,7 @@ fn form(visitor: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Mark
     }
 }
 
-/// `POST /dashboard/organizations/<id>/quotas`: all of them, as the form has them.
+/// `POST /dashboard/organizations/<id>/quotas`: sets all of them, as given in the form.
 async fn change(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     visitor: SessionUser,
@@ -180,7 +179,7 @@ async fn change(
     }
     let mut changes = Changes::new();
     for quota in Quota::ALL {
-        // A form of an older page has not all of them.
+        // A form of an older page may lack some of them.
         if !form.has(quota.name()) {
             continue;
         }

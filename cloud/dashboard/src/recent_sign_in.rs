@@ -1,4 +1,4 @@
-//! What only somebody may change who has entered their password lately.
+//! Changes that are only possible shortly after entering the password.
 
 use std::net::SocketAddr;
 
@@ -11,10 +11,10 @@ use super::form::Form;
 use super::problem::PageResult;
 use super::visitor::SessionUser;
 
-/// The visitor, as one who just signed in where the form has their password.
+/// Returns the visitor as if they had just signed in, if the form contains their password.
 ///
 /// # Errors
-/// 403 where the password is not right.
+/// 403 if the password is wrong.
 pub(crate) async fn with_password(
     visitor: &SessionUser,
     form: &Form,
@@ -41,7 +41,7 @@ pub(crate) async fn with_password(
     Ok(identity)
 }
 
-/// A refusal, for people: if it is because they signed in too long ago, it says what to enter the password for.
+/// Rewords a refusal for people: if they signed in too long ago, it says what to enter the password for.
 pub(crate) fn explained(refusal: Refusal, purpose: &str) -> Refusal {
     match refusal {
         Refusal::UnauthorizedSaying(_) => Refusal::Forbidden(format!(

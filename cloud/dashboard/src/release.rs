@@ -1,4 +1,4 @@
-//! A release: its services and their images, what it says of itself, and the devices on it.
+//! A release: its services and their images, its metadata, and the devices on it.
 
 mod edit;
 mod head;
@@ -21,9 +21,9 @@ use super::show::{self, short, status, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
 
-/// Devices that are listed.
+/// The maximum number of devices that are listed.
 const MOST: usize = 100;
-/// What goes with a release.
+/// What is deleted together with a release.
 const CONSEQUENCES: &str =
     "Its images are deleted too, unless other releases use them. This cannot be undone.";
 
@@ -51,7 +51,7 @@ impl LivePage for ReleasePage {
 
     async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
         let release = Release::find(visitor, id).await?;
-        // As far as the visitor sees it.
+        // Empty if the visitor does not see it.
         let fleet = release.fleet.first().ok_or_else(PageError::nothing_here)?;
         let fleet = Fleet::find(visitor, fleet.id).await?;
         Ok(ReleasePage { release, fleet })
@@ -136,7 +136,7 @@ fn services(release: &Release) -> Markup {
     }
 }
 
-/// Large numbers come as text.
+/// Shows a size; large numbers arrive as text.
 fn size(bytes: Option<&Value>) -> Markup {
     let bytes = match bytes {
         Some(Value::Number(number)) => number.as_u64(),

@@ -1,4 +1,4 @@
-//! Rows that several pages read, and how they look there.
+//! Rows that several pages read, and their display.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -12,17 +12,17 @@ pub(crate) struct Id {
     pub(crate) id: i64,
 }
 
-/// Where the pages of a fleet are.
+/// Returns the address of the pages of a fleet.
 pub(crate) fn fleet_place(id: i64) -> String {
     format!("/dashboard/fleets/{id}")
 }
 
-/// Where the pages of a device are.
+/// Returns the address of the pages of a device.
 pub(crate) fn device_place(uuid: &str) -> String {
     format!("/dashboard/devices/{uuid}")
 }
 
-/// What leads to a release: `id,commit,raw_version`.
+/// The fields for a link to a release: `id,commit,raw_version`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ReleaseName {
     pub(crate) id: i64,
@@ -31,7 +31,7 @@ pub(crate) struct ReleaseName {
 }
 
 impl ReleaseName {
-    /// How it is called: its version where it has one of its own, else the beginning of its commit.
+    /// Returns its name: its version if it has one, otherwise the beginning of its commit.
     pub(crate) fn text(&self) -> String {
         let version = &self.raw_version;
         if version.is_empty() || version.starts_with("0.0.0") {
@@ -49,7 +49,7 @@ impl ReleaseName {
         html! { a href=(self.place()) { (self.text()) } }
     }
 
-    /// The link to the release that a row leads to, where it leads to one.
+    /// A link to the release that a row refers to, if any.
     pub(crate) fn link_of(releases: &[Self]) -> Markup {
         html! {
             @match releases.first() {
@@ -60,7 +60,7 @@ impl ReleaseName {
     }
 }
 
-/// How far a release has come: `status,is_final,is_invalidated,is_passing_tests`.
+/// The state of a release: `status,is_final,is_invalidated,is_passing_tests`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ReleaseState {
     pub(crate) status: String,
@@ -70,7 +70,7 @@ pub(crate) struct ReleaseState {
 }
 
 impl ReleaseState {
-    /// Whether a fleet can be pinned to it.
+    /// Returns whether a fleet can be pinned to it.
     pub(crate) fn can_be_target(&self) -> bool {
         self.status == "success" && !self.is_invalidated
     }
@@ -98,20 +98,20 @@ pub(crate) struct Connectivity {
 }
 
 impl Connectivity {
-    /// When the cloud last heard of it; a word while it holds a tunnel, and one while it polls.
+    /// Shows when the cloud last heard from it, or a word while it holds a tunnel or polls.
     pub(crate) fn last_seen(&self, connected: &str, polls: &str) -> Markup {
         match (self.is_online, self.api_heartbeat_state.as_str()) {
             (true, _) => html! { (connected) },
             (false, "online") => html! { (polls) },
             _ => {
                 let last = [&self.last_connectivity_event, &self.last_heartbeat_event];
-                // Both are written in one form, so the later one is the greater text.
+                // Both have the same format, so the later one is the greater text.
                 show::time(last.into_iter().flatten().max().map(String::as_str))
             }
         }
     }
 
-    /// Whether it can be reached, in words.
+    /// Shows in words whether it can be reached.
     pub(crate) fn badge(&self) -> Markup {
         match (self.is_online, self.api_heartbeat_state.as_str()) {
             (true, _) => badge("good", "Connected"),

@@ -1,9 +1,8 @@
-//! How things look on every page: times, states, sizes.
+//! The display of times, states and sizes on every page.
 
 use maud::{Markup, html};
 
-/// A time of the API (`2026-11-22T00:03:11.123Z`): the script says how long ago it is, and shows the exact one on
-/// hover.
+/// A time of the API (`2026-11-22T00:03:11.123Z`): the script shows how long ago it is, and the exact time on hover.
 pub(crate) fn time(at: Option<&str>) -> Markup {
     let Some(at) = at else {
         return html! { span.none { "never" } };
@@ -12,7 +11,7 @@ pub(crate) fn time(at: Option<&str>) -> Markup {
     html! { time datetime=(at) title=(exact) { (exact) } }
 }
 
-/// `2026-11-22 00:03 UTC`.
+/// Formats a time as `2026-11-22 00:03 UTC`.
 pub(crate) fn exact(at: &str) -> String {
     match (at.get(..10), at.get(11..16)) {
         (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
@@ -35,8 +34,7 @@ pub(crate) fn card(id: &str, heading: &str, contents: &Markup) -> Markup {
     }
 }
 
-/// A table: what is in it, its columns, and after them one for what can be done with a row (`last`), whose name
-/// nobody sees.
+/// A table: its caption, its columns, and after them one for the actions on a row (`last`), whose name is not visible.
 pub(crate) fn table(
     caption: &str,
     columns: &[&str],
@@ -62,7 +60,7 @@ pub(crate) fn head(columns: &[&str], last: Option<&str>) -> Markup {
     }
 }
 
-/// How devices fare: as `overall_status` has it, the kind of its [`badge`], and in words for people.
+/// The statuses of devices: the value of `overall_status`, the kind of its [`badge`], and words for people.
 pub(crate) const STATUSES: [(&str, &str, &str); 7] = [
     ("operational", "good", "Operational"),
     ("updating", "busy", "Updating"),
@@ -73,14 +71,14 @@ pub(crate) const STATUSES: [(&str, &str, &str); 7] = [
     ("post-provisioning", "busy", "Setting up"),
 ];
 
-/// How a device fares.
+/// The status of a device.
 pub(crate) fn status(overall: &str) -> Markup {
     let status = STATUSES.iter().find(|(state, ..)| *state == overall);
     let (_, kind, word) = status.copied().unwrap_or((overall, "none", overall));
     badge(kind, word)
 }
 
-/// How a build ended.
+/// The result of a build.
 pub(crate) fn build(status: &str) -> Markup {
     let (kind, word) = match status {
         "success" => ("good", "Success"),
@@ -94,7 +92,7 @@ pub(crate) fn build(status: &str) -> Markup {
     badge(kind, word)
 }
 
-/// How far something is, in percent.
+/// The progress of something, in percent.
 pub(crate) fn progress(of: &str, percent: i64) -> Markup {
     let percent = percent.clamp(0, 100);
     html! {
@@ -105,7 +103,7 @@ pub(crate) fn progress(of: &str, percent: i64) -> Markup {
     }
 }
 
-/// So many bytes, as people say them.
+/// Formats a number of bytes for people.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut left = bytes;

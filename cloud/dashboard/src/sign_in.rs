@@ -17,7 +17,7 @@ use super::problem::{PageError, PageResult, notice};
 use super::state::Routes;
 use super::visitor::{self, local};
 
-/// Where one comes to without having asked for anything.
+/// The page after signing in if no other one was requested.
 const FIRST: &str = "/dashboard";
 
 pub(super) fn routes() -> Routes {
@@ -97,7 +97,7 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
     )
 }
 
-/// Ends the session, here and for whoever has a copy of its cookie.
+/// Ends the session, also for anybody who has a copy of its cookie.
 async fn sign_out(State(cloud): State<SharedCloud>, headers: HeaderMap) -> PageResult {
     if let Some(visitor) = visitor::of(&cloud, &headers).await? {
         sessions::end(&cloud, &visitor.claims).await?;

@@ -1,4 +1,4 @@
-//! What the pages of the dashboard work with.
+//! The state that the pages of the dashboard share.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use cloud_core::cloud::SharedCloud;
 
 use super::live_pages::LivePages;
 
-/// Pages at their addresses.
+/// Routes of pages.
 pub(crate) type Routes = Router<DashboardState>;
 
-/// The state of the dashboard's router. Clones are the same one.
+/// The state of the dashboard's router. Clones share it.
 #[derive(Clone)]
 pub struct DashboardState {
-    /// What the pages share with the server.
+    /// The state shared with the server.
     pub(crate) cloud: SharedCloud,
     /// The pages that are open.
     pub(crate) live: Arc<LivePages>,
 }
 
 impl DashboardState {
-    /// No page is open yet.
+    /// Creates the state, with no open pages.
     pub fn new(cloud: SharedCloud) -> Self {
         DashboardState {
             cloud,

@@ -1,4 +1,4 @@
-//! Settings of devices that are on or off, for a device or all of a fleet, as switches.
+//! On/off settings of a device or of all devices of a fleet, shown as switches.
 
 use axum::routing::post;
 use maud::{Markup, html};
@@ -14,18 +14,18 @@ pub(super) fn routes() -> Routes {
     Routes::new().route("/switch", post(turn))
 }
 
-/// A setting that is on or off.
+/// An on/off setting.
 #[derive(Debug)]
 pub(crate) struct Switch {
-    /// Its variable without a prefix, and names that it had before.
+    /// Its variable without a prefix, and its former names.
     names: &'static [&'static str],
     label: &'static str,
     explained: &'static str,
-    /// What devices take where nobody says.
+    /// The value that devices use if it is not set.
     by_default: bool,
 }
 
-/// Updates pass over update locks (docs/spec/device.md#locks-override).
+/// Updates ignore update locks (docs/spec/device.md#locks-override).
 pub(crate) const OVERRIDE_LOCKS: Switch = Switch {
     names: &["SUPERVISOR_OVERRIDE_LOCK", "OVERRIDE_LOCK"],
     label: "Override update locks",
@@ -43,7 +43,7 @@ pub(crate) const REMOTE_ACCESS: Switch = Switch {
 
 const ALL: [&Switch; 2] = [&OVERRIDE_LOCKS, &REMOTE_ACCESS];
 
-/// Who decides how a switch stands, and how.
+/// The position of a switch, and who set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SwitchState {
     Here(bool),
@@ -60,12 +60,12 @@ impl SwitchState {
 }
 
 impl Switch {
-    /// The variable without its prefix.
+    /// Returns the variable without its prefix.
     fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
     }
 
-    /// Those of some settings that mean this switch, the one that counts first.
+    /// Returns those settings that mean this switch, in order of precedence.
     fn of<'a>(&self, branding: &Branding, settings: &'a [KeyValue]) -> Vec<&'a KeyValue> {
         let named = |name: &str| {
             branding
@@ -89,8 +89,8 @@ impl Switch {
         }
     }
 
-    /// The switch of a device or fleet (`kind` is of which settings, `owner` whose), by its settings and those of
-    /// its fleet. It belongs into a part that follows what happens, on the page at `at`.
+    /// The switch of a device or fleet (`kind` of its settings, and `owner`), according to its settings and those of
+    /// its fleet. It belongs in a live part of the page at `at`.
     pub(crate) fn markup(
         &self,
         branding: &Branding,
@@ -109,7 +109,7 @@ impl Switch {
                 input type="hidden" name="setting" value=(self.name()) id={ "name-" (id) };
                 input type="hidden" name="of" value=(kind.resource()) id={ "of-" (id) };
                 input type="hidden" name="owner" value=(owner) id={ "owner-" (id) };
-                // The id tells of the state: what was drawn for the other one is not kept.
+                // The id contains the state, so that the element of the other state is not reused.
                 input type="hidden" name="on" value=(if on { "no" } else { "yes" }) id={ "to-" (id) "-" (on) };
                 button.toggle type="submit" role="switch" aria-checked=(on) aria-label=(self.label)
                     aria-describedby={ "about-" (id) } id={ "turn-" (id) } {
@@ -133,7 +133,7 @@ impl Switch {
     }
 }
 
-/// As devices read it.
+/// Parses a value as devices do.
 fn flag(value: &str) -> Option<bool> {
     match value.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "on" | "yes" => Some(true),
@@ -158,7 +158,7 @@ async fn turn(visitor: SessionUser, form: Form) -> PageResult {
     let name = format!("{}{}", branding.env_prefix, switch.name());
     let value = if on { "true" } else { "false" };
     key_values::set(&visitor, kind, owner, &name, value).await?;
-    // What stands there under other names of the setting would contradict it.
+    // Settings under its other names would contradict it.
     for other in switch.of(branding, &own) {
         if other.name != name {
             key_values::remove(&visitor, kind, other.id).await?;

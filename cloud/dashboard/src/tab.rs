@@ -1,4 +1,4 @@
-//! Tabs: how the pages of one fleet or device lead to each other.
+//! Tabs: the links between the pages of one fleet or device.
 
 use maud::{Markup, html};
 
@@ -15,7 +15,7 @@ impl Tab {
         Tab { name, below }
     }
 
-    /// The links to all pages of something (`fleet`, `device`) at an address, of which this one is open.
+    /// The links to all pages of something (`fleet`, `device`) at an address, with this one marked as open.
     pub(crate) fn among(self, all: &[Tab], what: &str, place: &str) -> Markup {
         html! {
             nav.tabs aria-label={ "Pages of this " (what) } {

@@ -1,6 +1,6 @@
-//! Who looks at the dashboard: a user, by the cookie of their session.
+//! The visitor of the dashboard: a user, identified by the cookie of their session.
 //!
-//! The cookie holds a session token, which is good for the dashboard alone.
+//! The cookie contains a session token, which is valid only for the dashboard.
 
 use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -16,38 +16,38 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use super::problem::{PageError, PageResult};
 use super::state::DashboardState;
 
-/// The cookie of a session where the dashboard is served without TLS.
+/// The session cookie if the dashboard is served without TLS.
 const COOKIE: &str = "fleet_session";
-/// The same with TLS: browsers take it from this very host alone, and never without TLS.
+/// The session cookie with TLS: browsers accept it only from this very host, and never without TLS.
 const HOST_COOKIE: &str = "__Host-fleet_session";
-/// Set by htmx on what it asks for.
+/// The header that htmx sets on its requests.
 pub(super) const IN_PLACE: HeaderName = HeaderName::from_static("hx-request");
-/// A token that is as old as this is replaced, in seconds.
+/// The age in seconds at which a token is replaced.
 const RENEWED: i64 = 24 * 60 * 60;
 
-/// A user who is signed in, and the cloud that they look at.
+/// A signed-in user, and the cloud that they use.
 #[derive(Clone)]
 pub(crate) struct SessionUser {
     pub(crate) cloud: SharedCloud,
     pub(crate) identity: Identity,
-    /// What they are called.
+    /// The user's name.
     pub(crate) name: String,
-    /// What their session says.
+    /// The claims of the session.
     pub(crate) claims: SessionClaims,
-    /// A script asked, and puts the answer into the page that it is on.
+    /// The request comes from a script, which puts the answer into the current page.
     pub(crate) in_place: bool,
 }
 
 impl SessionUser {
-    /// For the rows that they may reach.
+    /// Returns the caller whose rights determine the accessible rows.
     pub(crate) fn caller(&self) -> &Caller {
         &self.identity.caller
     }
 
-    /// Whether the session is still good: it ends with its time, with a new password, and with the user.
+    /// Returns whether the session is still valid: it ends when it expires, with a new password, and with the user.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub(crate) async fn still_there(&self) -> PageResult<bool> {
         match self.cloud.auth.identify_session(self.claims.clone()).await {
             Ok(_) => Ok(true),
@@ -60,7 +60,8 @@ impl SessionUser {
 impl FromRequestParts<DashboardState> for SessionUser {
     type Rejection = Response;
 
-    /// Whoever is not signed in is sent to do so, and then back to the page that they asked for.
+    /// Visitors who are not signed in are redirected to the sign-in page, and then back to the page that they
+    /// requested.
     async fn from_request_parts(
         parts: &mut Parts,
         state: &DashboardState,
@@ -76,10 +77,10 @@ impl FromRequestParts<DashboardState> for SessionUser {
     }
 }
 
-/// Whose session the cookie of a request is; nobody's where there is none that is good.
+/// Returns the user of a request's session cookie, or `None` if there is no valid one.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(crate) async fn of(
     cloud: &SharedCloud,
     headers: &HeaderMap,
@@ -87,7 +88,7 @@ pub(crate) async fn of(
     let Some(token) = cookie(cloud, headers) else {
         return Ok(None);
     };
-    // A key is no session, whoever puts it there.
+    // An API key is not a session, even in the cookie.
     let Some(Ok(claims)) = cloud.auth.sessions.read(token) else {
         return Ok(None);
     };
@@ -115,7 +116,7 @@ pub(crate) async fn of(
     }))
 }
 
-/// The name of the cookie, and what browsers are told of it.
+/// Returns the name of the cookie, and its attributes for browsers.
 fn cookie_name(cloud: &Cloud) -> (&'static str, &'static str) {
     let url = cloud.configuration.public_url.as_deref();
     if url.is_some_and(|url| url.starts_with("https://")) {
@@ -137,19 +138,19 @@ fn cookie<'a>(cloud: &Cloud, headers: &'a HeaderMap) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-/// The header that keeps a session in the browser.
+/// Returns the header that stores a session in the browser.
 ///
 /// # Errors
-/// Where the token is none that a header takes.
+/// If the token cannot be part of a header.
 pub(super) fn session_cookie(cloud: &Cloud, token: &str) -> PageResult<HeaderValue> {
     let (name, attributes) = cookie_name(cloud);
     let text = format!("{name}={token}; Max-Age={LIFE}{attributes}");
     HeaderValue::from_str(&text).map_err(|error| PageError(Refusal::Fault(error.into())))
 }
 
-/// The header that keeps a session in the browser for as long again, where that is due: whoever works on the pages
-/// is not signed out in the middle of it. When the password was given stays as it was, and a new password ends it
-/// like any session.
+/// Returns the header that extends the session in the browser by its full lifetime, if that is due: nobody is signed
+/// out while working on the pages. The time at which the password was entered is unchanged, and a new password ends
+/// this session like any other.
 pub(super) async fn renewed_cookie(
     cloud: &SharedCloud,
     headers: &HeaderMap,
@@ -161,23 +162,23 @@ pub(super) async fn renewed_cookie(
     if now() / 1000 - claims.iat < RENEWED {
         return None;
     }
-    // Without one, or where the database fails, it is left as it is.
+    // Without a session, or if the database fails, the cookie is left unchanged.
     let visitor = of(cloud, headers).await.ok().flatten()?;
     let token = cloud.auth.sessions.token(visitor.claims).ok()?;
     session_cookie(cloud, &token).ok()
 }
 
-/// The header that forgets it.
+/// Returns the header that deletes the cookie.
 pub(super) fn expired_cookie(cloud: &Cloud) -> HeaderValue {
     let (name, attributes) = cookie_name(cloud);
     let text = format!("{name}=; Max-Age=0{attributes}");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("fleet_session=; Max-Age=0"))
 }
 
-/// To where one signs in; what was asked for is kept where it was a page.
+/// Redirects to the sign-in page; the requested address is kept if it was a page.
 fn to_sign_in(parts: &Parts) -> Response {
     let page = if parts.method.is_safe() {
-        // Below `/dashboard`, which this router does not see.
+        // This router sees only the path below `/dashboard`.
         let below = parts.uri.path_and_query().map_or("", |it| it.as_str());
         format!("/dashboard{}", below.strip_suffix('/').unwrap_or(below))
     } else {
@@ -196,14 +197,14 @@ fn to_sign_in(parts: &Parts) -> Response {
         .get(header::ACCEPT)
         .is_some_and(|accept| accept.as_bytes() == b"text/event-stream");
     if events {
-        // The page's script looks at the page again, and so comes to the sign-in.
+        // The page's script then reloads the page, and is redirected to the sign-in page.
         StatusCode::UNAUTHORIZED.into_response()
     } else {
         Redirect::to(&place).into_response()
     }
 }
 
-/// Has the script that asked go to another page.
+/// Makes the script that sent the request go to another page.
 pub(crate) fn leave_for(place: &str) -> Response {
     match HeaderValue::from_str(place) {
         Ok(place) => {
@@ -214,7 +215,7 @@ pub(crate) fn leave_for(place: &str) -> Response {
     }
 }
 
-/// An address within the dashboard, where it is one: nobody is led elsewhere by a link to the sign-in.
+/// Returns an address if it is within the dashboard: a link to the sign-in page cannot lead people elsewhere.
 pub(super) fn local(address: &str) -> Option<&str> {
     let rest = address.strip_prefix("/dashboard")?;
     let plain = address.len() <= 2000

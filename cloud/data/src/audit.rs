@@ -1,9 +1,9 @@
-//! Who did what to which row, from where and when (`audit_event`): written in the transaction of the change itself,
-//! so there is neither a change without its event nor an event without its change.
+//! Who did what to which row, from where and when (`audit_event`): written in the transaction of the change itself, so
+//! there is neither a change without its event nor an event without its change.
 //!
-//! People, their keys and provisioning keys are noted. What devices report of themselves is not, nor what the cloud
-//! does by itself. Who asks is known to the task that serves the request: what the cloud does on the way, in its own
-//! name, is noted as done by whoever asked for it.
+//! Actions of people, of their keys and of provisioning keys are recorded. Reports of devices and the cloud's own
+//! actions are not. The author of a request is known to the task that serves it: actions of the cloud on the author's
+//! behalf are attributed to the author.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -19,13 +19,13 @@ use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
 use crate::write::Writer;
 
-/// Characters of a value that are kept.
+/// The maximum number of characters recorded of a value.
 const LONGEST: usize = 200;
-/// Bytes of all values together.
+/// The maximum number of bytes of all values together.
 const MOST: usize = 8000;
-/// In place of a value that is not kept.
+/// Replaces a value that is not recorded.
 const HIDDEN: &str = "…";
-/// Resources whose changes follow from others, or are noted in other words.
+/// Resources whose changes follow from others, or are recorded under other verbs.
 const UNTOLD: [&str; 5] = [
     "actor",
     "audit_event",
@@ -33,25 +33,25 @@ const UNTOLD: [&str; 5] = [
     "image_install",
     "user_session",
 ];
-/// Events that are deleted in one transaction: others write in between.
+/// Events that are deleted in one transaction: others can write in between.
 const AT_ONCE: i64 = 5000;
 
-/// Who makes a request.
+/// The author of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// What the credential makes of its holder.
+    /// The role of the credential.
     pub role: Role,
-    /// The actor that it stands for.
+    /// The actor of the credential.
     pub actor: Option<i64>,
-    /// The user, where the actor is one.
+    /// The user, if the actor is one.
     pub user: Option<i64>,
-    /// What it is: `session` or `key`.
+    /// The kind of credential: `session` or `key`.
     pub credential: &'static str,
     /// The row of the session or key.
     pub credential_id: Option<i64>,
 }
 
-/// A request, as far as events tell of it.
+/// The part of a request that events contain.
 #[derive(Debug)]
 struct Source {
     address: Option<IpAddr>,
@@ -62,7 +62,7 @@ tokio::task_local! {
     static SOURCE: Arc<Source>;
 }
 
-/// Has what `request` changes noted as coming from this address.
+/// Runs `request` so that its changes are recorded with this address.
 pub async fn from_address<F: Future>(address: Option<IpAddr>, request: F) -> F::Output {
     let source = Source {
         address,
@@ -71,28 +71,28 @@ pub async fn from_address<F: Future>(address: Option<IpAddr>, request: F) -> F::
     SOURCE.scope(Arc::new(source), request).await
 }
 
-/// The request that this task serves is made by this one. The first one stays.
+/// Sets the author of the request that this task serves. Only the first call counts.
 pub fn made_by(author: Author) {
     let _ = SOURCE.try_with(|source| source.author.set(author));
 }
 
-/// What is told of one or more rows.
+/// An event of one or more rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    /// What was done: `create`, `change`, `delete`, or a word of its own.
+    /// The action: `create`, `change`, `delete`, or another word.
     pub verb: &'static str,
     /// The resource of the rows.
     pub resource: &'static str,
     /// The rows.
     pub ids: &'a [i64],
-    /// JSON of what was said of them, without secrets.
+    /// JSON of the written values, without secrets.
     pub fields: Option<&'a str>,
 }
 
-/// Notes an event of these rows, which are there, by whoever makes the request, or by this author.
+/// Records an event of existing rows, for this author or that of the request.
 ///
 /// # Errors
-/// Why the statement failed.
+/// If the statement fails.
 pub async fn note(
     transaction: &mut Transaction,
     author: Option<&Author>,
@@ -105,7 +105,7 @@ pub async fn note(
     Ok(())
 }
 
-/// The same in a transaction of its own.
+/// Like [`note`], in its own transaction.
 ///
 /// # Errors
 /// As [`note`].
@@ -121,8 +121,8 @@ pub async fn note_alone(
     Ok(())
 }
 
-/// Who is noted for what the request that this task serves changes, and from which address: the author, where one is
-/// given, or whoever makes the request. Nobody where their doings are not noted.
+/// Returns the author and address to record for changes of the current task's request: the given author, otherwise that
+/// of the request. `None` if actions of that role are not recorded.
 fn noted(author: Option<&Author>) -> Option<(Author, Option<IpAddr>)> {
     let (address, of_request) = SOURCE
         .try_with(|source| (source.address, source.author.get().cloned()))
@@ -153,7 +153,7 @@ fn statement(author: Option<&Author>, event: Event<'_>, now: i64) -> Option<Sql>
     Some(statement.with_all(event.ids))
 }
 
-/// The statement that notes events of rows of a resource.
+/// Returns the statement that records events of rows of a resource.
 fn insert(resource: &str) -> String {
     let organization = organization(resource);
     format!(
@@ -164,12 +164,12 @@ fn insert(resource: &str) -> String {
     )
 }
 
-/// The organization whose administrators are told of a row `t`: the one that it is of.
+/// Returns the organization of a row `t`, whose administrators can see the event.
 fn organization(resource: &str) -> String {
     let first = match resource {
         "organization" => return "t.id".to_owned(),
         "api_key" => return organization_of_key(),
-        // What says who is in something does not belong there as other rows do: it never leads elsewhere.
+        // The owning link of a membership or share is not declared as such, because it never changes.
         "organization_membership" => Some("is_member_of__organization"),
         "organization_invite" => Some("is_invited_to__organization"),
         "team_membership" => Some("is_member_of__team"),
@@ -186,7 +186,7 @@ fn organization(resource: &str) -> String {
     }
 }
 
-/// The same of a key, which is of the actor of a fleet or device where it is not a user's.
+/// Returns the organization of a key, which belongs to the actor of a fleet or device unless it is a user's.
 fn organization_of_key() -> String {
     "coalesce((SELECT a.organization FROM application AS a WHERE a.actor = t.is_of__actor), \
      (SELECT a.organization FROM application AS a JOIN device AS d ON d.belongs_to__application = a.id \
@@ -194,7 +194,7 @@ fn organization_of_key() -> String {
         .to_owned()
 }
 
-/// What is kept of values that were written.
+/// Returns the recorded form of written values.
 fn recorded_values(resource: &Resource, values: &Record) -> Option<String> {
     let is_variable = resource.name.ends_with("_variable");
     let mut recorded_values = Map::new();
@@ -229,7 +229,7 @@ fn recorded_values(resource: &Resource, values: &Record) -> Option<String> {
 }
 
 impl Writer<'_> {
-    /// Notes what is done with rows, where it is somebody's doing.
+    /// Records an action on rows, if it has an author.
     pub(crate) async fn audit(
         &mut self,
         verb: &'static str,
@@ -241,7 +241,7 @@ impl Writer<'_> {
             return Ok(());
         }
         let caller = self.context.caller;
-        // A task that serves no request knows the caller alone.
+        // A task that serves no request knows only the caller.
         let of_caller = caller.role().map(|role| Author {
             role,
             actor: caller.actor(),
@@ -254,7 +254,7 @@ impl Writer<'_> {
         });
         let of_request = SOURCE.try_with(|source| source.author.get().is_some());
         let author = of_caller.filter(|_| !of_request.unwrap_or(false));
-        // Devices write most, and are not noted: nothing is made of what they wrote.
+        // Devices write most and are not recorded, so their values are not even formatted.
         if noted(author.as_ref()).is_none() {
             return Ok(());
         }
@@ -273,10 +273,10 @@ impl Writer<'_> {
     }
 }
 
-/// Counts a sign-in that failed for its account: one event for each hour.
+/// Counts a failed sign-in for its account: one event per hour.
 ///
 /// # Errors
-/// Why a statement failed.
+/// If a statement fails.
 pub async fn note_failed_sign_in(
     database: &Database,
     user: i64,
@@ -303,10 +303,10 @@ pub async fn note_failed_sign_in(
     Ok(())
 }
 
-/// Deletes the oldest events: those from before a moment (milliseconds), and those that are too many.
+/// Deletes the oldest events: those before a given time (milliseconds), and those that exceed the maximum number.
 ///
 /// # Errors
-/// Why a statement failed.
+/// If a statement fails.
 pub async fn tidy(database: &Database, before: i64, most: i64) -> Result<(), DataError> {
     loop {
         let old = sql(

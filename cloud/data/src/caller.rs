@@ -1,22 +1,22 @@
-//! Who makes a request, and what the cloud does for itself, and so by no caller's rights.
+//! The author of a request, and the cloud's own actions, which need no caller's rights.
 
 use resources::{KeyLimits, Method, Resource, Role};
 use sea_query::Value;
 
 use crate::statement::{BuiltStatement, SeaQuery, Sql, SystemStatement, sql};
 
-/// Who makes a request.
+/// The author of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// The cloud itself, which may do everything, and does it for a purpose.
+    /// The cloud itself, which may do everything, for a stated purpose.
     Platform(SystemPurpose),
     /// Somebody with a credential, or without one.
     Holder {
-        /// What the credential makes of its holder.
+        /// The role of the credential.
         role: Role,
-        /// The actor that it stands for.
+        /// The actor of the credential.
         actor: Option<i64>,
-        /// The user, where the actor is one.
+        /// The user, if the actor is one.
         user: Option<i64>,
     },
     /// Somebody with a named key that is limited.
@@ -25,13 +25,13 @@ pub enum Caller {
         actor: Option<i64>,
         /// The user.
         user: Option<i64>,
-        /// To what.
+        /// The limits of the key.
         limits: KeyLimits,
     },
 }
 
 impl Caller {
-    /// Anybody, without a credential.
+    /// Returns the caller without a credential.
     #[must_use]
     pub fn guest() -> Self {
         Caller::Holder {
@@ -41,7 +41,7 @@ impl Caller {
         }
     }
 
-    /// Whether it has no credential.
+    /// Returns whether the caller has no credential.
     #[must_use]
     pub fn is_guest(&self) -> bool {
         matches!(
@@ -53,7 +53,7 @@ impl Caller {
         )
     }
 
-    /// What its credential makes of it; none of the cloud itself.
+    /// Returns the role of its credential; `None` for the cloud itself.
     #[must_use]
     pub fn role(&self) -> Option<Role> {
         match self {
@@ -63,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// The actor that its credential stands for.
+    /// Returns the actor of its credential.
     #[must_use]
     pub fn actor(&self) -> Option<i64> {
         match self {
@@ -72,7 +72,7 @@ impl Caller {
         }
     }
 
-    /// The user, where the actor is one.
+    /// Returns the user, if the actor is one.
     #[must_use]
     pub fn user(&self) -> Option<i64> {
         match self {
@@ -81,7 +81,7 @@ impl Caller {
         }
     }
 
-    /// What the rights of its own role are limited to, where it is a named key.
+    /// Returns the limits of its own role's rights, if it is a named key.
     pub(crate) fn limits(&self) -> Option<KeyLimits> {
         match self {
             Caller::LimitedKey { limits, .. } => Some(*limits),
@@ -93,14 +93,14 @@ impl Caller {
         }
     }
 
-    /// The roles whose rights it has together; none where it needs no rights.
+    /// Returns the roles whose rights it has together; `None` if it needs no rights.
     pub(crate) fn roles(&self) -> Option<impl Iterator<Item = Role> + use<>> {
         let role = self.role()?;
         let own = (role != Role::Guest).then_some(role);
         Some(std::iter::once(Role::Guest).chain(own))
     }
 
-    /// The number that a parameter of a rule stands for; none where there is no such parameter.
+    /// Returns the number that a parameter of a rule stands for; `None` if there is no such parameter.
     pub(crate) fn parameter(&self, name: &str) -> Option<i64> {
         let number = match name {
             "actor" => self.actor(),
@@ -108,11 +108,11 @@ impl Caller {
             "fleet" => self.limits().and_then(|limits| limits.fleet),
             _ => return None,
         };
-        // No row has this number, and null would be the same as null.
+        // No row has this number; null would match null.
         Some(number.unwrap_or(-1))
     }
 
-    /// Whether any of its roles may do this with some rows of a resource.
+    /// Returns whether any of its roles has the right on some rows of a resource.
     pub(crate) fn has_any(&self, resource: &Resource, method: Method) -> bool {
         let Some(own) = self.role() else {
             return true;
@@ -136,11 +136,11 @@ macro_rules! purposes {
         }
 
         impl SystemPurpose {
-            /// All of them, by their names.
+            /// All purposes with their names.
             pub const ALL: &[(&str, SystemPurpose)] =
                 &[$((stringify!($purpose), SystemPurpose::$purpose),)*];
 
-            /// The cloud itself, doing this.
+            /// Returns the cloud itself as the caller, for this purpose.
             #[must_use]
             pub fn caller(self) -> &'static Caller {
                 match self {
@@ -152,66 +152,68 @@ macro_rules! purposes {
 }
 
 purposes! {
-    /// Why a statement that the server writes by hand needs no right of whoever makes the request.
+    /// Why a hand-written statement of the server needs no right of the request's author.
     ///
-    /// Rows are answered by statements that [`crate::query`] compiles the caller's rights into, and by those of a
-    /// [`crate::RowRight`]. Every other statement of the server, and every change that it makes as the cloud itself, names
-    /// one of these. docs/security.md lists how often each is named, and a test compares.
+    /// Rows are returned by statements into which [`crate::query`] compiles the caller's rights, and by those of a
+    /// [`crate::RowRight`]. Every other statement of the server, and every change that it makes as the cloud itself,
+    /// names a purpose. docs/security.md lists how often each is named, and a test compares.
     pub enum SystemPurpose {
-        /// Who makes a request: keys, sessions and passwords, and the name of whoever has signed in.
+        /// The author of a request: keys, sessions and passwords, and the name of a user who has signed in.
         Credentials,
-        /// The number of a row that a request names by something else (a uuid, a place in the registry), so that the right
-        /// to it can be asked. Nothing of the row is answered before that.
+        /// The number of a row that a request identifies in another way (a uuid, a place in the registry), so that the
+        /// right can be checked. Nothing of the row is returned before that.
         Lookup,
-        /// What a device says of itself, once the right to change the device was found.
+        /// A device's report about itself, after the check of the right to change the device.
         Report,
-        /// When devices polled, and who is late.
+        /// When devices polled, and which are late.
         Heartbeat,
-        /// What a device should run, made and kept before somebody asks. It is shown to whoever has the right
+        /// A device's target state, computed and cached in advance. It is shown only with the right
         /// `read-target-state`.
         TargetState,
-        /// Which replica holds the tunnel of a device.
+        /// The replica that holds the tunnel of a device.
         Presence,
-        /// Devices that are told to look for a new state.
+        /// Devices that are notified of a new state.
         Push,
-        /// Lines that devices log: kept, counted and deleted.
+        /// Log lines of devices: stored, counted and deleted.
         Logs,
         /// Device types, which everybody may read.
         Catalogue,
-        /// SSH keys that a device lets in: those of the members of its organization.
+        /// SSH keys that a device accepts: those of the members of its organization.
         DeviceAccess,
-        /// A device that registers, once the right to add to the fleet was found.
+        /// A device that registers, after the check of the right to add to the fleet.
         Registration,
-        /// Keys that are made, once the right to make them was found.
+        /// New keys, after the check of the right to create them.
         Keys,
-        /// New users, new passwords, sessions that begin and end: of the user who asks, or whom an administrator makes.
+        /// New users, new passwords, the beginning and end of sessions: of the calling user, or of one created by an
+        /// administrator.
         Accounts,
-        /// The invite that a token names, for the user whom it is for.
+        /// The invite that a token identifies, for the invited user.
         Invitations,
-        /// What administrators of the cloud do.
+        /// Actions of administrators of the cloud.
         Administration,
         /// The program itself: its first start, its health, commands of the operator.
         Operation,
-        /// What follows from a change that somebody had the right to make (`crate::rules`), and what the cloud has from its
-        /// first start on.
+        /// Consequences of a change that its author had the right to make (`crate::rules`), and the cloud's initial
+        /// data.
         Rules,
     }
 }
 
 impl SystemPurpose {
-    /// A statement whose values follow, in their order.
+    /// Creates a statement, to which values are then added in their order.
     #[must_use]
     pub fn sql(self, text: &'static str) -> Sql {
         sql(text)
     }
 
-    /// A statement that sea-query builds.
+    /// Creates a statement built by sea-query.
     #[must_use]
     pub fn statement<S: SeaQuery>(self, statement: S) -> SystemStatement<S> {
         SystemStatement(statement)
     }
 
-    /// A text for one database, with its parameters (`?` or `$1`). Nothing that a request says may be in the text.
+    /// Creates a statement for one database, with its parameters (`?` or `$1`). The text may not contain anything from
+    /// a request.
     #[must_use]
     pub fn text(
         self,

@@ -1,4 +1,4 @@
-//! What a new database starts with: kinds of processors, boards and fleets from a data file, roles of members,
+//! The initial contents of a new database: kinds of processors, boards and fleets from a data file, roles of members,
 //! an organization and its administrator.
 
 use std::collections::BTreeMap;
@@ -15,10 +15,10 @@ use crate::schema;
 use crate::statement::sql;
 use crate::write::{Environment, WriteError, WriteResult, Writer, row};
 
-/// The catalogue that this program comes with.
+/// The catalogue included in this program.
 pub const CATALOGUE: &str = include_str!("../catalogue.toml");
 
-/// Kinds of processors, boards and fleets. See [`CATALOGUE`] for how one is written.
+/// Kinds of processors, boards and fleets. See [`CATALOGUE`] for the format.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
@@ -59,7 +59,7 @@ struct DeviceType {
     logo: Option<String>,
 }
 
-/// A catalogue is not written as one is.
+/// A catalogue has an invalid format.
 #[derive(Debug, thiserror::Error)]
 #[error("the catalogue of device types cannot be read")]
 pub struct CatalogueError(#[source] toml::de::Error);
@@ -71,9 +71,9 @@ pub struct FirstUser {
     pub organization: String,
     /// The administrator's name.
     pub username: String,
-    /// Where they sign in with it.
+    /// The administrator's address, used to sign in.
     pub email: String,
-    /// The hash of the password, as the server checks it.
+    /// The hash of the password, in the form that the server checks.
     pub password_hash: String,
 }
 
@@ -86,7 +86,7 @@ impl std::str::FromStr for Catalogue {
 }
 
 impl Database {
-    /// Adds what is missing of a catalogue; what is there stays as it is. At `now`, in milliseconds.
+    /// Adds the missing entries of a catalogue; existing ones stay unchanged. `now` is in milliseconds.
     ///
     /// # Errors
     /// [`WriteError`]; then nothing is added.
@@ -103,11 +103,11 @@ impl Database {
         Ok(transaction.commit().await?)
     }
 
-    /// Makes the first organization and its administrator, where there is no user at all; the user's id, where
-    /// it was made. The catalogue is to be added before.
+    /// Creates the first organization and its administrator, if there is no user at all; returns the user's id if it
+    /// was created. The catalogue must be added first.
     ///
     /// # Errors
-    /// [`WriteError`]; then nothing is made.
+    /// [`WriteError`]; then nothing is created.
     pub async fn first_user(
         &self,
         first: &FirstUser,
@@ -195,7 +195,7 @@ impl Catalogue {
     }
 }
 
-/// The row that has this value of a key, made where there is none; its id.
+/// Returns the id of the row with this value of a key; creates the row if there is none.
 async fn ensure(
     writer: &mut Writer<'_>,
     resource: &str,
@@ -209,7 +209,7 @@ async fn ensure(
     }
 }
 
-/// The id of what a catalogue names elsewhere in it.
+/// Returns the id of another entry of the catalogue.
 fn named(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> WriteResult<Option<i64>> {
     match name.map(|name| (ids.get(name), name)) {
         None => Ok(None),
@@ -220,7 +220,7 @@ fn named(ids: &BTreeMap<&str, i64>, name: Option<&str>) -> WriteResult<Option<i6
     }
 }
 
-/// All kinds of processors that the model knows.
+/// Returns all kinds of processors in the model.
 fn architecture_slugs() -> &'static [&'static str] {
     let field = v7()
         .resource("cpu_architecture")

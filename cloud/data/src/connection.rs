@@ -1,9 +1,9 @@
-//! One way to execute statements on pools and on single connections of both databases.
+//! Executing statements in the same way on pools and on single connections of both databases.
 //!
-//! What waits for a database is boxed: here, where a pool or the writer gives a connection, and in [`crate::write()`].
-//! The future of a request handler contains all futures that it awaits, and the compiler proves many times for each
-//! handler that it can be sent between threads. Without the boxes, that proof goes down into the database's driver, and
-//! took half of the time in which the dashboard is compiled.
+//! Futures that wait for a database are boxed: here, where a pool or the writer hands out a connection, and in
+//! [`crate::write()`]. The future of a request handler contains all futures that it awaits, and for each handler the
+//! compiler proves many times that it can be sent between threads. Without the boxes, that proof extends into the
+//! database's driver, and took half of the compile time of the dashboard.
 
 use std::time::Duration;
 
@@ -17,17 +17,18 @@ use crate::error::DataError;
 use crate::row::Row;
 use crate::statement::BuiltStatement;
 
-/// Where a statement is executed.
+/// The connection on which a statement is executed.
 pub(crate) enum Connection<'a> {
     Sqlite(&'a mut SqliteConnection),
-    /// With how long the server may say nothing.
+    /// With the maximum time until the server answers.
     Postgres(&'a mut PgConnection, Duration),
 }
 
-/// What a server says within `limit`. SQLite is in this process, and ends its statements by itself: it has no limit here.
+/// Waits for the server's answer within `limit`. SQLite runs in this process and ends its statements by itself, so it
+/// has no limit here.
 ///
 /// # Errors
-/// [`DataError::Silent`], where it says nothing; the connection is then good for nothing more.
+/// [`DataError::Silent`] if the server does not answer; the connection can then no longer be used.
 pub(crate) async fn within<T, E: Into<DataError>>(
     limit: Option<Duration>,
     answer: impl Future<Output = Result<T, E>>,
@@ -41,8 +42,8 @@ pub(crate) async fn within<T, E: Into<DataError>>(
     }
 }
 
-/// A boxed future that runs `$call` on the query for whichever connection it is, with its limit. The text is ours: statements are built by
-/// sea-query or written in this crate, and what requests say is among the values.
+/// A boxed future that runs `$call` on the query for either kind of connection, with its limit. The text is ours:
+/// statements are built by sea-query or written in this crate, and everything from requests is among the values.
 macro_rules! on {
     ($connection:expr, $built:expr, |$query:ident, $executor:ident, $limit:ident| $call:expr) => {{
         let (connection, built) = ($connection, $built);
@@ -67,7 +68,7 @@ macro_rules! on {
 }
 
 impl<'a> Connection<'a> {
-    /// The first value of each row, as text.
+    /// Returns the first value of each row, as text.
     pub(crate) fn texts(
         self,
         built: BuiltStatement,
@@ -85,7 +86,7 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// The first value of each row, one after the other, until `take` wants no more.
+    /// Passes the first value of each row to `take`, one after another, until it returns false.
     pub(crate) fn each_text<F, T>(
         self,
         built: BuiltStatement,
@@ -97,7 +98,7 @@ impl<'a> Connection<'a> {
     {
         on!(self, built, |query, executor, limit| {
             let mut rows = query.fetch(executor);
-            // Each row by itself: whoever takes them is not the server.
+            // The limit applies to each row, because `take` may be slow, not the server.
             while let Some(row) = within(limit, rows.try_next()).await? {
                 if !take(row.try_get_unchecked(0)?).await {
                     break;
@@ -131,7 +132,7 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Statements of ours without parameters, several at once.
+    /// Executes several of our own statements at once, without parameters.
     pub(crate) fn script(self, text: String) -> BoxFuture<'a, Result<(), DataError>> {
         let executed = async move {
             let script = sqlx::raw_sql(AssertSqlSafe(text));

@@ -1,4 +1,4 @@
-//! One database, whichever it is.
+//! A database of either kind.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,26 +20,26 @@ use crate::pools::Pools;
 use crate::row::Row;
 use crate::statement::{BuiltStatement, Statement};
 
-/// Rows that a stream is ahead of its reader by.
+/// The number of rows that a stream reads ahead.
 const AHEAD: usize = 64;
 
-/// Who is told of the effects of transactions.
+/// Receives the effects of transactions.
 type Listener = Box<dyn Fn(&[Effect]) + Send + Sync>;
 
-/// One database. Clones are the same one.
+/// A database. Clones share its connections.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) pools: Pools,
-    /// Whose statements these are.
+    /// The pool that its statements use.
     pub(crate) pool: Pool,
     listener: Arc<OnceLock<Listener>>,
-    /// As [`Options::stream_timeout`].
+    /// See [`Options::stream_timeout`].
     stream_timeout: Duration,
-    /// How often this program wrote anything.
+    /// Counts the writes of this program.
     written: Arc<watch::Sender<u64>>,
 }
 
-/// Statements that read, by any connection that is free.
+/// Statements that read, on any free connection.
 macro_rules! reads {
     ($($(#[$about:meta])* $name:ident -> $answer:ty;)*) => {
         $($(#[$about])*
@@ -51,7 +51,7 @@ macro_rules! reads {
                 lease.done(result)
             };
             match read(built.clone()).await {
-                // A server that was restarted: a new connection will do.
+                // The server was restarted: a new connection will do.
                 Err(DataError::Lost(_)) => read(built).await,
                 result => result,
             }
@@ -60,7 +60,7 @@ macro_rules! reads {
 }
 
 impl Database {
-    /// Opens its connections ([`Pools::open`]); nothing of it is brought up to date.
+    /// Opens its connections ([`Pools::open`]), without updating the tables.
     pub(crate) async fn connect(url: &str, options: &Options) -> Result<Self, DataError> {
         Ok(Database {
             pools: Pools::open(url, options).await?,
@@ -71,7 +71,7 @@ impl Database {
         })
     }
 
-    /// The same database, by the connections of a pool.
+    /// Returns the same database, with the connections of a pool.
     #[must_use]
     pub fn by(&self, pool: Pool) -> Self {
         Database {
@@ -80,7 +80,7 @@ impl Database {
         }
     }
 
-    /// Which of the databases it is.
+    /// Returns the kind of database.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.pools {
@@ -89,14 +89,14 @@ impl Database {
         }
     }
 
-    /// Has `listener` told of the effects of each transaction that this program commits, right after.
-    /// It must not block. The first listener stays.
+    /// Calls `listener` with the effects of each transaction that this program commits, right after the commit. It must
+    /// not block. Only the first listener is kept.
     pub fn listen(&self, listener: impl Fn(&[Effect]) + Send + Sync + 'static) {
         let _ = self.listener.set(Box::new(listener));
     }
 
-    /// Changes whenever this program has written anything, effects or none: for whoever shows what is there
-    /// and looks again. What other programs write to the same database is not told.
+    /// Returns a receiver that changes whenever this program has written anything, with or without effects, for views
+    /// that then read again. Writes of other programs to the same database are not reported.
     #[must_use]
     pub fn written(&self) -> watch::Receiver<u64> {
         self.written.subscribe()
@@ -111,36 +111,36 @@ impl Database {
     }
 
     reads! {
-        /// The first value of each row, as text.
+        /// Returns the first value of each row, as text.
         ///
         /// # Errors
-        /// Why the statement failed.
+        /// If the statement fails.
         texts -> Vec<Option<String>>;
-        /// All rows.
+        /// Returns all rows.
         ///
         /// # Errors
-        /// Why the statement failed.
+        /// If the statement fails.
         rows -> Vec<Row>;
-        /// The first row.
+        /// Returns the first row.
         ///
         /// # Errors
-        /// Why the statement failed.
+        /// If the statement fails.
         row -> Option<Row>;
     }
 
-    /// The numbers of the first column.
+    /// Returns the numbers of the first column.
     ///
     /// # Errors
-    /// Why the statement failed.
+    /// If the statement fails.
     pub async fn ids(&self, statement: &impl Statement) -> Result<Vec<i64>, DataError> {
         let rows = self.rows(statement).await?;
         rows.iter().map(|row| row.id(0)).collect()
     }
 
-    /// The number in the first row's first column, unless there is none.
+    /// Returns the number in the first row's first column, if there is one.
     ///
     /// # Errors
-    /// Why the statement failed.
+    /// If the statement fails.
     pub async fn id(&self, statement: &impl Statement) -> Result<Option<i64>, DataError> {
         match self.row(statement).await? {
             Some(row) => row.number(0),
@@ -148,8 +148,8 @@ impl Database {
         }
     }
 
-    /// The first value of each row, as text, while few of them are in memory. Whoever has not read them to the end in time
-    /// ([`Options::stream_timeout`]) gets [`DataError::Unread`] in place of the rest.
+    /// Streams the first value of each row, as text, with few of them in memory. A caller that has not read all rows in
+    /// time ([`Options::stream_timeout`]) gets [`DataError::Unread`] in place of the rest.
     pub fn stream(
         &self,
         statement: &impl Statement,
@@ -170,7 +170,7 @@ impl Database {
                 }
             };
             match database.read_each(built.clone(), take).await {
-                // A server that was restarted, before anything was told.
+                // The server was restarted before any row was returned.
                 Err(DataError::Lost(_)) if !begun.load(Ordering::Relaxed) => {
                     database.read_each(built, take).await?;
                 }
@@ -190,7 +190,7 @@ impl Database {
             if ended {
                 return Poll::Ready(None);
             }
-            // What comes after the last row is never taken for the end if it is not.
+            // After the last row, an error must not look like the end.
             let result = ready!(Pin::new(&mut reading).poll(context));
             ended = true;
             let result = result.map_err(|_| DataError::crashed()).flatten();
@@ -208,10 +208,10 @@ impl Database {
         lease.done(result)
     }
 
-    /// One statement that is a transaction of its own; how many rows it changed.
+    /// Executes one statement as its own transaction; returns how many rows it changed.
     ///
     /// # Errors
-    /// Why the statement failed.
+    /// If the statement fails.
     pub async fn execute(&self, statement: &impl Statement) -> Result<u64, DataError> {
         let built = statement.built(self.dialect());
         let rows = match &self.pools {
@@ -232,11 +232,11 @@ impl Database {
         rows
     }
 
-    /// Makes the file of SQLite smaller by a few of its free pages, while nobody else wants to write; whether there is
-    /// more to give back. PostgreSQL cares for its files itself, and so nothing is done there.
+    /// Returns a few of the SQLite file's free pages to the file system, unless somebody else wants to write; returns
+    /// whether there are more. PostgreSQL manages its files itself, so nothing is done there.
     ///
     /// # Errors
-    /// Where the file cannot be made smaller.
+    /// If the file cannot be made smaller.
     pub async fn shrink(&self) -> Result<bool, DataError> {
         match &self.pools {
             Pools::Sqlite { writer, .. } => writer.shrink().await,
@@ -244,7 +244,7 @@ impl Database {
         }
     }
 
-    /// Closes all connections, once what is under way is done.
+    /// Closes all connections, after current statements have ended.
     pub async fn close(&self) {
         match &self.pools {
             Pools::Sqlite {

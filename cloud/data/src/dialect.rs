@@ -1,16 +1,17 @@
-//! The two kinds of databases, whose statements differ.
+//! The two kinds of databases, and their SQL dialects.
 
-/// Which of the databases it is.
+/// The kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// A file.
+    /// SQLite, in a file.
     Sqlite,
-    /// A server.
+    /// PostgreSQL, on a server.
     Postgres,
 }
 
 impl Dialect {
-    /// The database's own time in milliseconds since the epoch, as an expression that an index can be searched by.
+    /// Returns an expression for the database's own time in milliseconds since the epoch, which can be compared with an
+    /// index.
     #[must_use]
     pub fn now(self) -> &'static str {
         match self {
@@ -19,7 +20,7 @@ impl Dialect {
         }
     }
 
-    /// The first parameter of a statement, which may stand in it more than once.
+    /// Returns the first parameter of a statement, which may occur in it more than once.
     pub(crate) fn first_parameter(self) -> &'static str {
         match self {
             Dialect::Sqlite => "?1",

@@ -1,25 +1,23 @@
-//! What a transaction changed that somebody outside the database waits for. Replicas tell it each other as it
-//! stands here.
+//! Changes in a transaction that matter outside the database. Replicas send them to each other in this form.
 
 use serde::{Deserialize, Serialize};
 
-/// Told to whoever listens ([`crate::Database::listen`]) once a transaction is committed, and never before.
+/// An effect, passed to the listener ([`crate::Database::listen`]) only after the transaction is committed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Effect {
-    /// What these devices should run, or their variables, may have changed.
+    /// The target state of these devices, or their variables, may have changed.
     DevicesChanged(Vec<i64>),
-    /// The same, for every device of these fleets, and for those that a release of one of them operates or
-    /// manages.
+    /// The same for every device of these fleets, and for those that a release of one of them operates or manages.
     FleetsChanged(Vec<i64>),
-    /// These devices are no more.
+    /// These devices were deleted.
     DevicesGone(Vec<DeviceGone>),
-    /// What credentials of these actors may do has changed, or they are no more.
+    /// The rights of these actors' credentials have changed, or they were deleted.
     ActorsChanged(Vec<i64>),
     /// The files of these images are no longer needed (locations in the registry).
     ImagesGone(Vec<String>),
 }
 
-/// A device that is no more.
+/// A deleted device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DeviceGone {
     /// Its number.

@@ -1,10 +1,10 @@
-//! What goes wrong with a database.
+//! Errors of a database.
 
 use sqlx::error::ErrorKind;
 
 use crate::keyring::UnreadableSecret;
 
-/// What SQLite says of statements that are beyond its limits; it has no code of its own for them.
+/// SQLite's messages for statements beyond its limits; it has no separate error code for them.
 const COMPLEX: [&str; 4] = [
     "too many SQL variables",
     "Expression tree is too large",
@@ -12,16 +12,16 @@ const COMPLEX: [&str; 4] = [
     "too many terms",
 ];
 
-/// What PostgreSQL is made to fail with where an answer grows larger than it may.
+/// The text of the error that PostgreSQL is made to raise when a response grows too large.
 pub(crate) const TOO_MUCH: &str = "answer too large: ";
 
 /// Why a statement failed, or a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
-    /// The address of a database is none that can be used.
+    /// The address of a database cannot be used.
     #[error("`{url}` is not an address of a database: {reason}")]
     Address {
-        /// As it was given, without its password.
+        /// The address as given, without its password.
         url: String,
         /// What is wrong with it.
         reason: &'static str,
@@ -29,12 +29,12 @@ pub enum DataError {
     /// The database could not be reached or opened.
     #[error("failed to open the database `{url}`")]
     Open {
-        /// As it was given, without its password.
+        /// The address as given, without its password.
         url: String,
         /// Why.
         source: sqlx::Error,
     },
-    /// What the database holds cannot be brought to what this program needs.
+    /// The existing tables or data cannot be updated to what this program needs.
     #[error("the database does not fit this program: {0}")]
     Schema(String),
     /// Another row has these values already (docs/spec/cloud.md#odata-upsert: its words are a contract with clients).
@@ -42,16 +42,16 @@ pub enum DataError {
     Unique {
         /// The resource of the row.
         resource: String,
-        /// The fields that no two rows share.
+        /// The fields whose combined values are unique.
         fields: Vec<String>,
     },
-    /// Rows of another resource lead to what was to be deleted.
+    /// Other rows link to a row that was to be deleted.
     #[error("Data is referenced by {by}.")]
     Referenced {
         /// The resource of those rows.
         by: String,
     },
-    /// A link leads to a row that does not exist (any more).
+    /// A link refers to a row that does not exist (any more).
     #[error("\"{field}\" refers to a record that does not exist")]
     Dangling {
         /// The resource of the row with the link.
@@ -59,31 +59,31 @@ pub enum DataError {
         /// The link.
         field: String,
     },
-    /// A foreign key does not hold, and SQLite does not say which.
+    /// A foreign key is violated, and SQLite does not report which one.
     #[error("a link refers to a record that does not exist, or to one that was to be deleted")]
     ForeignKey,
-    /// Others were at the same rows; the transaction may be tried again.
+    /// Other transactions used the same rows; the transaction may be repeated.
     #[error("others are changing the same rows; try again")]
     Contended(#[source] sqlx::Error),
     /// No connection became free in time.
     #[error("the database is too busy; try again later")]
     Busy(#[source] sqlx::Error),
-    /// A statement took longer than any may.
+    /// A statement exceeded its time limit.
     #[error("the request takes the database too long")]
     TooSlow(#[source] sqlx::Error),
-    /// The answer would be larger than any may be.
+    /// The response would be too large.
     #[error(
         "the answer is too large: a link expands to at most 10,000 records (1,000 without a credential), and a record \
          with what it expands to has at most 16 MiB; ask for fewer fields, or page the expansion by `$top` and `$skip`"
     )]
     TooLarge(#[source] sqlx::Error),
-    /// Rows were not taken for as long as any statement may be open.
+    /// The caller did not read the rows within the time limit.
     #[error("the rows were not read in time")]
     Unread,
-    /// The statement has more values or parts than the database takes in one.
+    /// The statement has more values or parts than the database accepts in one.
     #[error("the request has more values or conditions than one statement may; ask in parts")]
     TooComplex(#[source] sqlx::Error),
-    /// There is no room on the disk for what was to be written.
+    /// The disk has no space for the data to be written.
     #[error(
         "the disk of the database is full: nothing can be written until there is space; existing data can be read"
     )]
@@ -91,19 +91,19 @@ pub enum DataError {
     /// The connection to the database was lost.
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
-    /// The server of the database said nothing for so long, though its connection stands.
+    /// The database server did not answer for this long, though the connection is open.
     #[error("the database said nothing for {} s", .0.as_secs())]
     Silent(std::time::Duration),
-    /// A value of the request is none that the database can work with (PostgreSQL's class 22).
+    /// A value of the request is outside the database's range (PostgreSQL's class 22).
     #[error("a value of the request is out of range")]
     OutOfRange(#[source] sqlx::Error),
-    /// A value is null that never is.
+    /// A value is null that must not be.
     #[error("`{column}` is null")]
     Null {
         /// Its column.
         column: String,
     },
-    /// The given keys are not those that the database is encrypted with.
+    /// The given keys do not match those that the database is encrypted with.
     #[error("{0}")]
     Keys(String),
     /// A value cannot be decrypted.
@@ -118,26 +118,26 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// A row was made, and the database returned no number of it.
+    /// Creates the error for an inserted row whose number the database did not return.
     pub(crate) fn no_id() -> Self {
         DataError::Null {
             column: "id".to_owned(),
         }
     }
 
-    /// The task that was to do it ended before it did.
+    /// Creates the error for a task that ended before its work was done.
     pub(crate) fn crashed() -> Self {
         DataError::Lost(sqlx::Error::WorkerCrashed)
     }
 
-    /// Whether the same transaction, from its begin, may well succeed.
+    /// Returns whether the same transaction, repeated from its beginning, is likely to succeed.
     #[must_use]
     pub fn may_be_tried_again(&self) -> bool {
         matches!(self, DataError::Contended(_) | DataError::Lost(_))
     }
 }
 
-/// `"a"`, or `"a" and "b"`.
+/// Joins names: `"a"`, or `"a" and "b"`.
 fn quoted(fields: &[String]) -> String {
     let quoted: Vec<String> = fields.iter().map(|field| format!("\"{field}\"")).collect();
     quoted.join(" and ")
@@ -169,19 +169,19 @@ impl From<sqlx::Error> for DataError {
                     DataError::Contended(error)
                 }
                 Some("57014" | "9") => DataError::TooSlow(error),
-                // The server shuts down, or is not up yet.
+                // The server is shutting down, or is not ready yet.
                 Some("57P01" | "57P02" | "57P03") => DataError::Lost(error),
                 Some("53300") => DataError::Busy(error),
-                // SQLite: full, and no room for the index of its log. PostgreSQL: disk full.
+                // SQLite: full, and no space for the index of its log. PostgreSQL: disk full.
                 Some("13" | "4874" | "53100") => DataError::Full(error),
                 Some("1") if COMPLEX.iter().any(|it| database.message().contains(it)) => {
                     DataError::TooComplex(error)
                 }
-                // PostgreSQL's class of its own limits.
+                // PostgreSQL's class for exceeded limits.
                 Some(code) if code.len() == 5 && code.starts_with("54") => {
                     DataError::TooComplex(error)
                 }
-                // SQLite: a value is too long for it.
+                // SQLite: a value is too long.
                 Some("18") => DataError::TooLarge(error),
                 Some("22007") if database.message().contains(TOO_MUCH) => {
                     DataError::TooLarge(error)
@@ -195,8 +195,8 @@ impl From<sqlx::Error> for DataError {
     }
 }
 
-/// SQLite lists the columns (`UNIQUE constraint failed: a.x, a.y`); PostgreSQL names the index, which is
-/// named by [`crate::names::unique_name`].
+/// Reads which fields must be unique. SQLite lists the columns (`UNIQUE constraint failed: a.x, a.y`); PostgreSQL gives
+/// the name of the index, as defined by [`crate::names::unique_name`].
 fn unique(constraint: Option<&str>, table: Option<&str>, message: &str) -> Option<DataError> {
     if let (Some(constraint), Some(table)) = (constraint, table) {
         let resource = resources::v7().resource(table)?;
@@ -223,7 +223,8 @@ fn unique(constraint: Option<&str>, table: Option<&str>, message: &str) -> Optio
     })
 }
 
-/// PostgreSQL names the foreign key, which is named by [`crate::names::foreign_key_name`].
+/// Reads which link is violated from PostgreSQL's name of the foreign key, as defined by
+/// [`crate::names::foreign_key_name`].
 fn foreign_key(constraint: Option<&str>, message: &str) -> Option<DataError> {
     let constraint = constraint?;
     for resource in resources::v7().resources() {

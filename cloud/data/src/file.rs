@@ -1,8 +1,9 @@
-//! Files beside releases: kept in the database, in pieces, so that every replica has them and a backup holds them.
+//! Files attached to releases: stored in the database, in pieces, so that every replica has access and backups include
+//! them.
 //!
-//! A file is written piece by piece, each in a transaction of its own: whoever uploads slowly keeps nobody from
-//! writing. It is nobody's until a change of a `release_asset` takes it ([`crate::write::Write::file`]), and goes with
-//! that row. One that nobody takes is dropped after a while.
+//! A file is written piece by piece, each in its own transaction, so a slow upload does not block other writes. It has
+//! no owner until a change of a `release_asset` claims it ([`crate::write::Write::file`]), and is deleted with that
+//! row. A file that is never claimed is deleted after a while.
 
 use std::collections::BTreeMap;
 
@@ -14,48 +15,47 @@ use crate::right::RowRight;
 use crate::statement::sql;
 use crate::transaction::Transaction;
 
-/// Bytes of each piece of a file but the last.
+/// The size in bytes of each piece of a file except the last.
 pub const PIECE: usize = 256 << 10;
 
-/// The path and the query by which a file is downloaded: its number, and a key of its own. Clients send no credential
-/// to the address that a row gives, so it has to do by itself.
+/// Returns the path and query for downloading a file: its number, and a key of its own. Clients send no credential to
+/// the address in a row, so it must be sufficient by itself.
 #[must_use]
 pub fn path(file: i64, key: &str) -> String {
     format!("/release-asset/v1/{file}?key={key}")
 }
 
-/// A file that was uploaded, as a change takes it.
+/// An uploaded file that a change can claim.
 #[derive(Debug, Clone)]
 pub struct File {
     /// Its number.
     pub id: i64,
-    /// As its sender calls it.
+    /// Its name, according to its sender.
     pub filename: Option<String>,
     /// Its media type.
     pub content_type: String,
-    /// What browsers are told to do with it.
+    /// The `Content-Disposition` sent to browsers.
     pub content_disposition: String,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// Where it came in parts: the digest of each, by its number. The change is refused where they are others by then.
+    /// If it was uploaded in parts: the digest of each, by its number. The change is refused if they differ by then.
     pub parts: Option<BTreeMap<u64, String>>,
 }
 
-/// That somebody may read a file: the address that they have is the one that its row gives, or they have the right to
-/// read that row.
+/// Proof of the right to read a file: the caller has the address from the file's row, or may read that row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRight {
     file: i64,
 }
 
 impl FileRight {
-    /// By an address with this key, where it is `href`, as the file's row gives it.
+    /// Grants the right by an address with this key, if it equals `href` in the file's row.
     #[must_use]
     pub fn by_address(file: i64, key: &str, href: &str) -> Option<Self> {
         (href == path(file, key)).then_some(FileRight { file })
     }
 
-    /// By the right to read the row of `release_asset` of this number, which the file is of.
+    /// Grants the right by the right to read the file's row, the `release_asset` with this number.
     #[must_use]
     pub fn by_row(file: i64, asset: i64, right: &RowRight) -> Option<Self> {
         let may = right.is_to(Method::Read, "release_asset", asset);
@@ -63,20 +63,20 @@ impl FileRight {
     }
 }
 
-/// A new file, as [`Database::begin_file`] makes one.
+/// Creates a file, for [`Database::begin_file`].
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(crate) async fn begin(transaction: &mut Transaction, now: i64) -> Result<i64, DataError> {
     let insert = sql("INSERT INTO release_asset_file (created_at) VALUES (?) RETURNING id");
     transaction.new_id(&insert.with(now)).await
 }
 
 impl Database {
-    /// A new file, of nobody and empty; its number. `now` is in milliseconds.
+    /// Creates an empty file without an owner, and returns its number. `now` is in milliseconds.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn begin_file(&self, now: i64) -> Result<i64, DataError> {
         let mut transaction = self.begin().await?;
         let id = begin(&mut transaction, now).await?;
@@ -84,10 +84,10 @@ impl Database {
         Ok(id)
     }
 
-    /// The piece of this number, from 0.
+    /// Adds the piece with this number, counted from 0.
     ///
     /// # Errors
-    /// Where the database fails, and where the file is gone.
+    /// If the database fails, or the file no longer exists.
     pub async fn add_piece(&self, file: i64, number: i64, bytes: &[u8]) -> Result<(), DataError> {
         let insert = sql("INSERT INTO release_asset_piece (file, number, bytes) VALUES (?, ?, ?)");
         let insert = insert.with(file).with(number).with(bytes.to_vec());
@@ -95,20 +95,20 @@ impl Database {
         Ok(())
     }
 
-    /// The bytes of a piece, where the file (still) has it.
+    /// Returns the bytes of a piece, if the file (still) has it.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn piece(&self, right: FileRight, number: i64) -> Result<Option<Vec<u8>>, DataError> {
         let select = sql("SELECT bytes FROM release_asset_piece WHERE file = ? AND number = ?");
         let row = self.row(&select.with(right.file).with(number)).await?;
         row.map(|row| row.bytes(0)).transpose()
     }
 
-    /// Drops a file that no row has taken.
+    /// Deletes a file that no row has claimed.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn drop_file(&self, file: i64) -> Result<(), DataError> {
         let delete =
             sql("DELETE FROM release_asset_file WHERE id = ? AND release_asset IS NULL").with(file);
@@ -116,10 +116,10 @@ impl Database {
         Ok(())
     }
 
-    /// Drops the files that were begun before `since` (in milliseconds) and that no row has taken; how many.
+    /// Deletes files that were begun before `since` (in milliseconds) and that no row has claimed; returns how many.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn drop_abandoned_files(&self, since: i64) -> Result<u64, DataError> {
         let delete =
             sql("DELETE FROM release_asset_file WHERE release_asset IS NULL AND created_at < ?");

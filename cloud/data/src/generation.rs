@@ -1,18 +1,17 @@
-//! How often what devices should run has changed: numbers that only grow, told apart by device and by fleet.
+//! How often the target state of devices has changed: numbers that only grow, per device and per fleet.
 //!
-//! They are raised in the transaction that makes the change, out of its effects. So whoever keeps something
-//! that was made from these rows, in whichever replica, learns from one look at its numbers whether it still
-//! holds.
+//! They are incremented in the transaction of the change, based on its effects. So any replica that caches something
+//! derived from these rows can tell by reading the numbers whether it is still valid.
 
 use crate::effect::Effect;
 use crate::statement::{AT_ONCE, Sql, sql};
 
-/// What `kind` says of a device's number.
+/// The `kind` of a device's number.
 pub const OF_DEVICE: &str = "device";
-/// What `kind` says of a fleet's number.
+/// The `kind` of a fleet's number.
 pub const OF_FLEET: &str = "application";
 
-/// Statements that raise the numbers of all that the effects name.
+/// Returns statements that increment the numbers of everything named in the effects.
 pub(crate) fn raising(effects: &[Effect]) -> Vec<Sql> {
     let mut named: Vec<(&str, i64)> = Vec::new();
     for effect in effects {
@@ -23,7 +22,7 @@ pub(crate) fn raising(effects: &[Effect]) -> Vec<Sql> {
             Effect::ActorsChanged(_) | Effect::ImagesGone(_) => {}
         }
     }
-    // In one order, whoever raises them: nobody waits for somebody who waits for them.
+    // Always in the same order, so that transactions cannot deadlock.
     named.sort_unstable();
     named.dedup();
     let raising = named.chunks(AT_ONCE).map(|named| {

@@ -1,8 +1,8 @@
-//! Images that are no more, until the registry has deleted what it keeps of them.
+//! Deleted images, until the registry has deleted their data.
 //!
-//! The transaction that deletes an image writes down where the registry keeps it, so that neither a restart nor a
-//! registry that is away makes the cloud forget. Whoever deletes there claims one location at a time: a claim ends by
-//! itself, so a replica that is killed holds nothing up.
+//! The transaction that deletes an image records its location in the registry, so that the cloud does not forget it
+//! after a restart or while the registry is unavailable. A replica claims one location at a time before it deletes
+//! there: a claim expires by itself, so a killed replica blocks nothing.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::error::DataError;
 use crate::statement::sql;
 use crate::write::{WriteResult, Writer};
 
-/// Of a claim. Nobody else tries the location meanwhile.
+/// The duration of a claim. Until then, nobody else tries the location.
 const CLAIM: Duration = Duration::from_secs(600);
 
-/// Where the registry keeps an image that is no more.
+/// The location of a deleted image in the registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageGarbage {
     id: i64,
-    /// As the row of the image had it: the host of the registry, and the repository.
+    /// The location from the image's row: the host of the registry, and the repository.
     pub location: String,
     /// The digest of the manifest that devices pulled, if the row had one.
     pub content_hash: Option<String>,
@@ -28,7 +28,7 @@ pub struct ImageGarbage {
     pub age: Duration,
 }
 
-/// Writes down where the registry keeps these images, which are about to go.
+/// Records the locations of these images, which are about to be deleted.
 pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> WriteResult {
     if !writer.environment.deletes_images {
         return Ok(());
@@ -42,10 +42,10 @@ pub(crate) async fn note(writer: &mut Writer<'_>, images: &[i64]) -> WriteResult
 }
 
 impl Database {
-    /// The location that has been due longest, for the caller alone; none where nothing is due.
+    /// Claims the location that has been due longest; `None` if none is due.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn claim_image_garbage(&self) -> Result<Option<ImageGarbage>, DataError> {
         loop {
             let due = sql(
@@ -67,36 +67,36 @@ impl Database {
                     .with(milliseconds(CLAIM))
                     .with(garbage.id)
                     .with(row.id(5)?);
-            // Where another replica was faster, the next location may be free.
+            // If another replica was faster, the next location may be free.
             if self.execute(&claim).await? == 1 {
                 return Ok(Some(garbage));
             }
         }
     }
 
-    /// Whether an image is kept there.
+    /// Returns whether an existing image has this location.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn is_image_location(&self, location: &str) -> Result<bool, DataError> {
         let select = sql("SELECT id FROM image WHERE is_stored_at__image_location = ?");
         Ok(self.row(&select.with(location)).await?.is_some())
     }
 
-    /// The location is done with, or given up.
+    /// Removes a location that is done or given up.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn drop_image_garbage(&self, garbage: &ImageGarbage) -> Result<(), DataError> {
         let delete = sql("DELETE FROM image_garbage WHERE id = ?").with(garbage.id);
         self.execute(&delete).await?;
         Ok(())
     }
 
-    /// The location is due again after this time, having failed so often.
+    /// Postpones a location by a pause, and sets the number of failures.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn put_off_image_garbage(
         &self,
         garbage: &ImageGarbage,
@@ -112,10 +112,10 @@ impl Database {
         Ok(())
     }
 
-    /// How many locations wait, and how long ago the image of the oldest was deleted.
+    /// Returns how many locations are waiting, and how long ago the image of the oldest was deleted.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn image_garbage(&self) -> Result<(u64, Duration), DataError> {
         let select =
             sql("SELECT count(*), coalesce(now_ms() - min(gone_at), 0) FROM image_garbage");

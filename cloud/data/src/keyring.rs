@@ -1,12 +1,12 @@
-//! Keys from outside the database, by which what is secret in it is encrypted.
+//! Keys from outside the database, which encrypt the secrets in it.
 //!
 //! ```text
 //! # the first encrypts, all decrypt
 //! 2026-11 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
 //! ```
 //!
-//! A value is kept as `sealed:1:<name of the key>:<nonce and ciphertext in base64url>` (XChaCha20-Poly1305). What it is
-//! of (table, column and row) is authenticated with it, so that it opens nowhere else.
+//! A value is stored as `sealed:1:<name of the key>:<nonce and ciphertext in base64url>` (XChaCha20-Poly1305). Its
+//! place (table, column and row) is authenticated with it, so that it can be decrypted nowhere else.
 
 use std::sync::Arc;
 
@@ -22,24 +22,24 @@ mod place;
 #[cfg(test)]
 mod tests;
 
-/// What every value begins with that is not kept as it is.
+/// The prefix of every value that is not stored verbatim.
 const SEALED: &str = "sealed:";
-/// The version of the form that is described above.
+/// The version of the format described above.
 const VERSION: &str = "1";
-/// In place of a version: what follows is the value itself, which begins as sealed ones do.
+/// In place of a version: the value itself follows, which begins like a sealed one.
 const PLAIN: &str = "0:";
 const NONCE: usize = 24;
-/// Bytes that show whether a ciphertext is the one that was made.
+/// Bytes that authenticate a ciphertext.
 const TAG: usize = 16;
-/// Bytes of a key.
+/// The size of a key in bytes.
 const KEY: usize = 32;
-/// Characters of the name of a key.
+/// The maximum length of a key's name, in characters.
 const LONGEST_NAME: usize = 32;
 
-/// Keys with their names. Clones are the same ones.
+/// Keys with their names. Clones share them.
 #[derive(Clone, Default)]
 pub struct Keyring {
-    /// The first encrypts.
+    /// The first key encrypts.
     keys: Arc<[NamedKey]>,
 }
 
@@ -48,20 +48,20 @@ struct NamedKey {
     cipher: XChaCha20Poly1305,
 }
 
-/// No key is ever shown.
+/// Never shows a key.
 impl std::fmt::Debug for Keyring {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         to.debug_list().entries(self.names()).finish()
     }
 }
 
-/// Why a text holds no keys. None of it is shown.
+/// Why a text is not a valid list of keys. The message contains nothing of the text except names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// It has no line with a key.
     #[error("it holds no key; `fleet-cloud secrets-key generate` prints one")]
     Empty,
-    /// A line is none of a key.
+    /// A line is not a key.
     #[error(
         "line {line} is not a key: a name of letters, digits, `.`, `_` and `-` ({LONGEST_NAME} characters at most), a \
          space, and {KEY} bytes in base64"
@@ -82,7 +82,7 @@ pub enum KeyringError {
     },
 }
 
-/// Why a value of the database is not known to this program.
+/// Why a value of the database cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableSecret {
     /// Its key is missing.
@@ -91,32 +91,32 @@ pub enum UnreadableSecret {
          that `secrets_key_file` names"
     )]
     NoKey {
-        /// What it is of.
+        /// Its place.
         place: Place,
         /// The name of the key.
         key: String,
     },
-    /// It is not what was encrypted with this key for this place.
+    /// It was not encrypted with this key for this place.
     #[error(
         "{place} does not open with the key `{key}`: either that is another key of the same name than the one that \
          encrypted it, or the value was changed or moved in the database; give the right key, or write the value anew"
     )]
     Refused {
-        /// What it is of.
+        /// Its place.
         place: Place,
         /// The name of the key.
         key: String,
     },
-    /// It is in no form that this version knows.
+    /// It has an unknown format.
     #[error("{place} is encrypted in a form that this version does not know; write the value anew")]
     Form {
-        /// What it is of.
+        /// Its place.
         place: Place,
     },
 }
 
-/// An expression of SQL: the bytes of what was written in the column `value`, of which `bytes` are kept. Where `flag` is
-/// set, the value is sealed or, without keys, kept as [`Keyring::seal`] keeps it then.
+/// Returns an SQL expression for the size in bytes of the original value of the column `value`, of which `bytes` are
+/// stored. If `flag` is set, the value is stored as [`Keyring::seal`] does with or without keys.
 pub(crate) fn bytes_within(dialect: Dialect, flag: &str, bytes: &str) -> String {
     let position = match dialect {
         Dialect::Sqlite => "instr",
@@ -126,7 +126,7 @@ pub(crate) fn bytes_within(dialect: Dialect, flag: &str, bytes: &str) -> String 
     let plain = format!("{SEALED}{PLAIN}");
     let (begin, of_plain) = (sealed.len(), plain.len());
     let added = NONCE + TAG;
-    // Base64 has four characters for three bytes, and begins behind the name of the key. All of it is ASCII.
+    // Base64 has four characters for three bytes, and begins after the name of the key. All of it is ASCII.
     format!(
         "CASE WHEN {flag} AND substr(value, 1, {begin}) = '{sealed}' \
          THEN (length(value) - {begin} - {position}(substr(value, {begin} + 1), ':')) * 3 / 4 - {added} \
@@ -135,11 +135,11 @@ pub(crate) fn bytes_within(dialect: Dialect, flag: &str, bytes: &str) -> String 
 }
 
 impl Keyring {
-    /// The keys of a file: one a line, as the module shows them; empty lines and those that begin with `#` are passed
-    /// over.
+    /// Parses the keys of a file: one per line, as shown in the module; empty lines and those that begin with `#` are
+    /// ignored.
     ///
     /// # Errors
-    /// Where a line is no key, or there is none.
+    /// If a line is not a key, or there is none.
     pub fn parse(text: &str) -> Result<Self, KeyringError> {
         let mut keys: Vec<NamedKey> = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -163,10 +163,10 @@ impl Keyring {
         }
     }
 
-    /// A line with a new key of this name, or one that is made up.
+    /// Returns a line with a new key of this name, or of a random one.
     ///
     /// # Errors
-    /// Where the system has no random numbers.
+    /// If the system has no random numbers.
     pub fn new_line(name: Option<&str>) -> Result<String, getrandom::Error> {
         let mut key = [0; KEY];
         getrandom::fill(&mut key)?;
@@ -179,21 +179,22 @@ impl Keyring {
         Ok(format!("{name} {}", STANDARD.encode(key)))
     }
 
-    /// Whether nothing is encrypted.
+    /// Returns whether there are no keys, so that nothing is encrypted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The names of the keys, that of the one that encrypts first.
+    /// Returns the names of the keys, that of the encrypting one first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().map(|key| key.name.as_str())
     }
 
-    /// A value as it is kept at a place: encrypted with the first key, or as it is where there are no keys.
+    /// Converts a value to its stored form at a place: encrypted with the first key, or unencrypted if there are no
+    /// keys.
     ///
     /// # Errors
-    /// Where the system has no random numbers.
+    /// If the system has no random numbers.
     pub fn seal(&self, place: &Place, value: &str) -> Result<String, getrandom::Error> {
         let Some(key) = self.keys.first() else {
             return Ok(Self::unsealed(value));
@@ -204,7 +205,7 @@ impl Keyring {
             msg: value.as_bytes(),
             aad: &place.authenticated(&key.name),
         };
-        // It fails for texts of more than 256 GiB alone.
+        // It fails only for texts of more than 256 GiB.
         let ciphertext = key.cipher.encrypt(&XNonce::from(nonce), payload);
         let ciphertext = ciphertext.map_err(|_| getrandom::Error::UNSUPPORTED)?;
         let bytes = [nonce.as_slice(), &ciphertext].concat();
@@ -212,7 +213,7 @@ impl Keyring {
         Ok(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// A value as it is kept without encryption.
+    /// Converts a value to its stored form without encryption.
     pub(crate) fn unsealed(value: &str) -> String {
         if value.starts_with(SEALED) {
             format!("{SEALED}{PLAIN}{value}")
@@ -221,10 +222,10 @@ impl Keyring {
         }
     }
 
-    /// The value that is kept so at a place.
+    /// Converts a stored form at a place back to the value.
     ///
     /// # Errors
-    /// Where it is encrypted, and not with one of these keys for this place.
+    /// If it is encrypted, but not with one of these keys for this place.
     pub fn open(&self, place: &Place, stored: &str) -> Result<String, UnreadableSecret> {
         let Some(sealed) = stored.strip_prefix(SEALED) else {
             return Ok(stored.to_owned());
@@ -260,17 +261,17 @@ impl Keyring {
     }
 }
 
-/// What values begin with that are encrypted with the key of this name.
+/// Returns the prefix of values that are encrypted with the key of this name.
 pub(crate) fn prefix(key: &str) -> String {
     format!("{SEALED}{VERSION}:{key}:")
 }
 
-/// What values begin with that are encrypted with any key.
+/// Returns the prefix of values that are encrypted with any key.
 pub(crate) fn any_prefix() -> String {
     format!("{SEALED}{VERSION}:")
 }
 
-/// The name of the key that a value is encrypted with; none where it is kept as it is.
+/// Returns the name of the key that a value is encrypted with; `None` if it is not encrypted.
 pub(crate) fn key_of(stored: &str) -> Option<&str> {
     let rest = stored.strip_prefix(SEALED)?.strip_prefix(VERSION)?;
     rest.strip_prefix(':')?.split_once(':').map(|(key, _)| key)
@@ -291,7 +292,7 @@ impl NamedKey {
     }
 }
 
-/// Whether a key can be called so.
+/// Returns whether a text is a valid name of a key.
 #[must_use]
 pub fn is_key_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len())

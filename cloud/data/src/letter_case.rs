@@ -1,9 +1,9 @@
 //! Upper and lower case in filters: `tolower` and `toupper`, the same on both databases.
 //!
-//! PostgreSQL's own `lower` goes by a collation, and which of them know more than ASCII depends on the version, on how the
-//! server was built and on the system beneath it. SQLite knows ASCII alone. So both go by one table, that of this program:
-//! the simple mapping of Unicode, one character for one, which PostgreSQL has in `C.UTF-8`. SQLite has it as a function of
-//! each connection, PostgreSQL as a function of the database.
+//! PostgreSQL's own `lower` depends on a collation, and which collations know more than ASCII depends on the version,
+//! on how the server was built and on the system beneath it. SQLite knows only ASCII. So both use one table, that of
+//! this program: the simple mapping of Unicode, one character to one, which PostgreSQL has in `C.UTF-8`. In SQLite it
+//! is a function of each connection, in PostgreSQL a function of the database.
 
 pub(crate) mod postgres;
 
@@ -14,18 +14,18 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::{Value, ValueRef};
 
-/// The functions by their names in both databases.
+/// The names of the functions in both databases.
 pub(crate) const LOWER: &str = "platform_lower";
 pub(crate) const UPPER: &str = "platform_upper";
 
-/// Where letters have a case: between these are the signs of East Asia, and beyond them pictures.
+/// The ranges with cased letters: between them are East Asian characters, after them pictographs.
 const CASED: [RangeInclusive<char>; 3] = [
     '\u{80}'..='\u{2e7f}',
     '\u{a640}'..='\u{abff}',
     '\u{fb00}'..='\u{1efff}',
 ];
 
-/// All letters beyond ASCII that have another case. They are found once, since each start asks for them twice.
+/// All letters beyond ASCII that have another case. They are computed once, since each start needs them twice.
 static LETTERS: LazyLock<Vec<char>> = LazyLock::new(|| {
     let characters = CASED.into_iter().flatten();
     characters.filter(|it| has_case(*it)).collect()
@@ -36,7 +36,7 @@ fn has_case(character: char) -> bool {
 }
 
 fn lower(character: char) -> char {
-    // `İ` alone has two characters in lower case, and the first one is its simple mapping.
+    // Only `İ` has two characters in lower case, and the first one is its simple mapping.
     character.to_lowercase().next().unwrap_or(character)
 }
 
@@ -44,7 +44,7 @@ fn upper(character: char) -> char {
     let mut upper = character.to_uppercase();
     match (upper.next(), upper.next(), character) {
         (Some(one), None, _) => one,
-        // Greek letters with an iota below, whose other mapping writes it beside them.
+        // Greek letters with an iota below, which the full mapping writes next to them.
         (_, _, '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}') => {
             after(character, 8)
         }
@@ -61,7 +61,7 @@ fn after(character: char, by: u32) -> char {
 /// Adds the functions to a connection of SQLite.
 ///
 /// # Errors
-/// Where SQLite takes no functions.
+/// If SQLite does not accept the functions.
 pub(crate) fn add_to(connection: &Connection) -> rusqlite::Result<()> {
     for (name, ascii, mapping) in [
         (
@@ -83,7 +83,7 @@ pub(crate) fn add_to(connection: &Connection) -> rusqlite::Result<()> {
                     let text = String::from_utf8_lossy(text);
                     Value::Text(text.chars().map(mapping).collect())
                 }
-                // Null, and numbers, which have no case.
+                // Null, or a number, which has no case.
                 _ => arguments.get(0)?,
             })
         })?;

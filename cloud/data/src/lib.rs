@@ -1,9 +1,8 @@
-//! The database of the fleet cloud: SQLite or PostgreSQL, the same answers from both.
+//! The database of the fleet cloud: SQLite or PostgreSQL, with the same results.
 //!
-//! The server opens a [`Database`] once and hands out clones. Reads go through it; a write is a
-//! [`Transaction`], whose [`Effect`]s the server learns of once it is committed. Tables, what is unique and
-//! what becomes of rows whose links go all come from the `resources` crate. This crate knows no HTTP, no
-//! passwords and no tokens.
+//! The server opens a [`Database`] once and hands out clones. Reads go through it; a write is a [`Transaction`], whose
+//! [`Effect`]s the server receives once it is committed. Tables, uniqueness and the actions on deletion of linked rows
+//! are all derived from the `resources` crate. This crate does not deal with HTTP, passwords or tokens.
 #![warn(missing_docs)]
 
 pub mod audit;

@@ -1,22 +1,22 @@
-//! Names of indexes and foreign keys in the database. Tables are made with them, and errors of the databases are told
-//! apart by them.
+//! Names of indexes and foreign keys in the database. Tables are created with them, and errors of the databases are
+//! identified by them.
 
 use sha2::{Digest, Sha256};
 
-/// PostgreSQL cuts longer names.
+/// PostgreSQL truncates longer names.
 const LONGEST_NAME: usize = 63;
 
-/// The name of the index by which these fields are unique; errors are told apart by it.
+/// Returns the name of the index that makes these fields unique; errors are identified by it.
 pub(crate) fn unique_name(table: &str, fields: &[&str]) -> String {
     name("unique", table, fields)
 }
 
-/// The name of an index by which nothing is unique.
+/// Returns the name of a non-unique index.
 pub(crate) fn index_name(table: &str, fields: &[&str]) -> String {
     name("index", table, fields)
 }
 
-/// The name of the foreign key of a link; errors are told apart by it.
+/// Returns the name of the foreign key of a link; errors are identified by it.
 pub(crate) fn foreign_key_name(table: &str, field: &str) -> String {
     name("link", table, &[field])
 }

@@ -1,23 +1,23 @@
-//! How a database is used: its pools of connections, and how long what is done with them may take.
+//! Options of a database: its connection pools, and its time limits.
 
 use std::time::Duration;
 
-/// Whose statements they are. Each has connections of its own: a person's long list or a guest's odd question keeps no
-/// device from its state.
+/// The users of a statement. Each pool has its own connections, so that a person's long list or a guest's expensive
+/// query does not delay the state of devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pool {
-    /// Polls and reports of devices, credentials, and what the cloud does by itself.
+    /// Polls and reports of devices, credentials, and the cloud's own work.
     Devices,
-    /// The data API and the dashboard, for whoever has a credential.
+    /// The data API and the dashboard, for callers with a credential.
     People,
-    /// The data API without one.
+    /// The data API for callers without a credential.
     Guests,
 }
 
-/// What the statements of one pool may take.
+/// The limits of one pool's statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Connections at most. In SQLite those that read; there is one more that writes, for all.
+    /// The maximum number of connections. In SQLite these only read; one more connection writes, for all pools.
     pub connections: u32,
     /// How long a request waits for a connection.
     pub wait: Duration,
@@ -25,7 +25,7 @@ pub struct PoolOptions {
     pub statement_timeout: Duration,
 }
 
-/// How a database is used.
+/// The options of a database.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Of [`Pool::Devices`].
@@ -34,16 +34,16 @@ pub struct Options {
     pub people: PoolOptions,
     /// Of [`Pool::Guests`].
     pub guests: PoolOptions,
-    /// How long a statement may take while it keeps all others from writing: SQLite has one writer.
+    /// How long a statement may take while it blocks all other writes: SQLite has one writer.
     pub write_timeout: Duration,
-    /// How long rows may be streamed, however fast the database has them: whoever reads them slowly holds a connection.
+    /// How long rows may be streamed, even if the database is fast: a slow reader occupies a connection.
     pub stream_timeout: Duration,
-    /// How many statements of a connection stay prepared.
+    /// The number of statements that stay prepared per connection.
     pub prepared: usize,
 }
 
 impl Options {
-    /// All pools with so many connections.
+    /// Sets the number of connections of all pools.
     #[must_use]
     pub fn with_connections(mut self, connections: u32) -> Self {
         for pool in [&mut self.devices, &mut self.people, &mut self.guests] {
@@ -52,7 +52,7 @@ impl Options {
         self
     }
 
-    /// All statements with so much time.
+    /// Sets the time limit of all statements.
     #[must_use]
     pub fn with_statement_timeout(mut self, timeout: Duration) -> Self {
         for pool in [&mut self.devices, &mut self.people, &mut self.guests] {
@@ -82,5 +82,5 @@ impl Default for Options {
     }
 }
 
-/// How long each statement may take that brings the tables up to date.
+/// The time limit of each statement that updates the tables.
 pub(crate) const MIGRATION: Duration = Duration::from_secs(3600);

@@ -1,9 +1,9 @@
-//! What the model declares rows to be of, up to their organization: a variable is of a device, which is of a fleet,
-//! which is of an organization.
+//! The owners of rows according to the model, up to their organization: a variable belongs to a device, which belongs
+//! to a fleet, which belongs to an organization.
 
 use resources::Type;
 
-/// A link from the rows of a table to what each of them is of.
+/// A link from the rows of a table to their owners.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnerLink {
     table: &'static str,
@@ -11,8 +11,8 @@ pub(crate) struct OwnerLink {
     pub(crate) column: &'static str,
 }
 
-/// The links that lead from the rows of a resource to their organization, in order; empty for organizations. The first
-/// one is named where the model declares none. None where they do not lead to an organization.
+/// Returns the links that lead from the rows of a resource to their organization, in order; empty for organizations.
+/// `first` names the first link if the model declares none. `None` if they do not lead to an organization.
 pub(crate) fn links_to_organization(resource: &str, first: Option<&str>) -> Option<Vec<OwnerLink>> {
     let mut resource = resources::v7().resource(resource)?;
     let mut first = first;
@@ -35,7 +35,7 @@ pub(crate) fn links_to_organization(resource: &str, first: Option<&str>) -> Opti
     Some(links)
 }
 
-/// The organization that links lead to from the row whose number is `id`, all of them expressions of SQL.
+/// Returns the organization that links lead to from the row with the number `id`; both are SQL expressions.
 pub(crate) fn organization_of(links: &[OwnerLink], id: &str) -> String {
     links.iter().fold(id.to_owned(), |id, link| {
         let OwnerLink { table, column } = link;
@@ -43,7 +43,7 @@ pub(crate) fn organization_of(links: &[OwnerLink], id: &str) -> String {
     })
 }
 
-/// Which rows of the first table links lead from to this organization: a condition of SQL.
+/// Returns an SQL condition for rows of the first table whose links lead to this organization.
 pub(crate) fn is_of_organization(links: &[OwnerLink], organization: &str) -> String {
     let mut is_one = format!("= {organization}");
     for (at, link) in links.iter().enumerate().rev() {

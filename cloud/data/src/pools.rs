@@ -1,4 +1,4 @@
-//! The pools of connections of one database.
+//! The connection pools of one database.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::session::{Session, SessionPool};
 use crate::sqlite::{Reader, Readers};
 use crate::writer::SqliteWriter;
 
-/// How long a connection may have been idle before it is tried out ahead of its use.
+/// How long a connection may have been idle before it is tested ahead of its use.
 const TRUSTED_FOR: Duration = Duration::from_secs(10);
 
 /// The connections of one database, of either kind.
@@ -34,12 +34,12 @@ pub(crate) enum Pools {
     },
 }
 
-/// When a connection to the server was lost last. What was idle then was probably lost as well: it is tried out
-/// ahead of its use, so that a server that was restarted costs one statement its answer and not one a connection.
+/// When a connection to the server was last lost. Connections that were idle then were probably lost as well: they are
+/// tested ahead of their use, so that the restart of a server fails one statement in all and not one per connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Losses {
     begin: Instant,
-    /// Milliseconds after that, and one; 0 for never.
+    /// Milliseconds after `begin`, plus one; 0 for never.
     last: Arc<AtomicU64>,
 }
 
@@ -62,16 +62,16 @@ impl Losses {
         result
     }
 
-    /// Whether one was lost since a connection was used that has been idle for so long.
+    /// Returns whether a connection was lost since the last use of one that has been idle for this long.
     fn since(&self, idle_for: Duration) -> bool {
         let idle_for = u64::try_from(idle_for.as_millis()).unwrap_or(u64::MAX);
         let last = self.last.load(Ordering::Relaxed);
-        // A millisecond is lost where both are cut.
+        // Both times are rounded down, which may lose a millisecond.
         last > 0 && self.now().saturating_sub(idle_for) <= last + 1
     }
 }
 
-/// What there is of each pool.
+/// One value for each pool.
 #[derive(Clone)]
 pub(crate) struct PerPool<T> {
     devices: T,
@@ -115,7 +115,7 @@ impl Lease {
         }
     }
 
-    /// Its statement ended, well or not.
+    /// Records that its statement ended, successfully or not.
     pub(crate) fn done<T>(self, result: Result<T, DataError>) -> Result<T, DataError> {
         match self {
             Lease::Sqlite(reader) => reader.done(result),
@@ -125,7 +125,7 @@ impl Lease {
 }
 
 impl Pools {
-    /// Those of `sqlite:PATH`, whose file is made where it is missing, or of `postgres://…`.
+    /// Opens the pools of `sqlite:PATH`, whose file is created if it is missing, or of `postgres://…`.
     ///
     /// # Errors
     /// [`DataError::Address`], [`DataError::Open`].
@@ -142,7 +142,7 @@ impl Pools {
         }
     }
 
-    /// The result of a statement.
+    /// Records the result of a statement.
     pub(crate) fn noted<T>(&self, result: Result<T, DataError>) -> Result<T, DataError> {
         match self {
             Pools::Sqlite { .. } => result,
@@ -150,10 +150,10 @@ impl Pools {
         }
     }
 
-    /// A connection for one statement that reads, or in PostgreSQL for any.
+    /// Returns a connection for one statement that reads, or in PostgreSQL for any.
     ///
     /// # Errors
-    /// [`DataError::Busy`] where no connection became free in time.
+    /// [`DataError::Busy`] if no connection became free in time.
     pub(crate) async fn lease(&self, pool: Pool) -> Result<Lease, DataError> {
         Ok(match self {
             Pools::Sqlite { readers, .. } => {
@@ -178,8 +178,8 @@ impl Pools {
             .create_if_missing(true)
             .foreign_keys(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // What was answered with success is there after a loss of power as well; the weaker `NORMAL`
-            // loses the last transactions then, and devices would be told one thing before and another after.
+            // A confirmed change must survive a loss of power; with the weaker `NORMAL` the last transactions would be
+            // lost, and devices would receive contradictory states.
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(options.devices.wait)
             .pragma("journal_size_limit", "67108864")
@@ -189,8 +189,8 @@ impl Pools {
             source,
         };
         keep_private(path).map_err(|error| open(sqlx::Error::Io(error)))?;
-        // The writer comes first: it makes the file. Bringing the tables up to date takes as long as it takes.
-        // A new file gives back what is freed (`shrink`); one that is there stays as it is.
+        // The writer comes first: it creates the file. Updating the tables has no short time limit. A new file can
+        // release free pages (`shrink`); an existing one stays unchanged.
         let shrinking = connect.clone().auto_vacuum(SqliteAutoVacuum::Incremental);
         let writer = SqliteWriter::open(shrinking, options.devices.wait, MIGRATION)
             .await
@@ -209,8 +209,8 @@ impl Pools {
             .map_err(open)?
             .application_name("fleet-cloud")
             .statement_cache_capacity(options.prepared)
-            // Statements with the rules of access in them look dear enough to PostgreSQL to be compiled first, which
-            // takes seconds for what is read in milliseconds.
+            // PostgreSQL considers statements with access rules expensive enough for JIT compilation, which takes
+            // seconds for a query of milliseconds.
             .options([("jit", "off")]);
         let losses = Losses::new();
         let pools = PerPool::new(options, |options| {
@@ -242,8 +242,8 @@ impl Pools {
     }
 }
 
-/// Sees to it that nobody else on the machine reads the database: not the file, which is made where it is missing, and
-/// not what SQLite keeps beside it, which gets the permissions of the file.
+/// Prevents other users of the machine from reading the database: the file, which is created if it is missing, and
+/// SQLite's auxiliary files, which get its permissions.
 fn keep_private(path: &str) -> std::io::Result<()> {
     use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
     let made = std::fs::OpenOptions::new()
@@ -283,7 +283,7 @@ fn keep_private(path: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// An address as it may be shown.
+/// Returns an address without its password, for display.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();

@@ -5,13 +5,13 @@
 //! odata::Request + resources::Model + Caller
 //!   ├─ compiler    tables, links, fields, keys and constants of the statement
 //!   ├─ rights      which rows the caller may see (by rule)
-//!   ├─ expression  $filter and $orderby, by scope (what names mean), junction (chains and lists), arithmetic, value
+//!   ├─ expression  $filter and $orderby, by scope (the meaning of names), junction (chains and lists), arithmetic, value
 //!   │              (kinds and constants) and function
 //!   └─ shape       $select and $expand: the database makes the JSON text of each row (by json)
 //! ```
 //!
-//! A row that the caller may not see is not there: not in a list, behind a link, in a count, nor for a
-//! condition. Nothing that is not in the model reaches the text of a statement.
+//! A row that the caller may not see does not exist for it: not in a list, behind a link, in a count, nor in a
+//! condition. The text of a statement contains nothing from outside the model.
 
 mod arithmetic;
 mod array;
@@ -48,7 +48,7 @@ pub use rights::Right;
 use scope::{Nulls, Scope, TableRow, Visibility};
 use sql::{counted, exists};
 
-/// A statement that finds what its caller has the right to, and nothing else. Only this module makes one.
+/// A statement limited to the rows on which its caller has the right. Only this module creates one.
 #[derive(Debug, Clone)]
 pub struct CompiledQuery(SelectStatement);
 
@@ -58,18 +58,18 @@ impl Statement for CompiledQuery {
     }
 }
 
-/// A statement that answers a GET.
+/// The statement for a GET.
 #[derive(Debug, Clone)]
 pub enum ReadStatement {
-    /// Each row's one column is the JSON text of a record.
+    /// Each row has one column, the JSON text of a record.
     Records(CompiledQuery),
-    /// One number.
+    /// A single number.
     Count(CompiledQuery),
     /// The description of the model.
     Metadata,
 }
 
-/// The statement for a GET.
+/// Compiles the statement for a GET.
 ///
 /// # Errors
 /// See [`QueryError`].
@@ -82,11 +82,11 @@ pub fn read(context: &QueryContext<'_>, request: &Request) -> Result<ReadStateme
     reading(&compiler, path, &request.options).map_err(|error| error.within(&request.text))
 }
 
-/// Which rows a PATCH or DELETE means: the statement that lists their ids, of those that the caller may do
-/// this with. With neither key nor filter that is every one.
+/// Compiles the statement for the ids of the rows that a PATCH or DELETE selects, if the caller has the right on them.
+/// Without key and filter that is every row.
 ///
 /// # Errors
-/// See [`QueryError`]; also where the path goes on behind the resource, or the query pages or orders.
+/// See [`QueryError`]; also if the path continues after the resource, or the query has paging or an order.
 pub fn rows(
     context: &QueryContext<'_>,
     request: &Request,
@@ -101,13 +101,14 @@ pub fn rows(
         .map_err(|error| error.within(&request.text))
 }
 
-/// Of the rows that a statement of [`rows`] lists, those with these ids alone.
+/// Limits the rows of a statement of [`rows`] to these ids.
 pub(crate) fn among(select: &mut CompiledQuery, ids: &[i64]) {
     let id = sql::column(FIRST_TABLE, "id");
     select.0.and_where(id.is_in(ids.iter().copied()));
 }
 
-/// The record of an id as the caller sees it with the default fields: no row where it does not.
+/// Compiles the statement for the record with an id as the caller sees it, with the default fields: no row if the
+/// caller cannot see it.
 ///
 /// # Errors
 /// See [`QueryError`].
@@ -130,7 +131,7 @@ pub fn record(
     one_record().map_err(|error: QueryError| error.within(""))
 }
 
-/// Whether the caller may do this with the row of an id: the id, or no row.
+/// Compiles the check of the caller's right on the row with an id: the result is the id, or no row.
 ///
 /// # Errors
 /// See [`QueryError`].
@@ -143,7 +144,7 @@ pub fn permitted(
     permitted_among(context, resource, Some(&[id]), right.into())
 }
 
-/// Whether there is any row with which the caller may do this: the id of one, or no row.
+/// Compiles the check whether the caller has the right on any row: the result is the id of one, or no row.
 ///
 /// # Errors
 /// See [`QueryError`].
@@ -157,7 +158,7 @@ pub fn permitted_any(
     Ok(select)
 }
 
-/// With which of these rows, or of all, the caller may do this: their ids, in order.
+/// Compiles the statement for those of these rows, or of all, on which the caller has the right: their ids, in order.
 pub(crate) fn permitted_among(
     context: &QueryContext<'_>,
     resource: &str,
@@ -181,10 +182,10 @@ pub(crate) fn permitted_among(
     permitted().map_err(|error: QueryError| error.within(""))
 }
 
-/// Whether the caller holds any right of this kind on a resource, whatever the rows.
+/// Returns whether the caller has any right of this kind on a resource, whatever the rows.
 ///
 /// # Errors
-/// Where the model has no such resource.
+/// If the model has no such resource.
 pub fn any_right(
     context: &QueryContext<'_>,
     resource: &str,
@@ -226,7 +227,7 @@ fn reading(
     }
 }
 
-/// The rows at the end of a path, and what holds for them beside what the caller may see.
+/// Returns the rows at the end of a path, and their conditions apart from the caller's rights.
 fn addressed<'a>(
     compiler: &Compiler<'a>,
     path: &ResourcePath,

@@ -1,9 +1,9 @@
-//! How much an organization may keep, and a device or another row of it.
+//! Limits on what an organization may store, and a device or another row of it.
 //!
-//! What is kept is counted in the transaction that adds to it, by indexes, and refused where it is more than the quota.
-//! Requests that add at the same moment do not see each other: an organization may come over its quota by as many rows
-//! as there are connections to the database. The cloud's defaults are configured; an administrator of the cloud gives
-//! an organization others. What is counted for a user goes by the configuration alone.
+//! Usage is counted in the transaction that adds to it, by indexes, and the addition is refused if it exceeds the
+//! quota. Requests that add at the same moment do not see each other: an organization may exceed its quota by as many
+//! rows as there are connections to the database. The cloud's defaults are configured; an administrator of the cloud
+//! can give an organization other quotas. Quotas of users are always the configured ones.
 
 mod rule;
 mod settings;
@@ -17,7 +17,7 @@ use crate::transaction::Transaction;
 use rule::RULES;
 pub use settings::{Quota, Quotas};
 
-/// Nothing is more than it may be now that this row was made, or that it was changed.
+/// Checks that no quota is exceeded after this row was created or changed.
 ///
 /// # Errors
 /// [`WriteError::Forbidden`] names the quota.
@@ -42,31 +42,31 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// A number of a row that is none below zero.
+/// Returns a number of a row, unless it is negative.
 fn number(row: &Option<Row>, at: usize) -> Result<Option<u64>, DataError> {
     let number = row.as_ref().map(|row| row.number(at)).transpose()?;
     let number = number.flatten();
     Ok(number.and_then(|number| u64::try_from(number).ok()))
 }
 
-/// What an organization has of a quota.
+/// An organization's limit and usage of one quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaUsage {
-    /// Which.
+    /// The quota.
     pub quota: Quota,
-    /// How much it may keep.
+    /// The limit.
     pub most: u64,
-    /// Whether an administrator of the cloud gave it this one.
+    /// Whether an administrator of the cloud set this limit.
     pub given: bool,
-    /// How much it keeps, where that is counted for the whole organization.
+    /// The current usage, if it is counted for the whole organization.
     pub kept: Option<u64>,
 }
 
 impl Database {
-    /// What an organization has of each quota.
+    /// Returns an organization's limit and usage of each quota.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn quotas(
         &self,
         organization: i64,
@@ -97,11 +97,11 @@ impl Database {
         Ok(all)
     }
 
-    /// The organization of a device, if it has one, and what its devices may send in a second: lines of one device,
-    /// and of all of them.
+    /// Returns the organization of a device, if it has one, and the number of log lines that may be sent per second: by
+    /// one device, and by all devices of the organization.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn log_line_quotas(
         &self,
         device: i64,
@@ -130,10 +130,10 @@ impl Database {
     }
 }
 
-/// Lines of logs that may be sent in a second.
+/// Log lines that may be sent per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLineQuotas {
-    /// Whose the device is; none where it is of no fleet.
+    /// The organization of the device; `None` if the device has no fleet.
     pub organization: Option<i64>,
     /// By the device.
     pub of_device: u32,
@@ -141,10 +141,10 @@ pub struct LogLineQuotas {
     pub of_organization: u32,
 }
 
-/// Gives an organization a quota of its own, or, where it is none, takes it back to the default.
+/// Sets an organization's own limit of a quota, or, for `None`, restores the default.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub async fn give(
     transaction: &mut Transaction,
     organization: i64,

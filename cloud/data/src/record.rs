@@ -1,4 +1,4 @@
-//! Rows of any resource, on their way between the database and the rules.
+//! Rows of any resource, passed between the database and the rules.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
 
-/// Values of fields, by their names.
+/// The values of a row's fields, by their names.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Record(BTreeMap<&'static str, StoredValue>);
 
 impl Record {
-    /// Of a row that is made now, in milliseconds.
+    /// Creates the record of a row that is created at `now`, in milliseconds.
     pub(crate) fn made_at(now: i64) -> Self {
         let mut record = Record::default();
         record.set_number("created_at", now);
@@ -78,7 +78,7 @@ impl Record {
     }
 }
 
-/// The fields of a resource that have a column.
+/// Returns the fields of a resource that have a column, with its name.
 pub(crate) fn stored(resource: &Resource) -> impl Iterator<Item = (&'static str, &Field)> {
     let fields = resource.fields.iter();
     fields.filter_map(|field| match field.column {
@@ -87,7 +87,7 @@ pub(crate) fn stored(resource: &Resource) -> impl Iterator<Item = (&'static str,
     })
 }
 
-/// A value as a column of the field takes it: a null has a type as well.
+/// Converts a value for the column of a field: a null has a type as well.
 fn bound(field: &Field, value: &StoredValue) -> Value {
     match value {
         StoredValue::Integer(number) => (*number).into(),
@@ -115,7 +115,7 @@ fn read(row: &Row, at: usize, field: &Field) -> Result<StoredValue, DataError> {
     })
 }
 
-/// The values of a record by the columns that they are kept in.
+/// Returns the columns and values of a record.
 fn by_column(resource: &Resource, record: &Record) -> (Vec<&'static str>, Vec<Value>) {
     let values = stored(resource).filter_map(|(column, field)| {
         let value = record.get(field.name)?;
@@ -124,7 +124,7 @@ fn by_column(resource: &Resource, record: &Record) -> (Vec<&'static str>, Vec<Va
     values.unzip()
 }
 
-/// The rows of these ids, in the order of the ids, locked until the transaction ends. One that is gone is left
+/// Returns the rows with these ids, ordered by id, and locks them until the transaction ends. Missing rows are left
 /// out.
 pub(crate) async fn load(
     transaction: &mut Transaction,
@@ -149,11 +149,11 @@ pub(crate) async fn load(
     records.collect()
 }
 
-/// What rows are locked for.
+/// The purpose of a lock on rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowLock {
     ToChange,
-    /// Nobody makes links to them either.
+    /// No new links to the rows can be created either.
     ToDelete,
 }
 
@@ -166,8 +166,8 @@ impl RowLock {
     }
 }
 
-/// Takes these rows for this transaction alone, in the order of their ids. In SQLite, where one transaction writes at
-/// a time, they are so already.
+/// Locks these rows for this transaction, in the order of their ids. In SQLite that is not needed, because only one
+/// transaction writes at a time.
 pub(crate) async fn lock(
     transaction: &mut Transaction,
     table: &str,
@@ -182,7 +182,7 @@ pub(crate) async fn lock(
     Ok(())
 }
 
-/// A new row; its id.
+/// Inserts a row, and returns its id.
 pub(crate) async fn insert(
     transaction: &mut Transaction,
     resource: &Resource,
@@ -196,7 +196,7 @@ pub(crate) async fn insert(
     transaction.new_id(&insert).await
 }
 
-/// The same values for all of these rows.
+/// Sets the same values in all of these rows.
 pub(crate) async fn update(
     transaction: &mut Transaction,
     resource: &Resource,
@@ -213,7 +213,7 @@ pub(crate) async fn update(
     transaction.execute_about(ids, update).await
 }
 
-/// These rows, and what goes with them.
+/// Deletes these rows, and those that depend on them.
 pub(crate) async fn delete(
     transaction: &mut Transaction,
     table: &str,
@@ -223,7 +223,7 @@ pub(crate) async fn delete(
     transaction.execute_about(ids, sql(delete)).await
 }
 
-/// The ids of the rows whose link `column` leads to one of these.
+/// Returns the ids of the rows whose link `column` refers to one of these.
 pub(crate) async fn leading_to(
     transaction: &mut Transaction,
     table: &str,
@@ -234,7 +234,7 @@ pub(crate) async fn leading_to(
     transaction.ids_about(ids, sql(select)).await
 }
 
-/// What the link `column` of these rows leads to, each once.
+/// Returns the distinct targets of the link `column` of these rows.
 pub(crate) async fn behind(
     transaction: &mut Transaction,
     table: &str,
@@ -250,7 +250,7 @@ pub(crate) async fn behind(
     Ok(behind)
 }
 
-/// The number of the row that has this value in a column.
+/// Returns the number of the row that has this value in a column.
 pub(crate) async fn with_value(
     transaction: &mut Transaction,
     table: &str,

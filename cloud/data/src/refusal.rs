@@ -1,37 +1,38 @@
-//! Why a write is not done.
+//! Errors of writes.
 
 use resources::ValueError;
 
 use crate::error::DataError;
 use crate::query::QueryError;
 
-/// Why a write is not done. The text of those that have one is for the client, as it stands.
+/// Why a write is refused or failed. The text of variants that have one is sent to the client
+/// unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The request is wrong, or a rule does not let it pass: 400.
+    /// The request is invalid, or a rule refuses it: 400.
     #[error("{0}")]
     Refused(String),
-    /// The caller may do nothing of the kind, or not with this row: 401, without a text.
+    /// The caller has no right of this kind, or not on this row: 401, without a text.
     #[error("this credential has no right to do so")]
     NoRights,
-    /// What it wants is not for this fleet or device: 403.
+    /// The change is not allowed for this fleet or device: 403.
     #[error("{0}")]
     Forbidden(String),
-    /// It names something that is not there: 404.
+    /// The request refers to something that does not exist: 404.
     #[error("{0}")]
     NotFound(String),
-    /// What it wants is taken, or something is in its way: 409.
+    /// The value is already in use, or something else conflicts: 409.
     #[error("{0}")]
     Conflict(String),
-    /// The database failed; 503 where [`DataError::Busy`], else 500.
+    /// The database failed; 503 if [`DataError::Busy`], otherwise 500.
     #[error(transparent)]
     Data(DataError),
-    /// The program is wrong: 500.
+    /// A bug in the program: 500.
     #[error("{0}")]
     Broken(String),
 }
 
-/// What a write comes to.
+/// The result of a write.
 pub type WriteResult<T = ()> = Result<T, WriteError>;
 
 impl WriteError {
@@ -39,7 +40,7 @@ impl WriteError {
         WriteError::Refused(text.into())
     }
 
-    /// The failure of the database behind it, where that is one.
+    /// Returns the underlying failure of the database, if there is one.
     #[must_use]
     pub fn data(&self) -> Option<&DataError> {
         match self {
@@ -56,7 +57,7 @@ impl From<DataError> for WriteError {
                 WriteError::Conflict(error.to_string())
             }
             DataError::Dangling { .. } => WriteError::Refused(error.to_string()),
-            // Both are looked for before: somebody else was faster.
+            // Both are checked before: somebody else was faster.
             DataError::ForeignKey => {
                 WriteError::Conflict("Data is referenced by another resource.".to_owned())
             }

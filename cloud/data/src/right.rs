@@ -1,4 +1,4 @@
-//! Rights on rows, as they were found: what statements written by hand are made from where they answer somebody.
+//! Rights on rows, as found by a check: hand-written statements that answer a caller are built from them.
 
 use resources::{Method, Role, Rows};
 
@@ -11,9 +11,8 @@ use crate::row::Row;
 use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
 
-/// That a caller may do something with a row. There is none without the question: [`Database::right`],
-/// [`Database::rights`] and [`Transaction::right`] ask the database, [`RowRight::of_device_itself`] the declared
-/// rights.
+/// Proof of a caller's right on a row. It exists only after a check: [`Database::right`], [`Database::rights`] and
+/// [`Transaction::right`] query the database, [`RowRight::of_device_itself`] checks the declared rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRight {
     table: &'static str,
@@ -22,19 +21,19 @@ pub struct RowRight {
 }
 
 impl RowRight {
-    /// The number of the row.
+    /// Returns the number of the row.
     #[must_use]
     pub fn id(&self) -> i64 {
         self.id
     }
 
-    /// Whether this is the right to do that with the row of a number.
+    /// Returns whether this is that right on the row with this number.
     #[must_use]
     pub fn is_to(&self, right: impl Into<Right>, table: &str, id: i64) -> bool {
         self.table == table && self.id == id && self.right == right.into()
     }
 
-    /// A statement about the row. Its first `?` is the row's number; further values follow, in their order.
+    /// Creates a statement about the row. Its first `?` is the row's number; further values are added in order.
     #[must_use]
     pub fn sql(&self, text: &'static str) -> Sql {
         debug_assert!(
@@ -45,16 +44,16 @@ impl RowRight {
         sql(text).with(self.id)
     }
 
-    /// A statement about several rows: the numbers take the place of its first `?`, in parentheses (`id IN (?)`).
+    /// Creates a statement about several rows: their numbers replace its first `?`, in parentheses (`id IN (?)`).
     #[must_use]
     pub fn sql_of_all(rights: &[RowRight], text: &'static str) -> Sql {
         let ids: Vec<i64> = rights.iter().map(RowRight::id).collect();
         sql(text).with_all(&ids)
     }
 
-    /// The right of a device on its own row, by its key: without a statement, for what devices ask all the time. None
-    /// where the key is of another actor, or the model declares no such right of devices on themselves. The row of the
-    /// number `device` is known to have this actor.
+    /// Returns the right of a device on its own row, with its key: without a statement, for the frequent requests of
+    /// devices. `None` if the key belongs to another actor, or the model declares no such right of devices on
+    /// themselves. The caller must know that the row `device` has this actor.
     #[must_use]
     pub fn of_device_itself(
         caller: &Caller,
@@ -86,7 +85,7 @@ impl RowRight {
     }
 }
 
-/// Has `row` ask the database whether a caller may do something with a row. No right where the caller has none on the
+/// Checks a right on a row with a query executed by `row`. Returns `None` also if the caller has no rights on the
 /// resource at all.
 async fn found(
     context: &QueryContext<'_>,
@@ -107,10 +106,10 @@ async fn found(
 }
 
 impl Database {
-    /// The right of the context's caller to do this with the row of a number, where there is one.
+    /// Returns this right of the context's caller on the row with this number, if it has it.
     ///
     /// # Errors
-    /// [`WriteError`]; no right is no error.
+    /// [`WriteError`]; a missing right is not an error.
     pub async fn right(
         &self,
         context: &QueryContext<'_>,
@@ -122,10 +121,10 @@ impl Database {
         found(context, resource, id, right.into(), row).await
     }
 
-    /// The rights to do this with the rows that a request means.
+    /// Returns this right on each of the rows that a request selects.
     ///
     /// # Errors
-    /// [`WriteError`]; also where the caller has no rights on the resource at all.
+    /// [`WriteError`]; also if the caller has no rights on the resource at all.
     pub async fn rights(
         &self,
         context: &QueryContext<'_>,
@@ -144,10 +143,10 @@ impl Database {
 }
 
 impl Transaction {
-    /// As [`Database::right`], with what this transaction has changed.
+    /// Like [`Database::right`], including the changes of this transaction.
     ///
     /// # Errors
-    /// [`WriteError`]; no right is no error.
+    /// [`WriteError`]; a missing right is not an error.
     pub async fn right(
         &mut self,
         context: &QueryContext<'_>,

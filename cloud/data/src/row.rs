@@ -1,4 +1,4 @@
-//! A row of an answer.
+//! A row of a result.
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -6,7 +6,7 @@ use sqlx::{Column, Row as _, TypeInfo, ValueRef};
 
 use crate::error::DataError;
 
-/// A row of an answer; its values are found by their place, from 0.
+/// A row of a result; its values are accessed by position, from 0.
 #[derive(Debug)]
 pub struct Row(EngineRow);
 
@@ -29,14 +29,14 @@ impl From<PgRow> for Row {
 }
 
 impl Row {
-    /// A whole number, unless it is null.
+    /// Returns a whole number, or `None` for null.
     ///
     /// # Errors
-    /// [`DataError::Other`] where there is no such value, or it is none.
+    /// [`DataError::Other`] if there is no such value, or it has another type.
     pub fn number(&self, at: usize) -> Result<Option<i64>, DataError> {
         let number = match &self.0 {
             EngineRow::Sqlite(row) => row.try_get_unchecked(at),
-            // Numbers that no column is behind are narrower there.
+            // Numbers that do not come from a column are narrower there.
             EngineRow::Postgres(row) => match row.try_get_raw(at)?.type_info().name() {
                 "INT4" => row.try_get::<Option<i32>, _>(at).map(|n| n.map(i64::from)),
                 "INT2" => row.try_get::<Option<i16>, _>(at).map(|n| n.map(i64::from)),
@@ -46,10 +46,10 @@ impl Row {
         Ok(number?)
     }
 
-    /// Text, unless it is null.
+    /// Returns text, or `None` for null.
     ///
     /// # Errors
-    /// [`DataError::Other`] where there is no such value, or it is none.
+    /// [`DataError::Other`] if there is no such value, or it has another type.
     pub fn text(&self, at: usize) -> Result<Option<String>, DataError> {
         let text = match &self.0 {
             EngineRow::Sqlite(row) => row.try_get_unchecked(at),
@@ -58,10 +58,10 @@ impl Row {
         Ok(text?)
     }
 
-    /// Bytes that a column which is never null has.
+    /// Returns the bytes of a non-nullable column.
     ///
     /// # Errors
-    /// [`DataError::Other`] where there is no such value, or it is none.
+    /// [`DataError::Other`] if there is no such value, or it has another type.
     pub fn bytes(&self, at: usize) -> Result<Vec<u8>, DataError> {
         let bytes: Option<Vec<u8>> = match &self.0 {
             EngineRow::Sqlite(row) => row.try_get_unchecked(at),
@@ -70,10 +70,10 @@ impl Row {
         bytes.ok_or_else(|| self.null(at))
     }
 
-    /// True or false, unless it is null.
+    /// Returns true or false, or `None` for null.
     ///
     /// # Errors
-    /// [`DataError::Other`] where there is no such value, or it is none.
+    /// [`DataError::Other`] if there is no such value, or it has another type.
     pub fn flag(&self, at: usize) -> Result<Option<bool>, DataError> {
         let flag = match &self.0 {
             EngineRow::Sqlite(row) => row.try_get_unchecked(at),
@@ -82,18 +82,18 @@ impl Row {
         Ok(flag?)
     }
 
-    /// A whole number that a column which is never null has.
+    /// Returns a whole number of a non-nullable column.
     ///
     /// # Errors
-    /// As [`Row::number`], and where it is null.
+    /// As [`Row::number`], and if it is null.
     pub fn id(&self, at: usize) -> Result<i64, DataError> {
         self.number(at)?.ok_or_else(|| self.null(at))
     }
 
-    /// Text that a column which is never null has.
+    /// Returns the text of a non-nullable column.
     ///
     /// # Errors
-    /// As [`Row::text`], and where it is null.
+    /// As [`Row::text`], and if it is null.
     pub fn some_text(&self, at: usize) -> Result<String, DataError> {
         self.text(at)?.ok_or_else(|| self.null(at))
     }

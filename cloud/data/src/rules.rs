@@ -1,9 +1,9 @@
-//! What holds between rows, what fields become of others, and what follows from a change (docs/spec/cloud.md#rules).
+//! Rules between rows, derived fields, and the consequences of changes (docs/spec/cloud.md#rules).
 //!
-//! [`crate::write`] calls these around its statements, in the transaction of the request, a family of
-//! resources a file. What a value has to be by itself is the `resources` crate's to say. A rule refuses
-//! with a text for the client, adds to what is written, or changes other rows; it never asks who may do
-//! what, which is decided before and after.
+//! [`crate::write`] calls these around its statements, in the transaction of the request; each family of resources has
+//! a file. Requirements on a single value are defined in the `resources` crate. A rule refuses with a text for the
+//! client, adds to what is written, or changes other rows; it never checks access rights, which is done before and
+//! after.
 
 mod affected;
 mod asset;
@@ -32,7 +32,7 @@ use crate::image_garbage;
 use crate::record;
 use crate::write::{Change, RowsToDelete, WriteResult, Writer};
 
-/// A row is about to be made.
+/// Applies the rules before a row is created.
 pub(crate) async fn before_create(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -58,7 +58,7 @@ pub(crate) async fn before_create(
     }
 }
 
-/// A row was made.
+/// Applies the rules after a row was created.
 pub(crate) async fn after_create(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -75,7 +75,7 @@ pub(crate) async fn after_create(
     affected::by_new(writer, resource, change.id).await
 }
 
-/// Rows are about to be changed; each may be changed differently.
+/// Applies the rules before rows are changed; each may be changed differently.
 pub(crate) async fn before_change(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -103,7 +103,7 @@ pub(crate) async fn before_change(
     Ok(())
 }
 
-/// Rows were changed.
+/// Applies the rules after rows were changed.
 pub(crate) async fn after_change(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -129,7 +129,7 @@ pub(crate) async fn after_change(
     affected::by_change(writer, resource, changes).await
 }
 
-/// Fields that may make an organization or a row have more than before: what it holds, and whose it is.
+/// Fields that may increase the usage of an organization or a row: contents and owners.
 const GROWING: [&str; 5] = [
     "value",
     "file",
@@ -138,7 +138,7 @@ const GROWING: [&str; 5] = [
     "organization",
 ];
 
-/// Rows are about to be deleted, by a request for these themselves.
+/// Applies the rules before rows are deleted by a request for these rows themselves.
 pub(crate) async fn before_remove(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -153,7 +153,7 @@ pub(crate) async fn before_remove(
     }
 }
 
-/// Rows and what goes with them are about to be deleted: what is to be known of them is looked up now.
+/// Collects the effects before rows and all that depend on them are deleted.
 pub(crate) async fn before_going(
     writer: &mut Writer<'_>,
     resource: &'static Resource,

@@ -1,7 +1,7 @@
-//! Brings a database to the tables that the resources need.
+//! Updates a database to the tables required by the resources.
 //!
-//! A database starts empty or as an earlier version left it; what is missing is added, under a lock, in one
-//! transaction. Nothing is ever taken away or narrowed: what would need that is refused with a reason.
+//! A database is initially empty or in the state of an earlier version; missing parts are added, under a lock, in one
+//! transaction. Nothing is ever removed or narrowed: a change that would require it is refused with a reason.
 
 mod declared;
 mod existing;
@@ -22,23 +22,21 @@ use crate::setting;
 use crate::statement::BuiltStatement;
 use crate::transaction::Transaction;
 
-/// Any number, the same for all replicas: whoever has it alone may change tables.
+/// An arbitrary number, the same for all replicas: the holder of this lock may change tables.
 const LOCK: i64 = 0x666c_6565_7431;
 
-/// Which state of tables, settings and what they mean this program works with. It is raised with every change that an
-/// older program must not work beside or after: a column whose value it would not write, a value that it would not
-/// understand. Programs refuse a database of a higher one.
+/// The version of tables, settings and their meaning in this program. It is raised with every change that an older
+/// program must not encounter: a column whose value it would not write, a value that it would not understand. Programs
+/// refuse a database with a higher version.
 const VERSION: u32 = 2;
-/// Under this name the database has the highest one that worked with it.
+/// The name of the setting with the highest version that has used the database.
 const VERSION_NAME: &str = "schema version";
 
 impl Database {
-    /// Opens `sqlite:PATH` (made where it is missing) or `postgres://…`, and brings its tables to what this
-    /// program needs.
+    /// Opens `sqlite:PATH` (created if it is missing) or `postgres://…`, and updates its tables for this program.
     ///
     /// # Errors
-    /// [`DataError::Address`], [`DataError::Open`]; [`DataError::Schema`] where it holds something that
-    /// cannot be brought there.
+    /// [`DataError::Address`], [`DataError::Open`]; [`DataError::Schema`] if existing tables cannot be updated.
     pub async fn open(url: &str, options: &Options) -> Result<Self, DataError> {
         let database = Database::connect(url, options).await?;
         migrate(&database, resources::v7()).await?;
@@ -49,7 +47,7 @@ impl Database {
     }
 }
 
-/// Adds what is missing for this model.
+/// Adds the missing parts for this model.
 async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
     let dialect = database.dialect();
     let mut transaction = database.begin().await?;
@@ -75,10 +73,10 @@ async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
     transaction.commit().await
 }
 
-/// Whether the database is of an older version than this program.
+/// Returns whether the database is of an older version than this program.
 ///
 /// # Errors
-/// Where it is of a newer one.
+/// If it is of a newer one.
 async fn check_version(transaction: &mut Transaction) -> Result<bool, DataError> {
     let Some(version) = setting::read(transaction, VERSION_NAME).await? else {
         return Ok(true);
@@ -92,10 +90,10 @@ async fn check_version(transaction: &mut Transaction) -> Result<bool, DataError>
     }
 }
 
-/// No other program that starts does what follows until the transaction ends.
+/// Locks out other starting programs until the transaction ends.
 pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError> {
     if transaction.dialect() == Dialect::Postgres {
-        // Tables of many rows take their time, and so does waiting for another program that starts.
+        // Changes of large tables take long, and so does waiting for another program that starts.
         transaction
             .script("SET LOCAL statement_timeout = 0")
             .await?;
@@ -106,14 +104,14 @@ pub(crate) async fn alone(transaction: &mut Transaction) -> Result<(), DataError
     Ok(())
 }
 
-/// The statements that add what is missing.
+/// Returns the statements that add missing parts.
 fn missing(model: &Model, present: &ExistingSchema, dialect: Dialect) -> Result<String, DataError> {
     let tables: Vec<Table> = declared::tables(model).chain(platform::tables()).collect();
     let mut script = String::new();
     for table in &tables {
         table.add(dialect, present, &mut script)?;
     }
-    // After all tables, since some lead in circles; in SQLite they are part of the columns.
+    // After all tables, since some references are circular; in SQLite they are part of the columns.
     if dialect == Dialect::Postgres {
         for table in &tables {
             table.add_foreign_keys(present, &mut script);
@@ -125,7 +123,7 @@ fn missing(model: &Model, present: &ExistingSchema, dialect: Dialect) -> Result<
     Ok(script)
 }
 
-/// What tells one state of the tables from another.
+/// Returns a digest that distinguishes versions of the tables.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn digest() -> String {
     use sha2::{Digest as _, Sha256};
@@ -140,7 +138,7 @@ pub(crate) fn digest() -> String {
     hex::encode(&digest.finalize()[..8])
 }
 
-/// Makes a view; anew where its statement is not what it was.
+/// Creates a view, or replaces it if its statement has changed.
 async fn replace_view(
     transaction: &mut Transaction,
     name: &str,

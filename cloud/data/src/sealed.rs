@@ -1,5 +1,5 @@
-//! Which values of the database are encrypted, and by which keys: what a start holds the given keys against, and the
-//! change of all of them to another key.
+//! The encrypted values of the database, and their keys: the check of the given keys at a start, and the rotation of
+//! all values to another key.
 
 mod rotation;
 
@@ -13,9 +13,9 @@ use crate::keyring::{self, Keyring, Place, UnreadableSecret};
 use crate::setting;
 use crate::statement::{Sql, sql};
 
-/// What the names of settings begin with that show whether a key of that name is the right one.
+/// The prefix of settings that show whether a key of that name is the right one.
 const RECORD: &str = "secrets key ";
-/// What is encrypted there.
+/// The text that they encrypt.
 const KNOWN: &str = "the right key";
 
 /// A column of which some or all values are encrypted.
@@ -23,11 +23,11 @@ const KNOWN: &str = "the right key";
 pub(crate) struct SealedColumn {
     pub(crate) table: &'static str,
     pub(crate) column: &'static str,
-    /// It is so in rows where this is set; in all rows without it.
+    /// The flag of rows with an encrypted value; without it, all rows.
     pub(crate) flag: Option<&'static str>,
 }
 
-/// Those of a resource.
+/// Returns the encrypted columns of a resource.
 pub(crate) fn columns_of(resource: &Resource) -> impl Iterator<Item = SealedColumn> {
     let table = resource.name;
     let fields = resource.fields.iter();
@@ -48,7 +48,7 @@ fn columns() -> impl Iterator<Item = SealedColumn> {
 }
 
 impl SealedColumn {
-    /// Of the rows whose value is to be encrypted, and for which what follows holds.
+    /// Selects from the rows whose value should be encrypted, with further conditions in `rest`.
     fn select(&self, what: &str, rest: &str) -> Sql {
         let (table, column) = (self.table, self.column);
         let flag = self.flag.map(|flag| format!(" AND \"{flag}\" = TRUE"));
@@ -58,12 +58,12 @@ impl SealedColumn {
         ))
     }
 
-    /// Their ids and values.
+    /// Selects their ids and values.
     fn values(&self, rest: &str) -> Sql {
         self.select(&format!("id, \"{}\"", self.column), rest)
     }
 
-    /// The beginning of a value, as long as this one.
+    /// Returns an expression for the beginning of a value, of the same length as this prefix.
     fn beginning(&self, prefix: &str) -> String {
         format!("substr(\"{}\", 1, {})", self.column, prefix.len())
     }
@@ -73,10 +73,10 @@ impl SealedColumn {
     }
 }
 
-/// Holds the given keys against what the database is encrypted with, and notes the one that encrypts from now on.
+/// Checks the given keys against those that the database is encrypted with, and records the encrypting one.
 ///
 /// # Errors
-/// [`DataError::Keys`] where a key is missing, or another than the one of its name; where the database fails.
+/// [`DataError::Keys`] if a key is missing, or differs from the one of its name; if the database fails.
 pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), DataError> {
     for (name, stored) in records(database).await? {
         let place = Place::of_setting(&name);
@@ -106,7 +106,7 @@ pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), Da
     let name = format!("{RECORD}{first}");
     let place = Place::of_setting(&name);
     let stored = setting::read_or_write(database, &name, &keyring.seal(&place, KNOWN)?).await?;
-    // Two programs that begin to use two keys of one name: one of them is wrong.
+    // If two programs start to use different keys of one name, one of them is wrong.
     keyring.open(&place, &stored)?;
     Ok(())
 }
@@ -118,7 +118,7 @@ async fn records(database: &Database) -> Result<Vec<(String, String)>, DataError
     rows.iter().map(record).collect()
 }
 
-/// A value that is encrypted with a key.
+/// Returns the place of a value that is encrypted with a key.
 async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataError> {
     let prefix = keyring::prefix(key);
     for column in columns() {
@@ -140,19 +140,19 @@ async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataErr
     place.transpose()
 }
 
-/// Secret values that are in the database as they are: of variables, and all.
+/// The number of secret values that are unencrypted in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnencryptedSecrets {
-    /// Values of variables that are secret.
+    /// Secret values of variables.
     pub variables: u64,
-    /// All, those of variables among them.
+    /// All, including those of variables.
     pub all: u64,
 }
 
-/// How many secret values are in the database as they are. `settings` are the names of settings that are secret.
+/// Counts the secret values that are unencrypted in the database. `settings` are the names of secret settings.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub async fn unencrypted(
     database: &Database,
     settings: &[&str],

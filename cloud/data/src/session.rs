@@ -1,8 +1,8 @@
-//! Connections to a PostgreSQL server that may stop to answer.
+//! Connections to a PostgreSQL server that may stop responding.
 //!
-//! A server that is gone closes its connections. One that hangs (frozen, its disk stuck, a network that swallows packets)
-//! does not, and whoever waits for it would wait for ever and keep a place in the pool. So every statement has a
-//! limit, above the one that the server itself holds it to, and so has the way of a connection back into its pool.
+//! A server that stops closes its connections. One that hangs (frozen, its disk stuck, a network that swallows packets)
+//! does not, and its clients would wait forever and occupy a place in the pool. So every statement has a limit, above
+//! the server's own, and so has the return of a connection to its pool.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Postgres};
 use crate::connection::{Connection, within};
 use crate::error::DataError;
 
-/// What a server that answers needs at most beyond the time that it holds statements to itself.
+/// How long a responsive server needs at most beyond its own time limit for statements.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A pool of connections whose statements have a limit.
@@ -23,19 +23,20 @@ pub(crate) struct SessionPool {
     limit: Duration,
 }
 
-/// A connection that is nobody else's. Dropped, it goes back to its pool where the server still answers, without the
-/// transaction that was open.
+/// An exclusive connection. When dropped, it returns to its pool if the server still responds, and its open transaction
+/// is undone.
 pub(crate) struct Session {
-    /// None once the server said nothing.
+    /// `None` once the server did not respond.
     connection: Option<PoolConnection<Postgres>>,
     limit: Duration,
-    /// What the pool's statements have, whatever this session was allowed: its place comes back as soon as others'.
+    /// The limit of the pool's statements, independent of [`Session::allow`]: the place in the pool is freed as soon as
+    /// others'.
     usual_limit: Duration,
     in_transaction: bool,
 }
 
 impl SessionPool {
-    /// `statement_timeout` is what the server holds the statements of these connections to.
+    /// Creates a pool; `statement_timeout` is the server's own limit for statements of these connections.
     pub(crate) fn new(pool: PgPool, statement_timeout: Duration) -> Self {
         SessionPool {
             pool,
@@ -43,14 +44,18 @@ impl SessionPool {
         }
     }
 
+    /// Opens a connection to test the server.
+    ///
     /// # Errors
-    /// Why no connection can be had.
+    /// If no connection can be opened.
     pub(crate) async fn try_out(&self) -> Result<(), sqlx::Error> {
         self.pool.acquire().await.map(drop)
     }
 
+    /// Returns a connection.
+    ///
     /// # Errors
-    /// [`DataError::Busy`] where no connection became free in time.
+    /// [`DataError::Busy`] if no connection became free in time.
     pub(crate) async fn session(&self) -> Result<Session, DataError> {
         Ok(Session {
             connection: Some(self.pool.acquire().await?),
@@ -62,13 +67,13 @@ impl SessionPool {
 
     pub(crate) async fn begin(&self) -> Result<Session, DataError> {
         let mut session = self.session().await?;
-        // Half of it may have got there.
+        // The statement may have reached the server even if it fails.
         session.in_transaction = true;
         session.control("BEGIN").await?;
         Ok(session)
     }
 
-    /// Closes all connections, once what is under way is done.
+    /// Closes all connections, after current statements have ended.
     pub(crate) async fn close(&self) {
         self.pool.close().await;
     }
@@ -81,23 +86,23 @@ impl Session {
         Ok(Connection::Postgres(connection, self.limit))
     }
 
-    /// Gives statements of this session more time than the pool's have.
+    /// Sets a longer limit for statements of this session.
     pub(crate) fn allow(&mut self, limit: Duration) {
         self.limit = limit.saturating_add(GRACE);
     }
 
-    /// The result of a statement, after which the connection may be good for nothing.
+    /// Records the result of a statement, after which the connection may be unusable.
     pub(crate) fn done<T>(&mut self, result: Result<T, DataError>) -> Result<T, DataError> {
         if let Err(DataError::Silent(_)) = result
             && let Some(connection) = self.connection.take()
         {
-            // Out of the pool, which makes another one in its place, and closed.
+            // Removes the connection from the pool, which replaces it, and closes it.
             drop(connection.detach());
         }
         result
     }
 
-    /// Ends the transaction by `COMMIT` or `ROLLBACK`.
+    /// Ends the transaction with `COMMIT` or `ROLLBACK`.
     pub(crate) async fn end(mut self, word: &'static str) -> Result<(), DataError> {
         self.control(word).await?;
         self.in_transaction = false;
@@ -124,12 +129,12 @@ impl Drop for Session {
                     return;
                 }
             }
-            // Cut short, the connection is closed, and its place in the pool is free.
+            // On a timeout the connection is closed, and its place in the pool is free.
             let _ = tokio::time::timeout(limit, connection.return_to_pool()).await;
         };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(ending)),
-            // The program ends: the connection goes with it, and the server undoes what was open.
+            // The program ends: the connection is closed with it, and the server undoes the open transaction.
             Err(_) => drop(ending),
         }
     }

@@ -1,4 +1,4 @@
-//! What the platform remembers of itself, by name.
+//! The platform's own settings, by name.
 
 use crate::database::Database;
 use crate::error::DataError;
@@ -6,21 +6,21 @@ use crate::keyring::{Keyring, Place};
 use crate::statement::sql;
 use crate::transaction::Transaction;
 
-/// What is remembered under a name.
+/// Returns the value of a setting.
 ///
 /// # Errors
-/// Why the statement failed.
+/// If the statement fails.
 pub async fn read(transaction: &mut Transaction, name: &str) -> Result<Option<String>, DataError> {
     let select = sql("SELECT value FROM platform_setting WHERE name = ?").with(name);
     let mut values = transaction.texts(&select).await?;
     Ok(values.pop().flatten())
 }
 
-/// What is remembered under a name; where nothing is, this from now on. All programs that ask at once get the
-/// same.
+/// Returns the value of a setting; if there is none, stores this one. All programs that call it at the same time get
+/// the same value.
 ///
 /// # Errors
-/// Why a statement failed.
+/// If a statement fails.
 pub async fn read_or_write(
     database: &Database,
     name: &str,
@@ -36,11 +36,11 @@ pub async fn read_or_write(
     })
 }
 
-/// As [`read_or_write`], of what is secret: it is encrypted in the database where there are keys. One that was kept
-/// before there were stays as it is until secrets are rotated ([`crate::sealed::rotate`]).
+/// Like [`read_or_write`], for a secret: it is encrypted in the database if there are keys. A value that was stored
+/// before there were keys stays unencrypted until secrets are rotated ([`crate::sealed::rotate`]).
 ///
 /// # Errors
-/// Why a statement failed; where it is encrypted with another key.
+/// If a statement fails, or the value is encrypted with another key.
 pub async fn read_or_write_secret(
     database: &Database,
     keyring: &Keyring,
@@ -52,10 +52,10 @@ pub async fn read_or_write_secret(
     Ok(keyring.open(&place, &stored)?)
 }
 
-/// Remembers this under a name, in place of what was.
+/// Sets the value of a setting.
 ///
 /// # Errors
-/// Why the statement failed.
+/// If the statement fails.
 pub async fn write(
     transaction: &mut Transaction,
     name: &str,

@@ -1,7 +1,7 @@
-//! The connections of SQLite: several that read, and for each the time by which its statement must be done.
+//! The connections of SQLite: several that read, each with the deadline of its current statement.
 //!
-//! SQLite has no such limit of its own, but asks now and then whether to go on. A pool that knows nothing of it
-//! would have to tell each connection's thread anew for every statement, which costs more than most of them.
+//! SQLite has no such limit of its own, but asks now and then whether to continue. A general pool would have to send a
+//! new deadline to the connection's thread for every statement, which costs more than most of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,18 +17,18 @@ use crate::error::DataError;
 use crate::letter_case;
 use crate::options::PoolOptions;
 
-/// Instructions between two looks at the clock: some hundred microseconds.
+/// Instructions between two deadline checks: some hundred microseconds.
 const STEPS: i32 = 20_000;
 
-/// Bytes of a value that is read or worked out on the way, and of a row, at most. SQLite makes the text of each row of an
-/// answer, and without a bound a request of 400 bytes has it make one of half a gigabyte.
+/// The maximum size in bytes of a row, and of a value that is read or computed. SQLite builds the text of each row of a
+/// response, and without a bound a request of 400 bytes can have it build one of half a gigabyte.
 const MAX_VALUE: i32 = 16 << 20;
 
-/// By when the statement of a connection must be done.
+/// When the statement of a connection must be done.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     begin: Instant,
-    /// Milliseconds after that.
+    /// Milliseconds after `begin`.
     at: AtomicU64,
 }
 
@@ -42,14 +42,14 @@ impl Default for Deadline {
 }
 
 impl Deadline {
-    /// The statement that comes now may take so long.
+    /// Gives the next statement this much time.
     pub(crate) fn begin(&self, timeout: Duration) {
         let at = self.begin.elapsed() + timeout;
         let at = u64::try_from(at.as_millis()).unwrap_or(u64::MAX);
         self.at.store(at, Ordering::Relaxed);
     }
 
-    /// Nobody waits for the statement any more.
+    /// Stops the statement, since nobody waits for it any more.
     pub(crate) fn expire(&self) {
         self.at.store(0, Ordering::Relaxed);
     }
@@ -59,7 +59,7 @@ impl Deadline {
     }
 }
 
-/// Has a connection ask for its deadline.
+/// Makes a connection check its deadline.
 pub(crate) async fn hold_to(
     connection: &mut SqliteConnection,
     deadline: Arc<Deadline>,
@@ -69,7 +69,7 @@ pub(crate) async fn hold_to(
     Ok(())
 }
 
-/// The number that a pragma answers.
+/// Returns the number that a pragma yields.
 pub(crate) async fn number(
     connection: &mut SqliteConnection,
     pragma: &'static str,
@@ -77,7 +77,7 @@ pub(crate) async fn number(
     sqlx::query_scalar(pragma).fetch_one(connection).await
 }
 
-/// Opens a connection, with the functions that statements call.
+/// Opens a connection, and adds the functions that statements call.
 pub(crate) async fn connect(
     options: &SqliteConnectOptions,
 ) -> Result<SqliteConnection, sqlx::Error> {
@@ -86,13 +86,13 @@ pub(crate) async fn connect(
     Ok(connection)
 }
 
-/// Has statements of a connection fail where a value is longer than [`MAX_VALUE`].
+/// Makes statements of a connection fail if a value is longer than [`MAX_VALUE`].
 fn bound_values(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     Ok(())
 }
 
-/// Does something to a connection that sqlx has no way to do.
+/// Changes a connection in a way that sqlx does not support.
 #[expect(
     unsafe_code,
     reason = "sqlx hands out the connection's handle, and rusqlite takes handles of others by an unsafe function alone"
@@ -102,18 +102,18 @@ async fn with_handle(
     change: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<()>,
 ) -> Result<(), sqlx::Error> {
     let mut handle = connection.lock_handle().await?;
-    // SAFETY: the handle is that of an open connection. `handle` holds the lock under which its own thread uses it until the
-    // end of this function, so nothing else does meanwhile and it is not closed; `borrowed` ends before that, and does not
-    // close what it does not own.
+    // SAFETY: the handle is that of an open connection. `handle` holds the lock under which its own thread uses it
+    // until the end of this function, so nothing else uses it in that time and it is not closed; `borrowed` ends before
+    // that, and does not close what it does not own.
     let borrowed = unsafe { rusqlite::Connection::from_handle(handle.as_raw_handle().as_ptr()) };
     let changed = borrowed.and_then(|borrowed| change(&borrowed));
     changed.map_err(|error| sqlx::Error::Configuration(error.into()))
 }
 
-/// The connections that read.
+/// The reading connections.
 pub(crate) struct Readers {
     options: SqliteConnectOptions,
-    /// How long one waits for a connection.
+    /// How long a request waits for a connection.
     wait: Duration,
     /// How long a statement may take.
     timeout: Duration,
@@ -128,12 +128,12 @@ struct IdleConnection {
 
 /// A connection for one statement.
 pub(crate) struct Reader {
-    /// None once it is given back.
+    /// `None` once it has been returned.
     idle: Option<IdleConnection>,
-    /// There until the connection is back.
+    /// Held until the connection is returned.
     permit: Option<OwnedSemaphorePermit>,
     readers: Arc<Readers>,
-    /// A statement was begun and did not end.
+    /// Whether a statement was begun and has not ended.
     busy: bool,
 }
 
@@ -149,7 +149,7 @@ impl Readers {
         })
     }
 
-    /// A connection for one statement, whose time begins.
+    /// Returns a connection for one statement, whose time starts now.
     pub(crate) async fn reader(self: &Arc<Self>) -> Result<Reader, DataError> {
         let permit = tokio::time::timeout(self.wait, self.permits.clone().acquire_owned())
             .await
@@ -180,7 +180,7 @@ impl Readers {
         })
     }
 
-    /// Lets nobody read any more, once those who do are done.
+    /// Prevents further reads, after the current ones have ended.
     pub(crate) async fn close(&self) {
         self.permits.close();
         let free = std::mem::take(&mut *self.free.lock());
@@ -197,7 +197,7 @@ impl Readers {
 }
 
 impl Reader {
-    /// The connection.
+    /// Returns the connection.
     pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
         match &mut self.idle {
             Some(idle) => Ok(&mut idle.connection),
@@ -205,7 +205,7 @@ impl Reader {
         }
     }
 
-    /// Its statement ended, well or not.
+    /// Records that its statement ended, successfully or not.
     pub(crate) fn done<T>(mut self, result: Result<T, DataError>) -> Result<T, DataError> {
         self.busy = false;
         if matches!(result, Err(DataError::Lost(_))) {
@@ -224,7 +224,7 @@ impl Drop for Reader {
             self.readers.put_back(idle);
             return;
         }
-        // Whoever asked went away: the statement stops, and the connection is free when it has.
+        // The caller is gone: the statement is stopped, and then the connection is free.
         idle.deadline.expire();
         let (readers, permit) = (self.readers.clone(), self.permit.take());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -1,4 +1,4 @@
-//! What can be executed.
+//! Executable statements.
 
 use std::borrow::Cow;
 
@@ -11,15 +11,15 @@ use sea_query_sqlx::{SqlxBinder, SqlxValues};
 
 use crate::dialect::Dialect;
 
-/// Rows that one statement names; both databases take more.
+/// The maximum number of rows that one statement names; both databases accept more.
 pub(crate) const AT_ONCE: usize = 2000;
 
-/// A statement that both databases take, with its values apart from its text.
+/// A statement for both databases, with its values separate from its text.
 ///
-/// Outside of this crate there are three kinds, and each says by what right it is asked: the compiled ones of
-/// [`crate::query`], those about the row of a [`crate::RowRight`], and those of a [`crate::SystemPurpose`].
+/// Outside this crate there are three kinds, each with its own authorization: the compiled ones of [`crate::query`],
+/// those about the row of a [`crate::RowRight`], and those of a [`crate::SystemPurpose`].
 pub trait Statement: Sync {
-    /// It, in the words of one of them.
+    /// Returns the statement in one SQL dialect.
     fn built(&self, dialect: Dialect) -> BuiltStatement;
 }
 
@@ -31,8 +31,8 @@ pub struct BuiltStatement {
 }
 
 impl BuiltStatement {
-    /// A text written by hand, with the parameters of its database (`?` or `$1`). Nothing that a request
-    /// says may be in the text itself.
+    /// Creates a statement from a text written by hand, with the parameters of its database (`?` or `$1`). The text
+    /// itself may not contain anything from a request.
     #[must_use]
     pub(crate) fn new(text: impl Into<String>, values: impl IntoIterator<Item = Value>) -> Self {
         BuiltStatement {
@@ -41,17 +41,17 @@ impl BuiltStatement {
         }
     }
 
-    /// Its text, for tests and logs.
+    /// Returns its text, for tests and logs.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its text with the type of each value at its parameter, for PostgreSQL: `CAST($1 AS bigint)`.
+    /// Returns its text with the type of each value at its parameter, for PostgreSQL: `CAST($1 AS bigint)`.
     ///
-    /// A connection keeps statements prepared by their text, with the types that its first caller's values had. A
-    /// value of another type that comes later with the same text would be read as other bits: `5` where `5.5` was
-    /// first is a number close to nothing. With its types in it, another type is another text.
+    /// A connection keeps prepared statements by their text, with the types of the values at the first use. If a value
+    /// of another type came later with the same text, its bits would be misread: `5` after `5.5` would be a number
+    /// close to zero. With the types in it, the text differs for each type.
     pub(crate) fn typed(&self) -> String {
         let mut typed = String::with_capacity(self.text.len() + 24 * self.values.0.0.len());
         let mut rest = self.text.as_str();
@@ -86,7 +86,7 @@ impl BuiltStatement {
     }
 }
 
-/// The type that a value is bound as. Nothing else than these is ever bound.
+/// Returns the type that a value is bound as. No other types are ever bound.
 fn postgres_type(value: &Value) -> &'static str {
     match value {
         Value::Bool(_) => "boolean",
@@ -108,12 +108,12 @@ impl Statement for BuiltStatement {
 
 /// A statement that sea-query builds.
 pub trait SeaQuery: Sync {
-    /// It, in the words of a database.
+    /// Returns the statement in one SQL dialect.
     #[doc(hidden)]
     fn in_words_of(&self, dialect: Dialect) -> BuiltStatement;
 }
 
-/// A statement that sea-query builds, of the server's own; see [`SystemPurpose::statement`](crate::SystemPurpose).
+/// A statement of the server itself, built by sea-query; see [`SystemPurpose::statement`](crate::SystemPurpose).
 #[derive(Debug, Clone)]
 pub struct SystemStatement<S>(pub(crate) S);
 
@@ -145,9 +145,9 @@ statements!(
     WithQuery
 );
 
-/// A statement of ours as text, the same for both databases, with a `?` for each value. A list of numbers
-/// takes the place of its `?` within parentheses: `id IN (?)`. `now_ms()` is the database's own time, in
-/// milliseconds since the epoch: what replicas compare goes by it, since their clocks may differ.
+/// A statement of our own as text, the same for both databases, with a `?` for each value. A list of numbers replaces
+/// its `?` within parentheses: `id IN (?)`. `now_ms()` is the database's own time, in milliseconds since the epoch:
+/// replicas compare times by it, since their clocks may differ.
 #[derive(Debug, Clone)]
 pub struct Sql {
     text: Cow<'static, str>,
@@ -160,7 +160,8 @@ enum Parameter {
     Many(Vec<i64>),
 }
 
-/// A statement whose values follow, in their order. Nothing that a request says may be in the text.
+/// Creates a statement, to which values are then added in their order. The text may not contain anything from a
+/// request.
 #[must_use]
 pub(crate) fn sql(text: impl Into<Cow<'static, str>>) -> Sql {
     Sql {
@@ -170,14 +171,14 @@ pub(crate) fn sql(text: impl Into<Cow<'static, str>>) -> Sql {
 }
 
 impl Sql {
-    /// The value of the next `?`.
+    /// Adds the value of the next `?`.
     #[must_use]
     pub fn with(mut self, value: impl Into<Value>) -> Self {
         self.values.push(Parameter::One(value.into()));
         self
     }
 
-    /// The numbers in place of the next `?`; where there are none, one that no row has.
+    /// Adds the numbers for the next `?`; an empty list becomes a number that no row has.
     #[must_use]
     pub fn with_all<'a>(mut self, numbers: impl IntoIterator<Item = &'a i64>) -> Self {
         let mut numbers: Vec<i64> = numbers.into_iter().copied().collect();
@@ -221,7 +222,7 @@ impl Statement for Sql {
     }
 }
 
-/// The database's own time, as statements of ours name it.
+/// The name of the database's own time in our own statements.
 const NOW: &str = "now_ms()";
 
 fn push_part(text: &mut String, part: &str, dialect: Dialect) {

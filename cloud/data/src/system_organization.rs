@@ -1,8 +1,8 @@
-//! The organization of the platform's own systems: supervisors and operating systems for the devices of all come from
-//! its fleets (docs/spec/cloud.md#model-system-organization).
+//! The organization of the platform's own systems: its fleets provide supervisors and operating systems for all devices
+//! (docs/spec/cloud.md#model-system-organization).
 //!
-//! The cloud makes it, and knows it from then on by its row: a handle is only a name, which somebody else may have had
-//! first.
+//! The cloud creates it, and from then on identifies it by its row: a handle is only a name, which somebody else may
+//! have had first.
 
 use resources::Resource;
 
@@ -14,23 +14,23 @@ use crate::schema;
 use crate::statement::sql;
 use crate::write::{Environment, WriteResult, Writer, known};
 
-/// The organization of the platform's own systems, as a start of the cloud found or made it.
+/// The organization of the platform's own systems, as found or created at a start of the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemOrganization {
     /// Its number.
     pub id: i64,
-    /// Its handle. That of the branding, but where an organization of a tenant's had that before.
+    /// Its handle: that of the branding, unless an organization of a tenant had that before.
     pub handle: String,
-    /// It was made now.
+    /// Whether it was just created.
     pub is_new: bool,
-    /// How many devices had a supervisor or an operating system that was none of its releases, nor of their own
-    /// organization's, and have none now. Looked for only when it is made.
+    /// The number of devices whose target supervisor or operating system was removed, because it was a release neither
+    /// of this organization nor of the device's own. Determined only on creation.
     pub freed_devices: usize,
 }
 
 impl Database {
-    /// Makes the system's organization where there is none, and gives it the handle of the branding as soon as that
-    /// is free. At `now`, in milliseconds.
+    /// Creates the system's organization if there is none, and gives it the handle of the branding as soon as that is
+    /// free. `now` is in milliseconds.
     ///
     /// # Errors
     /// [`WriteError`]; then nothing is changed.
@@ -73,7 +73,7 @@ async fn keep(writer: &mut Writer<'_>) -> WriteResult<SystemOrganization> {
     Ok(organization)
 }
 
-// Not as a request would: the handle is one that nobody may ask for.
+// Not as a request would: no request may use this handle.
 async fn make(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -90,8 +90,8 @@ async fn make(
     values.set_text("handle", handle.as_str());
     values.set("is_system", resources::StoredValue::Boolean(true));
     let id = record::insert(writer.transaction, resource, &values).await?;
-    // A database of an earlier version: nobody but its first start made a user before it listened, so the number 1 is
-    // its administrator's, or nobody's.
+    // A database of an earlier version: only its first start created a user before listening, so number 1 belongs to
+    // its administrator, or to nobody.
     let first = sql("UPDATE \"user\" SET is_cloud_administrator = TRUE WHERE id = 1");
     writer.transaction.execute(&first).await?;
     let freed_devices = rules::drop_those_of_strangers(writer, None).await?;

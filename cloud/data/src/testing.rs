@@ -1,7 +1,7 @@
 //! Fresh databases of both kinds, for tests.
 //!
-//! A test of the database is written once and run on both; on PostgreSQL where `SUPERVISOR_TEST_POSTGRES` has
-//! the address of a server that lets its user make databases (`cargo xtask test` starts one and sets it).
+//! A database test is written once and run on both; on PostgreSQL if `SUPERVISOR_TEST_POSTGRES` has the address of a
+//! server that lets its user create databases (`cargo xtask test` starts one and sets it).
 #![expect(
     clippy::expect_used,
     reason = "a test that cannot have its database is to fail"
@@ -22,33 +22,33 @@ use crate::dialect::Dialect;
 use crate::options::Options;
 use crate::statement::{BuiltStatement, Sql, Statement};
 
-/// Where a PostgreSQL server for tests is.
+/// The variable with the address of a PostgreSQL server for tests.
 pub const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
 
-/// A statement of a test, whose values follow, in their order.
+/// Returns a test's statement, to which values are then added in their order.
 #[must_use]
 pub fn sql(text: &'static str) -> Sql {
     crate::statement::sql(text)
 }
 
-/// A text of a test for one database, without values.
+/// Returns a test's statement for one database, without values.
 #[must_use]
 pub fn text(text: impl Into<String>) -> BuiltStatement {
     BuiltStatement::new(text, [])
 }
 
-/// Runs a test on a fresh database of each kind, and takes them away again.
+/// Runs a test on a fresh database of each kind, and removes them afterwards.
 ///
 /// # Panics
-/// Where the test does, or a database cannot be had.
+/// If the test does, or a database cannot be created.
 pub async fn on_both<T: Future<Output = ()>>(test: impl Fn(Database) -> T) {
     on_both_at(|_, database| test(database)).await;
 }
 
-/// As [`on_both`]; the test gets the address as well, to open it once more.
+/// Like [`on_both`]; the test also receives the address, to open the database again.
 ///
 /// # Panics
-/// Where the test does, or a database cannot be had.
+/// If the test does, or a database cannot be created.
 pub async fn on_both_at<T: Future<Output = ()>>(test: impl Fn(String, Database) -> T) {
     on_fresh(async |url| {
         let database = open(&url).await;
@@ -61,7 +61,7 @@ pub async fn on_both_at<T: Future<Output = ()>>(test: impl Fn(String, Database) 
 /// Runs a test with the address of a fresh database of each kind, which it opens itself.
 ///
 /// # Panics
-/// Where the test does, or a database cannot be had.
+/// If the test does, or a database cannot be created.
 pub async fn on_fresh(test: impl AsyncFn(String)) {
     println!("on SQLite:");
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -70,10 +70,10 @@ pub async fn on_fresh(test: impl AsyncFn(String)) {
     on_fresh_postgres(test).await;
 }
 
-/// As [`on_fresh`], on PostgreSQL alone.
+/// Like [`on_fresh`], only on PostgreSQL.
 ///
 /// # Panics
-/// Where the test does, or a database cannot be had.
+/// If the test does, or a database cannot be created.
 pub async fn on_fresh_postgres(test: impl AsyncFn(String)) {
     let Ok(server) = std::env::var(POSTGRES) else {
         println!("SKIPPED: {POSTGRES} is not set, so nothing ran on PostgreSQL");
@@ -88,20 +88,20 @@ pub async fn on_fresh_postgres(test: impl AsyncFn(String)) {
     }
 }
 
-/// Makes a database with all tables at a server; its address.
+/// Creates a database with all tables on a server, and returns its address.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub async fn fresh_postgres(server: &str) -> String {
     let name = format!("test_{}", random_name());
     make(server, &name).await;
     with_database(server, &name)
 }
 
-/// Takes away what [`fresh_postgres`] made.
+/// Removes a database created by [`fresh_postgres`].
 ///
 /// # Panics
-/// Where that cannot be done.
+/// If that fails.
 pub async fn drop_postgres(url: &str) {
     let place = url.split('?').next().unwrap_or(url);
     let (_, name) = place.rsplit_once('/').expect("an address with a database");
@@ -109,18 +109,18 @@ pub async fn drop_postgres(url: &str) {
     administer(&server, format!("DROP DATABASE {name} WITH (FORCE)")).await;
 }
 
-/// A fresh database of each kind, for a test that keeps both.
+/// A fresh database of each kind, for a test that uses both at once.
 pub struct FreshDatabases {
-    /// The address of the one of SQLite, and of the one on PostgreSQL where there is a server.
+    /// The address of the SQLite database, and that of the PostgreSQL one if there is a server.
     pub urls: Vec<String>,
     _folder: tempfile::TempDir,
 }
 
 impl FreshDatabases {
-    /// Makes them.
+    /// Creates the databases.
     ///
     /// # Panics
-    /// Where one cannot be had.
+    /// If one cannot be created.
     pub async fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut urls = vec![sqlite(folder.path())];
@@ -133,10 +133,10 @@ impl FreshDatabases {
         }
     }
 
-    /// Takes the one on PostgreSQL away; the other goes with the value.
+    /// Removes the PostgreSQL database; the other one is removed on drop.
     ///
     /// # Panics
-    /// Where that cannot be done.
+    /// If that fails.
     pub async fn remove(&self) {
         for url in &self.urls[1..] {
             drop_postgres(url).await;
@@ -144,19 +144,19 @@ impl FreshDatabases {
     }
 }
 
-/// The address of a database of SQLite in a folder.
+/// Returns the address of a SQLite database in a folder.
 fn sqlite(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("test.sqlite").display())
 }
 
-/// A small file system of its own, which goes with the value.
+/// A separate small file system, unmounted on drop.
 pub struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// One of so many MiB; nothing where this user may not mount one.
+    /// Mounts one of `size` MiB; `None` if this user may not mount one.
     ///
     /// # Panics
-    /// Where there is no temporary folder.
+    /// If there is no temporary folder.
     #[must_use]
     pub fn new(size: u32) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -170,7 +170,7 @@ impl SmallDisk {
         Some(SmallDisk(folder))
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
@@ -190,11 +190,11 @@ async fn open(url: &str) -> Database {
         .expect("a database that opens")
 }
 
-/// Any number: whoever has it makes the template.
+/// An arbitrary number: the holder of this lock creates the template.
 const LOCK: i64 = 0x7465_6d70;
 
-/// Makes a database with all tables, as a copy of one that stays on the server: copying is far faster than
-/// making them anew.
+/// Creates a database with all tables, as a copy of one that stays on the server: copying is far faster than creating
+/// the tables again.
 async fn make(server: &str, name: &str) {
     let template = format!("test_template_{}", crate::schema::digest());
     let mut administrator = administrator(server).await;
@@ -208,7 +208,7 @@ async fn make(server: &str, name: &str) {
         .await
         .expect("an answer");
     if there.is_empty() {
-        // Under another name until it is whole.
+        // Under another name until it is complete.
         let making = format!("{template}_{}", random_name());
         run(&mut administrator, format!("CREATE DATABASE {making}")).await;
         open(&with_database(server, &making)).await.close().await;
@@ -242,7 +242,7 @@ async fn administrator(server: &str) -> PgConnection {
     PgConnection::connect(server).await.expect("the server")
 }
 
-/// The address of another database of the same server.
+/// Returns the address of another database on the same server.
 fn with_database(server: &str, name: &str) -> String {
     let (place, options) = server.split_once('?').unwrap_or((server, ""));
     let (host, _) = place.rsplit_once('/').expect("an address with a database");

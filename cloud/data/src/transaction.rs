@@ -1,4 +1,4 @@
-//! Changes that happen together or not at all.
+//! Changes that are made together or not at all.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::statement::{AT_ONCE, Sql, Statement};
 use crate::writer::WriterTurn;
 use futures::FutureExt as _;
 
-/// By then a server that lost its client has made the changes or undone them.
+/// After this time, a server that lost its client has made the changes or undone them.
 const SETTLED: Duration = Duration::from_secs(5);
 
-/// Changes that happen together or not at all. Dropped, they did not happen.
+/// Changes that are made together or not at all. Dropping it discards them.
 pub struct Transaction {
     backend: Backend,
     database: Database,
@@ -31,18 +31,18 @@ enum Backend {
 }
 
 impl Database {
-    /// Begins a transaction. In SQLite it is the only one that writes until it ends; it may be committed together
-    /// with those that waited for it.
+    /// Begins a transaction. In SQLite it is the only one that writes until it ends; it may be committed together with
+    /// others that waited for it.
     ///
     /// # Errors
-    /// [`DataError::Busy`] where no connection became free in time.
+    /// [`DataError::Busy`] if no connection became free in time.
     pub async fn begin(&self) -> Result<Transaction, DataError> {
         let backend = match &self.pools {
             Pools::Sqlite { writer, .. } => Backend::Sqlite(writer.turn().boxed().await?),
             Pools::Postgres { pools, losses } => {
                 let pool = pools.of(self.pool);
                 let begin = async || losses.note(pool.begin().boxed().await);
-                // Nothing was done yet: another connection will do.
+                // Nothing has been done yet: another connection will do.
                 Backend::Postgres(match begin().await {
                     Err(DataError::Lost(_)) => begin().await?,
                     begun => begun?,
@@ -58,7 +58,7 @@ impl Database {
 }
 
 impl Transaction {
-    /// Which database it is in.
+    /// Returns the kind of its database.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self.backend {
@@ -74,7 +74,7 @@ impl Transaction {
         })
     }
 
-    /// The result of a statement of this transaction.
+    /// Records the result of a statement of this transaction.
     fn noted<T>(&mut self, result: Result<T, DataError>) -> Result<T, DataError> {
         let result = match &mut self.backend {
             Backend::Sqlite(_) => result,
@@ -83,17 +83,17 @@ impl Transaction {
         self.database.pools.noted(result)
     }
 
-    /// Gives each of its statements so much time, whatever others have. (SQLite's writer has its own limit.)
+    /// Sets the time limit of its statements, independently of other limits. (SQLite's writer has its own limit.)
     pub(crate) fn allow(&mut self, limit: Duration) {
         if let Backend::Postgres(session) = &mut self.backend {
             session.allow(limit);
         }
     }
 
-    /// The first value of each row, as text.
+    /// Returns the first value of each row, as text.
     ///
     /// # Errors
-    /// Why the statement failed; the transaction is then good for nothing more.
+    /// If the statement fails; the transaction can then no longer be used.
     pub async fn texts(
         &mut self,
         statement: &impl Statement,
@@ -103,7 +103,7 @@ impl Transaction {
         self.noted(result)
     }
 
-    /// All rows.
+    /// Returns all rows.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -113,7 +113,7 @@ impl Transaction {
         self.noted(result)
     }
 
-    /// The first row.
+    /// Returns the first row.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -123,7 +123,7 @@ impl Transaction {
         self.noted(result)
     }
 
-    /// How many rows it changed.
+    /// Executes a statement, and returns how many rows it changed.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -133,7 +133,7 @@ impl Transaction {
         self.noted(result)
     }
 
-    /// The numbers of the first column.
+    /// Returns the numbers of the first column.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -142,8 +142,8 @@ impl Transaction {
         rows.iter().map(|row| row.id(0)).collect()
     }
 
-    /// The rows that a statement answers about these rows, whose numbers are its last value: as many of them at once as
-    /// one statement names.
+    /// Returns the rows of a statement about the rows with these numbers, which are its last value: in batches of as
+    /// many as one statement may name.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -159,7 +159,7 @@ impl Transaction {
         Ok(rows)
     }
 
-    /// The numbers of their first column.
+    /// Returns the numbers in the first column of [`Transaction::rows_about`].
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -172,8 +172,8 @@ impl Transaction {
         rows.iter().map(|row| row.id(0)).collect()
     }
 
-    /// Executes a statement about these rows, whose numbers are its last value: as many of them at once as one statement
-    /// names.
+    /// Executes a statement about the rows with these numbers, which are its last value: in batches of as many as one
+    /// statement may name.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -188,7 +188,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// The number in the first row's first column, unless there is none.
+    /// Returns the number in the first row's first column, if there is one.
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -199,7 +199,7 @@ impl Transaction {
         }
     }
 
-    /// The number of the row that a statement makes, which returns it (`RETURNING id`).
+    /// Inserts a row, and returns its number, which the statement returns (`RETURNING id`).
     ///
     /// # Errors
     /// As [`Transaction::texts`].
@@ -207,26 +207,26 @@ impl Transaction {
         self.id(insert).await?.ok_or_else(DataError::no_id)
     }
 
-    /// Statements of ours, several at once, without parameters.
+    /// Executes several of our own statements at once, without parameters.
     pub(crate) async fn script(&mut self, text: impl Into<String>) -> Result<(), DataError> {
         let result = self.connection()?.script(text.into()).await;
         self.noted(result)
     }
 
-    /// Somebody waits for this: they are told once the transaction is committed.
+    /// Adds an effect, which is reported to the listener once the transaction is committed.
     pub fn effect(&mut self, effect: Effect) {
         if !self.effects.contains(&effect) {
             self.effects.push(effect);
         }
     }
 
-    /// Makes the changes, and tells those who listen of the effects; also where nobody knows whether they were made.
+    /// Makes the changes, and reports the effects to the listener, even if it is unknown whether the changes were made.
     ///
-    /// Whoever drops this future half-way gets either both or neither.
+    /// If this future is dropped half-way, either both happen or neither.
     ///
     /// # Errors
-    /// Why it failed; then nothing is changed, unless the connection was lost
-    /// ([`DataError::Lost`]) or the server said nothing ([`DataError::Silent`]), when nobody knows.
+    /// If it fails; then nothing is changed, except that the outcome is unknown if the connection was lost
+    /// ([`DataError::Lost`]) or the server did not answer ([`DataError::Silent`]).
     pub async fn commit(mut self) -> Result<(), DataError> {
         for raise in generation::raising(&self.effects) {
             self.execute(&raise).await?;
@@ -243,7 +243,7 @@ impl Transaction {
             };
             match &result {
                 Ok(()) => database.tell(&effects),
-                // The changes may be there, or be made in a moment: whoever remembers what was looks again.
+                // The changes may have been made, or be made in a moment: caches must be checked again.
                 Err(DataError::Lost(_) | DataError::Silent(_)) => {
                     database.tell(&effects);
                     tokio::spawn(async move {
@@ -258,10 +258,10 @@ impl Transaction {
         committed.await.map_err(|_| DataError::crashed())?
     }
 
-    /// Undoes the changes at once.
+    /// Undoes the changes immediately.
     ///
     /// # Errors
-    /// Why it failed; the changes are undone in any case.
+    /// If it fails; the changes are undone in any case.
     pub async fn rollback(self) -> Result<(), DataError> {
         match self.backend {
             Backend::Sqlite(turn) => turn.rollback().boxed().await,
@@ -271,7 +271,7 @@ impl Transaction {
     }
 }
 
-/// How often a transaction that others got in the way of is tried again.
+/// How often a transaction that conflicted with others is repeated.
 #[derive(Debug)]
 pub(crate) struct Retries(u8);
 
@@ -282,13 +282,13 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Whether the transaction that failed with this is to be tried once more, from its begin. A commit that
-    /// failed because the connection was lost is not: it may have been done.
+    /// Returns whether a transaction that failed with this error should be repeated from its beginning. A commit that
+    /// failed because the connection was lost is not repeated: it may have succeeded.
     pub(crate) fn again(&mut self, error: &DataError) -> bool {
         error.may_be_tried_again() && self.once_more()
     }
 
-    /// Whether any try is left; it is taken.
+    /// Uses one repetition; returns false if none is left.
     pub(crate) fn once_more(&mut self) -> bool {
         match self.0.checked_sub(1) {
             Some(left) => {

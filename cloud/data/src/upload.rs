@@ -1,14 +1,13 @@
-//! A file beside a release that comes in parts: large ones are sent so, several parts at a time, each of them again
-//! where it failed.
+//! Upload of a release's file in parts, for large files: several parts at a time, and each is sent again if it failed.
 //!
 //! ```text
-//! begin   a file of nobody, and a row that says what it is to become
-//! part    pieces of the file, by their places in it; a part that is sent again replaces what came of it before
-//! commit  a change of the asset takes the file, as it takes one that came whole
+//! begin   a file without an owner, and a row that describes the complete file
+//! part    pieces of the file, by their offsets; a part that is sent again replaces the earlier one
+//! commit  a change of the asset takes over the file, like one that was sent in one request
 //! ```
 //!
-//! Whoever knows the uuid may send parts. What is begun counts towards the organization's quota of bytes, and is dropped
-//! after a day, with the file (see [`crate::file`]).
+//! Anyone who knows the uuid may send parts. An unfinished upload counts towards the organization's quota of bytes, and
+//! is deleted after a day, with the file (see [`crate::file`]).
 
 use std::collections::BTreeMap;
 
@@ -25,41 +24,41 @@ use crate::rules::random;
 use crate::statement::sql;
 use crate::transaction::Transaction;
 
-/// What is to be uploaded.
+/// The file to be uploaded, as announced.
 #[derive(Debug, Clone)]
 pub struct Announcement {
-    /// As its sender calls it.
+    /// Its name, according to its sender.
     pub filename: String,
     /// Its media type.
     pub content_type: String,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// Bytes of each part but the last: a multiple of [`PIECE`].
+    /// The size in bytes of each part except the last: a multiple of [`PIECE`].
     pub chunk_size: u64,
 }
 
-/// An upload that was begun.
+/// An upload in progress.
 #[derive(Debug, Clone)]
 pub struct Upload {
     id: i64,
-    /// What whoever sends parts has to know.
+    /// The secret that authorizes a client to send parts.
     pub uuid: String,
-    /// The number of the file that is being made.
+    /// The number of the file that is being created.
     pub file: i64,
     /// The `release_asset` that it is for.
     pub asset: i64,
-    /// What was announced.
+    /// The file as announced.
     pub announced: Announcement,
 }
 
 impl Announcement {
-    /// How many parts there are.
+    /// Returns the number of parts.
     #[must_use]
     pub fn parts(&self) -> u64 {
         self.size.div_ceil(self.chunk_size.max(1))
     }
 
-    /// The bytes of a part, which are numbered from 1.
+    /// Returns the size in bytes of a part; parts are numbered from 1.
     #[must_use]
     pub fn bytes_of(&self, part: u64) -> Option<u64> {
         let before = part.checked_sub(1)?.checked_mul(self.chunk_size)?;
@@ -67,7 +66,7 @@ impl Announcement {
         Some(left.min(self.chunk_size))
     }
 
-    /// The numbers of the pieces of the file that a part has: the first, and the first behind it.
+    /// Returns the range of a part's pieces in the file: the number of the first, and the one after the last.
     fn pieces(&self, part: u64) -> Option<(i64, i64)> {
         let first = part.checked_sub(1)?.checked_mul(self.chunk_size)? / PIECE as u64;
         let behind = first + self.bytes_of(part)?.div_ceil(PIECE as u64);
@@ -75,13 +74,13 @@ impl Announcement {
     }
 }
 
-/// Ends the upload that a file came by; the digests of the parts that were whole, by their numbers.
+/// Ends the upload of a file; returns the digests of the complete parts, by their numbers.
 ///
-/// Whoever begins to send one of them anew at this moment either did so before, and then it is not among them, or
-/// finds no upload.
+/// A client that starts to send one of them again at this moment either did so before, and then the part is not
+/// included, or finds no upload.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(crate) async fn end(
     transaction: &mut Transaction,
     file: i64,
@@ -96,7 +95,7 @@ pub(crate) async fn end(
     digests(&parts)
 }
 
-/// Of rows of a number and a digest, those that have one.
+/// Returns the digests, by number, of those rows that have one.
 fn digests(parts: &[Row]) -> Result<BTreeMap<u64, String>, DataError> {
     let mut digests = BTreeMap::new();
     for part in parts {
@@ -107,22 +106,22 @@ fn digests(parts: &[Row]) -> Result<BTreeMap<u64, String>, DataError> {
     Ok(digests)
 }
 
-/// One sending of a part. A later one of the same part puts an end to it.
+/// One attempt to send a part. A later attempt for the same part ends it.
 #[derive(Debug)]
 pub struct PartWriter {
     file: i64,
     part: i64,
     attempt: i64,
-    /// The number of the next piece, and of the first behind the part.
+    /// The number of the next piece; `end` is the first after the part.
     next: i64,
     end: i64,
 }
 
 impl Database {
-    /// Begins an upload for the asset that somebody has the right to change, in place of one that was begun before.
+    /// Begins an upload for an asset that the caller may change, and replaces an earlier one.
     ///
     /// # Errors
-    /// [`WriteError::Forbidden`] where the organization would keep more than its quota; where the database fails.
+    /// [`WriteError::Forbidden`] if the organization would exceed its quota; if the database fails.
     pub async fn begin_upload(
         &self,
         quotas: &Quotas,
@@ -167,10 +166,10 @@ impl Database {
         })
     }
 
-    /// The upload of this uuid.
+    /// Returns the upload with this uuid.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn upload(&self, uuid: &str) -> Result<Option<Upload>, DataError> {
         let select = sql(
             "SELECT id, file, release_asset, filename, content_type, size, chunk_size \
@@ -194,11 +193,11 @@ impl Database {
         }))
     }
 
-    /// Begins to take a part; what came of it before goes. Nothing where there is no such part, or the upload has just
-    /// ended.
+    /// Begins to receive a part, and deletes what was received of it before. `None` if there is no such part, or the
+    /// upload has just ended.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn begin_part(
         &self,
         upload: &Upload,
@@ -235,11 +234,12 @@ impl Database {
         }))
     }
 
-    /// Adds the next piece of a part: [`PIECE`] bytes, or what is left at the end of the file. False where the part is
-    /// being sent anew, or the upload has ended; on PostgreSQL that may come out only as both are at the same piece.
+    /// Adds the next piece of a part: [`PIECE`] bytes, or the rest at the end of the file. Returns false if the part is
+    /// being sent again, or the upload has ended; on PostgreSQL that may be noticed only when both attempts reach the
+    /// same piece.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn add_part_piece(
         &self,
         writer: &mut PartWriter,
@@ -264,20 +264,20 @@ impl Database {
         }
     }
 
-    /// The part is whole, and has this digest. False as above.
+    /// Marks the part as complete, with this digest. Returns false as [`Database::add_part_piece`] does.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn end_part(&self, writer: PartWriter, etag: &str) -> Result<bool, DataError> {
         let update = sql("UPDATE release_asset_part SET etag = ? WHERE id = ? AND attempt = ?");
         let update = update.with(etag).with(writer.part).with(writer.attempt);
         Ok(writer.next == writer.end && self.execute(&update).await? == 1)
     }
 
-    /// The digests of the parts that are whole, by their numbers.
+    /// Returns the digests of the complete parts, by their numbers.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub async fn whole_parts(&self, upload: &Upload) -> Result<BTreeMap<u64, String>, DataError> {
         let select = sql("SELECT number, etag FROM release_asset_part WHERE upload = ?");
         digests(&self.rows(&select.with(upload.id)).await?)

@@ -1,15 +1,15 @@
-//! Changes of rows, by whoever asks for them (docs/spec/cloud.md#odata-writes, docs/spec/cloud.md#rules).
+//! Changes of rows, by any caller (docs/spec/cloud.md#odata-writes, docs/spec/cloud.md#rules).
 //!
 //! ```text
-//! body ── body     values of fields, whose word each field takes
-//!      ├─ links    a link that is written leads to a row that the caller may read
-//!      ├─ rules    what holds between rows; what other fields become (crate::rules)
+//! body ── body     values of fields, and who may write each field
+//!      ├─ links    a written link must lead to a row that the caller may read
+//!      ├─ rules    constraints between rows; values of derived fields (crate::rules)
 //!      ├─ record   the statements
-//!      └─ after    the row is one that the caller may make or change; what follows; effects
+//!      └─ after    the caller may create or change the resulting row; consequences; effects
 //! ```
 //!
-//! [`write`] does one request of the data API in a transaction of its own. A [`Writer`] does several changes
-//! in a transaction that the server began, most of them as [`Caller::Platform`].
+//! [`write`] executes one request of the data API in its own transaction. A [`Writer`] makes several changes in a
+//! transaction begun by the server, most of them as [`Caller::Platform`].
 
 mod body;
 mod cascade;
@@ -36,18 +36,18 @@ use crate::quota::{self, Quotas};
 use crate::record::{self, RowLock};
 use crate::transaction::{Retries, Transaction};
 
-/// What of writes is configured.
+/// The configuration that writes depend on.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Names that a vendor changes.
+    /// Names that a vendor can change.
     pub branding: Branding,
-    /// The host (and port) of the registry, which locations of images begin with.
+    /// The host (and port) of the registry, the beginning of image locations.
     pub registry: String,
-    /// Whether the cloud has the registry delete images that are no more, and so keeps their locations until then.
+    /// Whether the cloud has the registry delete removed images, and so keeps their locations until then.
     pub deletes_images: bool,
-    /// What organizations may keep.
+    /// What organizations may store.
     pub quotas: Quotas,
-    /// By which keys secrets are encrypted.
+    /// The keys that encrypt secrets.
     pub keyring: Keyring,
 }
 
@@ -56,17 +56,17 @@ pub struct Writer<'a> {
     pub(crate) transaction: &'a mut Transaction,
     pub(crate) context: QueryContext<'a>,
     pub(crate) environment: &'a Environment,
-    /// Fields that devices report take the caller's word.
+    /// Whether the caller may write the fields that devices report.
     pub(crate) reports: bool,
-    /// What was uploaded with the request.
+    /// The file uploaded with the request.
     pub(crate) file: Option<&'a File>,
-    /// Of the rows that the request means, these alone: they were chosen before the transaction began.
+    /// The only rows of the request to change, selected before the transaction began.
     pub(crate) chosen: Option<&'a [i64]>,
 }
 
 impl<'a> Writer<'a> {
-    /// Changes rows of this transaction. The context's model must be [`resources::v7`]: older versions are
-    /// translated before.
+    /// Creates a writer for rows of this transaction. The context's model must be [`resources::v7`]: requests of older
+    /// versions are translated before.
     #[must_use]
     pub fn new(
         transaction: &'a mut Transaction,
@@ -83,15 +83,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Takes what devices report of themselves from this caller as well: a device that registers does so by
-    /// the key of a fleet or of a user.
+    /// Also accepts device reports from this caller: a device registers with the key of a fleet or of a user.
     #[must_use]
     pub fn with_reports(mut self) -> Self {
         self.reports = true;
         self
     }
 
-    /// Changes rows of this transaction as the cloud itself, at `now` in milliseconds.
+    /// Creates a writer for this transaction as the cloud itself, at `now` in milliseconds.
     #[must_use]
     pub fn platform(
         purpose: SystemPurpose,
@@ -113,7 +112,7 @@ impl<'a> Writer<'a> {
         Writer::new(transaction, context, environment)
     }
 
-    /// The same, in the name of the cloud: what follows from a change needs no right of whoever made it.
+    /// Returns a writer that acts as the cloud itself: what follows from a change requires no right of the caller.
     pub(crate) fn as_platform(&mut self) -> Writer<'_> {
         let context = QueryContext {
             caller: &Caller::Platform(SystemPurpose::Rules),
@@ -122,27 +121,27 @@ impl<'a> Writer<'a> {
         Writer::new(self.transaction, context, self.environment)
     }
 
-    /// The transaction, for statements of the server's own.
+    /// Returns the transaction, for the server's own statements.
     pub fn transaction(&mut self) -> &mut Transaction {
         self.transaction
     }
 
-    /// The moment of the request, in milliseconds.
+    /// Returns the time of the request, in milliseconds.
     pub(crate) fn now(&self) -> i64 {
         self.context.now
     }
 
-    /// The user who asks, where it is one.
+    /// Returns the calling user, if it is one.
     pub(crate) fn user(&self) -> Option<i64> {
         self.context.caller.user()
     }
 
-    /// The actor that asks, where it is one.
+    /// Returns the calling actor, if it is one.
     pub(crate) fn actor(&self) -> Option<i64> {
         self.context.caller.actor()
     }
 
-    /// Whether it is a device that asks, by its key.
+    /// Returns whether the caller is a device, with its key.
     pub(crate) fn is_device(&self) -> bool {
         self.context.caller.role() == Some(Role::DeviceKey)
     }
@@ -151,17 +150,17 @@ impl<'a> Writer<'a> {
         matches!(self.context.caller, Caller::Platform(_))
     }
 
-    /// Nothing is more than it may be by a quota now that this row was made, or that it was changed.
+    /// Checks that no quota is exceeded after this row was created or changed.
     pub(crate) async fn check_quotas(&mut self, resource: &str, row: i64) -> WriteResult {
         quota::check(self.transaction, &self.environment.quotas, resource, row).await
     }
 
-    /// Takes these rows for this transaction alone, to change them.
+    /// Locks these rows for a change by this transaction.
     pub(crate) async fn lock(&mut self, table: &str, ids: &[i64]) -> WriteResult {
         Ok(record::lock(self.transaction, table, ids, RowLock::ToChange).await?)
     }
 
-    /// A resource that has a table, and on which the caller has any right of this kind.
+    /// Returns a resource that has a table, and on which the caller has any right of this kind.
     fn table(&self, name: &str, method: Method) -> WriteResult<&'static Resource> {
         let resource = known(name)?;
         if resource.source != Source::Table {
@@ -175,7 +174,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The values of a row by the names of its fields.
+/// Returns the values of a row by the names of its fields.
 #[must_use]
 pub fn row(fields: Value) -> Map<String, Value> {
     match fields {
@@ -184,12 +183,12 @@ pub fn row(fields: Value) -> Map<String, Value> {
     }
 }
 
-/// Has `attempt` make changes in a transaction, and again from its begin, a few times, where others were at the same
-/// rows. A commit that failed because the connection was lost is such a failure as well: only what may be done twice
-/// goes through here.
+/// Runs `attempt`, which makes changes in a transaction, and repeats it from the beginning a few times if other
+/// transactions were changing the same rows. A commit that failed because the connection was lost is also repeated: use
+/// it only for changes that may be made twice.
 ///
 /// # Errors
-/// As `attempt`, the last time.
+/// Those of the last `attempt`.
 pub async fn retried<T, A: Future<Output = WriteResult<T>>>(
     attempt: impl Fn() -> A,
 ) -> WriteResult<T> {
@@ -202,12 +201,12 @@ pub async fn retried<T, A: Future<Output = WriteResult<T>>>(
     }
 }
 
-/// The model that writes go by.
+/// Returns the model that writes use.
 fn model() -> &'static Model {
     resources::v7()
 }
 
-/// The resource of a name or synonym.
+/// Returns the resource with a name or synonym.
 pub(crate) fn known(name: &str) -> WriteResult<&'static Resource> {
     model().resource(name).ok_or(WriteError::NoRights)
 }

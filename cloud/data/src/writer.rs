@@ -1,10 +1,11 @@
-//! The one connection of SQLite that writes, and whose turn it is.
+//! SQLite's only writing connection, and the order of its users.
 //!
-//! SQLite lets one write at a time, and each commit waits for the disk. So whoever waits for a turn while another
-//! writes is committed together with that one: the first transaction of such a group opens it, each further one is
-//! a savepoint in it, and one commit ends it. Nobody is told of success before that commit, and nobody else sees
-//! any of it before; what one of them did wrong is undone alone. Turns are fair, and the task that commits waits
-//! for its turn as the others do: so a group is as long as the line was when its first transaction ended.
+//! SQLite allows one write at a time, and each commit waits for the disk. So transactions that wait for their turn
+//! while another one writes are committed together with it: the first transaction of such a group opens it, each
+//! further one is a savepoint in it, and one commit ends it. Success is reported only after that commit, and until then
+//! the changes are invisible to others; the changes of a failed transaction are undone individually. Turns are fair,
+//! and the task that commits waits for its turn like the others: so a group is as long as the queue was when its first
+//! transaction ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -26,10 +27,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-/// What SQLite calls it where a file gives free pages back step by step.
+/// SQLite's `auto_vacuum` mode in which a file releases free pages step by step.
 const INCREMENTAL: i64 = 2;
 
-/// Turns at the connection that writes. Clones are the same one.
+/// Access to the writing connection. Clones share it.
 #[derive(Clone)]
 pub(crate) struct SqliteWriter {
     shared: Arc<WriterInner>,
@@ -37,25 +38,26 @@ pub(crate) struct SqliteWriter {
 
 struct WriterInner {
     options: SqliteConnectOptions,
-    /// Whether the file gives free pages back step by step, as those that we make do. It stays so while it is open.
+    /// Whether the file releases free pages step by step, as files created by this program do. Constant while it is
+    /// open.
     gives_back: bool,
-    /// Pages were given back, and the file is not cut yet.
+    /// Whether pages were released but the file is not truncated yet.
     is_to_be_cut: AtomicBool,
-    /// How long one waits for a turn.
+    /// How long a caller waits for a turn.
     wait: Duration,
     /// How long a statement may take, in milliseconds.
     timeout: AtomicU64,
     deadline: Arc<Deadline>,
-    /// Waiting here is fair, while SQLite's own way is to try again and again.
+    /// This lock is fair, while SQLite itself would only retry.
     state: Arc<Mutex<WriterState>>,
     waiting: AtomicUsize,
 }
 
 impl SqliteWriter {
-    /// Opens the connection, which makes the file where it is missing.
+    /// Opens the connection, which creates the file if it is missing.
     ///
     /// # Errors
-    /// Why it cannot be opened.
+    /// If it cannot be opened.
     pub(crate) async fn open(
         options: SqliteConnectOptions,
         wait: Duration,
@@ -81,7 +83,7 @@ impl SqliteWriter {
         })
     }
 
-    /// How long a statement may take from now on.
+    /// Sets how long a statement may take from now on.
     pub(crate) fn hold_to(&self, timeout: Duration) {
         self.shared.hold_to(timeout);
     }
@@ -89,7 +91,7 @@ impl SqliteWriter {
     /// Waits for a turn, and begins a transaction.
     ///
     /// # Errors
-    /// [`DataError::Busy`] where the turn did not come in time.
+    /// [`DataError::Busy`] if the turn did not come in time.
     pub(crate) async fn turn(&self) -> Result<WriterTurn, DataError> {
         let shared = self.shared.clone();
         let state = {
@@ -101,7 +103,7 @@ impl SqliteWriter {
         WriterTurn::begun(shared, state).await
     }
 
-    /// Commits what is to be committed and lets nobody write any more.
+    /// Commits the open group and prevents further writes.
     pub(crate) async fn close(&self) {
         let shared = self.shared.clone();
         let closing = tokio::spawn(async move {
@@ -134,7 +136,7 @@ impl WriterInner {
     }
 }
 
-/// Somebody waits for a turn, or no longer.
+/// Counts a waiting caller until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl<'a> Waits<'a> {
@@ -150,7 +152,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// A transaction at the connection that writes. Dropped, it did not happen.
+/// A transaction on the writing connection. Dropping it undoes the changes.
 pub(crate) struct WriterTurn {
     state: OwnedMutexGuard<WriterState>,
     shared: Arc<WriterInner>,
@@ -180,7 +182,7 @@ impl WriterTurn {
             self.state.connection = Some(self.shared.connect().await?);
         }
         self.shared.deadline.begin(self.shared.timeout());
-        // From here on it is undone where nobody ends it.
+        // From here on it is undone unless it is ended.
         self.state.unfinished = true;
         self.ended = false;
         if self.state.group.is_some() {
@@ -195,20 +197,20 @@ impl WriterTurn {
         Ok(())
     }
 
-    /// For a statement, whose time begins.
+    /// Returns the connection for a statement, whose time starts now.
     ///
     /// # Errors
-    /// Where the connection broke.
+    /// If the connection broke.
     pub(crate) fn connection(&mut self) -> Result<&mut SqliteConnection, DataError> {
         self.shared.deadline.begin(self.shared.timeout());
         self.state.connection()
     }
 
-    /// Returns once it is on the disk. Not to be dropped half-way: then nobody knows.
+    /// Returns once the changes are on the disk. It must not be dropped half-way: the outcome would be unknown.
     ///
     /// # Errors
-    /// [`DataError::Contended`] where another that would have been committed with it failed so badly that the
-    /// database undid all of them; nothing is changed then, and it may be tried again.
+    /// [`DataError::Contended`] if another transaction of the group failed so badly that the database undid all of
+    /// them; nothing is changed then, and it may be repeated.
     pub(crate) async fn commit(mut self) -> Result<(), DataError> {
         self.shared.deadline.begin(self.shared.timeout());
         let state = &mut *self.state;
@@ -245,13 +247,13 @@ impl WriterTurn {
         outcome.result()
     }
 
-    /// As [`WriterTurn::commit`]; whoever drops this half-way does not stop what others wait for.
+    /// Like [`WriterTurn::commit`], but dropping it half-way does not affect other transactions.
     pub(crate) async fn commit_detached(self) -> Result<(), DataError> {
         let committed = tokio::spawn(self.commit()).await;
         committed.map_err(|_| DataError::crashed()).flatten()
     }
 
-    /// Undoes it at once.
+    /// Undoes the transaction immediately.
     pub(crate) async fn rollback(mut self) {
         self.shared.deadline.begin(self.shared.timeout());
         self.state.settle().await;
@@ -264,12 +266,12 @@ impl Drop for WriterTurn {
         if self.ended {
             return;
         }
-        // Nobody waits for a statement that is under way. Interrupted, it would take along those of its group
-        // that ended well, so it is let go on where there are any.
+        // Nobody waits for the current statement. Interrupting it would also undo completed transactions of its group,
+        // so it continues if there are any.
         if self.state.members() == 0 {
             self.shared.deadline.expire();
         }
-        // Whoever comes next undoes it; this one does where nobody comes.
+        // The next turn undoes it; if there is none, this task does.
         let shared = self.shared.clone();
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { shared.state.lock().await.settle().await });

@@ -1,4 +1,4 @@
-//! The command line, as clap reads it: `fleet --help` is made from this.
+//! The command line, as clap parses it: `fleet --help` is generated from this.
 
 pub(crate) mod assets;
 pub(crate) mod device;

@@ -1,4 +1,5 @@
-//! Questions to the person at the terminal; where nobody is there, what to write instead.
+//! Questions to the person at the terminal. Without a terminal, the error says which argument to
+//! use instead.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _, stderr, stdin};
 
@@ -8,10 +9,10 @@ fn somebody_is_there() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// What is given already, or else a line.
+/// Returns the given value, or else prompts for a line.
 ///
 /// # Errors
-/// Where nobody is there to be asked.
+/// If there is no terminal to prompt at.
 pub(crate) fn line(given: Option<String>, what: &str, instead: &str) -> Result<String> {
     if let Some(given) = given {
         return Ok(given);
@@ -27,18 +28,18 @@ pub(crate) fn line(given: Option<String>, what: &str, instead: &str) -> Result<S
     Ok(line.trim().to_owned())
 }
 
-/// What is given already, or else a line that is not shown.
+/// Returns the given value, or else prompts for a line that is not shown.
 ///
 /// # Errors
-/// Where nobody is there to be asked.
+/// If there is no terminal to prompt at.
 pub(crate) fn given_secret(given: Option<String>, what: &str, instead: &str) -> Result<String> {
     given.map_or_else(|| secret(what, instead), Ok)
 }
 
-/// A line that is not shown.
+/// Prompts for a line that is not shown.
 ///
 /// # Errors
-/// Where nobody is there to be asked.
+/// If there is no terminal to prompt at.
 pub(crate) fn secret(what: &str, instead: &str) -> Result<String> {
     if !somebody_is_there() {
         return Err(missing(what, instead));
@@ -47,10 +48,10 @@ pub(crate) fn secret(what: &str, instead: &str) -> Result<String> {
         .map_err(|error| Failure::failed("the terminal cannot be read").because(error))
 }
 
-/// Goes on where `what` ("delete the fleet …") is wanted, as was said beforehand, or is said now.
+/// Continues if `what` ("delete the fleet …") was confirmed `beforehand`, or is confirmed now.
 ///
 /// # Errors
-/// Where it is not.
+/// If it is not confirmed.
 pub(crate) fn confirmed(what: &str, beforehand: bool) -> Result<()> {
     if beforehand {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The cloud's HTTP API: requests with the session's credential, bounded in time and size, asked again
-//! when the cloud says later.
+//! The cloud's HTTP API: requests with the session's credential, bounded in time and size, and repeated if the cloud
+//! asks to retry later.
 
 mod answer;
 
@@ -19,16 +19,16 @@ pub(crate) use answer::message_in;
 use answer::{asked_to_wait, bounded};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// From a request to the end of its answer; devices may take 50 s for theirs.
+/// The time limit from a request to the end of its answer; devices may take 50 s for theirs.
 const WHOLE: Duration = Duration::from_secs(90);
-/// The longest answer that is read.
+/// The maximum length in bytes of an answer that is read.
 const MOST: usize = 256 << 20;
-/// The longest wait that is done without asking.
+/// The longest delay that is waited for before a retry.
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-/// How often a request is sent.
+/// The maximum number of times that a request is sent.
 const TRIES: u32 = 5;
 
-/// A cloud that is asked.
+/// A client of one cloud.
 #[derive(Clone)]
 pub(crate) struct Cloud {
     pub(crate) url: String,
@@ -37,10 +37,10 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// The one of the session.
+    /// Returns the client of the session's cloud.
     ///
     /// # Errors
-    /// Where nobody is signed in.
+    /// If nobody is signed in.
     pub(crate) async fn of_session() -> Result<Self> {
         let session = Session::current()?;
         let mut cloud = Cloud::at(&session.url, Some(session.token))?;
@@ -50,10 +50,10 @@ impl Cloud {
         Ok(cloud)
     }
 
-    /// One by its address.
+    /// Returns the client of a cloud by its address.
     ///
     /// # Errors
-    /// Where there is no TLS to be had.
+    /// If TLS cannot be set up.
     pub(crate) fn at(url: &str, token: Option<String>) -> Result<Self> {
         Ok(Cloud {
             url: url.to_owned(),
@@ -62,18 +62,18 @@ impl Cloud {
         })
     }
 
-    /// Whether a credential is sent.
+    /// Returns whether a credential is sent.
     pub(crate) fn is_signed_in(&self) -> bool {
         self.token.is_some()
     }
 
-    /// Whether that is a session's, and no key.
+    /// Returns whether the credential is a session token rather than a key.
     pub(crate) fn has_session(&self) -> bool {
         self.token.as_deref().is_some_and(session::is_session)
     }
 
-    /// A session is good for a week; who works on with it stays signed in. That it fails is told by the
-    /// request that follows.
+    /// Renews the session: it is valid for a week, and people who keep using it stay signed in. If this fails, the
+    /// following request reports the error.
     async fn renew(&mut self) {
         let now = jiff::Timestamp::now().as_second();
         let token = self.token.as_deref();
@@ -91,7 +91,7 @@ impl Cloud {
         }
     }
 
-    /// Rows of the data API.
+    /// Returns rows of the data API.
     pub(crate) async fn rows<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -105,7 +105,7 @@ impl Cloud {
         Ok(rows.d)
     }
 
-    /// The row of a key.
+    /// Returns the row of a key.
     pub(crate) async fn row<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -114,13 +114,13 @@ impl Cloud {
         Ok(self.rows(path, query).await?.into_iter().next())
     }
 
-    /// JSON of an address.
+    /// Returns the JSON at an address.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let bytes = self.answer(Method::GET, path, None).await?;
         self.parsed(path, &bytes)
     }
 
-    /// Makes a row; its id.
+    /// Creates a row and returns its id.
     pub(crate) async fn create(&self, resource: &str, body: &Value) -> Result<i64> {
         #[derive(serde::Deserialize)]
         struct CreatedRow {
@@ -136,7 +136,7 @@ impl Cloud {
         self.write(Method::PATCH, path, Some(body)).await
     }
 
-    /// Makes or changes the row of a key.
+    /// Creates or changes the row of a key.
     pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<()> {
         self.write(Method::PUT, path, Some(body)).await
     }
@@ -151,16 +151,16 @@ impl Cloud {
         self.answer(method, &path, body).await.map(drop)
     }
 
-    /// Posts, and reads JSON.
+    /// Sends a POST request, and parses the JSON of its answer.
     pub(crate) async fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
         let bytes = self.answer(Method::POST, path, Some(body)).await?;
         self.parsed(path, &bytes)
     }
 
-    /// The whole of a good answer.
+    /// Returns the whole body of a successful answer.
     ///
     /// # Errors
-    /// What the cloud says of any other.
+    /// What the cloud says if the answer is not successful.
     pub(crate) async fn answer(
         &self,
         method: Method,
@@ -172,10 +172,10 @@ impl Cloud {
         self.read(answer).await
     }
 
-    /// The answer, where it is a good one.
+    /// Returns the answer if it is successful.
     ///
     /// # Errors
-    /// What the cloud says of any other.
+    /// What the cloud says if it is not.
     pub(crate) async fn good(&self, answer: Response) -> Result<Response> {
         if answer.status().is_success() {
             Ok(answer)
@@ -184,17 +184,17 @@ impl Cloud {
         }
     }
 
-    /// What an answer says that is not good.
+    /// Reads the error in an unsuccessful answer.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read.
     pub(crate) async fn refused(&self, answer: Response) -> Result<Failure> {
         let status = answer.status();
         let body = self.read(answer).await?;
         Ok(self.refusal(status, &body))
     }
 
-    /// The bytes of an answer, bounded.
+    /// Returns the bytes of an answer, bounded.
     pub(crate) async fn read(&self, answer: Response) -> Result<Vec<u8>> {
         let bytes = bounded(answer, MOST).await;
         bytes
@@ -207,7 +207,7 @@ impl Cloud {
             })
     }
 
-    /// Any answer, once the cloud does not say later any more.
+    /// Returns any answer, once the cloud no longer asks to retry later.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -251,7 +251,7 @@ impl Cloud {
         }
     }
 
-    /// Sends bytes of some kind; any answer.
+    /// Sends bytes of some media type, and returns any answer.
     pub(crate) async fn send_bytes(
         &self,
         method: Method,
@@ -280,7 +280,7 @@ impl Cloud {
         } else {
             "cannot be reached"
         };
-        // The address is in the sentence already.
+        // The message already contains the address.
         Failure::failed(format!("{} {sentence}", self.url))
             .because(error.without_url())
             .hint("check the address, and whether the cloud is running")
@@ -298,7 +298,7 @@ impl Cloud {
         })
     }
 
-    /// What an answer that is not good says.
+    /// Parses the error in an unsuccessful answer.
     pub(crate) fn refusal(&self, status: StatusCode, body: &[u8]) -> Failure {
         let message = message_in(body).map(|message| in_words(&message));
         let with = |sentence: &str| match &message {
@@ -308,7 +308,7 @@ impl Cloud {
         match status {
             StatusCode::UNAUTHORIZED => Failure::not_allowed(with("not signed in, or not allowed"))
                 .hint(match std::env::var_os("FLEET_TOKEN") {
-                    // It goes before whatever a sign-in keeps.
+                    // It takes precedence over the stored session.
                     Some(_) => "FLEET_TOKEN is set; check whether it is a key that is still valid, or unset it".to_owned(),
                     None => format!(
                         "`fleet whoami` shows who you are; `fleet login {}` signs in again",
@@ -333,12 +333,12 @@ impl Cloud {
 }
 
 fn client() -> Result<Client> {
-    // A second installation is refused, and the first one serves.
+    // A second installation is refused, and the first one stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .connect_timeout(CONNECT)
         .read_timeout(WHOLE)
-        // A credential follows no redirection to who knows where.
+        // The credential must not be sent to wherever a redirect leads.
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("fleet/", env!("CARGO_PKG_VERSION")))
         .build()

@@ -1,4 +1,5 @@
-//! What each command does: finds what is meant, asks the cloud, says what came of it.
+//! The implementation of each command: it looks up its arguments, sends requests to the cloud, and
+//! prints the result.
 
 pub(crate) mod account;
 pub(crate) mod device;

@@ -1,5 +1,5 @@
-//! `deploy`: a release from a compose file. Everything is looked at before anything is made; from then on the
-//! release ends as `success`, `failed` or `interrupted`, whatever comes.
+//! `deploy`: creates a release from a compose file. Everything is checked before anything is created; after that the
+//! release always ends as `success`, `failed` or `interrupted`.
 
 mod component;
 pub(crate) mod compose;
@@ -94,7 +94,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     Ok(())
 }
 
-/// Each service in turn: its rows, its blobs, its manifest.
+/// Pushes each service in turn: its rows, its blobs, its manifest.
 async fn push(
     registries: &Registries<'_>,
     records: &mut Records<'_>,

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was told, and the exit code that says so to programs.
+//! Why a command failed, and the exit code that tells programs.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -8,20 +8,20 @@ use std::process::ExitCode;
 
 use registry_client::{ErrorKind, RegistryError};
 
-/// What kind of failure it is; each has its exit code (docs/fleet.md).
+/// The kind of a failure; each has its exit code (docs/fleet.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// 1: it was tried, and went wrong.
+    /// 1: the attempt failed.
     Failed,
-    /// 2: it was asked for wrongly; asking again in the same way helps nobody.
+    /// 2: the command was used wrongly; repeating it does not help.
     Usage,
-    /// 3: nobody is signed in, or who is may not.
+    /// 3: nobody is signed in, or the user lacks the permission.
     NotAllowed,
-    /// 4: there is no such thing.
+    /// 4: it does not exist.
     NotFound,
 }
 
-/// A failure, as it is told.
+/// A failure, as it is printed.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Failure {
@@ -30,7 +30,7 @@ pub(crate) struct Failure {
     /// What to do about it.
     pub(crate) hint: Option<String>,
     source: Option<Box<dyn Error + Send + Sync>>,
-    /// Somebody stopped it.
+    /// Somebody stopped the command.
     pub(crate) interrupted: bool,
 }
 
@@ -63,22 +63,22 @@ impl Failure {
         Self::of(Kind::NotFound, message)
     }
 
-    /// A file that cannot be read.
+    /// Describes a file that cannot be read.
     pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
         Self::failed(format!("{} cannot be read", path.display())).because(error)
     }
 
-    /// A file that cannot be written.
+    /// Describes a file that cannot be written.
     pub(crate) fn unwritable(path: &Path, error: io::Error) -> Self {
         Self::failed(format!("{} cannot be written", path.display())).because(error)
     }
 
-    /// Whether the cloud refused it since there is such a row already.
+    /// Returns whether the cloud refused because such a row exists already.
     pub(crate) fn is_duplicate(&self) -> bool {
         self.message.contains("must be unique")
     }
 
-    /// Says what can be done, where nothing more specific is said yet.
+    /// Adds a hint on what to do, unless there is a more specific one.
     pub(crate) fn or_hint(self, hint: impl Display) -> Self {
         match self.hint {
             Some(_) => self,
@@ -86,25 +86,25 @@ impl Failure {
         }
     }
 
-    /// Says what can be done.
+    /// Adds a hint on what to do.
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hint = Some(hint.to_string());
         self
     }
 
-    /// Says what it came from.
+    /// Adds the cause.
     pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Says that somebody stopped it.
+    /// Marks it as stopped by somebody.
     pub(crate) fn interrupted(mut self) -> Self {
         self.interrupted = true;
         self
     }
 
-    /// The same, told as the cause of something larger.
+    /// Wraps it as the cause of a more general failure.
     pub(crate) fn within(self, message: impl Display) -> Self {
         let (kind, hint, interrupted) = (self.kind, self.hint.clone(), self.interrupted);
         Failure {
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// What it came from, the nearest first; a cause that only repeats the one before is left out.
+    /// Returns its causes, the closest first, without those that only repeat the previous one.
     pub(crate) fn causes(&self) -> Vec<String> {
         let mut causes: Vec<String> = Vec::new();
         let mut next = self.source();
@@ -140,7 +140,7 @@ impl Failure {
     }
 }
 
-/// A registry's, or the cloud's own if it was asked for a token.
+/// Converts a registry's error, or the cloud's own if it was the one that issues the token.
 impl From<RegistryError> for Failure {
     fn from(mut error: RegistryError) -> Self {
         let (message, hint) = (error.to_string(), error.hint.take());
@@ -165,7 +165,7 @@ impl From<RegistryError> for Failure {
     }
 }
 
-/// Nobody is signed in.
+/// The failure if nobody is signed in.
 pub(crate) fn signed_out() -> Failure {
     Failure::not_allowed("you are not signed in")
         .hint("sign in with `fleet login URL`, or set FLEET_URL and FLEET_TOKEN")

@@ -9,10 +9,10 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::failure::{Failure, Result};
 
-/// Writes a new file, with rights that it has from the beginning.
+/// Writes a new file, which has these permissions from the beginning.
 ///
 /// # Errors
-/// Where there is one already, or it cannot be written.
+/// If the file exists already, or cannot be written.
 pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> Result<()> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(mode).open(path);
@@ -20,10 +20,11 @@ pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> Result<()> {
     written.map_err(|error| Failure::unwritable(path, error))
 }
 
-/// A new file in the folder of `path`, to take that place once it is whole; until then it goes with the value.
+/// Creates a temporary file in the folder of `path`, which can replace it once it is complete; until then it is deleted
+/// with the value.
 ///
 /// # Errors
-/// Where the folder takes none.
+/// If the folder is not writable.
 pub(crate) fn beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let folder = path
         .parent()

@@ -1,5 +1,5 @@
-//! Finds what people mean: fleets by slug, name or id, devices by uuid (or its beginning), name or id,
-//! releases by commit (or its beginning), version or id. What could be several is told with all of them.
+//! Finds what people refer to: fleets by slug, name or id, devices by uuid (or its beginning), name or id, releases by
+//! commit (or its beginning), version or id. If the text is ambiguous, the error lists all candidates.
 
 use serde::Deserialize;
 
@@ -8,9 +8,9 @@ use crate::failure::{Failure, Result};
 use crate::odata::literal;
 use crate::output::short;
 
-/// So many candidates are asked for; more are not told.
+/// The maximum number of candidates that are requested and listed.
 const MOST: usize = 10;
-/// The fewest characters that count as the beginning of a uuid or commit: fewer would be found in names.
+/// The minimum number of characters of the beginning of a uuid or commit: fewer would match names.
 const FEWEST: usize = 4;
 
 /// The fields of a [`Device`].
@@ -24,7 +24,7 @@ pub(crate) struct Fleet {
     pub(crate) actor: Link,
 }
 
-/// A link to another row, where that is not expanded.
+/// A link to another row that is not expanded.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Link {
     #[serde(rename = "__id")]
@@ -42,27 +42,27 @@ pub(crate) struct Device {
 }
 
 impl Fleet {
-    /// Of its row.
+    /// Returns the address of its row.
     pub(crate) fn address(&self) -> String {
         format!("application({})", self.id)
     }
 }
 
 impl Device {
-    /// Of its row.
+    /// Returns the address of its row.
     pub(crate) fn address(&self) -> String {
         format!("device({})", self.id)
     }
 
-    /// As people call it.
+    /// Returns its name for people.
     pub(crate) fn name(&self) -> String {
         format!("{} ({})", self.device_name, short(&self.uuid))
     }
 
-    /// The fleet that it is in.
+    /// Returns the fleet that it belongs to.
     ///
     /// # Errors
-    /// Where it is in none.
+    /// If it does not belong to one.
     pub(crate) fn fleet(&self) -> Result<i64> {
         match self.fleet {
             Some(fleet) => Ok(fleet.id),
@@ -86,21 +86,21 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// Of its row.
+    /// Returns the address of its row.
     pub(crate) fn address(&self) -> String {
         format!("release({})", self.id)
     }
 
-    /// As people call it.
+    /// Returns its name for people.
     pub(crate) fn name(&self) -> String {
         format!("{} ({})", short(&self.commit), self.raw_version)
     }
 }
 
-/// A fleet by its slug, name, uuid or id.
+/// Finds a fleet by its slug, name, uuid or id.
 ///
 /// # Errors
-/// Where there is none, or there are several.
+/// If there is none, or there are several.
 pub(crate) async fn fleet(cloud: &Cloud, text: &str) -> Result<Fleet> {
     let fleets = fleets(cloud, text).await?;
     one("fleet", text, fleets, |fleet| {
@@ -109,7 +109,7 @@ pub(crate) async fn fleet(cloud: &Cloud, text: &str) -> Result<Fleet> {
     .map_err(|failure| failure.or_hint("`fleet fleets` lists them"))
 }
 
-/// As [`fleet`], where one is given.
+/// Like [`fleet`], if a text is given.
 pub(crate) async fn optional_fleet(cloud: &Cloud, text: Option<&str>) -> Result<Option<Fleet>> {
     Ok(match text {
         Some(text) => Some(fleet(cloud, text).await?),
@@ -127,10 +127,10 @@ async fn fleets(cloud: &Cloud, text: &str) -> Result<Vec<Fleet>> {
     cloud.rows("application", &query).await
 }
 
-/// A device by its uuid, the beginning of that, its name or id; of one fleet, where that is said.
+/// Finds a device by its uuid, the beginning of it, its name or id.
 ///
 /// # Errors
-/// Where there is none, or there are several.
+/// If there is none, or there are several.
 pub(crate) async fn device(cloud: &Cloud, text: &str) -> Result<Device> {
     let devices = devices(cloud, text).await?;
     one("device", text, devices, |device| {
@@ -139,16 +139,16 @@ pub(crate) async fn device(cloud: &Cloud, text: &str) -> Result<Device> {
     .map_err(|failure| failure.or_hint("`fleet devices` lists them"))
 }
 
-/// The devices that a filter selects, by their names.
+/// Returns the devices that a filter selects, sorted by name.
 pub(crate) async fn devices_where(cloud: &Cloud, filter: &str) -> Result<Vec<Device>> {
     let query = format!("$select={DEVICE}&$filter={filter}&$orderby=device_name asc");
     cloud.rows("device", &query).await
 }
 
-/// A device by its number alone.
+/// Returns a device by its id.
 ///
 /// # Errors
-/// Where it is not there.
+/// If it does not exist.
 pub(crate) async fn device_of(cloud: &Cloud, id: i64) -> Result<Device> {
     let path = format!("device({id})");
     let device = cloud.row(&path, &format!("$select={DEVICE}")).await?;
@@ -162,19 +162,19 @@ async fn devices(cloud: &Cloud, text: &str) -> Result<Vec<Device>> {
     }
     let query = format!("$select={DEVICE}&$filter={filter}&$orderby=uuid asc&$top=11");
     let mut devices: Vec<Device> = cloud.rows("device", &query).await?;
-    // A whole uuid is meant whole, whatever else is called so.
+    // A complete uuid takes precedence, whatever other devices are called.
     if devices.iter().any(|device| device.uuid == text) {
         devices.retain(|device| device.uuid == text);
     }
     Ok(devices)
 }
 
-/// A release by its commit, the beginning of that, its version or id; of one fleet, where that is said.
+/// Finds a release by its commit, the beginning of it, its version or id, in one fleet if it is given.
 ///
 /// # Errors
-/// Where there is none, or there are several.
+/// If there is none, or there are several.
 pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Result<Release> {
-    // A draft is called by what it was deployed as, too: its version ends with a number of its own.
+    // A draft can also be named by the version that it was deployed as: its own version has a number at its end.
     let mut filter = format!(
         "raw_version eq {0} or (semver eq {0} and is_final eq false){1}",
         literal(text),
@@ -204,14 +204,14 @@ pub(crate) async fn release(cloud: &Cloud, text: &str, fleet: Option<i64>) -> Re
     })
 }
 
-/// What can be pinned, and has variables.
+/// A device or fleet, which can be pinned and has variables.
 pub(crate) enum Target {
     Device(Device),
     Fleet(Fleet),
 }
 
 impl Target {
-    /// As people call it.
+    /// Returns its name for people.
     pub(crate) fn name(&self) -> String {
         match self {
             Target::Device(device) => device.name(),
@@ -219,7 +219,7 @@ impl Target {
         }
     }
 
-    /// As people call it, with what it is.
+    /// Returns its kind and name for people.
     pub(crate) fn described(&self) -> String {
         match self {
             Target::Device(device) => format!("the device {}", device.device_name),
@@ -227,7 +227,7 @@ impl Target {
         }
     }
 
-    /// Of its row.
+    /// Returns the address of its row.
     pub(crate) fn address(&self) -> String {
         match self {
             Target::Device(device) => device.address(),
@@ -235,7 +235,7 @@ impl Target {
         }
     }
 
-    /// What programs are told of it: its kind, and its uuid or slug.
+    /// Returns its kind, and its uuid or slug, for JSON output.
     pub(crate) fn identity(&self) -> (&'static str, &str) {
         match self {
             Target::Device(device) => ("device", &device.uuid),
@@ -244,10 +244,10 @@ impl Target {
     }
 }
 
-/// A device or a fleet.
+/// Finds a device or a fleet.
 ///
 /// # Errors
-/// Where there is neither, or both.
+/// If there is neither, or both.
 pub(crate) async fn target(cloud: &Cloud, text: &str) -> Result<Target> {
     let devices = devices(cloud, text).await?.into_iter().map(Target::Device);
     let fleets = fleets(cloud, text).await?.into_iter().map(Target::Fleet);
@@ -266,17 +266,17 @@ pub(crate) struct FleetService {
     pub(crate) service_name: String,
 }
 
-/// The services of a fleet, by their names.
+/// Returns the services of a fleet, sorted by name.
 pub(crate) async fn services(cloud: &Cloud, fleet: i64) -> Result<Vec<FleetService>> {
     let query =
         format!("$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc");
     cloud.rows("service", &query).await
 }
 
-/// A service of a fleet.
+/// Returns the id of a service of a fleet.
 ///
 /// # Errors
-/// Where the fleet has none of that name; it names those that it has.
+/// If the fleet has none of that name; the error lists the existing ones.
 pub(crate) async fn service(cloud: &Cloud, fleet: i64, name: &str) -> Result<i64> {
     let services = services(cloud, fleet).await?;
     match services.iter().find(|service| service.service_name == name) {
@@ -293,7 +293,7 @@ pub(crate) async fn service(cloud: &Cloud, fleet: i64, name: &str) -> Result<i64
     }
 }
 
-/// The one that is meant.
+/// Returns the only candidate.
 fn one<T>(kind: &str, text: &str, candidates: Vec<T>, name: impl Fn(&T) -> String) -> Result<T> {
     let count = candidates.len();
     let names: Vec<String> = candidates.iter().take(MOST).map(name).collect();
@@ -312,14 +312,14 @@ fn one<T>(kind: &str, text: &str, candidates: Vec<T>, name: impl Fn(&T) -> Strin
     }
 }
 
-/// What may begin a uuid or commit.
+/// Returns a text that may be the beginning of a uuid or commit.
 fn beginning(text: &str) -> Option<String> {
     let fits = (FEWEST..=62).contains(&text.len());
     let hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     (fits && hexadecimal).then(|| text.to_ascii_lowercase())
 }
 
-/// That the row has this number, where a text is one; behind the rest of a filter.
+/// Returns the end of a filter that also matches the row with this id, if the text is a number.
 fn or_id(text: &str) -> String {
     number(text).map_or_else(String::new, |id| format!(" or id eq {id}"))
 }

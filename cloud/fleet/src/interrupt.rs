@@ -1,10 +1,10 @@
-//! That somebody stops the program while it is at work.
+//! Interruption of the program while it is working.
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Failure;
 
-/// Waits for Ctrl-C, or the end that a system asks for.
+/// Waits for Ctrl-C, or a request by the system to terminate.
 pub(crate) async fn told_to_stop() -> Failure {
     let stopped = Failure::failed("interrupted");
     let (Ok(mut interrupt), Ok(mut end)) = (

@@ -1,6 +1,6 @@
 //! `fleet`: the command line of the fleet cloud.
 //!
-//! It asks the cloud over HTTP as any client does, and knows nothing that the API does not say.
+//! It is an ordinary HTTP client of the cloud, and uses only its API.
 
 mod arguments;
 mod ask;
@@ -29,7 +29,7 @@ use crate::output::Output;
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        // A program that asked for JSON reads what is wrong with its arguments as JSON as well.
+        // A program that requests JSON also expects errors in its arguments as JSON.
         Err(error) if error.use_stderr() && std::env::args().any(|it| it == "--json") => {
             let message = error.to_string();
             let (first, rest) = message.split_once('\n').unwrap_or((&message, ""));

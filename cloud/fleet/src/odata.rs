@@ -1,25 +1,27 @@
-//! Text of the data API's query language: literals that hold what they were given, whatever it is.
+//! Text of the data API's query language, with literals that are safe for any content.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stands in a URL as it is.
+/// Characters that need no encoding in a URL.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Text as one part of a path or query.
+/// Encodes text as one part of a path or query.
 pub(crate) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
-/// Text as a literal, in quotes and percent-encoded: nothing in it ends it.
+/// Returns text as a literal, quoted and percent-encoded, so that nothing in it can end the
+/// literal.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", encoded(&text.replace('\'', "''")))
 }
 
-/// A path with a query after it, whose spaces are encoded here; its literals are so already.
+/// Returns a path with a query. Spaces in the query are encoded here; its literals must be encoded
+/// already.
 pub(crate) fn address(path: &str, query: &str) -> String {
     format!("/v7/{path}?{}", query.replace(' ', "%20"))
 }

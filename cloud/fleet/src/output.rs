@@ -1,5 +1,5 @@
-//! What commands say: tables and sentences for people, JSON for programs. Results go to standard output,
-//! all else to standard error; colour only where a terminal shows it and NO_COLOR is not set.
+//! The output of commands: tables and sentences for people, JSON for programs. Results go to standard output,
+//! everything else to standard error; colours are used only if a terminal shows them and NO_COLOR is not set.
 
 use std::env;
 use std::fmt::Display;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// How a value stands, for its colour.
+/// The rating of a value, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     Plain,
@@ -24,23 +24,23 @@ pub(crate) enum Mood {
     Quiet,
 }
 
-/// The narrowest terminal, in characters, that tables are fitted to.
+/// The minimum width of a terminal, in characters, that tables are fitted to.
 const NARROWEST: u16 = 60;
 
-/// A column's heading, and what it shows of a row.
+/// A column's heading, and the cell that it shows for a row.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> (String, Mood));
 
-/// A cell of text, or of what may be missing.
+/// Returns a cell with text, or for a value that may be missing.
 pub(crate) fn plain<'a>(text: impl Into<Option<&'a String>>) -> (String, Mood) {
     (text.into().cloned().unwrap_or_default(), Mood::Plain)
 }
 
-/// As [`plain`], for what matters less.
+/// Like [`plain`], for less important values.
 pub(crate) fn quiet<'a>(text: impl Into<Option<&'a String>>) -> (String, Mood) {
     (text.into().cloned().unwrap_or_default(), Mood::Quiet)
 }
 
-/// Where commands say things.
+/// The destination of a command's output.
 pub(crate) struct Output {
     pub(crate) json: bool,
     colour: bool,
@@ -60,7 +60,7 @@ impl Output {
         }
     }
 
-    /// Rows of a listing; what is said where there are none.
+    /// Prints the rows of a listing, or the text `none` if there are none.
     pub(crate) fn rows<T: Serialize>(&self, rows: &[T], columns: &[Column<T>], none: &str) {
         if self.json {
             return self.value(&rows);
@@ -87,7 +87,7 @@ impl Output {
         self.say(table);
     }
 
-    /// One thing and its properties; those without a value are left out.
+    /// Prints one thing and its properties; properties without a value are omitted.
     pub(crate) fn details<T: Serialize>(&self, thing: &T, properties: &[(&str, Option<String>)]) {
         if self.json {
             return self.value(thing);
@@ -101,7 +101,7 @@ impl Output {
         self.say(table);
     }
 
-    /// That something was done: a sentence, or what a program wants to know of it.
+    /// Reports that something was done: a sentence for people, or JSON for programs.
     pub(crate) fn done(&self, sentence: impl Display, thing: &Value) {
         if self.json {
             self.value(thing)
@@ -110,33 +110,33 @@ impl Output {
         }
     }
 
-    /// A result that is text.
+    /// Prints a result that is text.
     pub(crate) fn text(&self, text: impl Display) {
         line(&printable(&text.to_string()));
     }
 
-    /// JSON.
+    /// Prints JSON.
     pub(crate) fn value<T: Serialize + ?Sized>(&self, value: &T) {
         if let Ok(text) = serde_json::to_string_pretty(value) {
             line(&escaped(&text));
         }
     }
 
-    /// A line of JSON, for what comes one by one.
+    /// Prints a line of JSON, for results that arrive one by one.
     pub(crate) fn value_in_line<T: Serialize + ?Sized>(&self, value: &T) {
         if let Ok(text) = serde_json::to_string(value) {
             line(&escaped(&text));
         }
     }
 
-    /// Something beside the result, for people.
+    /// Prints additional information for people.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.json {
             eprintln!("{}", printable(&text.to_string()));
         }
     }
 
-    /// Shows at a terminal that something is waited for, until it is dropped.
+    /// Shows at a terminal that the program is waiting, until the bar is dropped.
     pub(crate) fn waiting(&self, what: &str) -> ProgressBar {
         if self.json || !stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -147,7 +147,7 @@ impl Output {
         spinner
     }
 
-    /// Shows at a terminal how many bytes of a file went, until it is dropped.
+    /// Shows at a terminal how many bytes of a file are transferred, until the bar is dropped.
     pub(crate) fn bytes(&self, what: &str, size: u64) -> ProgressBar {
         if self.json || !stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -161,7 +161,7 @@ impl Output {
         bar
     }
 
-    /// A command's end that was not wished for.
+    /// Prints the failure of a command.
     pub(crate) fn failure(&self, failure: &Failure) {
         if self.json {
             let body = json!({
@@ -190,7 +190,7 @@ impl Output {
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(NOTHING);
-        // Columns of a letter each help nobody: what does not fit there is wrapped by the terminal.
+        // Columns of a single character are useless: the terminal wraps a table that does not fit.
         let fits = table.width().is_some_and(|width| width >= NARROWEST);
         table.set_content_arrangement(if self.terminal && fits {
             ContentArrangement::Dynamic
@@ -227,21 +227,21 @@ impl Output {
     }
 }
 
-/// A line of the result. Who reads no more (`fleet devices | head`) ends the program, quietly.
+/// Prints a line of the result. A reader that stops early (`fleet devices | head`) ends the program quietly.
 fn line(text: &str) {
     if writeln!(stdout(), "{text}").is_err() {
         std::process::exit(0);
     }
 }
 
-/// Text of others without what would steer the terminal.
+/// Returns untrusted text without characters that control the terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .filter(|c| matches!(c, '\n' | '\t') || !steers(*c))
         .collect()
 }
 
-/// JSON whose strings steer no terminal either; it says the same.
+/// Returns equivalent JSON whose strings do not control the terminal either.
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -254,12 +254,12 @@ fn escaped(json: &str) -> String {
     text
 }
 
-/// What moves a terminal's cursor, or turns the order of what is read.
+/// Returns whether a character moves a terminal's cursor, or changes the reading direction.
 fn steers(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A time of the API as people read it, in UTC.
+/// Formats a time of the API for people, in UTC.
 pub(crate) fn when(time: &str) -> String {
     match time.get(..16) {
         Some(minutes) if time.ends_with('Z') => minutes.replace('T', " "),
@@ -267,12 +267,12 @@ pub(crate) fn when(time: &str) -> String {
     }
 }
 
-/// Bytes of a file or an image, for people.
+/// Formats the size of a file or an image for people.
 pub(crate) fn size(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
 }
 
-/// As much of a uuid or commit as is shown.
+/// Returns the part of a uuid or commit that is shown.
 pub(crate) fn short(text: &str) -> String {
     text.chars().take(7).collect()
 }

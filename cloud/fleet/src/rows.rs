@@ -1,14 +1,14 @@
-//! Parts of rows that several commands ask the cloud for.
+//! Parts of rows that several commands request.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A row by its number alone.
+/// A row with only its id.
 #[derive(Deserialize)]
 pub(crate) struct Id {
     pub(crate) id: i64,
 }
 
-/// What has a slug: a fleet, a kind of board, a kind of processor.
+/// A row with a slug: a fleet, a device type, a processor architecture.
 #[derive(Deserialize)]
 pub(crate) struct Slug {
     pub(crate) slug: String,
@@ -20,19 +20,19 @@ pub(crate) struct ServiceName {
     pub(crate) service_name: String,
 }
 
-/// A release, as it is called beside what runs it.
+/// A release, with the fields for its name next to a device or fleet.
 #[derive(Deserialize)]
 pub(crate) struct ReleaseName {
     pub(crate) commit: String,
     pub(crate) raw_version: String,
 }
 
-/// The slug of the row that an expanded link leads to.
+/// Parses the slug of the row that an expanded link refers to.
 pub(crate) fn slug<'de, D: Deserializer<'de>>(link: D) -> Result<Option<String>, D::Error> {
     Ok(first::<Slug, D>(link)?.map(|row| row.slug))
 }
 
-/// The name of the role that an expanded link leads to.
+/// Parses the name of the role that an expanded link refers to.
 pub(crate) fn role<'de, D: Deserializer<'de>>(link: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     struct Role {
@@ -41,14 +41,14 @@ pub(crate) fn role<'de, D: Deserializer<'de>>(link: D) -> Result<Option<String>,
     Ok(first::<Role, D>(link)?.map(|row| row.name))
 }
 
-/// The row that an expanded link leads to: a list of one, or of none.
+/// Parses the row that an expanded link refers to: a list of one element or none.
 pub(crate) fn first<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     link: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(Vec::deserialize(link)?.into_iter().next())
 }
 
-/// A label of a device, a fleet or a release, told alike wherever it is.
+/// A tag of a device, a fleet or a release, printed in the same way everywhere.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Tag {
     #[serde(rename(deserialize = "tag_key"))]
@@ -57,7 +57,7 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
-    /// Tags in a line, for people.
+    /// Formats tags in a line, for people.
     pub(crate) fn in_a_line(tags: &[Tag]) -> String {
         let tags: Vec<String> = tags
             .iter()

@@ -1,4 +1,4 @@
-//! From a command to what does it.
+//! Dispatches each command to its implementation.
 
 use std::io::Write as _;
 
@@ -15,10 +15,10 @@ use crate::deploy;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
-/// Whatever kept it from being done.
+/// The failure of the command.
 pub(crate) fn run(arguments: Arguments, output: &Output) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -35,7 +35,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         Command::Settings => return settings::show(output),
         Command::SigningKey(command) => return signing_key::run(output, command),
         Command::Completion { shell } => {
-            // Into memory first: what is printed may be read no further, which is no failure.
+            // Into memory first: a reader that stops early is not a failure.
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "fleet", &mut script);
             let _ = std::io::stdout().write_all(&script);

@@ -1,4 +1,4 @@
-//! Which cloud is asked, and as whom: the file that `fleet login` writes, and the environment before it.
+//! The cloud and the user that commands use: the file that `fleet login` writes, overridden by the environment.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, Kind, Result, signed_out};
 use crate::files;
 
-/// The file, and what it says.
+/// The contents of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct SessionFile {
@@ -22,20 +22,20 @@ struct SessionFile {
     token: Option<String>,
 }
 
-/// Whom to ask, and with which credential.
+/// A cloud and a credential for it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Session {
     pub(crate) url: String,
     pub(crate) token: String,
-    /// Whether the token is the file's, which then is renewed there.
+    /// Whether the token comes from the file, in which it is renewed.
     pub(crate) kept: bool,
 }
 
 impl Session {
-    /// The environment's, else the file's.
+    /// Returns the session from the environment, or else from the file.
     ///
     /// # Errors
-    /// Where neither says it whole.
+    /// If neither is complete.
     pub(crate) fn current() -> Result<Self> {
         let file = read(&file()?)?;
         Self::of(file, variable("FLEET_URL"), variable("FLEET_TOKEN"))
@@ -60,20 +60,20 @@ impl Session {
     }
 }
 
-/// As settings name the file; they name variables by themselves.
+/// The name of the file as a source; variables are named by themselves.
 const FILE: &str = "the file";
 
-/// The address and the credential that are in force, each with what says so.
+/// The address and the credential in use, each with its source.
 struct Sources {
     url: Option<(String, &'static str)>,
     token: Option<(String, &'static str)>,
 }
 
 impl Sources {
-    /// Of the file and the variables of the environment, which go before it.
+    /// Combines the file with the variables of the environment, which take precedence.
     fn of(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
         let url = url.as_deref().map(checked_url).transpose()?;
-        // The file's token is for the file's cloud and is shown to no other.
+        // The file's token belongs to the file's cloud, and is sent to no other.
         let same = url.is_none() || url == file.url;
         let url = url.map(|url| (url, "FLEET_URL"));
         let token = token.map(|token| (token, "FLEET_TOKEN"));
@@ -85,10 +85,10 @@ impl Sources {
     }
 }
 
-/// The session at a cloud, where there is one.
+/// Returns the session at a cloud, if there is one.
 ///
 /// # Errors
-/// Where the file cannot be read, or FLEET_URL is no address.
+/// If the file cannot be read, or FLEET_URL is not an address.
 pub(crate) fn at(url: &str) -> Result<Option<Session>> {
     match Session::current() {
         Ok(session) => Ok(Some(session).filter(|session| session.url == url)),
@@ -97,7 +97,7 @@ pub(crate) fn at(url: &str) -> Result<Option<Session>> {
     }
 }
 
-/// What this program goes by.
+/// The settings of this program.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Settings {
     pub(crate) version: &'static str,
@@ -120,10 +120,10 @@ const VARIABLES: [&str; 5] = [
     "XDG_CONFIG_HOME",
 ];
 
-/// What this program goes by, and what says so.
+/// Returns the settings of this program, and their sources.
 ///
 /// # Errors
-/// Where the file cannot be read, or FLEET_URL is no address.
+/// If the file cannot be read, or FLEET_URL is not an address.
 pub(crate) fn settings() -> Result<Settings> {
     let path = file()?;
     let Sources { url, token } =
@@ -144,12 +144,12 @@ pub(crate) fn settings() -> Result<Settings> {
     })
 }
 
-/// Whether a credential is a session's token, and no key.
+/// Returns whether a credential is a session token rather than a key.
 pub(crate) fn is_session(token: &str) -> bool {
     token.contains('.')
 }
 
-/// The cloud that was used last, for `fleet login` without an address.
+/// Returns the last cloud, for `fleet login` without an address.
 pub(crate) fn known_url() -> Result<Option<String>> {
     match variable("FLEET_URL") {
         Some(url) => checked_url(&url).map(Some),
@@ -157,10 +157,10 @@ pub(crate) fn known_url() -> Result<Option<String>> {
     }
 }
 
-/// Keeps a session for the commands that follow; the file.
+/// Stores a session for later commands, and returns the path of the file.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
     let path = file()?;
     let file = SessionFile {
@@ -171,20 +171,20 @@ pub(crate) fn keep(url: &str, token: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The address and the credential that are kept, where there is one that is a session's: keys stay good.
+/// Returns the stored address and credential if the credential is a session's: keys stay valid.
 ///
 /// # Errors
-/// Where the file cannot be read.
+/// If the file cannot be read.
 pub(crate) fn kept_token() -> Result<Option<(String, String)>> {
     let file = read(&file()?)?;
     let session = file.token.filter(|token| is_session(token));
     Ok(file.url.zip(session))
 }
 
-/// Forgets the credential, and keeps the address. Whether there was one.
+/// Deletes the credential, and keeps the address. Returns whether there was a credential.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// If the file cannot be written.
 pub(crate) fn forget() -> Result<bool> {
     let path = file()?;
     let mut file = read(&path)?;
@@ -195,10 +195,10 @@ pub(crate) fn forget() -> Result<bool> {
     Ok(was)
 }
 
-/// An address as it is kept: with its scheme, and no slash at its end.
+/// Returns an address as it is stored: with its scheme, and without a slash at its end.
 ///
 /// # Errors
-/// Where it is none.
+/// If it is not an address.
 pub(crate) fn checked_url(text: &str) -> Result<String> {
     let wrong = || {
         Failure::usage(format!("`{text}` is not an address of a cloud"))
@@ -214,8 +214,8 @@ pub(crate) fn checked_url(text: &str) -> Result<String> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Whether a token is a session's that was made more than a day before `now` (seconds since 1970); keys
-/// are never old.
+/// Returns whether a token is a session's that was created more than a day before `now` (seconds since 1970); keys are
+/// never old.
 pub(crate) fn is_old(token: &str, now: i64) -> bool {
     #[derive(Deserialize)]
     struct Claims {
@@ -273,7 +273,7 @@ fn write(path: &Path, session: &SessionFile) -> Result<()> {
             .create(folder)
             .map_err(failed)?;
     }
-    // A file beside it that takes its place: whole or not there, and never readable by others.
+    // A temporary file replaces it: always complete, and never readable by others.
     let mut beside = files::beside(path, 0o600).map_err(failed)?;
     let written = beside.write_all(text.as_bytes());
     let written = written.and_then(|()| beside.as_file().sync_all());

@@ -1,6 +1,6 @@
-//! What people call the fields of the data API, whose refusals name them.
+//! Names for people of the data API's fields, which its refusals mention.
 
-/// Fields and resources of the API, by what this program calls them.
+/// Fields and resources of the API, with the names that this program uses.
 const WORDS: &[(&str, &str)] = &[
     ("app_name", "name"),
     ("application", "fleet"),
@@ -45,9 +45,9 @@ const WORDS: &[(&str, &str)] = &[
     ("tag_key", "key"),
 ];
 
-/// A refusal of the data API, its fields called as people call them. What the API quotes of the request stays as it is.
+/// Rewords a refusal of the data API with names for people. Quotations from the request are kept unchanged.
 pub(crate) fn in_words(refusal: &str) -> String {
-    // What stands behind that was given by somebody, and may be called as a field is.
+    // The rest was entered by somebody, and may contain the name of a field.
     let (named, given) = match refusal.find(" must be ") {
         Some(at) => refusal.split_at(at),
         None => (refusal, ""),

@@ -1,4 +1,4 @@
-//! The path: which records a request is about.
+//! The path: which records a request addresses.
 
 use winnow::combinator::{alt, cut_err, eof, opt};
 use winnow::prelude::*;
@@ -9,7 +9,7 @@ use crate::raw::{self, Plus};
 use crate::request::{Address, ResourcePath, Tail};
 use crate::token::{Input, expected, keyed_name, name, one_link_more_than, read_all, refuse, sign};
 
-/// Reads the path behind the version, which begins at `begin` of the request.
+/// Reads the path after the version, which begins at byte `begin` of the request.
 pub(crate) fn read(path: &str, begin: usize) -> Result<Address, ParseError> {
     let decoded = raw::decode(path, begin, Plus::Plus)?;
     read_all(&decoded, "the end of the path", address)

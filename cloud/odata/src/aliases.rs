@@ -1,9 +1,9 @@
-//! The parameters `@name` that a request uses.
+//! The parameters (`@name`) that a request uses.
 
 use crate::error::ParseError;
 use crate::request::{Address, Expression, Key, Name, Operand, Options, PropertyPath, Value};
 
-/// Whether each parameter that is used has a value.
+/// Checks that each parameter used has a value.
 pub(crate) fn check(address: &Address, options: &Options) -> Result<(), ParseError> {
     let mut used = Vec::new();
     if let Address::Resource(path) = address {

@@ -1,27 +1,27 @@
-//! Why a request is not of the language, and where.
+//! Errors in requests, and their places.
 
 use std::fmt;
 
 /// The longest request, in bytes of path and query.
 pub const MAX_LENGTH: usize = 64 << 10;
-/// How deep parentheses, functions, lambdas and expansions may stand in each other.
+/// The maximum nesting depth of parentheses, functions, lambdas and expansions.
 pub const MAX_DEPTH: usize = 32;
-/// Values of one list (`in (…)`), conditions of one chain (`… or …`), parts of one `$orderby`, `$select` or
-/// `$expand`, and parameters (`@name`) of one request.
+/// The maximum number of values in one list (`in (…)`), conditions in one chain (`… or …`), parts of one `$orderby`,
+/// `$select` or `$expand`, and parameters (`@name`) of one request.
 pub const MAX_ITEMS: usize = 1000;
-/// Links of one path, in the address, in a condition or in an order.
+/// The maximum number of links in one path, in the address, in a condition or in an order.
 pub const MAX_LINKS: usize = 16;
-/// Operators of calculations (`add`, `mul`, …) in one option of the query. Each puts what stands before it one
-/// level deeper, so this bounds the depth as well.
+/// The maximum number of arithmetic operators (`add`, `mul`, …) in one option of the query. Each nests what precedes it
+/// one level deeper, so this bounds the depth as well.
 pub const MAX_CALCULATIONS: usize = 64;
 
-/// A request that cannot be read.
+/// A request that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ParseError {
-    /// The byte of `path?query` at which it stops to be a request.
+    /// The byte of `path?query` at which the request stops being valid.
     pub at: usize,
-    /// For people: what is wrong there.
+    /// What is wrong there, for people.
     pub message: String,
 }
 
@@ -36,13 +36,13 @@ impl ParseError {
         ParseError { at, message }
     }
 
-    /// Something else should stand here.
+    /// Creates the error for a place where `what` should stand.
     pub(crate) fn expected(at: usize, what: &str) -> Self {
         ParseError::new(at, format!("expected {what}"))
     }
 
-    /// The same with what stands there in the text of the request ([`Request::text`](crate::Request::text)), which is
-    /// not known yet where an error is found.
+    /// Adds the place, as it reads in the text of the request ([`Request::text`](crate::Request::text)), to the
+    /// message. The text is not yet known where an error is found.
     #[must_use]
     pub fn within(self, text: &str) -> Self {
         let ParseError { at, message } = self;

@@ -1,7 +1,7 @@
 //! `$filter` and `$orderby`: conditions and values.
 //!
-//! From the loosest to the tightest: `or`, `and`, comparisons, `add` and `sub`, `mul`, `div` and `mod`,
-//! `not` and `-` (OData 4.01 part 2, 5.1.1.16).
+//! From the loosest binding to the tightest: `or`, `and`, comparisons, `add` and `sub`, `mul`, `div` and `mod`, `not`
+//! and `-` (OData 4.01 part 2, 5.1.1.16).
 
 use winnow::combinator::{alt, cut_err, opt, peek, repeat, terminated};
 use winnow::prelude::*;
@@ -17,7 +17,7 @@ use crate::token::{
     one_more_than, place, refuse, sign, spaces, value, word,
 };
 
-/// A whole expression, with the spaces around it.
+/// Reads a whole expression and the spaces around it.
 pub(crate) fn expression(input: &mut Input<'_>) -> ModalResult<Expression> {
     deeper(input, |input: &mut Input<'_>| {
         spaces.parse_next(input)?;
@@ -27,8 +27,8 @@ pub(crate) fn expression(input: &mut Input<'_>) -> ModalResult<Expression> {
     })
 }
 
-/// Takes an operator whose word is one of these, with the spaces around it, and answers what it means; spaces are put
-/// back where it is another.
+/// Reads one of these operators and the spaces around it, and returns its meaning. If another word follows, no input is
+/// consumed.
 fn operator<'a, T: Copy>(input: &mut Input<'a>, operators: &[(&str, T)]) -> ModalResult<Option<T>> {
     let operator = (spaces, word).verify_map(|((), word): ((), &'a str)| {
         let operator = operators.iter().find(|(name, _)| *name == word);
@@ -53,7 +53,7 @@ fn both(input: &mut Input<'_>) -> ModalResult<Expression> {
     joined(input, "and", comparison, Operand::And)
 }
 
-/// One or more of what `part` reads, with `between` between them.
+/// Reads one or more of `part`, separated by `between`.
 fn joined(
     input: &mut Input<'_>,
     between: &'static str,
@@ -76,7 +76,7 @@ fn joined(
     })
 }
 
-/// How the two sides of each operator are compared; none of `in`, whose right one is a list.
+/// How each operator compares its two sides; `None` for `in`, whose right side is a list.
 const COMPARISONS: [(&str, Option<Comparison>); 7] = [
     ("eq", Some(Comparison::Equal)),
     ("ne", Some(Comparison::NotEqual)),
@@ -101,7 +101,7 @@ fn comparison(input: &mut Input<'_>) -> ModalResult<Expression> {
     Ok(Expression { operand, at })
 }
 
-/// `(1,2)`, of at least one value.
+/// Reads a list of at least one value: `(1,2)`.
 fn list(input: &mut Input<'_>) -> ModalResult<Vec<Expression>> {
     sign('(', "`(` and a list of values").parse_next(input)?;
     let item = |input: &mut Input<'_>| deeper(input, padded_sum);
@@ -192,7 +192,7 @@ fn primary(input: &mut Input<'_>) -> ModalResult<Expression> {
     Ok(Expression { operand, at })
 }
 
-/// What begins with a word: a constant, a function, or a path.
+/// Reads what begins with a word: a constant, a function or a path.
 fn named(input: &mut Input<'_>) -> ModalResult<Operand> {
     let boundary = peek(winnow::combinator::not(one_of(['/', '('])));
     let literal_value = opt(terminated(constant, boundary)).parse_next(input)?;
@@ -231,7 +231,7 @@ fn arguments_of(function: Function) -> &'static str {
     }
 }
 
-/// A field, a count or a lambda at the end of links.
+/// Reads links that end in a field, a count or a lambda.
 fn path(input: &mut Input<'_>) -> ModalResult<Operand> {
     let mut segments = vec![segment(input)?];
     loop {
@@ -261,7 +261,7 @@ fn segment(input: &mut Input<'_>) -> ModalResult<PathSegment> {
     Ok(PathSegment { name, key })
 }
 
-/// `($filter=…)` behind `$count`.
+/// Reads `($filter=…)` after `$count`.
 pub(crate) fn count_filter(input: &mut Input<'_>) -> ModalResult<Option<Expression>> {
     if opt(literal('(')).parse_next(input)?.is_none() {
         return Ok(None);
@@ -299,7 +299,7 @@ fn lambda(
     })))
 }
 
-/// Fields or counts with a direction each.
+/// Reads fields or counts, each with a direction.
 pub(crate) fn orders(input: &mut Input<'_>) -> ModalResult<Vec<crate::Order>> {
     let comma = (spaces, literal(','), spaces).void();
     items(input, cut_err(order), comma)

@@ -2,7 +2,7 @@
 
 macro_rules! functions {
     ($($variant:ident $least:literal..=$most:literal $about:literal,)*) => {
-        /// The functions of the language, which requests call by their names in lower case.
+        /// The functions of the language; requests call them by their lower-case names.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display, strum::EnumString)]
         #[strum(serialize_all = "lowercase")]
         pub enum Function {
@@ -10,7 +10,7 @@ macro_rules! functions {
         }
 
         impl Function {
-            /// How many arguments it takes, at least and at most.
+            /// Returns how many arguments it accepts, at least and at most.
             #[must_use]
             pub fn arguments(self) -> std::ops::RangeInclusive<usize> {
                 match self {

@@ -1,21 +1,20 @@
-//! Reads the requests of the cloud's data API: which records a URL names, and what it asks of them.
+//! Parses the requests of the cloud's data API: which records a URL addresses, and what it requests of them.
 //!
-//! [`parse`] takes the path behind the version and the query, both as they came, and answers a
-//! [`Request`]. It knows the language and no resource: whether a name is a field, a link or nothing at all
-//! is for whoever has the model to say, at the place in the URL that each [`Name`] carries.
+//! [`parse`] accepts the path after the version and the query, both as received, and returns a [`Request`]. It knows
+//! the language but no resources: whether a name is a field, a link or unknown is for the caller to decide, who has the
+//! model; each [`Name`] carries its place in the URL.
 //!
 //! ```text
-//! raw URL ─ raw        parts of the query, each decoded once, with the place of each character
+//! raw URL ─ raw        parts of the query, each decoded once, with the position of each character
 //!         ├─ address   /device(uuid='…')/owns__device/$count
 //!         ├─ options   $select, $expand, $orderby, …
 //!         └─ expression  $filter
 //! ```
 //!
-//! It refuses what is no URL of the data API with the character at which it stops to be one, and bounds
-//! how long a request may be, how deep it may nest, and how many items its lists and chains may have, so that
-//! reading it costs no more than its length and whoever walks what was read never goes deeper than some hundred
-//! steps.
-//! (OData 4.01 part 2; docs/spec/cloud.md#odata, which wins where they differ.)
+//! It rejects an invalid URL with the character at which it stops being valid. It bounds the length of a request, its
+//! nesting depth, and the number of items in its lists and chains. So parsing costs no more than the request's length,
+//! and walking the result never recurses deeper than some hundred steps. (OData 4.01 part 2; docs/spec/cloud.md#odata,
+//! which takes precedence where they differ.)
 
 #![warn(missing_docs)]
 
@@ -37,17 +36,16 @@ pub use request::{
     Select, Tail, Value,
 };
 
-/// Reads a request: `path` is what follows the version (`/device(7)`), `query` what follows the `?`, both
-/// still percent-encoded. Places in errors and names count the bytes of `path?query` from 0.
+/// Parses a request: `path` is what follows the version (`/device(7)`), `query` what follows the `?`, both still
+/// percent-encoded. Places in errors and names count the bytes of `path?query` from 0.
 ///
 /// # Errors
-/// [`ParseError`] where it is not of the language.
+/// [`ParseError`] if it is not valid in the language.
 pub fn parse(path: &str, query: Option<&str>) -> Result<Request, ParseError> {
     parse_behind("", path, query)
 }
 
-/// The same, where `base` (`/v7`) stands before the path: places count the bytes of the whole, as whoever sent it
-/// sees it.
+/// Like [`parse`], for a path that follows `base` (`/v7`): places count the bytes of the whole, as the client sent it.
 ///
 /// # Errors
 /// As [`parse`].
@@ -77,10 +75,10 @@ pub fn parse_behind(base: &str, path: &str, query: Option<&str>) -> Result<Reque
     })
 }
 
-/// Reads a condition by itself, as it stands behind `$filter=` once decoded.
+/// Parses a condition on its own, as it reads after `$filter=` once decoded.
 ///
 /// # Errors
-/// [`ParseError`] where it is not of the language.
+/// [`ParseError`] if it is not valid in the language.
 pub fn parse_filter(text: &str) -> Result<Expression, ParseError> {
     if text.len() > MAX_LENGTH {
         return Err(ParseError::too_long(text.len()));

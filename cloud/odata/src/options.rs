@@ -1,4 +1,4 @@
-//! The query: what is asked of the records.
+//! The query: what is requested of the records.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,7 @@ use crate::token::{
     Input, constant, deeper, expected, items, name, read_all, refuse, sign, spaces,
 };
 
-/// The options that an expansion may have in its parentheses as well, and what may stand behind the value of each in a
-/// query.
+/// The options that an expansion may also have in its parentheses, and what may follow the value of each in a query.
 const SHARED: [(&str, &str); 6] = [
     ("$select", "`,` and a field, `&`, or the end"),
     ("$expand", "`,` and a link, `(`, `&`, or the end"),
@@ -44,7 +43,7 @@ fn shared(option: &str, options: &mut Options, input: &mut Input<'_>) -> ModalRe
     Ok(())
 }
 
-/// Reads the query, which stands at `begin` of the request.
+/// Reads the query, which begins at byte `begin` of the request.
 pub(crate) fn read(query: &str, begin: usize) -> Result<Options, ParseError> {
     let mut options = Options::default();
     let mut seen = BTreeSet::new();
@@ -79,7 +78,7 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, ParseError> {
                 options.full_metadata =
                     format(&value.text).map_err(|why| ParseError::new(value_at, why))?;
             }
-            // Of no effect here; what they say is looked at all the same, since it may be a typing error.
+            // No effect here; the values are checked anyway, since a wrong one may be a typing error.
             "$count" => one_of(&option, &value.text, &["true", "false"], value_at)?,
             "$inlinecount" => one_of(&option, &value.text, &["allpages", "none"], value_at)?,
             "apikey" => options.api_key = Some(value.text),
@@ -103,7 +102,7 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, ParseError> {
     Ok(options)
 }
 
-/// Reads a condition by itself.
+/// Reads a condition on its own.
 pub(crate) fn condition(text: &str) -> Result<Expression, ParseError> {
     let text = raw::decode(text, 0, Plus::Space)?;
     read_all(
@@ -117,7 +116,7 @@ fn known(option: &str) -> bool {
     SHARED.iter().any(|(name, _)| *name == option) || ["$format", "$count"].contains(&option)
 }
 
-/// Whether a value is one of those that its option may have.
+/// Checks that a value is one of those that its option may have.
 fn one_of(option: &str, value: &str, words: &[&str], at: usize) -> Result<(), ParseError> {
     if words.contains(&value) {
         return Ok(());
@@ -130,7 +129,7 @@ fn one_of(option: &str, value: &str, words: &[&str], at: usize) -> Result<(), Pa
     ))
 }
 
-/// Whether a format asks for all metadata. There is JSON alone.
+/// Returns whether a format requests all metadata. JSON is the only format.
 fn format(format: &str) -> Result<bool, String> {
     let mut parts = format.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
@@ -180,7 +179,7 @@ fn expands(input: &mut Input<'_>) -> ModalResult<Vec<Expand>> {
     items(input, cut_err(expand), comma)
 }
 
-/// `link`, `link/$count($filter=…)`, `link(…)` or, as it was once written, `link/link`.
+/// Reads `link`, `link/$count($filter=…)`, `link(…)` or, in an older form, `link/link`.
 fn expand(input: &mut Input<'_>) -> ModalResult<Expand> {
     deeper(input, |input: &mut Input<'_>| {
         spaces.parse_next(input)?;
@@ -214,7 +213,7 @@ fn expand(input: &mut Input<'_>) -> ModalResult<Expand> {
     })
 }
 
-/// The options in the parentheses of an expansion, and the one that closes them.
+/// Reads the options in the parentheses of an expansion, and the closing parenthesis.
 fn inner(input: &mut Input<'_>) -> ModalResult<Options> {
     let mut options = Options::default();
     let mut seen: Vec<&str> = Vec::new();

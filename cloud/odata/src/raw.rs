@@ -1,25 +1,25 @@
-//! From the bytes on the wire to text, once: a query is split into its parts where they are still encoded,
-//! and each part is decoded with the place of each of its characters kept (docs/spec/cloud.md#odata-addressing).
+//! From the bytes on the wire to text, once: a query is split into its parts while they are still encoded, and each
+//! part is decoded, keeping the place of each of its characters (docs/spec/cloud.md#odata-addressing).
 
 use crate::error::ParseError;
 
-/// Decoded text, and where each byte of it stood.
+/// Decoded text, and the original place of each of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decoded {
     pub(crate) text: String,
-    /// For each byte of `text` its place in the request, and one more for the end.
+    /// For each byte of `text` its place in the request, plus one for the end.
     places: Vec<usize>,
 }
 
 impl Decoded {
-    /// Where the byte `at` of the text stood.
+    /// Returns the place in the request of byte `at` of the text.
     pub(crate) fn place(&self, at: usize) -> usize {
         let last = self.places.last().copied().unwrap_or_default();
         self.places.get(at).copied().unwrap_or(last)
     }
 }
 
-/// What `+` stands for outside of quotes.
+/// The meaning of `+` outside quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plus {
     /// A space, in a query.
@@ -28,7 +28,7 @@ pub(crate) enum Plus {
     Plus,
 }
 
-/// Decodes what stands at `begin` of the request.
+/// Decodes a part that begins at byte `begin` of the request.
 pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, ParseError> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut places = Vec::with_capacity(raw.len() + 1);
@@ -72,8 +72,8 @@ fn encoded(after: &[u8]) -> Option<u8> {
     u8::try_from(digit(0)? * 16 + digit(1)?).ok()
 }
 
-/// The parts of a query between the `&` that stand in no quotes and no parentheses, each with its place;
-/// empty ones are left out.
+/// Splits a query at each `&` outside quotes and parentheses, and returns the parts with their places, without empty
+/// ones.
 pub(crate) fn parts(query: &str, begin: usize) -> Vec<(&str, usize)> {
     let mut parts = Vec::new();
     let mut from = 0;
@@ -81,7 +81,7 @@ pub(crate) fn parts(query: &str, begin: usize) -> Vec<(&str, usize)> {
     let bytes = query.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        // A quote or parenthesis may be encoded; what is not well-formed is found when it is decoded.
+        // A quote or parenthesis may be encoded; malformed encodings are found when the part is decoded.
         let (byte, length) = match (bytes[at], encoded(&bytes[at + 1..])) {
             (b'%', Some(byte @ (b'\'' | b'(' | b')'))) => (byte, 3),
             (byte, _) => (byte, 1),

@@ -1,4 +1,4 @@
-//! What a request says.
+//! A parsed request.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use crate::function::Function;
 /// A request to the data API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// Which records.
+    /// The records addressed.
     pub address: Address,
-    /// What of them.
+    /// What is requested of them.
     pub options: Options,
-    /// Itself in one piece, `path?query`, which the places in it count the bytes of.
+    /// The whole request, `path?query`; places in it count the bytes of this text.
     pub text: String,
 }
 
-/// What a path names.
+/// What a path addresses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Address {
     /// `/$metadata`: the description of the model.
@@ -27,28 +27,28 @@ pub enum Address {
 /// `/device(7)/belongs_to__application/…`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourcePath {
-    /// The resource that it begins at.
+    /// The resource that the path begins at.
     pub resource: Name,
-    /// Which of its records; all of them without one.
+    /// The key of one of its records; without a key, all of them.
     pub key: Option<Key>,
-    /// The links that are followed from there, in order, each to one record or to those that the key names.
+    /// The links that are followed from there, in order, each to one record or to those that its key selects.
     pub links: Vec<(Name, Option<Key>)>,
-    /// What comes last.
+    /// The end of the path.
     pub tail: Tail,
 }
 
 /// How a path ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tail {
-    /// With the records themselves.
+    /// The records themselves.
     Records,
-    /// `/$count`: with how many there are.
+    /// `/$count`: their number.
     Count,
-    /// `/$links/NAME`: with the references of a link.
+    /// `/$links/NAME`: the references of a link.
     Links(Name),
 }
 
-/// What stands in the parentheses behind a resource.
+/// The key in the parentheses after a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Key {
     /// `(5)`, `('5')` or `(@id)`.
@@ -57,10 +57,10 @@ pub enum Key {
     Fields(Vec<(Name, Value)>),
 }
 
-/// A value, or the parameter that has it.
+/// A value, or the parameter that holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// As it stands.
+    /// The value itself.
     Literal(Literal),
     /// `@name`, whose value is in [`Options::aliases`].
     Alias(Name),
@@ -75,47 +75,47 @@ pub enum Literal {
     Bool(bool),
     /// A whole number.
     Integer(i64),
-    /// A number with a fraction or an exponent, as it stands: which type holds it is the model's to say.
+    /// A number with a fraction or an exponent, as written: the model decides which type holds it.
     Decimal(String),
     /// `'text'`, without its quotes.
     Text(String),
-    /// `datetime'…'` or `date'…'`: the text in the quotes, in ISO 8601 unless the caller errs.
+    /// `datetime'…'` or `date'…'`: the text in the quotes, which should be in ISO 8601.
     DateTime(String),
-    /// `duration'…'`: likewise.
+    /// `duration'…'`: the text in the quotes, likewise.
     Duration(String),
 }
 
-/// A word of the request that names something of the model.
+/// A word of the request that names a part of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// As it stands.
+    /// The word as written.
     pub text: String,
-    /// Where, in bytes of `path?query`.
+    /// Its place, in bytes of `path?query`.
     pub at: usize,
 }
 
-/// What is asked of records: the query, and the same again in the parentheses of an expansion.
+/// What is requested of records: the query, or the options in the parentheses of an expansion.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
-    /// Which fields; those of the model's default without it.
+    /// The fields to return; without it, the model's default fields.
     pub select: Option<Select>,
-    /// Links to be followed and shown.
+    /// The links to follow and show.
     pub expand: Vec<Expand>,
-    /// Which records.
+    /// The condition that records must meet.
     pub filter: Option<Expression>,
-    /// In which order; by the first of these, then by the next.
+    /// The sort order: by the first of these, then by the next.
     pub order_by: Vec<Order>,
-    /// At most this many.
+    /// The maximum number of records.
     pub top: Option<u64>,
-    /// Without so many of the first.
+    /// How many records to skip at the beginning.
     pub skip: Option<u64>,
-    /// `$format=json;odata.metadata=full`: with the addresses of rows and links.
+    /// `$format=json;odata.metadata=full`: include the addresses of rows and links.
     pub full_metadata: bool,
-    /// Values of the parameters `@name`; of the whole request alone.
+    /// Values of the parameters (`@name`); only for the whole request.
     pub aliases: BTreeMap<String, Literal>,
-    /// `apikey`: a credential; of the whole request alone.
+    /// `apikey`: a credential; only for the whole request.
     pub api_key: Option<String>,
-    /// `returnResource=false` (or 0): a created record is answered by its id alone.
+    /// `returnResource=false` (or 0): the response to a creation contains only the id.
     pub returns_id_alone: bool,
 }
 
@@ -124,7 +124,7 @@ pub struct Options {
 pub enum Select {
     /// `*`.
     All,
-    /// These.
+    /// These fields.
     Fields(Vec<Name>),
 }
 
@@ -133,40 +133,40 @@ pub enum Select {
 pub struct Expand {
     /// The link.
     pub link: Name,
-    /// `link/$count`: how many, rather than which.
+    /// `link/$count`: the number of records rather than the records.
     pub count: bool,
-    /// What is asked of the records behind it.
+    /// What is requested of the linked records.
     pub options: Options,
 }
 
 /// One part of `$orderby`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
-    /// What is compared.
+    /// The value to sort by.
     pub by: Expression,
-    /// Which comes first.
+    /// Which value comes first.
     pub direction: Direction,
 }
 
 /// Which of two values comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// The lesser one; also where nothing is said.
+    /// The lesser one; also the default.
     Ascending,
     /// The greater one.
     Descending,
 }
 
-/// A condition or a value, and where it begins.
+/// A condition or a value, and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
-    /// Itself.
+    /// The condition or value itself.
     pub operand: Operand,
-    /// Where, in bytes of `path?query`.
+    /// Where it begins, in bytes of `path?query`.
     pub at: usize,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operand {
     /// A constant or a parameter.
@@ -183,9 +183,9 @@ pub enum Operand {
     Not(Box<Expression>),
     /// `-`.
     Negative(Box<Expression>),
-    /// Two values side by side.
+    /// A comparison of two values.
     Compare(Comparison, Box<[Expression; 2]>),
-    /// `x in (…)`: whether it is one of them.
+    /// `x in (…)`: whether the value is one of those in the list.
     In(Box<Expression>, Vec<Expression>),
     /// Arithmetic of two values.
     Arithmetic(Arithmetic, Box<[Expression; 2]>),
@@ -202,7 +202,7 @@ pub struct PropertyPath {
     pub segments: Vec<PathSegment>,
 }
 
-/// One name of a path, with the key of the record that is meant, where one is given.
+/// One name of a path, with a key if one is given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathSegment {
     /// A variable, a link or a field.
@@ -211,34 +211,34 @@ pub struct PathSegment {
     pub key: Option<Key>,
 }
 
-/// A condition on the records behind a link.
+/// A condition on the linked records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lambda {
     /// The link.
     pub path: PropertyPath,
-    /// Whether one of them is enough.
+    /// Whether one matching record is enough.
     pub quantifier: Quantifier,
-    /// What a record is called in the condition; it may be a keyword's word.
+    /// The name of a record in the condition; it may be a keyword.
     pub variable: Name,
     /// The condition.
     pub body: Expression,
 }
 
-/// How many of the records a lambda's condition has to hold for.
+/// How many of the records must meet a lambda's condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
     /// At least one.
     Any,
-    /// Each; so it holds where there is none.
+    /// Each one; so it holds if there are none.
     All,
 }
 
-/// How many records are behind a link.
+/// The number of linked records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Count {
     /// The link.
     pub path: PropertyPath,
-    /// Those for which this holds; all of them without it.
+    /// Counts only the records for which this holds; without it, all of them.
     pub filter: Option<Expression>,
 }
 
@@ -259,7 +259,7 @@ pub enum Comparison {
     LessOrEqual,
 }
 
-/// What is made of two values.
+/// Arithmetic operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
     /// `add`.

@@ -1,4 +1,4 @@
-//! What all of the language is made of: names, literals, spaces, and keys in parentheses.
+//! The tokens of the language: names, literals, spaces, and keys in parentheses.
 
 use winnow::combinator::{alt, cut_err, opt, peek, separated};
 use winnow::error::{ContextError, ErrMode, StrContext, StrContextValue};
@@ -10,10 +10,10 @@ use crate::error::{MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LINKS, ParseError
 use crate::raw::Decoded;
 use crate::request::{Key, Literal, Name, Value};
 
-/// Text being read, and how deep it nests by now.
+/// The text being read, with the current nesting depth.
 pub(crate) type Input<'a> = Stateful<LocatingSlice<&'a str>, ReaderState<'a>>;
 
-/// What the parsers share.
+/// State that the parsers share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReaderState<'a> {
     decoded: &'a Decoded,
@@ -21,7 +21,7 @@ pub(crate) struct ReaderState<'a> {
     calculations: usize,
 }
 
-/// Reads all of `decoded` with `parser`; `then` says what may stand behind what it reads.
+/// Reads all of `decoded` with `parser`; `then` describes what may follow in an error message.
 pub(crate) fn read_all<'a, T>(
     decoded: &'a Decoded,
     then: &'static str,
@@ -54,12 +54,12 @@ pub(crate) fn read_all<'a, T>(
     }
 }
 
-/// What an error says should stand here.
+/// Returns the context of an error that names what should stand here.
 pub(crate) fn expected(what: &'static str) -> StrContext {
     StrContext::Expected(StrContextValue::Description(what))
 }
 
-/// Fails for good, saying what should stand here.
+/// Fails without backtracking, with a message that names what should stand here.
 pub(crate) fn refuse<T>(what: &'static str) -> ModalResult<T> {
     let mut context = ContextError::new();
     context.push(expected(what));
@@ -80,7 +80,7 @@ pub(crate) fn deeper<'a, T>(
     result
 }
 
-/// Counts one more operator of a calculation.
+/// Counts one more arithmetic operator.
 pub(crate) fn calculated(input: &mut Input<'_>) -> ModalResult<()> {
     input.state.calculations += 1;
     if input.state.calculations > MAX_CALCULATIONS {
@@ -89,7 +89,7 @@ pub(crate) fn calculated(input: &mut Input<'_>) -> ModalResult<()> {
     Ok(())
 }
 
-/// Refuses an item more than a list or chain may have.
+/// Fails if a list or chain already has the maximum number of items.
 pub(crate) fn one_more_than(items: usize) -> ModalResult<()> {
     if items >= MAX_ITEMS {
         return refuse("at most 1,000 items in one list or chain");
@@ -97,7 +97,7 @@ pub(crate) fn one_more_than(items: usize) -> ModalResult<()> {
     Ok(())
 }
 
-/// Refuses a link more than a path may have.
+/// Fails if a path already has the maximum number of links.
 pub(crate) fn one_link_more_than(links: usize) -> ModalResult<()> {
     if links >= MAX_LINKS {
         return refuse("at most 16 links in one path");
@@ -105,8 +105,8 @@ pub(crate) fn one_link_more_than(links: usize) -> ModalResult<()> {
     Ok(())
 }
 
-/// Reads one or more items with `between` between them, up to [`MAX_ITEMS`]. Neither goes back once an item
-/// has begun.
+/// Reads one or more items separated by `between`, up to [`MAX_ITEMS`]. Neither parser backtracks once an item has
+/// begun.
 pub(crate) fn items<'a, T>(
     input: &mut Input<'a>,
     mut item: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
@@ -120,12 +120,12 @@ pub(crate) fn items<'a, T>(
     Ok(items)
 }
 
-/// Where the next character stands in the request.
+/// Returns the place of the next character in the request.
 pub(crate) fn place(input: &Input<'_>) -> usize {
     input.state.decoded.place(input.current_token_start())
 }
 
-/// Spaces, where there may be some.
+/// Skips spaces, if there are any.
 pub(crate) fn spaces(input: &mut Input<'_>) -> ModalResult<()> {
     take_while(0.., [' ', '\t']).void().parse_next(input)
 }
@@ -134,7 +134,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// A word: letters, digits and underscores, with no digit in front.
+/// Reads a word: letters, digits and underscores, not beginning with a digit.
 pub(crate) fn word<'a>(input: &mut Input<'a>) -> ModalResult<&'a str> {
     (
         one_of(|c: char| c.is_ascii_alphabetic() || c == '_'),
@@ -144,7 +144,7 @@ pub(crate) fn word<'a>(input: &mut Input<'a>) -> ModalResult<&'a str> {
         .parse_next(input)
 }
 
-/// A word that names something.
+/// Reads a word that names something.
 pub(crate) fn name(input: &mut Input<'_>) -> ModalResult<Name> {
     let at = place(input);
     let text = word.context(expected("a name")).parse_next(input)?;
@@ -154,7 +154,7 @@ pub(crate) fn name(input: &mut Input<'_>) -> ModalResult<Name> {
     })
 }
 
-/// The sign `sign`, or a failure that says so.
+/// Reads the sign `sign`, or fails with a message that names it.
 pub(crate) fn sign<'a>(
     sign: char,
     what: &'static str,
@@ -162,7 +162,7 @@ pub(crate) fn sign<'a>(
     cut_err(literal(sign)).void().context(expected(what))
 }
 
-/// A literal or `@name`.
+/// Reads a literal or `@name`.
 pub(crate) fn value(input: &mut Input<'_>) -> ModalResult<Value> {
     if opt(literal('@')).parse_next(input)?.is_some() {
         return cut_err(name).map(Value::Alias).parse_next(input);
@@ -170,7 +170,7 @@ pub(crate) fn value(input: &mut Input<'_>) -> ModalResult<Value> {
     constant.map(Value::Literal).parse_next(input)
 }
 
-/// A literal.
+/// Reads a literal.
 pub(crate) fn constant(input: &mut Input<'_>) -> ModalResult<Literal> {
     let first = peek(any).parse_next(input)?;
     match first {
@@ -180,7 +180,7 @@ pub(crate) fn constant(input: &mut Input<'_>) -> ModalResult<Literal> {
     }
 }
 
-/// `'text'`, in which `''` is one apostrophe.
+/// Reads `'text'`, in which `''` is one apostrophe.
 fn quoted(input: &mut Input<'_>) -> ModalResult<String> {
     literal('\'').parse_next(input)?;
     let mut text = String::new();
@@ -214,7 +214,7 @@ fn number(input: &mut Input<'_>) -> ModalResult<Literal> {
     Ok(Literal::Decimal(format!("{whole}{fraction}{exponent}")))
 }
 
-/// `datetime'…'`, `date'…'` and `duration'…'`.
+/// Reads `datetime'…'`, `date'…'` or `duration'…'`.
 fn typed(input: &mut Input<'_>) -> ModalResult<Literal> {
     let kind = alt(("datetimeoffset", "datetime", "duration", "date", "time"));
     let kind = winnow::combinator::terminated(kind, peek(literal('\''))).parse_next(input)?;
@@ -236,7 +236,7 @@ fn keyword(input: &mut Input<'_>) -> ModalResult<Literal> {
     .parse_next(input)
 }
 
-/// A name, with a key in parentheses where one is given.
+/// Reads a name, with a key in parentheses if one is given.
 pub(crate) fn keyed_name(input: &mut Input<'_>) -> ModalResult<(Name, Option<Key>)> {
     let name = name.parse_next(input)?;
     let key = match opt(literal('(')).parse_next(input)? {
@@ -246,10 +246,10 @@ pub(crate) fn keyed_name(input: &mut Input<'_>) -> ModalResult<(Name, Option<Key
     Ok((name, key))
 }
 
-/// Fields of one key. No key of a resource has half as many.
+/// The maximum number of fields in one key. No resource has a key with even half as many.
 const MAX_KEY_FIELDS: usize = 8;
 
-/// What stands in the parentheses of a key, and the one that closes it.
+/// Reads the contents of a key's parentheses, and the closing parenthesis.
 fn key(input: &mut Input<'_>) -> ModalResult<Key> {
     spaces.parse_next(input)?;
     let named = opt(peek((word, spaces, literal('=')))).parse_next(input)?;

@@ -1,4 +1,4 @@
-//! What is read, what comes of it, and where what is not of the language stops to be.
+//! What requests parse to, and the places of errors in invalid ones.
 
 use expect_test::{Expect, expect};
 use odata::{
@@ -7,7 +7,7 @@ use odata::{
 };
 
 fn split(url: &str) -> (&str, Option<&str>) {
-    // The first `?` that stands in no quotes.
+    // The first `?` outside quotes.
     let mut quoted = false;
     for (at, c) in url.char_indices() {
         match c {
@@ -35,12 +35,12 @@ fn refused(url: &str) -> (usize, String) {
     }
 }
 
-/// The options of a request for devices.
+/// Returns the options of a request for devices.
 fn options(query: &str) -> Options {
     read(&format!("/device?{query}")).options
 }
 
-/// An expression with all parentheses, as it was understood.
+/// Formats an expression, as understood, with all parentheses.
 fn understood(expression: &Expression) -> String {
     let all = |all: &[Expression], between: &str| {
         let all: Vec<_> = all.iter().map(understood).collect();
@@ -432,7 +432,7 @@ fn long_and_deep_requests_are_refused_and_cost_no_more_than_their_length() {
             format!("/device?$filter={}1", "1 add ".repeat(65)),
             "64 calculations",
         ),
-        // Levels of calculations add up, whatever parentheses part them.
+        // Levels of calculations add up, even if parentheses separate them.
         (
             format!(
                 "/device?$filter={}1{}",
@@ -453,7 +453,7 @@ fn long_and_deep_requests_are_refused_and_cost_no_more_than_their_length() {
 }
 
 proptest::proptest! {
-    /// Whatever comes in, nothing panics, and an error is at a place of the request.
+    /// No input causes a panic, and an error is always at a place within the request.
     #[test]
     fn nothing_that_comes_in_is_too_much(path in "/[a-z(]{0,8}[ -~]{0,24}", query in "[$@a-z]{0,8}=[ -~é]{0,40}") {
         if let Err(error) = parse(&path, Some(&query)) {

@@ -1,4 +1,4 @@
-//! Who is asking a registry: what it requires, and the token that a service gives for that.
+//! Authentication with a registry: the account that requests are made with, and the tokens of token services.
 
 use std::error::Error;
 
@@ -11,17 +11,17 @@ use serde::Deserialize;
 use crate::error::{ErrorKind, RegistryError, Result};
 use crate::repository::{MAX_ANSWER, Repository, SHORT};
 
-/// As whom and for what a repository is used.
+/// The account that a repository is used with, and what for.
 pub struct Access<'a> {
     pub(crate) account: Account<'a>,
-    /// What a token is to be for, as registries write it.
+    /// The scopes that a token must cover, as registries write them.
     scopes: Scopes,
 }
 
-/// Who is said to be asking.
+/// The account that requests are made with.
 #[derive(Clone, Copy)]
 pub enum Account<'a> {
-    /// The account of that registry whose credential `docker login` has stored, or nobody. If the registry names the
+    /// The account of that registry whose credential `docker login` has stored, or none. If the registry names the
     /// source as its token service, the source's own account.
     Stored(Option<&'a dyn TokenSource>),
     /// The source's own account, whatever service the registry names: the source's credential goes nowhere else.
@@ -30,16 +30,16 @@ pub enum Account<'a> {
 
 enum Scopes {
     Pull,
-    /// With these repositories, of which blobs may be taken over, to be read.
+    /// The repositories of which blobs may be taken over, to be read.
     Push(Vec<String>),
 }
 
-/// Gives tokens for registries to an account that it knows.
+/// Issues tokens for registries to an account that it knows.
 pub trait TokenSource: Send + Sync {
-    /// Whether a registry that names this address as its token service means this source.
+    /// Returns whether this address, which a registry names as its token service, is this source.
     fn is_at(&self, realm: &str) -> bool;
 
-    /// A token for all of the scopes.
+    /// Returns a token for all of the scopes.
     fn token<'a>(
         &'a self,
         scopes: &'a [String],
@@ -47,7 +47,7 @@ pub trait TokenSource: Send + Sync {
     ) -> BoxFuture<'a, Result<Token, Box<dyn Error + Send + Sync>>>;
 }
 
-/// The answer of a token service. `token` and `access_token` are the same thing; services give one or both.
+/// The answer of a token service. `token` and `access_token` are the same thing; services send one or both.
 #[derive(Deserialize)]
 pub struct Token {
     token: Option<String>,
@@ -55,7 +55,7 @@ pub struct Token {
 }
 
 impl<'a> Access<'a> {
-    /// To read.
+    /// Returns access for reading.
     #[must_use]
     pub fn pull(account: Account<'a>) -> Self {
         Access {
@@ -64,7 +64,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// To write, and to take blobs over from repositories of the same registry.
+    /// Returns access for writing, and for taking blobs over from the repositories `beside` it in the same registry.
     #[must_use]
     pub fn push(account: Account<'a>, beside: Vec<String>) -> Self {
         Access {
@@ -88,7 +88,7 @@ impl<'a> Access<'a> {
 }
 
 impl Repository<'_> {
-    /// The header that a refusal asks for; `None` if there is nothing to offer.
+    /// Returns the `Authorization` header that a refusal asks for, or `None` if there is nothing to offer.
     pub(crate) async fn authorize(&self, refusal: &Response) -> Result<Option<String>> {
         let challenge = refusal
             .headers()

@@ -1,4 +1,4 @@
-//! What a registry answers: nothing but what was asked for, or why not, within bounds.
+//! Answers of registries: the expected content or the reason for a failure, within bounds.
 
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use reqwest::{Body, Response, StatusCode};
@@ -8,14 +8,14 @@ use crate::access::Account;
 use crate::error::{ErrorKind, RegistryError, Result};
 use crate::repository::{MAX_ANSWER, Repository};
 
-/// The longest sentence of a registry that is passed on, in characters.
+/// The maximum length of a registry's message that is passed on, in characters.
 const LONGEST: usize = 1000;
 
 impl Repository<'_> {
-    /// The answer, if it is a good one; `what` was requested.
+    /// Returns the answer if its status is a success; `what` was requested.
     ///
     /// # Errors
-    /// What the registry says of any other.
+    /// What the registry says if it is not.
     pub(crate) async fn good(&self, answer: Response, what: &str) -> Result<Response> {
         let status = answer.status();
         if status.is_success() {
@@ -55,10 +55,10 @@ impl Repository<'_> {
         })
     }
 
-    /// The bytes of an answer.
+    /// Reads the body of an answer.
     ///
     /// # Errors
-    /// There are more than `most`, or it breaks off.
+    /// It is longer than `most` bytes, or breaks off.
     pub(crate) async fn bounded(&self, answer: Response, most: usize) -> Result<Vec<u8>> {
         let body = Limited::new(Body::from(answer), most).collect().await;
         match body {
@@ -71,8 +71,8 @@ impl Repository<'_> {
     }
 }
 
-/// What a registry, or a proxy in front of it, says of a refusal: its first error, an object's `error` or `message`, or
-/// short text.
+/// Returns what a registry, or a proxy in front of it, says in a refusal: its first error, an object's `error` or
+/// `message`, or short text.
 fn message(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct ErrorBody {
@@ -93,7 +93,7 @@ fn message(body: &[u8]) -> Option<String> {
         Err(_) => String::from_utf8(body.to_vec()).ok()?,
     };
     let text = text.trim();
-    // A page of a proxy says nothing to anybody.
+    // The HTML page of a proxy helps nobody.
     let is_sentence = !text.is_empty() && !text.starts_with('<');
     is_sentence.then(|| text.chars().take(LONGEST).collect())
 }

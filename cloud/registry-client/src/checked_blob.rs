@@ -1,4 +1,4 @@
-//! The bytes of a blob, held against its digest and its length as they come.
+//! The bytes of a blob, checked against its digest and its length as they arrive.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::manifest::Blob;
 
-/// A blob that is being read. The stream ends with an error if it is not what its digest and length say.
+/// A blob that is being read. The stream ends with an error if the bytes do not match its digest and length.
 pub struct CheckedBlob {
     pieces: BoxStream<'static, io::Result<Bytes>>,
     size: u64,
@@ -25,18 +25,18 @@ impl CheckedBlob {
         }
     }
 
-    /// The pieces, for a request that passes them on.
+    /// Returns the pieces, for a request that passes them on.
     #[must_use]
     pub fn into_stream(self) -> BoxStream<'static, io::Result<Bytes>> {
         self.pieces
     }
 
-    /// The whole blob in memory. Whoever calls this has bounded the length that the manifest gives.
+    /// Reads the whole blob into memory. The caller must have bounded the length that the manifest states.
     ///
     /// # Errors
-    /// It breaks off, or is not what its digest and length say.
+    /// It breaks off, or does not match its digest and length.
     pub async fn bytes(mut self) -> io::Result<Vec<u8>> {
-        // No more than comes is set aside: the length is somebody else's word.
+        // Memory is allocated only as data arrives: the stated length cannot be trusted.
         let likely = usize::try_from(self.size.min(1 << 20)).unwrap_or_default();
         let mut bytes = Vec::with_capacity(likely);
         while let Some(piece) = self.pieces.try_next().await? {
@@ -46,7 +46,7 @@ impl CheckedBlob {
     }
 }
 
-/// The bytes of a blob, with an error in place of an end that is not its own.
+/// Returns the bytes of a blob, and an error instead of the end if they are not the right ones.
 fn checked(
     pieces: BoxStream<'static, io::Result<Bytes>>,
     blob: &Blob,

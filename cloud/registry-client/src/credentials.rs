@@ -1,5 +1,5 @@
-//! Credentials for registries, as `docker login` stores them (`~/.docker/config.json`, or below DOCKER_CONFIG). Helper
-//! programs are not asked.
+//! Credentials for registries, as `docker login` stores them (`~/.docker/config.json`, or below DOCKER_CONFIG).
+//! Credential helpers are not used.
 
 use std::env;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// The value of an `Authorization` header for a registry; `None` where nothing is kept.
+/// Returns the value of an `Authorization` header for a registry, or `None` if no credential is stored.
 pub(crate) fn of(host: &str) -> Option<String> {
     let folder = match env::var_os("DOCKER_CONFIG") {
         Some(folder) => PathBuf::from(folder),

@@ -1,14 +1,14 @@
-//! Why a registry did not do what was requested of it.
+//! Why a request to a registry failed.
 
 use std::error::Error;
 use std::fmt::Display;
 
-/// What kind of failure it is, for those who act on it.
+/// The kind of a failure, for callers that react to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The registry cannot be reached, answers nonsense or refuses the content.
+    /// The registry cannot be reached, its answer is invalid, or it refuses the content.
     Failed,
-    /// The registry does not let this account do it.
+    /// The registry does not allow this account to do it.
     Denied,
     /// The registry does not have it.
     NotFound,
@@ -16,11 +16,11 @@ pub enum ErrorKind {
     TokenSource,
 }
 
-/// A failure, as people read it.
+/// A failure, with its message for people.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct RegistryError {
-    /// What kind of failure it is.
+    /// The kind of failure.
     pub kind: ErrorKind,
     message: String,
     /// What to do about it, if that is known.
@@ -45,19 +45,19 @@ impl RegistryError {
         Self::new(ErrorKind::Failed, message)
     }
 
-    /// Adds what to do.
+    /// Adds a hint on what to do.
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hint = Some(hint.to_string());
         self
     }
 
-    /// Adds what it came from.
+    /// Adds the cause.
     pub(crate) fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// What it came from, for those who put it into an error of their own.
+    /// Returns the cause, for callers that wrap it in an error of their own.
     #[must_use]
     pub fn into_source(self) -> Option<Box<dyn Error + Send + Sync>> {
         self.source

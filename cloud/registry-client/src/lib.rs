@@ -1,9 +1,9 @@
-//! A client of image registries over the OCI distribution protocol, for people's command lines: it reads from any
-//! registry and writes to those that let it. `fleet` copies images with it, `supervisor-plugin` pushes and pulls plugins.
+//! A client of image registries over the OCI distribution protocol, for command-line tools: it reads from any registry,
+//! and writes to those that allow it. `fleet` copies images with it, `supervisor-plugin` pushes and pulls plugins.
 //!
-//! Every answer has a bound. Credentials are those that `docker login` has stored, or come from a [`TokenSource`]; they
-//! are sent to the registry that they are for and to no other, and over plain HTTP to this machine alone. What names and
-//! refusals of registries mean is in `registry-protocol`, which devices use as well.
+//! Every answer is bounded. Credentials are those that `docker login` has stored, or come from a [`TokenSource`]; they
+//! are sent only to the registry that they are for, and over plain HTTP only to this machine. Image names and the
+//! refusals of registries are interpreted by `registry-protocol`, which devices use as well.
 
 #![warn(missing_docs)]
 

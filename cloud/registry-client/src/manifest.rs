@@ -1,4 +1,4 @@
-//! Manifests of images and indexes of them, as registries have them.
+//! Manifests of images and image indexes, as registries store them.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{RegistryError, Result};
 
-/// The longest manifest, in bytes: what registries themselves accept.
+/// The maximum length of a manifest in bytes, which is what registries themselves accept.
 pub(crate) const MAX_MANIFEST: usize = 4 << 20;
-/// The most blobs of an image, and images of an index.
+/// The maximum number of blobs of an image, and of images of an index.
 pub(crate) const MOST: usize = 500;
 /// The media type of the manifest of one image.
 pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -18,20 +18,20 @@ pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 /// Something in a registry, by its digest.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Blob {
-    /// What it is; empty if the manifest does not say.
+    /// Its media type; empty if the manifest does not say.
     #[serde(default, rename = "mediaType")]
     pub media_type: String,
     /// `sha256:` and 64 hexadecimal digits.
     pub digest: String,
-    /// Bytes, as the manifest says.
+    /// The number of bytes that the manifest states.
     pub size: u64,
-    /// Where else it is; such layers are not pushed.
+    /// Other places that offer it; such layers are not pushed.
     #[serde(default)]
     urls: Vec<String>,
 }
 
 impl Blob {
-    /// Of bytes, whose kind is nobody's concern.
+    /// Describes bytes whose media type does not matter.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Blob {
@@ -49,14 +49,14 @@ pub struct IndexEntry {
     /// Its manifest.
     #[serde(flatten)]
     pub blob: Blob,
-    /// What runs it, if the index says so.
+    /// The platform that runs it, if the index says so.
     pub platform: Option<ListedPlatform>,
-    /// What kind of artifact it is, if it is one that says so.
+    /// The kind of artifact, if the index says so.
     #[serde(rename = "artifactType")]
     pub artifact_type: Option<String>,
 }
 
-/// What runs an image of an index.
+/// The platform that an image of an index is for.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ListedPlatform {
     /// The operating system.
@@ -65,7 +65,7 @@ pub struct ListedPlatform {
     /// The kind of processor.
     #[serde(default)]
     pub architecture: String,
-    /// Of several variants of that processor, the one that it needs.
+    /// The variant of that processor that it needs, if there are several.
     pub variant: Option<String>,
 }
 
@@ -89,7 +89,7 @@ pub struct Index {
 /// One image.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Image {
-    /// The configuration, whose media type says what kind of image this is.
+    /// The configuration; its media type says what kind of image this is.
     pub config: Blob,
     /// The layers.
     #[serde(default)]
@@ -99,14 +99,14 @@ pub struct Image {
 }
 
 impl Image {
-    /// What has to be in the registry before the manifest.
+    /// Returns the blobs that must be in the registry before the manifest.
     pub fn blobs(&self) -> impl Iterator<Item = &Blob> {
         let layers = self.layers.iter().filter(|layer| layer.urls.is_empty());
         std::iter::once(&self.config).chain(layers)
     }
 }
 
-/// A manifest's bytes, which are what its digest is of, and their kind.
+/// The bytes of a manifest, which its digest is computed from, and their media type.
 #[derive(Debug, Clone)]
 pub struct Manifest {
     /// The bytes.
@@ -115,11 +115,11 @@ pub struct Manifest {
     pub media_type: String,
     /// Their digest.
     pub digest: String,
-    /// What they say.
+    /// Their parsed content.
     pub content: Content,
 }
 
-/// What a manifest is of.
+/// What a manifest describes.
 #[derive(Debug, Clone)]
 pub enum Content {
     /// One image.
@@ -129,10 +129,10 @@ pub enum Content {
 }
 
 impl Manifest {
-    /// Of bytes that a registry gave, or that were made here.
+    /// Parses bytes that came from a registry or were created here.
     ///
     /// # Errors
-    /// They are not a manifest, or one of a kind that nobody uses any more.
+    /// They are not a manifest, or one of an obsolete kind.
     pub fn parse(bytes: Vec<u8>, media_type: &str) -> Result<Self> {
         #[derive(Deserialize)]
         struct Kind {
@@ -172,7 +172,7 @@ impl Manifest {
         }
         Ok(Manifest {
             digest: sha256(&bytes),
-            // The manifest's own word, where it has one: it is what the digest covers.
+            // The manifest's own statement takes precedence, because the digest covers it.
             media_type: kind.media_type.unwrap_or_else(|| media_type.to_owned()),
             content,
             bytes,
@@ -180,7 +180,7 @@ impl Manifest {
     }
 }
 
-/// `sha256:` and the digest in hexadecimal.
+/// Returns `sha256:` and the digest in hexadecimal.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))

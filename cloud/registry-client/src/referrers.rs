@@ -1,7 +1,7 @@
 //! Small artifacts that belong to another one, such as its signature: manifests that name the other as their `subject`.
 //!
-//! A registry lists them for whoever asks about the other one. If it is too old for that, whoever puts one there keeps
-//! the list under a tag that is made of the other's digest.
+//! A registry lists them on request. If it is too old for that, the client that uploads one keeps the list under a tag
+//! that is derived from the other's digest.
 
 use bytes::Bytes;
 use reqwest::header::ACCEPT;
@@ -17,7 +17,7 @@ const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 const EMPTY: &[u8] = b"{}";
 const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 
-/// The manifest of `content` as something of this type that belongs to `subject`.
+/// Creates the manifest of `content` as an artifact of this type that belongs to `subject`.
 ///
 /// # Errors
 /// Never for content of a few KiB.
@@ -36,7 +36,7 @@ fn referrer(subject: &Manifest, artifact_type: &str, content: &[u8]) -> Result<M
 }
 
 impl Repository<'_> {
-    /// Puts bytes there, unless the registry has them already.
+    /// Uploads bytes, unless the registry has them already.
     ///
     /// # Errors
     /// The registry does not accept them.
@@ -48,7 +48,7 @@ impl Repository<'_> {
         self.put(&blob, Body::from(bytes)).await
     }
 
-    /// Puts `content` there as something of this type that belongs to `subject`, which is there.
+    /// Uploads `content` as an artifact of this type that belongs to `subject`, which must be in the registry.
     ///
     /// # Errors
     /// The registry does not accept a part of it.
@@ -70,10 +70,11 @@ impl Repository<'_> {
             .await
     }
 
-    /// What belongs to the manifest of this digest and is of this type, as far as the registry lists it.
+    /// Returns the artifacts of this type that belong to the manifest of this digest, as far as the registry lists
+    /// them.
     ///
     /// # Errors
-    /// The registry cannot be asked, or its list is not one.
+    /// The registry cannot be reached, or its list is invalid.
     pub async fn referrers(&self, digest: &str, artifact_type: &str) -> Result<Vec<Blob>> {
         let mut url = self.url(&format!("referrers/{digest}"))?;
         url.query_pairs_mut()
@@ -109,7 +110,7 @@ impl Repository<'_> {
     ) -> Result<()> {
         let tag = tag_of_list(subject);
         let not_a_list = || self.failed(&format!("has something else under the tag `{tag}`"));
-        // What others have written into it stays as it is.
+        // Fields and entries that other clients have written are kept.
         let mut list: Value = match self.manifest(&tag).await {
             Err(error) if error.kind == ErrorKind::NotFound => {
                 json!({ "schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [] })
@@ -138,7 +139,7 @@ impl Repository<'_> {
     }
 }
 
-/// The tag under which what belongs to the manifest of this digest is listed.
+/// Returns the tag of the list of artifacts that belong to the manifest of this digest.
 fn tag_of_list(digest: &str) -> String {
     digest.replacen(':', "-", 1)
 }

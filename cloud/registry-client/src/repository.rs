@@ -16,11 +16,11 @@ use crate::error::{RegistryError, Result};
 use crate::manifest::{Blob, MAX_MANIFEST, Manifest};
 
 const CONNECT: Duration = Duration::from_secs(15);
-/// Silence in the middle of an answer.
+/// The longest pause in the middle of an answer.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Of a request that carries no blob.
+/// The time limit of a request that carries no blob.
 pub(crate) const SHORT: Duration = Duration::from_secs(60);
-/// The longest answer that is no manifest and no blob, in bytes.
+/// The maximum length in bytes of an answer that is neither a manifest nor a blob.
 pub(crate) const MAX_ANSWER: usize = 64 << 10;
 
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
@@ -28,7 +28,7 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// All registries.
+/// The HTTP clients for all registries.
 pub struct Registries {
     plain: Client,
     tls: Client,
@@ -39,14 +39,14 @@ pub struct Repository<'a> {
     pub(crate) place: Place,
     pub(crate) client: Client,
     pub(crate) access: Access<'a>,
-    /// What `docker login` has stored, as the value of a header, if the account is that one.
+    /// The credential that `docker login` has stored, as the value of a header, if the account is that one.
     pub(crate) credential: Option<String>,
-    /// The `Authorization` header that the registry accepted last.
+    /// The last `Authorization` header that the registry accepted.
     granted: Mutex<Option<String>>,
 }
 
 impl Registries {
-    /// Sends nothing yet. `user_agent` is the program, by name and version.
+    /// Creates the clients without sending anything. `user_agent` is the program, by name and version.
     ///
     /// # Errors
     /// TLS cannot be set up.
@@ -65,7 +65,7 @@ impl Registries {
         })
     }
 
-    /// A repository. Sends nothing yet.
+    /// Returns a repository without sending anything.
     #[must_use]
     pub fn repository<'a>(&self, place: &Place, access: Access<'a>) -> Repository<'a> {
         let client = if place.is_loopback() {
@@ -87,10 +87,10 @@ impl Registries {
 }
 
 impl Repository<'_> {
-    /// A manifest, by tag or digest; bytes that were asked for by digest are checked against it.
+    /// Fetches a manifest by tag or digest; bytes requested by digest are checked against it.
     ///
     /// # Errors
-    /// There is none, the registry refuses it, or it is not a manifest.
+    /// It does not exist, the registry refuses it, or it is not a manifest.
     pub async fn manifest(&self, reference: &str) -> Result<Manifest> {
         let url = self.url(&format!("manifests/{reference}"))?;
         let answer = self
@@ -116,10 +116,10 @@ impl Repository<'_> {
         }
     }
 
-    /// A blob, whose bytes are checked as they come.
+    /// Fetches a blob, whose bytes are checked as they arrive.
     ///
     /// # Errors
-    /// The registry does not give it.
+    /// The registry does not return it.
     pub async fn blob(&self, blob: &Blob) -> Result<CheckedBlob> {
         let url = self.url(&format!("blobs/{}", blob.digest))?;
         let answer = self.send(Method::GET, &url, |request| request).await?;
@@ -128,10 +128,10 @@ impl Repository<'_> {
         Ok(CheckedBlob::new(pieces, blob))
     }
 
-    /// Whether a blob is there already.
+    /// Checks whether the registry has a blob already.
     ///
     /// # Errors
-    /// The registry cannot be asked.
+    /// The registry cannot be reached.
     pub async fn has(&self, digest: &str) -> Result<bool> {
         let url = self.url(&format!("blobs/{digest}"))?;
         let answer = self
@@ -144,10 +144,10 @@ impl Repository<'_> {
         }
     }
 
-    /// Has the registry take a blob over from another of its repositories; `false` where it does not.
+    /// Has the registry take a blob over from another of its repositories; returns `false` if it does not.
     ///
     /// # Errors
-    /// The registry cannot be asked.
+    /// The registry cannot be reached.
     pub async fn take_over(&self, digest: &str, from: &Place) -> Result<bool> {
         let mut url = self.url("blobs/uploads/")?;
         url.query_pairs_mut()
@@ -161,7 +161,7 @@ impl Repository<'_> {
         if answer.status() == StatusCode::ACCEPTED
             && let Some(begun) = self.place_of_upload(&url, &answer)
         {
-            // An upload was begun instead; nobody will go on with it.
+            // The registry has begun an upload instead, which nobody will continue.
             let _ = self
                 .send(Method::DELETE, &begun, |request| request.timeout(SHORT))
                 .await;
@@ -169,7 +169,7 @@ impl Repository<'_> {
         Ok(answer.status() == StatusCode::CREATED)
     }
 
-    /// Puts a blob there.
+    /// Uploads a blob.
     ///
     /// # Errors
     /// The registry does not accept it, for example because it does not match its digest.
@@ -195,7 +195,7 @@ impl Repository<'_> {
         self.good(answer, "the upload").await.map(drop)
     }
 
-    /// Puts a manifest there, under its digest or a tag.
+    /// Uploads a manifest under its digest or a tag.
     ///
     /// # Errors
     /// The registry does not accept it, or stores another one.
@@ -203,7 +203,7 @@ impl Repository<'_> {
         self.store_manifest(manifest, reference).await.map(drop)
     }
 
-    /// Puts a manifest there; the registry's answer.
+    /// Uploads a manifest and returns the registry's answer.
     pub(crate) async fn store_manifest(
         &self,
         manifest: &Manifest,
@@ -227,7 +227,7 @@ impl Repository<'_> {
         }
     }
 
-    /// A request with as much proof of who asks as the registry wants.
+    /// Sends a request with the authentication that the registry requires.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -244,7 +244,7 @@ impl Repository<'_> {
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
-        // None was there, or its time is over.
+        // No authorization was sent, or it has expired.
         let Some(authorization) = self.authorize(&answer).await? else {
             return Ok(answer);
         };
@@ -252,7 +252,7 @@ impl Repository<'_> {
         ask(Some(authorization)).await
     }
 
-    /// With the credential that was `granted`, if the address is the registry's own.
+    /// Builds a request with the `granted` authorization, if the address is the registry's own.
     fn request(&self, method: Method, url: &Url, granted: Option<String>) -> RequestBuilder {
         let request = self.client.request(method, url.clone());
         match granted {
@@ -261,7 +261,7 @@ impl Repository<'_> {
         }
     }
 
-    /// Whether an address is the registry's own: a credential goes to no other.
+    /// Returns whether an address is the registry's own: credentials are sent to no other.
     fn is_ours(&self, url: &Url) -> bool {
         Url::parse(&self.place.url("")).is_ok_and(|own| own.origin() == url.origin())
     }

@@ -1,5 +1,5 @@
-//! A WebAssembly component as an artifact of a registry, in the layout of the CNCF: one layer, the component as it is,
-//! and a configuration whose media type says what it is.
+//! A WebAssembly component as an artifact of a registry, in the layout of the CNCF: one layer, which is the unchanged
+//! component, and a configuration whose media type identifies it.
 
 use serde_json::{Map, Value, json};
 
@@ -11,9 +11,9 @@ pub const CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
 /// The media type of the component.
 pub const LAYER_TYPE: &str = "application/wasm";
 
-/// A component and what makes an artifact of it.
+/// A component as an artifact.
 pub struct WasmArtifact {
-    /// Names the two others.
+    /// The manifest, which names the two others.
     pub manifest: Manifest,
     /// The configuration.
     pub config: Vec<u8>,
@@ -22,8 +22,8 @@ pub struct WasmArtifact {
 }
 
 impl WasmArtifact {
-    /// The artifact of a component, with these annotations. It says nothing of when or where it was made: the same
-    /// component with the same annotations has the same digest.
+    /// Creates the artifact of a component, with these annotations. It does not record when or where it was created:
+    /// the same component with the same annotations has the same digest.
     ///
     /// # Errors
     /// Never for a component of the length that devices accept.

@@ -1,21 +1,22 @@
-//! What a registry's 401 asks for: the `WWW-Authenticate` header, as far as registries use it.
+//! The authentication that a registry's 401 asks for: the `WWW-Authenticate` header, as far as
+//! registries use it.
 
-/// How a registry wants to be told who asks.
+/// The kind of authentication that a registry requires.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Challenge {
     /// By name and password.
     Basic,
     /// With a token.
     Bearer {
-        /// The address that gives tokens.
+        /// The address that issues tokens.
         realm: String,
-        /// What it is to be told whom they are for.
+        /// The service that the tokens are for, to be passed to that address.
         service: Option<String>,
     },
 }
 
 impl Challenge {
-    /// Of a `WWW-Authenticate` header; `None` for schemes that no registry uses.
+    /// Parses a `WWW-Authenticate` header; returns `None` for schemes that no registry uses.
     #[must_use]
     pub fn parse(header: &str) -> Option<Self> {
         let (scheme, rest) = header.trim().split_once(' ').unwrap_or((header.trim(), ""));
@@ -40,7 +41,8 @@ impl Challenge {
     }
 }
 
-/// `name="value"` or `name=value`, separated by commas; a value in quotes may hold commas.
+/// Parses `name="value"` or `name=value`, separated by commas; a value in quotes may contain
+/// commas.
 fn parameters(text: &str) -> Vec<(String, String)> {
     let mut parameters = Vec::new();
     let mut rest = text;

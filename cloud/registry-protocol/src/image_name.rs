@@ -3,28 +3,28 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The registry of names that have none, as container engines have it.
+/// The registry of names without one, as in container engines.
 const DEFAULT_REGISTRY: &str = "registry-1.docker.io";
 
 /// A repository of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// With its port, where it has one.
+    /// The host name, with its port if it has one.
     pub host: String,
-    /// Its parts are letters, digits, `.`, `_` and `-`, so that it stays where it is put in a path.
+    /// Its parts are letters, digits, `.`, `_` and `-`, so it cannot change the rest of a URL path.
     pub repository: String,
 }
 
-/// One image of it.
+/// One image of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageName {
-    /// Where it is.
+    /// The repository.
     pub place: Place,
     /// A tag, or a digest (then it has a colon).
     pub reference: String,
 }
 
-/// A text that names no image.
+/// A text that is not the name of an image.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not the name of an image")]
 pub struct NoImageName(String);
@@ -32,8 +32,8 @@ pub struct NoImageName(String);
 impl FromStr for ImageName {
     type Err = NoImageName;
 
-    /// As people write it: `registry.example.com/name:tag`. Without a tag it is `latest`, and a digest says more
-    /// than the tag beside it.
+    /// Parses a name as people write it: `registry.example.com/name:tag`. The default tag is `latest`, and a digest
+    /// takes precedence over a tag.
     fn from_str(text: &str) -> Result<Self, NoImageName> {
         let (name, digest) = match text.split_once('@') {
             Some((name, digest)) => (name, Some(digest)),
@@ -75,7 +75,7 @@ impl FromStr for ImageName {
 }
 
 impl Place {
-    /// Of a repository with its registry, as `registry.example.com/v2/abc`.
+    /// Parses a repository with its registry, such as `registry.example.com/v2/abc`.
     #[must_use]
     pub fn of_location(location: &str) -> Option<Self> {
         let (host, repository) = location.split_once('/')?;
@@ -86,19 +86,19 @@ impl Place {
         place.is_right().then_some(place)
     }
 
-    /// The text becomes part of a URL: nothing may leave its place in it.
+    /// Checks that the name, which becomes part of a URL, cannot change the rest of that URL.
     fn is_right(&self) -> bool {
         is_host(&self.host) && self.repository.split('/').all(is_plain)
     }
 
-    /// The address of something in this repository.
+    /// Returns the address of something in this repository.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.is_loopback() { "http" } else { "https" };
         format!("{scheme}://{}/v2/{}/{path}", self.host, self.repository)
     }
 
-    /// Whether the registry is on this machine; only there plain HTTP is spoken.
+    /// Returns whether the registry is on this machine; plain HTTP is used only there.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         let name = match self.host.strip_prefix('[') {
@@ -109,7 +109,7 @@ impl Place {
     }
 }
 
-/// Text that stays in its place in a path.
+/// Returns whether text cannot change the rest of a URL path.
 fn is_plain(text: &str) -> bool {
     !matches!(text, "" | "." | "..")
         && text
@@ -125,7 +125,7 @@ fn is_host(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"._-:[]".contains(&byte))
 }
 
-/// `sha256:` and 64 hexadecimal digits: the one kind of digest there is in registries.
+/// Returns whether a text is `sha256:` and 64 hexadecimal digits, the only kind of digest that registries use.
 #[must_use]
 pub fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|hex| {

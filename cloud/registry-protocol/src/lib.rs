@@ -1,5 +1,5 @@
-//! What every client of an image registry has to understand alike, devices and the command line: where the image
-//! of a name is, and how a registry wants to be told who asks. It sends nothing and knows no credential.
+//! What all clients of an image registry, on devices and on the command line, must interpret alike: the location of an
+//! image by its name, and the authentication that a registry asks for. It sends nothing and has no credentials.
 
 mod challenge;
 mod image_name;

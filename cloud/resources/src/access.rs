@@ -2,7 +2,7 @@
 
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// What a credential makes of its holder, in the words of `api_key.role` and of the requests that make keys
+/// The role that a credential gives its holder, in the words of `api_key.role` and of the requests that create keys
 /// (docs/spec/cloud.md#credentials-keys). Everybody is a guest as well.
 #[derive(
     Debug,
@@ -19,32 +19,32 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Role {
-    /// Anybody, without a credential.
+    /// Anyone, without a credential.
     Guest,
     /// A person who signed in.
     User,
     /// A named key of a person.
     #[strum(serialize = "named-user-api-key")]
     UserKey,
-    /// A key of a fleet, which makes devices in it.
+    /// A key of a fleet, which creates devices in it.
     #[strum(serialize = "provisioning-api-key")]
     ProvisioningKey,
     /// A key of a device.
     #[strum(serialize = "device-api-key")]
     DeviceKey,
-    /// The key of tunnel servers beside this cloud.
+    /// The key of tunnel servers that run alongside this cloud.
     TunnelServer,
 }
 
 impl Role {
-    /// What `api_key.role` says of keys.
+    /// The values of `api_key.role`.
     pub(crate) const OF_KEYS: &[&'static str] = &[
         "named-user-api-key",
         "provisioning-api-key",
         "device-api-key",
     ];
 
-    /// The role of a key with this word; none of a word that no key has.
+    /// Returns the role of a key with this word; `None` if no key has it.
     #[must_use]
     pub fn of_key(word: &str) -> Option<Role> {
         [Role::UserKey, Role::ProvisioningKey, Role::DeviceKey]
@@ -53,7 +53,7 @@ impl Role {
     }
 }
 
-/// What is done with a row.
+/// An operation on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     /// GET.
@@ -82,13 +82,13 @@ impl Methods {
     /// Everything.
     pub const ALL: Methods = Methods(15);
 
-    /// These and the others.
+    /// Returns the union of the two sets.
     #[must_use]
     pub const fn and(self, others: Methods) -> Methods {
         Methods(self.0 | others.0)
     }
 
-    /// Whether a method is among them.
+    /// Returns whether the set contains a method.
     #[must_use]
     pub const fn has(self, method: Method) -> bool {
         let bit = match method {
@@ -101,14 +101,14 @@ impl Methods {
     }
 }
 
-/// What may be done to a row beside the methods, mostly outside of the data API; `canAccess` asks about it by these
-/// names (docs/spec/cloud.md#odata-actions).
+/// Operations on a row other than the methods, mostly outside the data API; `canAccess` uses these names
+/// (docs/spec/cloud.md#odata-actions).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, Display, VariantArray,
 )]
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
-    /// Send its supervisor requests that are no GET or HEAD.
+    /// Send its supervisor requests other than GET and HEAD.
     SupervisorProxyWrite,
     /// Open a tunnel to its SSH server.
     #[strum(serialize = "tunnel-22222")]
@@ -117,56 +117,55 @@ pub enum Action {
     SshHost,
     /// Upload logs.
     WriteLog,
-    /// Hold the connection on which the cloud calls it.
+    /// Hold the connection through which the cloud sends it requests.
     #[strum(serialize = "cloudlink")]
     CloudLink,
-    /// Make a key of a device.
+    /// Create a key of a device.
     #[strum(serialize = "create-device-api-key")]
     CreateDeviceKey,
-    /// Make a provisioning key of a fleet.
+    /// Create a provisioning key of a fleet.
     #[strum(serialize = "create-provisioning-api-key")]
     CreateProvisioningKey,
-    /// Make a named key of a user.
+    /// Create a named key of a user.
     #[strum(serialize = "create-user-api-key")]
     CreateUserKey,
-    /// Read what devices of a fleet should run, with all variables, settings and labels that it is made of.
+    /// Read what devices of a fleet should run, with all variables, settings and labels that are part of it.
     ReadTargetState,
 }
 
-/// That a role may do something with some rows of a resource. What it may do with a resource is what all of
-/// its grants allow together, and those of [`Role::Guest`]. A row that is made or changed must be one that
-/// the role may do that with afterwards as well, and a link that is written must lead to a row that the
-/// role may read.
+/// A role's right to use methods on some rows of a resource. A role may do what any of its grants, or those of
+/// [`Role::Guest`], allow. For a row that is created or changed, the right must also apply to the new state, and a link
+/// that is written must lead to a row that the role may read.
 #[derive(Debug, Clone)]
 pub struct Grant {
-    /// Who.
+    /// The role.
     pub role: Role,
-    /// What.
+    /// The methods.
     pub methods: Methods,
-    /// With which rows.
+    /// The rows to which it applies.
     pub rows: Rows,
 }
 
-/// That a role may do something else with some rows of a resource.
+/// A role's right to perform an action on some rows of a resource.
 #[derive(Debug, Clone)]
 pub struct Permit {
-    /// Who.
+    /// The role.
     pub role: Role,
-    /// What.
+    /// The action.
     pub action: Action,
-    /// With which rows; [`Rows::Through`] as for changing the row.
+    /// The rows to which it applies; [`Rows::Through`] as for changing the row.
     pub rows: Rows,
 }
 
 /// Some rows of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rows {
-    /// Every one.
+    /// Every row.
     All,
-    /// Those that a filter of the query language holds for. `@actor` is the actor of the credential, `@user`
-    /// its user (null where it is none). The filter sees every row of every resource, whoever asks.
+    /// Those for which a filter of the query language holds. `@actor` is the actor of the credential, `@user` its user
+    /// (null if the actor is not a user). The filter sees every row of every resource, whoever the caller is.
     Where(&'static str),
-    /// Those whose link of this name leads to a row of which the same role may do the same; to create,
-    /// change and delete the row, it must be allowed to change the one that the link leads to.
+    /// Those whose link of this name leads to a row on which the role has the same right; to create, change or delete
+    /// the row, the role must be allowed to change the linked row.
     Through(&'static str),
 }

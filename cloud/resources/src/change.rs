@@ -1,44 +1,44 @@
-//! What an older version of the API has otherwise than the one after it.
+//! The differences between an older version of the API and the next version.
 //!
-//! A version is the model of the next one with a list of changes applied ([`crate::older`]). Rows stay where
-//! they are: a field of another name leads to the same column, a resource of another name to the same table.
+//! A version is the model of the next one with a list of changes applied ([`crate::older`]). Rows stay unchanged: a
+//! renamed field refers to the same column, a renamed resource to the same table.
 
 use crate::field::{Column, Field, Input, Type};
 use crate::resource::{Navigation, Resource, Step};
 
-/// One difference of a resource, which holds for those that are some of its rows as well.
+/// One difference of a resource; it also applies to resources that are selections of its rows.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// The first field is called as the second.
+    /// The first field has the second name.
     Rename(&'static str, &'static str),
-    /// A field is not there.
+    /// A field does not exist.
     Hide(&'static str),
-    /// A field is there.
+    /// A field is added.
     Add(Field),
-    /// A field has values of another type. One that is no link any more leads nowhere.
+    /// A field has values of another type. If it is no longer a link, it leads nowhere.
     Retype(&'static str, Type),
-    /// A field is worked out by another expression.
+    /// A field is computed by another expression.
     Recompute(&'static str, &'static str),
-    /// A field that need not be given, since this makes it.
+    /// A field is optional, since this input supplies it.
     MadeBy(&'static str, Input),
-    /// The resource is not there, and nothing leads to it.
+    /// The resource does not exist, and no navigation leads to it.
     HideResource,
-    /// The resource has another name beside its own.
+    /// The resource has another name in addition to its own.
     Also(&'static str),
-    /// There is a resource of those of its rows that a filter holds for.
+    /// A further resource selects those of its rows for which a filter holds.
     Only {
         name: &'static str,
         filter: &'static str,
         doc: &'static str,
     },
-    /// Rows of another resource lead here, as [`Resource::many`] has it.
+    /// Rows of another resource link to this one, as in [`Resource::many`].
     Many(&'static str, &'static str, &'static str),
 }
 
-/// Applies a change of a resource.
+/// Applies a change to a resource.
 ///
 /// # Errors
-/// What it names and is not there.
+/// The name of a resource or field that does not exist.
 pub(crate) fn apply(
     resources: &mut Vec<Resource>,
     of: &'static str,
@@ -57,7 +57,7 @@ pub(crate) fn apply(
             resources.push(selection);
             return Ok(());
         }
-        // A name means one resource, so it is none of those that are selections of its rows.
+        // A name denotes one resource, so the selections of its rows do not get it.
         Change::Also(name) => {
             named(resources, of)?.synonyms.push(name);
             return Ok(());
@@ -140,7 +140,7 @@ fn find<'a>(resource: &'a mut Resource, field: &str) -> Result<&'a mut Field, St
     named.ok_or_else(|| format!("`{name}` has no `{field}`"))
 }
 
-/// Has every step that goes by a field go by its new name.
+/// Renames a field in all navigation steps that use it.
 fn lead_by(resources: &mut [Resource], of: &'static str, field: &'static str, name: &'static str) {
     let changed = resources.iter().filter(|one| is(one, of));
     let changed: Vec<&str> = changed.map(|one| one.name).collect();

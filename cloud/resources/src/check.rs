@@ -1,4 +1,4 @@
-//! What a text of a field has to be beside its length (docs/spec/cloud.md#rule-tag-keys,
+//! Checks of texts in addition to their length (docs/spec/cloud.md#rule-tag-keys,
 //! docs/spec/cloud.md#rule-variable-names).
 
 use std::borrow::Cow;
@@ -7,18 +7,18 @@ use std::str::FromStr as _;
 use crate::branding::Branding;
 use crate::release_version::ReleaseVersion;
 
-/// What a text has to be, beside of its type.
+/// A requirement on a text in addition to its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Check {
-    /// No line ends in it.
+    /// No line breaks.
     OneLine,
-    /// No white space, and not in the platform's namespaces.
+    /// No white space, and outside the platform's namespaces.
     TagKey,
-    /// The name of a variable of a service, and none that the platform keeps for itself.
+    /// The name of a variable of a service that is not reserved by the platform.
     EnvironmentName,
-    /// The name of a setting of a device: one that begins with the platform's prefix.
+    /// The name of a setting of a device: begins with the platform's prefix.
     ConfigName,
-    /// A name that devices take for a service of a compose file.
+    /// A name that devices accept as a service of a compose file.
     ServiceName,
     /// Letters, digits, `_` and `-`.
     FleetName,
@@ -26,22 +26,22 @@ pub enum Check {
     FleetUuid,
     /// 32 or 62 hexadecimal digits.
     DeviceUuid,
-    /// Lower-case word characters, and no word that the platform keeps for itself.
+    /// Lower-case word characters, and not a word that the platform reserves.
     Handle,
-    /// Becomes lower-case word characters; neither `root` nor a word that the platform keeps for itself.
+    /// Converted to lower-case word characters; neither `root` nor a word that the platform reserves.
     Username,
-    /// An address of mail; becomes lower case.
+    /// An email address; converted to lower case.
     Email,
     /// A semantic version.
     Version,
-    /// Becomes lower case; printable ASCII.
+    /// Printable ASCII; converted to lower case.
     CpuId,
-    /// Values with spaces between; where there are too many, the last ones do without.
+    /// Values separated by spaces; if there are too many, the last ones are dropped.
     SpaceSeparated,
 }
 
 impl Check {
-    /// What becomes of a text; none where it is not what it has to be.
+    /// Returns the text as it is stored; `None` if it does not meet the requirement.
     #[must_use]
     pub fn of<'a>(self, text: &'a str, branding: &Branding) -> Option<Cow<'a, str>> {
         match self {
@@ -78,8 +78,8 @@ impl Check {
         holds.then_some(Cow::Borrowed(text))
     }
 
-    /// A regular expression, as browsers take it, that finds what is wrong with a name beside a prefix or a word that
-    /// the platform keeps for itself. People's interfaces check by it what is then checked by [`Check::of`].
+    /// Returns a regular expression, in the syntax of browsers, that finds invalid characters in a name, not reserved
+    /// prefixes or words. User interfaces use it for the check that [`Check::of`] repeats.
     #[must_use]
     pub const fn wrong_pattern(self) -> Option<&'static str> {
         match self {
@@ -89,7 +89,7 @@ impl Check {
         }
     }
 
-    /// What it has to be, in words: "… with …".
+    /// Describes the requirement in words: "… with …".
     #[must_use]
     pub fn wanted(self, branding: &Branding) -> String {
         let prefixes = || or(branding.env_prefixes().map(|it| format!("`{it}`")));
@@ -173,7 +173,8 @@ fn is_config_name(text: &str, branding: &Branding) -> bool {
         && branding.env_prefixes().any(|it| text.starts_with(it))
 }
 
-/// Runs of what is no word character become one `_`, and letters lower case (docs/spec/cloud.md#model-people).
+/// Replaces runs of characters that are not word characters with one `_`, and lower-cases letters
+/// (docs/spec/cloud.md#model-people).
 fn username(text: &str) -> Option<Cow<'_, str>> {
     let mut name = String::with_capacity(text.len());
     let mut replaced = false;
@@ -206,7 +207,7 @@ fn cpu_id(text: &str) -> Option<Cow<'_, str>> {
     only(text, printable).then(|| Cow::Owned(text.to_ascii_lowercase()))
 }
 
-/// `a`, `b` or `c`.
+/// Joins words: `a`, `b` or `c`.
 pub(crate) fn or(words: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = words.collect();
     let last = words.pop().unwrap_or_default();

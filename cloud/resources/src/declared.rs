@@ -17,7 +17,7 @@ mod variable;
 
 use crate::resource::Resource;
 
-/// All of them.
+/// Returns all of them.
 pub(crate) fn all() -> Vec<Resource> {
     [
         people::all(),

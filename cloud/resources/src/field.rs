@@ -2,60 +2,61 @@
 
 use crate::check::Check;
 
-/// What a resource keeps, or works out, of each row.
+/// A value that a resource stores, or computes, for each row.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// As the API calls it.
+    /// Its name in the API.
     pub name: &'static str,
-    /// Where its value is.
+    /// Where its value comes from.
     pub column: Column,
-    /// What values it has.
+    /// The type of its values.
     pub kind: Type,
-    /// It may be null.
+    /// Whether it may be null.
     pub nullable: bool,
-    /// A row cannot be made without it.
+    /// Whether a new row must specify it.
     pub required: bool,
-    /// What it is where a new row says nothing.
+    /// Its value if a new row does not specify it.
     pub default: Default,
-    /// Whose word it takes.
+    /// Who may write it.
     pub writer: Writer,
-    /// Nobody reads it through the data API, nor filters or orders by it.
+    /// Whether it is hidden in the data API: nobody can read it, nor filter or sort by it.
     pub secret: bool,
-    /// Of those who read the row, whom it is shown to. To the others it is null, in filters and orders as well.
+    /// Who sees it among those who may read the row. To everybody else it is null, in filters and orders as well.
     pub readers: Readers,
-    /// In rows where this flag is set, nobody reads it through the data API, nor filters or orders by it: it is null.
-    /// What is written with the flag stays as it is until another value is written.
+    /// A flag that hides the field in rows where it is set: it is null, and nobody can read it through the data API,
+    /// nor filter or sort by it. A value written with the flag set stays hidden until another value is written.
     pub secret_where: Option<&'static str>,
-    /// It is encrypted in the database where the operator gives keys. What is secret in some rows is so in those.
+    /// Whether it is encrypted in the database if the operator provides keys. A field with `secret_where` is encrypted
+    /// only in rows where that flag is set.
     pub encrypted: bool,
-    /// What becomes of it in a request of an older version; see [`Version::written`](crate::Version::written).
+    /// How a request of an older version writes it; see [`Version::written`](crate::Version::written).
     pub input: Option<Input>,
-    /// What its text has to be beside of its type.
+    /// What its text must satisfy in addition to its type.
     pub check: Option<Check>,
-    /// A link to a row that is made with this one and goes with it (its actor).
+    /// Whether it links to a row that is created and deleted together with this one (its actor).
     pub owns: bool,
-    /// A link to what the row is of: its organization, fleet or device. It is led elsewhere only by whoever may change
-    /// both what it led to and what it leads to, beside the row.
+    /// Whether it links to the owner of the row: its organization, fleet or device. To change it, one must be allowed
+    /// to change the old and the new owner as well as the row.
     pub belongs: bool,
-    /// What it says, for the documentation.
+    /// Its meaning, for the documentation.
     pub doc: &'static str,
 }
 
-/// Where the value of a field is.
+/// Where the value of a field comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// In the column of this name.
     Stored(&'static str),
-    /// Worked out, by the expression of this name.
+    /// Computed by the expression of this name.
     Computed(&'static str),
-    /// Nowhere: it is this in every row.
+    /// Not stored: it is this constant in every row.
     Constant(Constant),
 }
 
-/// What a field is that is the same in every row.
+/// The value of a field that is the same in every row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
-    /// Null, of whatever type the field is.
+    /// Null, whatever the field's type.
     Null,
     /// True or false.
     Boolean(bool),
@@ -66,70 +67,70 @@ pub enum Constant {
 pub enum Type {
     /// A whole number of 64 bits.
     Integer,
-    /// A whole number of 64 bits that reads as a string of digits.
+    /// A whole number of 64 bits that is returned as a string of digits.
     BigInteger,
-    /// True or false; never null. Text `"true"` and numbers 0 and 1 are taken.
+    /// True or false; never null. Text `"true"` and numbers 0 and 1 are accepted.
     Boolean,
-    /// Text of at most so many characters, and at least so many.
+    /// Text of limited length.
     Text {
-        /// Characters at most.
+        /// The maximum number of characters.
         max: usize,
-        /// Characters at least.
+        /// The minimum number of characters.
         min: usize,
     },
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A time, to the millisecond.
+    /// A time, with millisecond precision.
     Timestamp,
-    /// An object or array, of at most so many bytes as text.
+    /// An object or array of limited size.
     Json {
-        /// Bytes at most, in the shortest form.
+        /// The maximum size in bytes, in the shortest form.
         max: usize,
     },
-    /// JSON as above that reads as text (older versions of the API).
+    /// JSON as above that is returned as text (older versions of the API).
     JsonText {
-        /// Bytes at most, in the shortest form.
+        /// The maximum size in bytes, in the shortest form.
         max: usize,
     },
-    /// The number of a row of another resource; reads as `{"__id": n}`.
+    /// The number of a row of another resource; returned as `{"__id": n}`.
     Link {
         /// The other resource.
         to: &'static str,
-        /// What becomes of this row when that one is deleted.
+        /// What happens to this row when the other one is deleted.
         on_delete: OnDelete,
     },
 }
 
-/// What becomes of a field that only older versions have, in a request that writes it.
+/// How a request writes a field that only older versions have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// `final` or `draft` is `is_final`.
+    /// `final` or `draft`, for `is_final`.
     ReleaseType,
     /// The slug or an alias of the device type that this link leads to.
     DeviceType(&'static str),
     /// The commit of the release that this link leads to.
     Commit(&'static str),
-    /// Where nothing is given, the organization of the user.
+    /// The organization of the user, if none is given.
     OwnOrganization,
 }
 
-/// What becomes of a row when one that it links to is deleted (docs/spec/cloud.md#model-deletion).
+/// What happens to a row when one that it links to is deleted (docs/spec/cloud.md#model-deletion).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
-    /// It goes as well.
+    /// This row is deleted as well.
     Cascade,
     /// The link becomes null.
     SetNull,
-    /// The other one cannot be deleted.
+    /// The other row cannot be deleted.
     Refuse,
-    /// Nothing: the link is informative, and may lead nowhere.
+    /// Nothing: the link is informative, and may refer to a row that does not exist.
     Ignore,
 }
 
-/// What a field is where a new row says nothing of it.
+/// The value of a field if a new row does not specify it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Default {
-    /// Null; or, where the field cannot be null, whatever the rules of the resource make it.
+    /// Null; if the field cannot be null, the rules of the resource supply a value.
     None,
     /// A word or text.
     Text(&'static str),
@@ -143,34 +144,34 @@ pub enum Default {
     Uuid,
 }
 
-/// Whom a field is shown to, of those who read the row.
+/// Who sees a field among those who may read the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
     /// All of them.
     OfTheRow,
-    /// Those who may change the row as well, and devices.
+    /// Those who may also change the row, and devices.
     Changers,
-    /// Those for whom this filter holds, which may use what rules may
-    /// ([`Rows::Where`](crate::Rows::Where)).
+    /// Those for whom this filter holds, which may use the same names as rules ([`Rows::Where`](crate::Rows::Where)).
     Where(&'static str),
 }
 
-/// Whose word a field takes. Others' is ignored, as unknown fields are.
+/// Who may write a field. Values from others are ignored, as unknown fields are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// Whoever may change the row.
+    /// Anyone who may change the row.
     Client,
-    /// Whoever makes the row; it stays as it is then.
+    /// The creator of the row; the value cannot be changed later.
     Creator,
-    /// Whoever may change the row, but no device.
+    /// Anyone who may change the row, except devices.
     People,
-    /// As [`Writer::People`], and a device until it first asks what it should run: what it was set up with says so.
+    /// As [`Writer::People`], and a device until it first requests its target state, because the value is part of its
+    /// initial configuration.
     Provisioning,
     /// Device keys, and the platform.
     Device,
-    /// The platform alone.
+    /// Only the platform.
     Platform,
-    /// Whoever may change the row; the rules of the resource make other fields of it (`is_final`, `semver`).
+    /// Anyone who may change the row; the rules of the resource derive other fields from it (`is_final`, `semver`).
     Input,
 }
 
@@ -196,47 +197,47 @@ impl Field {
         }
     }
 
-    /// Cannot be null, and a new row must say it.
+    /// Makes it non-null, and required in a new row.
     pub(crate) const fn required(mut self) -> Self {
         self.nullable = false;
         self.required = true;
         self
     }
 
-    /// Cannot be null; what makes the row sees to that.
+    /// Makes it non-null; the code that creates the row supplies a value.
     pub(crate) const fn never_null(mut self) -> Self {
         self.nullable = false;
         self
     }
 
-    /// Cannot be null, and is this where a new row says nothing.
+    /// Makes it non-null, with a default for new rows that do not specify it.
     pub(crate) const fn default(mut self, default: Default) -> Self {
         self.nullable = false;
         self.default = default;
         self
     }
 
-    /// Worked out, and read only.
+    /// Makes it computed and read-only.
     pub(crate) const fn computed(mut self) -> Self {
         self.column = Column::Computed(self.name);
         self.writer = Writer::Platform;
         self
     }
 
-    /// Worked out by the expression of this name.
+    /// Makes it computed by the expression of this name.
     pub(crate) const fn computed_by(mut self, name: &'static str) -> Self {
         self.column = Column::Computed(name);
         self.writer = Writer::Platform;
         self
     }
 
-    /// In the column of another field.
+    /// Stores it in the column of another field.
     pub(crate) const fn column(mut self, name: &'static str) -> Self {
         self.column = Column::Stored(name);
         self
     }
 
-    /// What is written to it is said otherwise today.
+    /// Converts what is written to it to current fields.
     pub(crate) const fn made_by(mut self, input: Input) -> Self {
         self.input = Some(input);
         self.writer = Writer::Input;
@@ -249,7 +250,7 @@ impl Field {
         self
     }
 
-    /// The same in every row, and read only.
+    /// Makes it the same in every row, and read-only.
     pub(crate) const fn constant(mut self, value: Constant) -> Self {
         self.column = Column::Constant(value);
         self.nullable = matches!(value, Constant::Null);
@@ -257,7 +258,7 @@ impl Field {
         self
     }
 
-    /// The platform makes what it leads to with the row, and deletes it with the row.
+    /// Has the platform create the linked row together with this row, and delete it with it.
     pub(crate) const fn owned(mut self) -> Self {
         self.owns = true;
         self.never_null().by(Writer::Platform)
@@ -275,7 +276,7 @@ impl Field {
         self
     }
 
-    /// Nobody reads it.
+    /// Hides it from everybody; see [`Field::secret`].
     pub(crate) const fn secret(mut self) -> Self {
         self.secret = true;
         self
@@ -299,14 +300,14 @@ impl Field {
         self
     }
 
-    /// What it says.
+    /// Sets its documentation.
     pub(crate) const fn doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
         self
     }
 }
 
-/// Characters of a short text.
+/// The maximum length of a short text, in characters.
 const SHORT: usize = 255;
 
 pub(crate) const fn int(name: &'static str) -> Field {
@@ -345,7 +346,7 @@ pub(crate) const fn link(name: &'static str, to: &'static str, on_delete: OnDele
     Field::new(name, Type::Link { to, on_delete })
 }
 
-/// The link to what a row is of, and goes with.
+/// Returns a link to the owner of a row, which is deleted together with its owner.
 pub(crate) const fn owner(name: &'static str, to: &'static str) -> Field {
     link(name, to, OnDelete::Cascade).required().belongs()
 }

@@ -1,32 +1,32 @@
-//! What named keys may do of what their users may.
+//! The limits of named keys, compared with the rights of their users.
 //!
-//! A key never makes or changes people, organizations, sessions or keys. Beyond that it may be limited to a scope,
-//! and to one fleet. Nothing here gives a right: what a key may do, its user may do as well.
+//! A key never creates or changes people, organizations, sessions or keys. Beyond that it may be limited to a scope,
+//! and to one fleet. No limit grants a right: a key can do only what its user may do as well.
 
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::access::{Action, Method};
 
-/// What a named key is for, in the words of `api_key.scope`.
+/// The purpose of a named key, in the words of `api_key.scope`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum KeyScope {
-    /// To look.
+    /// Read only.
     Read,
-    /// To look, and to make releases and what they consist of.
+    /// Read, and create releases and their parts.
     Deploy,
-    /// To look, and to change devices and ask them to do something.
+    /// Read, change devices and send them requests.
     Device,
-    /// Both, and to change fleets.
+    /// `Deploy` and `Device` together, and change fleets.
     Fleet,
 }
 
-/// What a key is limited to; neither where its user made it without.
+/// The limits of a key; both are `None` if its user created it without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct KeyLimits {
-    /// What it is for.
+    /// The purpose of the key.
     pub scope: Option<KeyScope>,
-    /// The only fleet that it reaches.
+    /// The only fleet that the key can access.
     pub fleet: Option<i64>,
 }
 
@@ -47,7 +47,7 @@ const PEOPLE: &[&str] = &[
     "user_session",
 ];
 
-/// What a release consists of.
+/// The parts of a release.
 const DEPLOY: &[&str] = &[
     "image",
     "image_environment_variable",
@@ -93,7 +93,7 @@ impl KeyScope {
 }
 
 impl KeyLimits {
-    /// Whether a key with these limits may do this with rows of a resource, where its user may.
+    /// Returns whether a key with these limits may use a method on rows of a resource, if its user may.
     #[must_use]
     pub fn permit(self, resource: &str, method: Method) -> bool {
         if method == Method::Read {
@@ -105,7 +105,7 @@ impl KeyLimits {
         self.scope.is_none_or(|scope| scope.writes(resource))
     }
 
-    /// Whether a key with these limits may do this, which is none of the methods, where its user may.
+    /// Returns whether a key with these limits may perform an action, if its user may.
     #[must_use]
     pub fn permit_action(self, action: Action) -> bool {
         match action {
@@ -123,8 +123,8 @@ impl KeyLimits {
     }
 }
 
-/// The rows of a resource that belong to the fleet `@fleet`, as a filter of the query language; none of a resource
-/// whose rows belong to no fleet.
+/// Returns a filter of the query language for the rows of a resource that belong to the fleet `@fleet`; `None` for a
+/// resource whose rows belong to no fleet.
 #[must_use]
 pub fn of_fleet(resource: &str) -> Option<&'static str> {
     Some(match resource {

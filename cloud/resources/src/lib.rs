@@ -1,10 +1,10 @@
-//! What the fleet cloud keeps: resources, their fields and links, what is unique, and who may do what with
-//! which rows (docs/spec/cloud.md#model, docs/spec/cloud.md#rights). Everything else follows from it: tables and
-//! migrations, queries, the checks of what is written, the description at `$metadata`, the older versions of the API
-//! and the tables of docs/cloud-api.md.
+//! The data model of the fleet cloud: resources, their fields and links, uniqueness constraints, and access rights
+//! (docs/spec/cloud.md#model, docs/spec/cloud.md#rights). Everything else is derived from it: tables and migrations,
+//! queries, the checks of written values, the description at `$metadata`, the older versions of the API and the tables
+//! of docs/cloud-api.md.
 //!
-//! A resource is declared once, in a file under `declared/`; a field is a line of it. This crate does nothing
-//! with them: it holds no SQL beside the text of views, and reads nothing.
+//! A resource is declared once, in a file under `declared/`; a field is one line of it. This crate only declares them:
+//! it contains no SQL except the text of views, and performs no I/O.
 #![warn(missing_docs)]
 
 mod access;

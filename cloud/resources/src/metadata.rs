@@ -1,7 +1,7 @@
-//! The description of a model that `GET /v7/$metadata` answers: OData's CSDL 4.01 as XML.
+//! The description of a model that `GET /v7/$metadata` returns: OData's CSDL 4.01 as XML.
 //!
-//! A link to one row is a navigation property alone, since CSDL gives a name to one thing: as a value, in a
-//! filter or a body, it is the number of that row. Fields that nobody reads are not in it.
+//! A link to one row is only a navigation property, since in CSDL a name can denote only one thing: as a value, in a
+//! filter or a body, it is the number of that row. Fields that nobody can read are left out.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -11,17 +11,17 @@ use crate::model::Model;
 use crate::resource::{Navigation, Resource, Step};
 use crate::version::Version;
 
-/// What the names of types begin with.
+/// The prefix of the names of types.
 const NAMESPACE: &str = "Fleet";
 
-/// The vocabularies whose terms are used.
+/// The vocabularies whose terms are used, with their aliases.
 const VOCABULARIES: [(&str, &str); 2] = [
     ("Org.OData.Core.V1", "Core"),
     ("Org.OData.Validation.V1", "Validation"),
 ];
 
 impl Version {
-    /// The description of its model, as the body of `$metadata` (`application/xml`).
+    /// Returns the description of the model, as the body of `$metadata` (`application/xml`).
     #[must_use]
     pub fn metadata(self) -> &'static str {
         static CURRENT: LazyLock<String> = LazyLock::new(|| described(Version::V7.model()));
@@ -140,7 +140,7 @@ fn property(xml: &mut Xml, field: &Field) {
     });
 }
 
-/// What it says, and who writes it.
+/// Adds the documentation of a field, and who writes it.
 fn annotate(xml: &mut Xml, field: &Field) {
     describe(xml, field.doc);
     let term = match field.writer {
@@ -174,7 +174,7 @@ fn navigation_property(xml: &mut Xml, model: &Model, resource: &Resource, naviga
         if let Some(field) = field {
             annotate(xml, field);
         }
-        // What becomes of the others when the row goes.
+        // What happens to the linked rows when this row is deleted.
         let action = match by(model, navigation).map(|field| field.kind) {
             Some(Type::Link {
                 on_delete: OnDelete::Cascade,
@@ -190,7 +190,7 @@ fn navigation_property(xml: &mut Xml, model: &Model, resource: &Resource, naviga
     });
 }
 
-/// The field of others by which they lead here.
+/// Returns the field by which the other rows link to this one.
 fn by<'a>(model: &'a Model, navigation: &Navigation) -> Option<&'a Field> {
     match navigation.step {
         Step::Many(field) => model.resource(navigation.to)?.find_field(field),
@@ -251,7 +251,7 @@ fn entity_set(xml: &mut Xml, resource: &Resource, name: &str) {
     );
 }
 
-/// Writes elements; those without content are closed at once.
+/// Writes elements; those without content are closed immediately.
 #[derive(Default)]
 struct Xml {
     text: String,

@@ -17,7 +17,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Resources by their names.
+    /// Indexes resources by their names.
     fn of(resources: Vec<Resource>) -> Self {
         let mut by_name = HashMap::new();
         for (at, resource) in resources.iter().enumerate() {
@@ -33,7 +33,7 @@ impl Model {
         }
     }
 
-    /// The model of the version before.
+    /// Returns the model of the previous version.
     pub(crate) fn changed(&self, changes: &[(&'static str, Change)]) -> Model {
         let mut resources = self.resources.clone();
         let applied = changes
@@ -46,13 +46,13 @@ impl Model {
         }
     }
 
-    /// What of the declared changes fits nothing; of a model that is in use, nothing.
+    /// Returns the declared changes that do not fit the model; empty for a model in use.
     #[must_use]
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
 
-    /// The resource of this name or synonym.
+    /// Returns the resource with this name or synonym.
     #[must_use]
     pub fn resource(&self, name: &str) -> Option<&Resource> {
         self.by_name
@@ -60,8 +60,8 @@ impl Model {
             .and_then(|at| self.resources.get(*at))
     }
 
-    /// Where `name` leads from a resource: by the name of the navigation, or by a synonym of the resource
-    /// that it is named after.
+    /// Returns where `name` leads from a resource: it is the name of a navigation, or a synonym of the resource that
+    /// the navigation is named after.
     #[must_use]
     pub fn navigation<'a>(&'a self, from: &'a Resource, name: &str) -> Option<&'a Navigation> {
         from.find_navigation(name).or_else(|| {
@@ -70,8 +70,7 @@ impl Model {
         })
     }
 
-    /// Every resource, in the order of their declaration: one that another links to comes before it where
-    /// that can be.
+    /// Returns every resource, in the order of declaration: a resource comes before those that link to it, if possible.
     #[must_use]
     pub fn resources(&self) -> &[Resource] {
         &self.resources
@@ -80,7 +79,7 @@ impl Model {
 
 static V7: LazyLock<Model> = LazyLock::new(|| Model::of(declared::all()));
 
-/// The current version.
+/// Returns the current version.
 #[must_use]
 pub fn v7() -> &'static Model {
     &V7

@@ -1,4 +1,4 @@
-//! What the older versions have otherwise (docs/spec/cloud.md#older-versions), each against the version after it.
+//! The differences of each older version from the next one (docs/spec/cloud.md#older-versions).
 
 mod v5;
 mod v6;

@@ -10,17 +10,17 @@ pub struct ReleaseVersion {
     pub minor: i64,
     /// 3
     pub patch: i64,
-    /// `beta`; empty without one.
+    /// `beta`; empty if there is none.
     pub prerelease: String,
-    /// `linux.rev4`; empty without one.
+    /// `linux.rev4`; empty if there is none.
     pub build: String,
 }
 
-/// A text is no semantic version, or has a number in it that nothing here could count to.
+/// A text that is not a semantic version, or contains a number that is too large.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is no semantic version, such as `1.2.3-beta+linux`")]
 pub struct NoVersion {
-    /// What was given, of it as much as fits a message.
+    /// The given text, shortened to fit a message.
     pub given: String,
 }
 
@@ -44,7 +44,7 @@ impl std::str::FromStr for ReleaseVersion {
 }
 
 impl std::fmt::Display for ReleaseVersion {
-    /// The field `semver`.
+    /// Writes the value of the field `semver`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
         if !self.prerelease.is_empty() {
@@ -58,7 +58,7 @@ impl std::fmt::Display for ReleaseVersion {
 }
 
 impl ReleaseVersion {
-    /// The number that a text asks for by `revN` in its build part: it must be the one that is given.
+    /// Returns the number that `revN` in the build part requests: the release must get exactly this one.
     #[must_use]
     pub fn asked_revision(&self) -> Option<i64> {
         self.build.split('.').find_map(|part| {
@@ -68,8 +68,8 @@ impl ReleaseVersion {
     }
 }
 
-/// `2.54.2+rev1 (prod)` as devices of old report their system: the version, and the variant where it says
-/// one (docs/spec/cloud.md#model-device).
+/// Splits `2.54.2+rev1 (prod)`, the form in which old devices report their system, into the version and the variant, if
+/// it has one (docs/spec/cloud.md#model-device).
 #[must_use]
 pub fn split_os_version(reported: &str) -> (&str, Option<&'static str>) {
     let Some((version, variant)) = reported

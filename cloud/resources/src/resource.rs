@@ -6,64 +6,64 @@ use crate::field::{Default, Field, Type, Writer, int, time};
 /// Rows of one kind.
 #[derive(Debug, Clone)]
 pub struct Resource {
-    /// Its short name, which is that of its table.
+    /// Its short name, also the name of its table.
     pub name: &'static str,
-    /// The resource of version 7 whose rows these are, which is the name of their table or view. Its own name
-    /// but for some in older versions.
+    /// The resource of version 7 whose rows these are, also the name of their table or view. It equals its own name,
+    /// except for some resources of older versions.
     pub table: &'static str,
-    /// Of those rows, the ones that this filter of the query language holds for; it may use what rules may
+    /// A filter of the query language that selects some of those rows; it may use the same names as rules
     /// ([`Rows::Where`]).
     pub only: Option<&'static str>,
-    /// Other names that mean it, everywhere (docs/spec/cloud.md#model-synonyms).
+    /// Other names for it, accepted everywhere (docs/spec/cloud.md#model-synonyms).
     pub synonyms: Vec<&'static str>,
-    /// What it is, for the documentation.
+    /// Its meaning, for the documentation.
     pub doc: &'static str,
-    /// Where its rows are.
+    /// Where its rows come from.
     pub source: Source,
-    /// `id`, `created_at` and `modified_at` first, where it has them.
+    /// `id`, `created_at` and `modified_at` first, if it has them.
     pub fields: Vec<Field>,
-    /// Sets of fields whose values no two rows share. Each can address a row, beside `id`.
+    /// Sets of fields whose combined values are unique. Each can address a row, like `id`.
     pub unique: Vec<Vec<&'static str>>,
-    /// Sets of fields by which rows are looked for often, beside links and what is unique.
+    /// Sets of fields by which rows are often searched, in addition to links and unique fields.
     pub indexes: Vec<Vec<&'static str>>,
-    /// Where one gets from a row, its own links among them.
+    /// The paths from a row to other rows, its own links among them.
     pub navigations: Vec<Navigation>,
-    /// Who may do what with which rows.
+    /// The methods that roles may use on its rows.
     pub grants: Vec<Grant>,
-    /// Who may do what else with which rows.
+    /// The other actions that roles may perform on its rows.
     pub permits: Vec<Permit>,
 }
 
-/// Where the rows of a resource are.
+/// Where the rows of a resource come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// In a table of its name.
+    /// A table of its name.
     Table,
-    /// Wherever this statement, the same for all databases, finds them. Nobody writes them.
+    /// This statement, the same for all databases. The rows are read-only.
     View(&'static str),
 }
 
-/// How one gets from a row of one resource to rows of another.
+/// A path from a row of one resource to rows of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Navigation {
-    /// As a request calls it.
+    /// Its name in requests.
     pub name: &'static str,
     /// The other resource.
     pub to: &'static str,
-    /// By which fields.
+    /// The fields that it follows.
     pub step: Step,
 }
 
-/// By which fields one gets from a row to rows of another resource.
+/// The fields that lead from a row to rows of another resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// This field of the row has the number of the other: one at most.
+    /// This field of the row has the number of the other row: at most one.
     One(&'static str),
-    /// This field of the others has the number of the row: any number of them.
+    /// This field of the other rows has the number of this row: any number of them.
     Many(&'static str),
-    /// By the rows of a resource between them: `near` leads to the row, `far` to the others.
+    /// Rows of a resource between them: `near` leads to this row, `far` to the other rows.
     Through {
-        /// The resource between.
+        /// The resource between them.
         between: &'static str,
         /// Its link to this row.
         near: &'static str,
@@ -73,7 +73,7 @@ pub enum Step {
 }
 
 impl Resource {
-    /// A resource with `id`, `created_at` and `modified_at`.
+    /// Creates a resource with `id`, `created_at` and `modified_at`.
     pub(crate) fn new(name: &'static str, doc: &'static str) -> Self {
         let id = int("id")
             .never_null()
@@ -103,26 +103,26 @@ impl Resource {
         }
     }
 
-    /// Another name.
+    /// Adds another name.
     pub(crate) fn also(mut self, name: &'static str) -> Self {
         self.synonyms.push(name);
         self
     }
 
-    /// The rows are those of a statement; it has no fields but those that are declared.
+    /// Uses the rows of a statement; only the declared fields exist.
     pub(crate) fn view(mut self, statement: &'static str) -> Self {
         self.source = Source::View(statement);
         self.fields.clear();
         self
     }
 
-    /// A field. A link is a navigation as well, of the same name.
+    /// Adds a field. A link is also a navigation of the same name.
     pub(crate) fn field(mut self, field: Field) -> Self {
         self.add(field);
         self
     }
 
-    /// Several of them.
+    /// Adds several fields.
     pub(crate) fn fields<const N: usize>(self, fields: [Field; N]) -> Self {
         fields.into_iter().fold(self, Resource::field)
     }
@@ -139,7 +139,7 @@ impl Resource {
         self.fields.push(field);
     }
 
-    /// Another name of one of its links, to follow it by (`service` for `installs__service`).
+    /// Adds another name for following one of its links (`service` for `installs__service`).
     pub(crate) fn link_also(
         mut self,
         name: &'static str,
@@ -154,7 +154,7 @@ impl Resource {
         self
     }
 
-    /// Rows of another resource that lead here by their link `field`.
+    /// Adds a navigation to rows of another resource that link to this one by `field`.
     pub(crate) fn many(
         mut self,
         name: &'static str,
@@ -169,12 +169,12 @@ impl Resource {
         self
     }
 
-    /// Rows of another resource that lead here by their link `field`, under the name of that resource.
+    /// Adds a navigation to rows of another resource that link to this one by `field`, named after that resource.
     pub(crate) fn linked_by(self, to: &'static str, field: &'static str) -> Self {
         self.many(to, to, field)
     }
 
-    /// Rows of another resource, by those of a resource between.
+    /// Adds a navigation to rows of another resource, through rows of a resource between them.
     pub(crate) fn through(
         mut self,
         name: &'static str,
@@ -188,19 +188,19 @@ impl Resource {
         self
     }
 
-    /// No two rows share the values of these.
+    /// Makes the combined values of these fields unique.
     pub(crate) fn unique<const N: usize>(mut self, fields: [&'static str; N]) -> Self {
         self.unique.push(fields.to_vec());
         self
     }
 
-    /// Rows are looked for by these.
+    /// Indexes these fields for searches.
     pub(crate) fn index<const N: usize>(mut self, fields: [&'static str; N]) -> Self {
         self.indexes.push(fields.to_vec());
         self
     }
 
-    /// A role may do this with these rows.
+    /// Allows a role to use methods on these rows.
     pub(crate) fn grant(mut self, role: Role, methods: Methods, rows: Rows) -> Self {
         self.grants.push(Grant {
             role,
@@ -210,41 +210,41 @@ impl Resource {
         self
     }
 
-    /// Anybody may.
+    /// Allows everybody.
     pub(crate) fn guests(self, methods: Methods, rows: Rows) -> Self {
         self.grant(Role::Guest, methods, rows)
     }
 
-    /// A device may, by its key.
+    /// Allows devices, with their keys.
     pub(crate) fn devices(self, methods: Methods, rows: Rows) -> Self {
         self.grant(Role::DeviceKey, methods, rows)
     }
 
-    /// A person may, signed in or by a named key.
+    /// Allows people, signed in or with a named key.
     pub(crate) fn people(self, methods: Methods, rows: Rows) -> Self {
         self.grant(Role::User, methods, rows)
             .grant(Role::UserKey, methods, rows)
     }
 
-    /// A role may do this, which is none of the methods, with these rows.
+    /// Allows a role to perform an action on these rows.
     pub(crate) fn action(mut self, role: Role, action: Action, rows: Rows) -> Self {
         self.permits.push(Permit { role, action, rows });
         self
     }
 
-    /// A person may, signed in or by a named key.
+    /// Allows people, signed in or with a named key, to perform an action.
     pub(crate) fn people_action(self, action: Action, rows: Rows) -> Self {
         self.action(Role::User, action, rows)
             .action(Role::UserKey, action, rows)
     }
 
-    /// The field of this name.
+    /// Returns the field of this name.
     #[must_use]
     pub fn find_field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The navigation of this name.
+    /// Returns the navigation of this name.
     #[must_use]
     pub fn find_navigation(&self, name: &str) -> Option<&Navigation> {
         self.navigations.iter().find(|one| one.name == name)

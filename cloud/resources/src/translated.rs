@@ -1,7 +1,7 @@
-//! What a request of any version writes, in the names of the current one.
+//! The body of a write request of any version, in the names of the current one.
 //!
-//! Whoever writes rows calls [`Version::written`] first and knows version 7 alone from there on. What can be
-//! said only with a look into the database is left to be looked up.
+//! Code that writes rows calls [`Version::written`] first, and from then on needs to know only version 7. Values that
+//! can be found only in the database are left to be looked up.
 
 use serde_json::{Map, Value};
 
@@ -12,43 +12,43 @@ use crate::resource::Resource;
 use crate::value::{StoredValue, ValueError};
 use crate::version::Version;
 
-/// What is written, in the names of version 7.
+/// The fields written, in the names of version 7.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TranslatedWrite {
-    /// Fields and their values as the client gave them, each to be taken by
-    /// [`Field::take`](crate::Field::take). Those that no version has are still there.
+    /// Fields and their values as the client gave them, each to be passed to [`Field::take`](crate::Field::take). Those
+    /// that no version has are still included.
     pub fields: Map<String, Value>,
-    /// Further fields, whose values are to be looked up.
+    /// Further fields, whose values must be looked up.
     pub lookups: Vec<Lookup>,
 }
 
-/// A field whose value is to be looked up.
+/// A field whose value must be looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// This link leads to the device type with this slug or alias.
+    /// A link to the device type with this slug or alias.
     DeviceType {
         /// The link.
         field: &'static str,
         /// Slug or alias.
         name: String,
     },
-    /// This link leads to the successful release of the same fleet with this commit, or nowhere.
+    /// A link to the successful release of the same fleet with this commit, or null.
     Release {
         /// The link.
         field: &'static str,
-        /// The commit; none for null.
+        /// The commit; `None` for null.
         commit: Option<String>,
     },
-    /// `organization` is the first one that the user belongs to.
+    /// `organization` is the first organization of the user.
     OwnOrganization,
 }
 
 impl Version {
-    /// A body of this version (for a resource of its model) in the names of version 7, where `method` is one
-    /// of those that write.
+    /// Translates a body of this version (for a resource of its model) to the names of version 7; `method` is one of
+    /// the writing methods.
     ///
     /// # Errors
-    /// [`ValueError`] where a field that only this version has is not what it takes.
+    /// [`ValueError`] if the value of a field that only this version has is not accepted.
     pub fn written(
         self,
         resource: &Resource,
@@ -70,11 +70,11 @@ impl Version {
             written.lookups.push(Lookup::OwnOrganization);
         }
         let today = crate::v7().resource(resource.table);
-        // What is said in two ways is compared once both are there.
+        // A value given in two ways is compared once both have been read.
         let mut release_type = None;
         for (name, given) in body {
             let Some(field) = resource.find_field(&name) else {
-                // Unknown names are passed over; one that only version 7 has is unknown here.
+                // Unknown names are kept; one that only version 7 has is unknown here, and dropped.
                 if today.is_none_or(|it| it.find_field(&name).is_none()) {
                     written.fields.insert(name, given);
                 }
@@ -126,13 +126,13 @@ impl TranslatedWrite {
                 };
                 self.fields.insert(column.to_owned(), given);
             }
-            // `semver` and its like are written to this day; what else is worked out is read only.
+            // `semver` and its like can still be written; other computed fields are read-only.
             Column::Computed(_) => {
                 if today.is_some_and(|it| it.find_field(field.name).is_some()) {
                     self.fields.insert(field.name.to_owned(), given);
                 }
             }
-            // What is always null may be written as such; what else is read only is passed over.
+            // A field that is always null accepts null; other read-only fields are ignored.
             Column::Constant(Constant::Null)
                 if field.writer == Writer::Client && !given.is_null() =>
             {
@@ -143,7 +143,7 @@ impl TranslatedWrite {
         Ok(())
     }
 
-    /// `release_type` says what `is_final` says.
+    /// Sets `is_final` from `release_type`.
     fn decide(
         &mut self,
         field: &Field,
@@ -165,7 +165,7 @@ impl TranslatedWrite {
     }
 }
 
-/// An object that was given as text.
+/// Parses an object that was given as text.
 fn parsed(field: &Field, given: &Value, branding: &Branding) -> Result<Value, ValueError> {
     match field.take(given, branding)? {
         StoredValue::Text(text) => {

@@ -1,6 +1,6 @@
-//! Takes a value that a client writes for a field, and makes it what is kept.
+//! Converts a value that a client writes for a field to the value that is stored.
 //!
-//! Whoever writes rows calls [`Field::take`]. It does not look at other fields or rows.
+//! Code that writes rows calls [`Field::take`]. It does not consider other fields or rows.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,13 @@ use crate::branding::Branding;
 use crate::check::or;
 use crate::field::{Field, Type};
 
-/// How deep objects and arrays may be in each other.
+/// The maximum nesting depth of objects and arrays.
 pub const MAX_JSON_DEPTH: usize = 64;
 
-/// What is kept for a field.
+/// The stored value of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredValue {
-    /// Nothing.
+    /// Null.
     Null,
     /// A number, the number of a linked row, or a time in milliseconds since 1970.
     Integer(i64),
@@ -26,24 +26,24 @@ pub enum StoredValue {
     Text(String),
 }
 
-/// A value is none of the field's.
+/// A value that the field does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}` must be {wanted}, and {given} is not")]
 pub struct ValueError {
     /// The field.
     pub field: &'static str,
-    /// What was given, of it as much as fits a message.
+    /// The given value, shortened to fit a message.
     pub given: String,
-    /// What is taken.
+    /// What the field accepts.
     pub wanted: String,
 }
 
 impl Field {
-    /// What is kept of a value that is written: of the type of the field, in its limits, and what its check
-    /// asks for. Lengths are in characters; null is taken where the field can be null.
+    /// Converts a written value to the stored one: of the field's type, within its limits, and as its check requires.
+    /// Lengths are in characters; null is accepted if the field can be null.
     ///
     /// # Errors
-    /// [`ValueError`] where it is not that.
+    /// [`ValueError`] if the value is not accepted.
     pub fn take(&self, given: &Value, branding: &Branding) -> Result<StoredValue, ValueError> {
         self.stored_value(given, branding)
             .ok_or_else(|| self.refusal(given, self.wanted(branding)))
@@ -57,7 +57,7 @@ impl Field {
         }
     }
 
-    /// What it takes, in words.
+    /// Describes in words what the field accepts.
     #[must_use]
     pub fn wanted(&self, branding: &Branding) -> String {
         let mut words = match self.kind {
@@ -121,33 +121,33 @@ impl Field {
     }
 
     fn text(&self, text: &str, min: usize, max: usize, branding: &Branding) -> Option<StoredValue> {
-        // PostgreSQL keeps no such character, so SQLite does not either.
+        // PostgreSQL cannot store this character, so SQLite does not either.
         if text.contains('\0') || !has_characters(text, min, max) {
             return None;
         }
         let Some(check) = self.check else {
             return Some(StoredValue::Text(text.to_owned()));
         };
-        // What a check makes of a text is held to its length as well.
+        // The result of a check must meet the length limits as well.
         let text = check.of(text, branding)?;
         has_characters(&text, min, max).then(|| StoredValue::Text(text.into_owned()))
     }
 }
 
 fn has_characters(text: &str, min: usize, max: usize) -> bool {
-    // A character has four bytes at most, so most texts need no counting.
+    // A character has at most four bytes, so most texts need no counting.
     if text.len() <= max && min == 0 {
         return true;
     }
     (min..=max).contains(&text.chars().count())
 }
 
-/// A whole number, also as text of digits.
+/// Reads a whole number, also from a text of digits.
 fn integer(given: &Value) -> Option<i64> {
     match given {
         Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
         Value::String(text) => {
-            // `parse` alone would take a leading plus sign.
+            // `parse` also accepts a leading plus sign.
             let digits = text.strip_prefix('-').unwrap_or(text);
             let plain = digits.starts_with(|it: char| it.is_ascii_digit());
             text.parse().ok().filter(|_| plain)
@@ -156,7 +156,7 @@ fn integer(given: &Value) -> Option<i64> {
     }
 }
 
-/// A number with a fraction of zero (`5.0`), where a `f64` still tells it from its neighbours.
+/// Converts a number with a fraction of zero (`5.0`), if `f64` is exact at that size.
 fn whole(number: f64) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[expect(
@@ -183,8 +183,7 @@ fn boolean(given: &Value) -> Option<bool> {
     }
 }
 
-/// Milliseconds since 1970 of a time in ISO 8601 (in UTC where it says no distance from that), or those
-/// milliseconds themselves.
+/// Reads a time in ISO 8601 (in UTC if it has no offset), or milliseconds since 1970, and returns the latter.
 fn timestamp(given: &Value) -> Option<i64> {
     let milliseconds = match given {
         #[expect(
@@ -197,17 +196,17 @@ fn timestamp(given: &Value) -> Option<i64> {
         Value::String(text) => moment(text)?,
         _ => return None,
     };
-    /// The first moment of the year 1, and the last one of 9999: what ISO 8601 writes with four digits.
+    /// From the first moment of the year 1 to the last one of 9999: the years that ISO 8601 writes with four digits.
     const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000..=253_402_300_799_999;
     YEARS.contains(&milliseconds).then_some(milliseconds)
 }
 
-/// Milliseconds since 1970 of a time in ISO 8601. (A `jiff::Timestamp` ends a day before the year 9999 does,
-/// and `9999-12-31T23:59:59Z` is how clients write "never".) Without an offset it is in UTC, and a day alone is
-/// its first moment.
+/// Parses a time in ISO 8601 to milliseconds since 1970. (A `jiff::Timestamp` ends a day before the year 9999 does, and
+/// `9999-12-31T23:59:59Z` is how clients write "never".) Without an offset it is in UTC, and a date alone means its
+/// first moment.
 #[must_use]
 pub fn moment(text: &str) -> Option<i64> {
-    // No form of a time is as long.
+    // No format of a time is that long.
     if text.len() > 64 {
         return None;
     }
@@ -223,7 +222,7 @@ pub fn moment(text: &str) -> Option<i64> {
     i64::try_from(utc).ok()
 }
 
-/// An object or array in its shortest form.
+/// Reads an object or array, and returns its shortest form.
 fn json(given: &Value, max: usize) -> Option<StoredValue> {
     if !(given.is_object() || given.is_array()) || is_deeper_than(given, MAX_JSON_DEPTH) {
         return None;
@@ -243,7 +242,7 @@ fn is_deeper_than(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// A value as a message shows it: in backticks, and not much of it.
+/// Formats a value for a message: in backticks, and shortened.
 fn shown(given: &Value) -> String {
     const MOST: usize = 60;
     match given {

@@ -21,29 +21,29 @@ pub enum Version {
     V3,
     /// Answers as version 5.
     V4,
-    /// Before organizations, with names of boards in place of links.
+    /// From before organizations, with names of boards in place of links.
     V5,
-    /// With the pin of a device as its `should_be_running__release`.
+    /// With a device's pin named `should_be_running__release`.
     V6,
     /// The current one.
     V7,
 }
 
-/// How answers of a version look, beside what is in them.
+/// The form of a version's responses, apart from their content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Rows have `__metadata`, links that are not expanded `__deferred`, whatever `$format` says.
+    /// Rows have `__metadata`, and unexpanded links `__deferred`, regardless of `$format`.
     pub addressed: bool,
-    /// What succeeds and has nothing to say answers `"OK"`; else with nothing.
+    /// A success without content is answered with `"OK"`; otherwise the body is empty.
     pub says_ok: bool,
-    /// Unknown names in `$select` and `$expand` are passed over; else they are refused.
+    /// Unknown names in `$select` and `$expand` are ignored; otherwise they are refused.
     pub lenient: bool,
-    /// The status where a row would be the second of what is unique.
+    /// The status if a row would violate a uniqueness constraint.
     pub conflict: u16,
 }
 
 impl Version {
-    /// What its addresses begin with: `/v7`.
+    /// Returns the first part of its paths: `/v7`.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Version {
         }
     }
 
-    /// Its resources.
+    /// Returns its resources.
     #[must_use]
     pub fn model(self) -> &'static Model {
         static OLDER: LazyLock<Model> = LazyLock::new(|| Version::V6.model().changed(V5));
@@ -69,7 +69,7 @@ impl Version {
         }
     }
 
-    /// How its answers look.
+    /// Returns the form of its responses.
     #[must_use]
     pub const fn shape(self) -> Shape {
         let current = matches!(self, Version::V7);

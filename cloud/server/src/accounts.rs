@@ -1,4 +1,4 @@
-//! Who one is: signing in, keys, and what a credential stands for (docs/spec/cloud.md#credentials).
+//! Identity: signing in, keys, and what a credential represents (docs/spec/cloud.md#credentials).
 
 pub(crate) mod cloud_administrators;
 pub(crate) mod invitations;

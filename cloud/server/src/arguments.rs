@@ -1,4 +1,4 @@
-//! What the program is told when it is started.
+//! The command line of the program.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! A session token in the body, where old clients put it (docs/spec/cloud.md#credentials-body-token).
+//! A session token in the body, as sent by old clients (docs/spec/cloud.md#credentials-body-token).
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -8,8 +8,8 @@ use cloud_core::credential::carried;
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde::Deserialize;
 
-/// Bytes of a body that is looked into. Old clients write less, and whoever has no credential is not to have more
-/// kept for them.
+/// Maximum bytes of a body that is searched. Old clients send less, and callers without a credential must not occupy
+/// more memory.
 const MOST: usize = 64 << 10;
 
 #[derive(Deserialize)]
@@ -18,10 +18,10 @@ struct BodyToken {
     token: String,
 }
 
-/// Takes the token out of the body's field `_token` where a request carries no other credential.
+/// Takes the token from the body's field `_token` if a request carries no other credential.
 ///
 /// # Errors
-/// Where the body cannot be read.
+/// If the body cannot be read.
 pub(crate) async fn take(request: Request) -> Result<Request, Refusal> {
     if !may_carry(&request) {
         return Ok(request);

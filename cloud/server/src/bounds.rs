@@ -1,11 +1,11 @@
-//! How long a client may take and how much it may hold, in one place. What an operator may have to change stands in
-//! the configuration (`[limits]`); the rest are constants.
+//! Limits on how long a client may take and how much it may hold, in one place. Those that an operator may have to
+//! change are in the configuration (`[limits]`); the rest are constants.
 //!
 //! ```text
 //! head    from its first byte to its last                      `head_seconds`
 //! idle    between two requests                                 `idle_seconds`
-//! body    while nothing, or next to nothing, of it comes       `body_seconds`
-//! answer  while the client reads nothing, or next to nothing   `unread_seconds`
+//! body    while nothing, or almost nothing, of it arrives      `body_seconds`
+//! answer  while the client reads nothing, or almost nothing    `unread_seconds`
 //! ```
 
 use std::time::Duration;
@@ -13,47 +13,48 @@ use std::time::Duration;
 use cloud_core::configuration::Limits;
 use rustix::process::{Resource, getrlimit};
 
-/// What is left out of the files that the system lets the program open: the database, the bus, the log.
+/// Files reserved for other purposes, out of those that the system lets the program open: the database, the bus, the
+/// log.
 const OTHER_FILES: u64 = 128;
-/// Connections where the system lets the program open more files than anybody needs.
+/// Connections if the system lets the program open more files than anybody needs.
 const MOST_CONNECTIONS: u64 = 100_000;
-/// Connections of one address, where the configuration says nothing.
+/// Connections of one address, if not configured.
 const OF_AN_ADDRESS: usize = 1000;
 
-/// The longest head of a request, and how much of an answer is prepared for a client that reads slowly, in bytes.
+/// The longest head of a request, and how much of an answer is buffered for a client that reads slowly, in bytes.
 pub(crate) const BUFFER: usize = 256 << 10;
-/// A body that is waited for counts as coming when it brings so many bytes in its time.
+/// A body counts as arriving if this many bytes of it arrive within its time.
 pub(crate) const BODY_PROGRESS: u64 = 16 << 10;
-/// What a request's answer leaves unread of its body is read and thrown away up to so many bytes, for so long. The
-/// connection ends where that is not enough.
+/// After an answer, the unread rest of the request's body is read and discarded, up to this many bytes and for this
+/// long. If that is not enough, the connection ends.
 pub(crate) const LEFT_BODY: u64 = 16 << 20;
 pub(crate) const LEFT_BODY_TIME: Duration = Duration::from_secs(10);
-/// An answer counts as being read when its client takes so many bytes in its time.
+/// An answer counts as being read if its client accepts this many bytes within its time.
 pub(crate) const ANSWER_PROGRESS: u64 = 32 << 10;
-/// How much of an answer the system holds for a client that reads slowly, in bytes. Left to itself it holds megabytes
-/// for each, and tells of no progress before a third of them is read.
+/// How much of an answer the system buffers for a client that reads slowly, in bytes. By default, it buffers megabytes
+/// for each client, and reports no progress until a third of them is read.
 pub(crate) const SYSTEM_BUFFER: usize = 256 << 10;
-/// How long a device that sends its logs in one long request may be silent.
+/// How long a device that sends its logs in one long request may send nothing.
 pub(crate) const LOG_SILENCE: Duration = Duration::from_secs(300);
-/// How long a peer may leave what was sent unacknowledged, before the system ends the connection: whoever is gone
-/// without a word.
+/// How long a peer may leave data unacknowledged before the system ends the connection: for peers that disappear
+/// without notice.
 pub(crate) const UNACKNOWLEDGED: Duration = Duration::from_secs(90);
-/// Requests of devices that are gone, which are answered late, at a time: of one address, and of all.
+/// Simultaneous requests of deleted devices, which are answered late: of one address, and of all.
 pub(crate) const LATE_ANSWERS: (usize, usize) = (32, 1024);
-/// Streams of logs that one device may have open: a device whose connection broke opens another before the cloud
-/// knows that the first is dead. The oldest ends.
+/// Log streams that one device may have open: a device whose connection broke opens another before the cloud detects
+/// that the first is dead. The oldest ends.
 pub(crate) const LOG_STREAMS: usize = 2;
-/// An answer of more bytes than this counts towards what its caller may hold.
+/// An answer of more bytes than this counts towards its caller's limit.
 pub(crate) const LONG_ANSWER: usize = 256 << 10;
-/// Bytes of long answers that are made and not read yet: of one caller, and of all.
+/// Bytes of long answers that are in memory and not read yet: of one caller, and of all.
 pub(crate) const UNREAD_BYTES: (usize, usize) = (64 << 20, 256 << 20);
 
-/// What connections are held to.
+/// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Connections at a time.
+    /// Simultaneous connections.
     pub(crate) connections: usize,
-    /// Those of one address (IPv6: of one network of 64 bits).
+    /// Simultaneous connections of one address (IPv6: of one network of 64 bits).
     pub(crate) of_an_address: usize,
     pub(crate) head: Duration,
     pub(crate) idle: Duration,
@@ -62,7 +63,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// As configured, and as many connections as the system allows where nothing is configured.
+    /// Returns the configured limits, and as many connections as the system allows if nothing is configured.
     pub(crate) fn of(limits: &Limits) -> Self {
         Self::with_files(limits, getrlimit(Resource::Nofile).current)
     }
@@ -75,7 +76,7 @@ impl Bounds {
             .min(MOST_CONNECTIONS);
         let fit = usize::try_from(fit).unwrap_or(usize::MAX).max(1);
         let connections = limits.connections.map_or(fit, |most| most.get() as usize);
-        // One address never takes all.
+        // One address can never occupy all connections.
         let share = OF_AN_ADDRESS.min(connections.div_ceil(2));
         let seconds = |number: u16| Duration::from_secs(number.into());
         Bounds {

@@ -1,4 +1,4 @@
-//! What existing clients and devices ask beside the data API, each of it small (docs/spec/cloud.md#other-endpoints).
+//! Small endpoints for existing clients and devices outside the data API (docs/spec/cloud.md#other-endpoints).
 
 pub(crate) mod access;
 pub(crate) mod device_types;

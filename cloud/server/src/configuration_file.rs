@@ -1,4 +1,4 @@
-//! Reads the settings of the cloud: flags, environment and configuration file together.
+//! Reads the settings of the cloud from flags, environment and configuration file.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,10 +19,10 @@ use serde::Deserialize;
 use crate::arguments::{LogFormat, Serve};
 use crate::keyring_file;
 
-/// Characters of a key that somebody makes up.
+/// Minimum number of characters of a key chosen by a person.
 const SHORTEST_KEY: usize = 16;
 
-/// What the configuration file may say.
+/// The contents of the configuration file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct File {
@@ -49,10 +49,11 @@ struct File {
     nats: NatsSettings,
 }
 
-/// The settings of the cloud, and how it logs: flags and environment over the file, that over defaults.
+/// Returns the settings of the cloud, and the log format: flags and environment take precedence over the file, which
+/// takes precedence over defaults.
 ///
 /// # Errors
-/// Where the file cannot be read, or a value cannot be used.
+/// If the file cannot be read, or a value cannot be used.
 pub(crate) fn load(arguments: Serve) -> Result<(Configuration, LogFormat)> {
     let file = match &arguments.config {
         Some(path) => read(path)?,

@@ -1,11 +1,11 @@
-//! Takes connections, as many as fit, and holds each to its times (see `bounds`).
+//! Accepts connections, as many as fit, and applies time limits to each (see `bounds`).
 //!
 //! ```text
-//! accept ── slot (by address and over all) ── HTTP/1.1 on a socket that notes what moves
-//!                                          └─ a look now and then at what has not moved for too long
+//! accept ── slot (by address and over all) ── HTTP/1.1 on a socket that records activity
+//!                                          └─ a regular check for sockets without activity
 //! ```
 //!
-//! A connection that became a tunnel keeps its slot and has times of its own (`[reach]`).
+//! A connection that became a tunnel keeps its slot and has its own time limits (`[reach]`).
 
 mod activity;
 mod received;
@@ -43,13 +43,13 @@ use received::{BodyState, RequestBody};
 use slots::{Slot, Slots};
 use socket::Socket;
 
-/// The pause after a failure to take a connection, which is mostly a lack of file descriptors.
+/// The pause after a failure to accept a connection, which is mostly due to a lack of file descriptors.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
-/// What whoever is one too many hears.
+/// The answer to a connection beyond the limit.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// The connection that a request came by, among the request's extensions.
+/// The connection of a request, among the request's extensions.
 #[derive(Clone)]
 pub(crate) struct Connection {
     slot: Arc<Slot>,
@@ -58,24 +58,25 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// It carries a tunnel or the logs of a device, which has shown its key: many devices may share an address.
+    /// Marks the connection as one that carries a tunnel or the logs of a device, which has presented its key: many
+    /// devices may share an address.
     pub(crate) fn is_of_a_device(&self) {
         self.slot.is_of_a_device();
     }
 
-    /// The body of this request is sent while its lines are written.
+    /// Marks the body of this request as one that is sent gradually, as its lines are written.
     pub(crate) fn has_long_body(&self) {
         self.body.long.store(true, Ordering::Relaxed);
     }
 }
 
-/// Answers the requests that connections bring.
+/// Answers the requests of connections.
 pub(crate) trait RequestHandler: Clone + Send + Sync + 'static {
-    /// The answer to one request.
+    /// Answers one request.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
 }
 
-/// Serves until `stop`. Then nothing more is taken, and it ends when the requests under way have.
+/// Serves until `stop`. After that, nothing more is accepted, and it ends when the requests in progress have ended.
 pub(crate) async fn serve(
     listener: TcpListener,
     handler: impl RequestHandler,
@@ -108,13 +109,13 @@ pub(crate) async fn serve(
     open.wait().await;
 }
 
-/// Says so at once, if the system takes it without waiting.
+/// Reports this to the client at once, if the system accepts the data without waiting.
 fn refuse(stream: &TcpStream, peer: SocketAddr) {
     tracing::debug!(%peer, "a connection too many");
     let _ = stream.try_write(FULL);
 }
 
-/// One connection, until its client leaves or is too slow, or the program ends.
+/// Serves one connection, until its client leaves or is too slow, or the program ends.
 async fn one(
     stream: TcpStream,
     peer: SocketAddr,
@@ -167,7 +168,7 @@ async fn one(
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     let mut serving = pin!(serving);
-    // It is looked at when something of it happened, and not each time that the connection moves.
+    // Polled only when one of its own events occurs, not each time the connection makes progress.
     let mut outside = FuturesUnordered::new();
     outside.push(interrupted(Some(&stop), &slot, &activity, &bounds));
     let ended = loop {
@@ -191,22 +192,22 @@ async fn one(
         }
     };
     if let Err(error) = ended {
-        // Clients that leave, or send something else than HTTP.
+        // Clients that leave, or send something other than HTTP.
         tracing::debug!(%peer, %error, "a connection ended early");
     }
 }
 
-/// Why a connection ends or is to end, though its client did nothing.
+/// Why a connection ends or has to end without an action of its client.
 enum Interruption {
     /// The program ends.
     Stop,
-    /// Somebody else needs its place more.
+    /// Another client needs its place more.
     Displaced,
-    /// This has not moved for too long.
+    /// This has made no progress for too long.
     Overdue(&'static str),
 }
 
-/// The next interruption; the program's end only where there is a `stop`.
+/// Returns the next interruption; the program's end only if there is a `stop`.
 async fn interrupted(
     stop: Option<&CancellationToken>,
     slot: &Slot,
@@ -221,7 +222,7 @@ async fn interrupted(
     }
 }
 
-/// Ends when something has not moved for too long; says what.
+/// Returns when something has made no progress for too long, and what it is.
 async fn overdue(activity: &Activity, bounds: &Bounds) -> &'static str {
     loop {
         match activity.overdue(bounds, Instant::now()) {
@@ -232,7 +233,7 @@ async fn overdue(activity: &Activity, bounds: &Bounds) -> &'static str {
 }
 
 fn prepare(stream: &TcpStream) -> std::io::Result<()> {
-    // Small messages are sent at once: without it a tunnel waits 40 ms for each step of its windows.
+    // Small messages are sent at once: otherwise, a tunnel waits 40 ms for each step of its windows.
     stream.set_nodelay(true)?;
     sockopt::set_socket_send_buffer_size(stream, SYSTEM_BUFFER)?;
     sockopt::set_socket_keepalive(stream, true)?;

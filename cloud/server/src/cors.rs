@@ -1,4 +1,4 @@
-//! Web pages of other origins, and headers that browsers heed (docs/spec/cloud.md#http-rules).
+//! Web pages of other origins, and headers for browsers (docs/spec/cloud.md#http-rules).
 
 use axum::extract::Request;
 use axum::response::Response;
@@ -11,13 +11,13 @@ const EXPOSED: &str = "Retry-After, ETag, Location";
 /// Seconds.
 const MAX_AGE: &str = "86400";
 
-/// What sends a request, as far as it matters to web pages.
+/// The kind of client, as far as it matters for web pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Devices and tools on a command line: they are spared the headers.
+    /// Devices and command-line tools, which do not need the headers.
     Program,
     Browser,
-    /// A browser that asks whether it may ask.
+    /// A browser that asks whether a request is permitted.
     Preflight,
 }
 
@@ -34,7 +34,7 @@ impl Origin {
         self == Origin::Preflight
     }
 
-    /// Says to browsers what they may do.
+    /// Sets the headers that tell browsers what they may do.
     pub(crate) fn allow(self, response: &mut Response) {
         if self == Origin::Program {
             return;
@@ -48,8 +48,9 @@ impl Origin {
             say(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
             say(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
         }
-        // Pages of any origin may ask, and none with what a browser adds by itself: the API takes no cookie, and a
-        // proxy in front that adds credentials of its own must not lend them to whatever page is open.
+        // Pages of any origin may send requests, but none with credentials that a browser adds automatically: the API
+        // accepts no cookies, and a proxy in front that adds its own credentials must not lend them to whatever page is
+        // open.
         say(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
         say(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
         say(header::X_FRAME_OPTIONS, "DENY");

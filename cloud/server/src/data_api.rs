@@ -1,7 +1,7 @@
 //! `/v1/…` to `/v7/…`: the data API over HTTP (docs/spec/cloud.md#odata, docs/spec/cloud.md#older-versions).
 //!
-//! The path is routed as it came, undecoded: a quoted key may have slashes in it. An older version is a model of
-//! its own for reads, a translation for what is written, and the shape of its answers (`resources::Version`).
+//! The path is routed undecoded, because a quoted key may contain slashes. An older version consists of its own model
+//! for reads, a translation for writes, and the form of its answers (`resources::Version`).
 
 mod can_access;
 mod change;
@@ -28,10 +28,10 @@ use crate::release_asset::{self, AssetForm};
 use crate::state::{Server, ServerState};
 use change::change;
 
-/// Bytes of what `canAccess` is read.
+/// Maximum bytes of a `canAccess` question.
 const MAX_QUESTION: usize = 4 << 10;
 
-/// Any request of the data API.
+/// Handles any request of the data API.
 pub(crate) async fn serve(State(server): State<ServerState>, request: Request) -> Response {
     match answer(&server, request).await {
         Ok(response) => response,
@@ -88,7 +88,7 @@ async fn answer(server: &Server, request: Request) -> Answer {
     if verb == Verb::Delete {
         may_delete(&identity, &parsed)?;
     }
-    // Nobody sends what they may not write.
+    // Checked first, so that nobody sends a body that they may not write.
     change::check_right(cloud, &identity.caller, version, verb, &parsed)?;
     let form = match verb {
         Verb::Delete => no_body(),
@@ -113,13 +113,13 @@ async fn answer(server: &Server, request: Request) -> Answer {
     let _share = server.share(&identity, &parts).await?;
     let answer = change(cloud, &identity.caller, request, &origin).await;
     if let Some(file) = &form.file {
-        // Where no row has taken it.
+        // Deletes the file if no row refers to it.
         cloud.database.drop_file(file.id).await?;
     }
     answer
 }
 
-/// Users delete themselves, by their number, and right after they signed in (docs/spec/cloud.md#model-people).
+/// Checks that users delete only themselves, by number, right after signing in (docs/spec/cloud.md#model-people).
 fn may_delete(identity: &Identity, request: &odata::Request) -> Result<(), Refusal> {
     let Address::Resource(path) = &request.address else {
         return Ok(());
@@ -146,14 +146,14 @@ fn no_body() -> AssetForm {
     }
 }
 
-/// The version that a path begins with, and the rest of it from its slash.
+/// Splits a path into its version and the rest, which starts with a slash.
 fn versioned(path: &str) -> Option<(Version, &str)> {
     let (name, _) = path.strip_prefix('/')?.split_once('/')?;
     let rest = path.get(1 + name.len()..)?;
     Some((name.parse().ok()?, rest))
 }
 
-/// What a method does with rows, where it changes them.
+/// Returns what a method does with rows, if it changes them.
 fn verb(method: &Method) -> Option<Verb> {
     match *method {
         Method::POST => Some(Verb::Post),
@@ -164,13 +164,13 @@ fn verb(method: &Method) -> Option<Verb> {
     }
 }
 
-/// What is read.
+/// A request to read rows.
 struct ReadRequest<'a> {
     version: Version,
     request: &'a odata::Request,
     /// The address of this cloud.
     origin: &'a str,
-    /// Who is counted for it.
+    /// The payer that it is counted for.
     payer: &'a Payer,
 }
 

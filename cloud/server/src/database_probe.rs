@@ -1,4 +1,4 @@
-//! Whether the database answers, found out at most once a second however many ask.
+//! Whether the database answers, checked at most once a second, however often it is requested.
 
 use std::time::{Duration, Instant};
 
@@ -6,19 +6,19 @@ use data::{Database, SystemPurpose};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// However often somebody asks, the database is asked as often at most.
+/// How long an answer is reused.
 const FRESH: Duration = Duration::from_secs(1);
 /// How long the database may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was found last.
+/// The last result.
 #[derive(Default)]
 pub(crate) struct DatabaseProbe {
     last: Mutex<Option<(Instant, bool)>>,
 }
 
 impl DatabaseProbe {
-    /// Whether the database answers. Those who ask at the same time wait for the same answer.
+    /// Whether the database answers. Simultaneous callers wait for the same answer.
     pub(crate) async fn answers(&self, database: &Database) -> bool {
         let mut last = self.last.lock().await;
         if let Some((at, answers)) = *last

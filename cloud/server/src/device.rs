@@ -1,12 +1,12 @@
-//! What devices ask of the cloud, and what it does for them in between (docs/spec/cloud.md#devices).
+//! Requests of devices to the cloud, and what the cloud does for devices in between (docs/spec/cloud.md#devices).
 //!
 //! ```text
-//! register    a device is made
-//! state       what it should run: one statement, remembered until something changes that it is made from
-//! heartbeat   who polls is online; who stops is not, after a while
-//! report      what it says of itself; written where it differs
-//! tags        labels that it gives itself
-//! logs        lines of its services, kept and passed on
+//! register    creates a device
+//! state       what it should run: one statement, cached until one of its sources changes
+//! heartbeat   a device that polls is online; some time after its last poll it is not
+//! report      the device's report about itself; only differences are written
+//! tags        labels that the device sets itself
+//! logs        lines of its services, stored and passed on
 //! tunnel      the connection on which the cloud reaches it
 //! ```
 
@@ -24,7 +24,7 @@ use http::request::Parts;
 
 use crate::state::ServerState;
 
-/// Starts what goes on by itself, until the program ends.
+/// Starts the background tasks, until the program ends.
 pub(crate) fn start(server: &ServerState) {
     let stop = &server.cloud.stop;
     tokio::spawn(heartbeat::noting(server.clone(), stop.clone()));
@@ -32,7 +32,7 @@ pub(crate) fn start(server: &ServerState) {
     logs::start(server);
 }
 
-/// The value of a parameter of a query.
+/// Returns the value of a query parameter.
 pub(crate) fn parameter(parts: &Parts, parameter_name: &str) -> Option<String> {
     let query = parts.uri.query()?;
     form_urlencoded::parse(query.as_bytes())

@@ -1,4 +1,4 @@
-//! Weak ETags of whole answers.
+//! Weak ETags of complete answers.
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
@@ -6,22 +6,22 @@ use cloud_core::answer::json;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest as _, Sha256};
 
-/// The ETag of a document.
+/// Returns the ETag of a document.
 pub(crate) fn etag(document: &[u8]) -> HeaderValue {
     let hash = Sha256::digest(document);
     let tag = format!("W/\"{}\"", hex::encode(hash.get(..16).unwrap_or(&hash)));
-    // Hexadecimal digits can be in a header.
+    // Hexadecimal digits are valid in a header.
     HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("W/\"\""))
 }
 
-/// JSON with its ETag; 304 where the client has it.
+/// Returns JSON with its ETag; 304 if the client has it already.
 pub(crate) fn tagged(document: impl Into<Bytes>, headers: &HeaderMap) -> Response {
     let document = document.into();
     let tag = etag(&document);
     with_etag(document, &tag, headers)
 }
 
-/// The same, where the ETag is there already.
+/// Returns the same for an existing ETag.
 pub(crate) fn with_etag(
     document: impl Into<Body>,
     tag: &HeaderValue,

@@ -1,5 +1,5 @@
-//! What a database is given when the cloud starts: the catalogue of boards, an organization and an administrator where
-//! it is new, and the organization of the platform's own systems.
+//! Initial data of a database at the start of the cloud: the catalogue of boards, the organization of the platform's
+//! own systems, and for a new database an organization and an administrator.
 
 use anyhow::{Context as _, Result};
 use cloud_core::clock::now;
@@ -9,18 +9,18 @@ use cloud_core::random::random_text;
 use data::catalogue::{CATALOGUE, Catalogue, FirstUser};
 use data::{Database, SystemPurpose, setting};
 
-/// Under this name it is kept that there were users.
+/// The name under which it is stored that there were users.
 const HAD_USERS: &str = "had-users";
 
-/// What somebody has to be told once.
+/// The account of the first administrator, which is printed once.
 pub(crate) struct InitialSignIn {
     email: String,
-    /// The password that was made up.
+    /// The password, if it was generated.
     password: Option<String>,
 }
 
 impl InitialSignIn {
-    /// Prints it, to where people look and not into the log.
+    /// Prints it to the console, not to the log.
     pub(crate) fn print(&self) {
         println!("A new cloud. Its administrator is {}", self.email);
         if let Some(password) = &self.password {
@@ -29,11 +29,11 @@ impl InitialSignIn {
     }
 }
 
-/// Adds what the catalogue has more than the database, the administrator where there is no user yet, and the
+/// Adds entries of the catalogue that the database lacks, the administrator if there is no user yet, and the
 /// organization of the system.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(crate) async fn prepare(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     let catalogue: Catalogue = CATALOGUE.parse()?;
     cloud
@@ -46,7 +46,7 @@ pub(crate) async fn prepare(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     Ok(first)
 }
 
-/// Says so where a tenant has the handle, or had devices run what was taken for the platform's.
+/// Logs a warning if a tenant has the handle, or had devices run software that counted as the platform's.
 async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
     let stored = cloud
         .database
@@ -70,7 +70,7 @@ async fn keep_system_organization(cloud: &Cloud) -> Result<()> {
     Ok(())
 }
 
-/// The administrator, where there is no user yet.
+/// Creates the administrator, if there is no user yet.
 async fn first_user(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     let there = any_user(&cloud.database).await?;
     let mut transaction = cloud.database.begin().await?;
@@ -122,7 +122,7 @@ async fn first_user(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     let mut transaction = cloud.database.begin().await?;
     setting::write(&mut transaction, HAD_USERS, "yes").await?;
     transaction.commit().await?;
-    // Another replica may have been faster.
+    // Another replica may have created it first.
     Ok(user.map(|_| InitialSignIn {
         email,
         password: made,

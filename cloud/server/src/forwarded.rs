@@ -1,4 +1,5 @@
-//! Proxies in front of the cloud: whom they ask for, and who comes past them (docs/spec/cloud.md#http-proxies).
+//! Proxies in front of the cloud: the callers that they forward, and callers that bypass them
+//! (docs/spec/cloud.md#http-proxies).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,10 +11,10 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// A browser that was here by an encrypted address comes by no other for a year.
+/// A browser that has used an encrypted address uses no other for a year.
 const ENCRYPTED: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Tells browsers to come by an encrypted address alone, where that is what people are told.
+/// Tells browsers to use only encrypted addresses, if the public address is encrypted.
 pub(crate) fn keep_encrypted(configuration: &Configuration, response: &mut Response) {
     if is_encrypted(configuration.public_url.as_deref()) {
         let headers = response.headers_mut();
@@ -25,9 +26,8 @@ fn is_encrypted(url: Option<&str>) -> bool {
     url.is_some_and(|url| url.starts_with("https://"))
 }
 
-/// Puts in the place of a trusted proxy's address the one that it asks for, so that limits and the log are of
-/// callers rather than of the proxy. Who comes past the proxies is sent to the address that people are told, where
-/// that is an encrypted one.
+/// Replaces a trusted proxy's address with the one that it forwards for, so that limits and the log apply to callers
+/// rather than the proxy. Callers that bypass the proxies are redirected to the public address, if that is encrypted.
 pub(crate) fn look(configuration: &Configuration, request: &mut Request) -> Option<Response> {
     let trusted = &configuration.trusted_proxies;
     if trusted.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) fn look(configuration: &Configuration, request: &mut Request) -> Opti
         return None;
     }
     let url = configuration.public_url.as_deref();
-    // Whoever spreads connections asks these past itself.
+    // Load balancers send these requests directly.
     let is_health = matches!(
         request.uri().path(),
         "/ping" | "/health" | "/health/live" | "/health/ready"
@@ -58,8 +58,8 @@ pub(crate) fn is_trusted(trusted: &[IpNet], address: IpAddr) -> bool {
     trusted.iter().any(|network| network.contains(&address))
 }
 
-/// The last address that no trusted proxy has: what stands before it, anybody may have written. A port is of that
-/// proxy's connection and says nothing.
+/// Returns the last address that is not a trusted proxy's: anybody may have written the ones before it. A port belongs
+/// to that proxy's connection and is meaningless.
 fn caller(trusted: &[IpNet], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
     let lists = headers.get_all(FORWARDED_FOR).iter().rev();
     let mut caller = peer;
@@ -80,7 +80,7 @@ fn caller(trusted: &[IpNet], peer: SocketAddr, headers: &HeaderMap) -> SocketAdd
     caller
 }
 
-/// An address as proxies write it, some with a port.
+/// Parses an address as written by proxies, some of which add a port.
 fn written(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();

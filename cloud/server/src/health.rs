@@ -1,15 +1,16 @@
-//! `GET /health`: whether this replica can do its work, for whoever spreads connections over several
-//! (application/health+json, draft-inadarei-api-health-check).
+//! `GET /health`: whether this replica can do its work, for load balancers (application/health+json,
+//! draft-inadarei-api-health-check).
 //!
 //! ```json
 //! {"status":"pass","checks":{"database":[{"status":"pass"}],"bus":[{"status":"pass"}]}}
 //! ```
 //!
-//! `/health/ready` is the same, by the name that orchestrators know. `/health/live` says no more than that the program
-//! answers: whoever restarts programs asks that one, since a restart brings no database back.
+//! `/health/ready` is the same, under the name that orchestrators use. `/health/live` only reports that the program
+//! answers: it is for supervisors that restart programs, since a restart does not bring a database back.
 //!
-//! 503 with `fail` where the database does not answer. Without the bus the status is `warn`, and 200: it is away for
-//! every replica, and what needs the database alone goes on. Nobody has to sign in, and nobody is told more.
+//! 503 with `fail` if the database does not answer. Without the bus, the status is `warn`, with 200: every replica
+//! lacks it, and everything that needs only the database continues. No credential is required, and no caller receives
+//! more information.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -18,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::state::ServerState;
 
-/// Answers it.
+/// Answers with the state of this replica.
 pub(crate) async fn serve(State(server): State<ServerState>) -> Response {
     let cloud = &server.cloud;
     let database = if server.database_probe.answers(&cloud.database).await {
@@ -26,7 +27,7 @@ pub(crate) async fn serve(State(server): State<ServerState>) -> Response {
     } else {
         "fail"
     };
-    // Whoever spreads connections is to send none any more.
+    // Load balancers should send no further connections.
     let ending = cloud.stop.is_cancelled().then_some("fail");
     let bus = match (cloud.bus.has_others(), cloud.bus.receives_all()) {
         (false, _) => None,
@@ -63,7 +64,7 @@ pub(crate) async fn serve(State(server): State<ServerState>) -> Response {
     answer(code, &json!({ "status": status, "checks": checks }))
 }
 
-/// Answers that the program does.
+/// Answers that the program is running.
 pub(crate) async fn live() -> Response {
     answer(StatusCode::OK, &json!({ "status": "pass" }))
 }

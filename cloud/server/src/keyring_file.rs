@@ -1,4 +1,4 @@
-//! The file of the keys that secrets in the database are encrypted with.
+//! The file with the keys that encrypt secrets in the database.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,18 +8,18 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use data::Keyring;
 
-/// Bytes of a file of keys at most.
+/// Maximum bytes of a key file.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// The keys of a file that its owner alone may read.
+/// Reads the keys from a file that only its owner may read.
 ///
 /// # Errors
-/// Where it cannot be read, others may read it, or it holds no keys.
+/// If it cannot be read, others may read it, or it contains no keys.
 pub(crate) fn read(path: &Path) -> Result<Keyring> {
     let of_file = || format!("the keys of `{}` cannot be used", path.display());
     let file = File::open(path).with_context(of_file)?;
     let mode = file.metadata().with_context(of_file)?.permissions().mode();
-    // systemd gives a service its credentials by an ACL, whose mask stands where the group's rights do.
+    // systemd grants a service access to its credentials by an ACL, whose mask takes the place of the group's rights.
     let credentials = std::env::var_os("CREDENTIALS_DIRECTORY");
     let is_credential = credentials.is_some_and(|folder| path.starts_with(folder));
     let others = if is_credential { 0o027 } else { 0o077 };

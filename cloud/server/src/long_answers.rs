@@ -1,7 +1,7 @@
-//! Answers that are long, and held until their clients have read them.
+//! Long answers, which are held until their clients have read them.
 //!
-//! Most answers are small, and gone into the socket at once. Of the others one caller may hold so many bytes, and all
-//! callers together so many; and few may be streamed from an open statement of the database.
+//! Most answers are small, and written to the socket at once. For the others, the number of bytes held is limited for
+//! one caller and for all callers together; and only a few answers may be streamed from an open database statement.
 
 use axum::body::Bytes;
 use cloud_core::answer::Refusal;
@@ -10,16 +10,16 @@ use cloud_core::limits::Payer;
 use crate::bounds::{LONG_ANSWER, UNREAD_BYTES};
 use cloud_core::concurrency::{ConcurrencyLimit, Permit};
 
-/// After so many seconds whoever holds too much may ask again.
+/// After this many seconds, a caller that holds too much may retry.
 const AGAIN: u64 = 5;
 
-/// What is held for clients that have not read it.
+/// Answers held for clients that have not read them.
 pub(crate) struct LongAnswers {
     bytes: ConcurrencyLimit<Payer>,
     streams: ConcurrencyLimit<Payer>,
 }
 
-/// Bytes, and the permit to hold them.
+/// Bytes, with the permit to hold them.
 struct UnreadAnswer {
     text: Vec<u8>,
     _permit: Permit<Payer>,
@@ -32,7 +32,7 @@ impl AsRef<[u8]> for UnreadAnswer {
 }
 
 impl LongAnswers {
-    /// So many answers are streamed at a time: of one caller, and of all.
+    /// Limits the answers that are streamed at the same time: of one caller, and of all.
     pub(crate) fn new(streamed: (usize, usize)) -> Self {
         LongAnswers {
             bytes: ConcurrencyLimit::new(UNREAD_BYTES),
@@ -40,10 +40,10 @@ impl LongAnswers {
         }
     }
 
-    /// The text as an answer, which counts until it is sent.
+    /// Returns the text as an answer, which counts until it is sent.
     ///
     /// # Errors
-    /// 429 where too much is held already.
+    /// 429 if too much is held already.
     pub(crate) fn hold(&self, payer: &Payer, text: Vec<u8>) -> Result<Bytes, Refusal> {
         if text.len() <= LONG_ANSWER {
             return Ok(text.into());
@@ -56,10 +56,10 @@ impl LongAnswers {
         }))
     }
 
-    /// For an answer that is streamed from an open statement.
+    /// Returns a permit for an answer that is streamed from an open statement.
     ///
     /// # Errors
-    /// 429 where there are too many of them.
+    /// 429 if there are too many of them.
     pub(crate) fn stream(&self, payer: &Payer) -> Result<Permit<Payer>, Refusal> {
         let permit = self.streams.enter(payer, 1);
         permit.ok_or(Refusal::TooMany(AGAIN))

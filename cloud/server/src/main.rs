@@ -2,15 +2,15 @@
 //! proxy that reaches them.
 //!
 //! ```text
-//! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they come
+//! router ── data_api    /v7/…: odata, then `data` (one statement), rows as they arrive
 //!        ├─ accounts    signing in, keys, whoami
 //!        ├─ registry    tokens for the registry of images
-//!        ├─ device      what devices ask of the cloud
+//!        ├─ device      the endpoints of devices
 //!        └─ …           a module for each family of addresses
-//! connections           sockets, and the times and numbers that they are held to (bounds)
+//! connections           sockets, and their limits of time and number (bounds)
 //! ```
 //!
-//! Who asks, how devices are reached and what replicas tell each other is in `cloud_core`.
+//! Authentication, access to devices and communication between replicas are in `cloud_core`.
 
 mod accounts;
 mod arguments;

@@ -1,4 +1,4 @@
-//! Work on the database of a cloud that is not served meanwhile.
+//! Work on the database of a cloud that is not running.
 
 use anyhow::{Context as _, Result};
 use data::{Database, Keyring};
@@ -6,10 +6,10 @@ use data::{Database, Keyring};
 use crate::arguments::Serve;
 use crate::configuration_file;
 
-/// Does something with the configured database alone, while no cloud is served from here.
+/// Runs an operation on the configured database, without serving a cloud.
 ///
 /// # Errors
-/// Where the configuration is wrong, the database cannot be used, or what is done with it fails.
+/// If the configuration is wrong, the database cannot be used, or the operation fails.
 pub(crate) fn with_database(
     arguments: Serve,
     work: impl AsyncFnOnce(&Database, &Keyring) -> Result<()>,

@@ -1,13 +1,13 @@
-//! How many files this program may have open: each tunnel is one, and the usual limit is a thousand.
+//! The number of files that this program may open: each tunnel is one, and the usual limit is a thousand.
 
 use anyhow::Result;
 use data::{Database, SystemPurpose};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside those of tunnels: the database, and connections of people and of devices that ask.
+/// Files other than those of tunnels: the database, and connections of people and of polling devices.
 const OTHERS: u64 = 1000;
 
-/// Has the program open as many as the system lets it.
+/// Raises the limit on open files to the maximum that the system allows.
 pub(crate) fn allow_all() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -22,10 +22,10 @@ pub(crate) fn allow_all() {
     }
 }
 
-/// Says so where there are more devices than tunnels can be held at a time.
+/// Logs a warning if there are more devices than simultaneous tunnels.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(crate) async fn compare_with_devices(database: &Database) -> Result<()> {
     let Some(files) = getrlimit(Resource::Nofile).current else {
         return Ok(());

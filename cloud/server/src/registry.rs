@@ -1,9 +1,9 @@
-//! Tokens for the registry that images are kept in (docs/spec/cloud.md#registry-tokens): the registry trusts a
-//! certificate, and this is who signs with its key.
+//! Tokens for the registry that stores images (docs/spec/cloud.md#registry-tokens): the registry trusts a certificate,
+//! and the cloud signs with its key.
 //!
-//! `registry` is a program of others (Docker's, `auth: token`). Its `issuer` is [`ISSUER`], its `service` the
-//! host that the cloud was given as `--registry`, its `realm` `/auth/v1/token` of the cloud, and its
-//! `rootcertbundle` what `fleet-cloud registry-certificate` prints.
+//! `registry` is third-party software (Docker's, `auth: token`). Its `issuer` is [`ISSUER`], its `service` the host in
+//! the cloud's `--registry`, its `realm` `/auth/v1/token` of the cloud, and its `rootcertbundle` the output of
+//! `fleet-cloud registry-certificate`.
 
 pub(crate) mod garbage;
 pub(crate) mod garbage_signal;
@@ -21,25 +21,25 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde::{Deserialize, Serialize};
 
-/// Who the tokens are from.
+/// The issuer of tokens.
 pub(crate) const ISSUER: &str = "fleet-cloud";
-/// How long a token is good for. A registry asks at the beginning of each request, not during it.
+/// How long a token is valid. A registry checks it at the beginning of each request, not during the request.
 const LIFE: Duration = Duration::from_secs(300);
-/// Clocks of the cloud and the registry may differ by so many seconds.
+/// How many seconds the clocks of the cloud and the registry may differ.
 const SKEW: i64 = 30;
-/// Under this name the key is kept, the same for every replica.
+/// The name under which the key is stored; all replicas share it.
 pub(crate) const KEPT: &str = "registry-signing-key";
 
-/// Who signs tokens for the registry.
+/// Signs tokens for the registry.
 pub(crate) struct Registry {
     sign: EncodingKey,
     /// In PEM.
     certificate: String,
-    /// As the header of a token carries it.
+    /// In the format of a token's header.
     chain: Vec<String>,
 }
 
-/// What the database keeps.
+/// The stored form in the database.
 #[derive(Serialize, Deserialize)]
 struct StoredSigningKey {
     /// PKCS #8, in base64.
@@ -48,7 +48,7 @@ struct StoredSigningKey {
     certificate: String,
 }
 
-/// What a token allows with one repository.
+/// The actions that a token permits on one repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Access {
     #[serde(rename = "type")]
@@ -70,12 +70,12 @@ struct RegistryClaims<'a> {
 }
 
 impl Registry {
-    /// With the key of this database, which is made where there is none.
+    /// Uses the key of this database, which is created if there is none.
     ///
     /// # Errors
-    /// Where the database fails, or what it keeps is no key.
+    /// If the database fails, or the stored value is not a key.
     pub(crate) async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
-        // Of several replicas that start at once, one's is kept, and all take it.
+        // If several replicas start at once, the key of one is stored, and all use it.
         let made = serde_json::to_string(&made()?)?;
         let stored = setting::read_or_write_secret(database, keyring, KEPT, &made).await?;
         Self::with(serde_json::from_str(&stored)?)
@@ -96,15 +96,15 @@ impl Registry {
         })
     }
 
-    /// What a registry checks tokens by, in PEM.
+    /// Returns the certificate with which a registry checks tokens, in PEM.
     pub(crate) fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// A token for `subject` to do this at the registry `service`, made at `now` (seconds).
+    /// Creates a token that permits `subject` these actions at the registry `service`, as of `now` (seconds).
     ///
     /// # Errors
-    /// Where it cannot be signed.
+    /// If it cannot be signed.
     fn token(&self, subject: &str, service: &str, access: &[Access], now: i64) -> Result<String> {
         let header = Header {
             x5c: Some(self.chain.clone()),

@@ -1,9 +1,9 @@
-//! Files beside releases (docs/spec/cloud.md#model-release-asset).
+//! Files attached to releases (docs/spec/cloud.md#model-release-asset).
 //!
 //! ```text
-//! form      multipart/form-data of a write: fields, and the file, which goes into the database as it comes
-//! part      a part of a file that is sent in several (`data_api::upload` begins and ends that)
-//! download  the file again, whole or a range of it, to whoever may read the row
+//! form      multipart/form-data of a write: fields, and the file, which is written into the database as it arrives
+//! part      a part of a file that is uploaded in parts (`data_api::upload` begins and ends the upload)
+//! download  the file, whole or a range of it, for callers who may read the row
 //! ```
 
 pub(crate) mod download;
@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use form::{AssetForm, disposition, is_form, media_type, plain_name, read};
 
-/// Between two looks for files that nobody took.
+/// Interval between removals of unused files.
 const TIDY: Duration = Duration::from_secs(3600);
-/// An upload that takes longer, in milliseconds, is given up.
+/// An upload that takes longer, in milliseconds, is abandoned.
 const ABANDONED_AFTER: i64 = 24 * 3600 * 1000;
 
 /// Whether a request is to the resource that has files.
@@ -37,7 +37,7 @@ pub(crate) fn is_addressed(version: Version, request: &odata::Request) -> bool {
     }
 }
 
-/// Drops what was uploaded for nothing, until `stop`.
+/// Deletes abandoned uploads, until `stop`.
 pub(crate) async fn tidying(cloud: SharedCloud, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {

@@ -1,4 +1,4 @@
-//! A number for each request, and a line in the log when it is answered.
+//! A number for each request, and a log line when it has been answered.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, RandomState};
@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Answers a request, and notes it. The number that a proxy in front gave it is kept where it is one.
+/// Answers a request and logs it. If a proxy in front has assigned a valid number, that is kept.
 pub(crate) async fn note<F>(mut request: Request, answer: impl FnOnce(Request) -> F) -> Response
 where
     F: Future<Output = Response>,
@@ -37,11 +37,11 @@ where
     let mut response = answered.instrument(span.clone()).await;
     let status = response.status().as_u16();
     let milliseconds = begun.elapsed().as_millis();
-    // Thousands of devices that ask and find nothing new are not worth a line each.
+    // Thousands of devices that poll and find nothing new are not worth a line each.
     let routine = method.is_safe() && status < 400;
-    // The query may have a key in it.
+    // The query may contain a key.
     let path = without_token(uri.path());
-    // As a text, which the log escapes: whoever asks wrote it.
+    // As text, which the log escapes, since the caller chose it.
     let path = &*path;
     let from = || from.map(|from| from.to_string()).unwrap_or_default();
     span.in_scope(|| {
@@ -55,7 +55,7 @@ where
     response
 }
 
-/// A number that nobody else has and nobody guesses from another, without asking the system for each.
+/// Returns a number that is unique and cannot be guessed from another one, without a system call for each.
 fn new_id() -> HeaderValue {
     static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -64,7 +64,7 @@ fn new_id() -> HeaderValue {
     HeaderValue::try_from(id).unwrap_or(HeaderValue::from_static("none"))
 }
 
-/// A path as the log may have it: whoever has the token of an invitation may accept it.
+/// Removes the token of an invitation from a path for the log: anybody who has it may accept the invitation.
 fn without_token(path: &str) -> Cow<'_, str> {
     const INVITATION: &str = "/invitation/";
     match path.split_once(INVITATION) {

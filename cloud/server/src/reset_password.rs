@@ -1,4 +1,4 @@
-//! `fleet-cloud reset-password`: for whoever runs the cloud, where a password is forgotten.
+//! `fleet-cloud reset-password`: for the operator of the cloud, if a password was forgotten.
 
 use anyhow::{Result, ensure};
 use cloud_core::clock::now;
@@ -9,10 +9,11 @@ use data::{Database, SystemPurpose};
 use crate::arguments::ResetPassword;
 use crate::offline::with_database;
 
-/// Gives the user of an address a password that is made up, ends their sessions and enables them; prints it.
+/// Sets a generated password for the user with an address, ends their sessions and enables the user; prints the
+/// password.
 ///
 /// # Errors
-/// Where the database cannot be used, or nobody has the address.
+/// If the database cannot be used, or no user has the address.
 pub(crate) fn run(arguments: ResetPassword) -> Result<()> {
     with_database(arguments.settings, async |database, _| {
         let password = reset(database, &arguments.email).await?;

@@ -21,10 +21,10 @@ use crate::state::ServerState;
 use crate::{body_token, cors, data_api, forwarded, health, request_log, supervisor_proxy};
 use dashboard::DashboardState;
 
-/// What answers requests.
+/// The handler of all requests.
 ///
-/// What is done to each of them stands here in plain code rather than as layers of the router, each of which would clone
-/// the route and allocate a future for every request.
+/// The steps common to all requests are plain code here rather than layers of the router, each of which would clone the
+/// route and allocate a future for every request.
 #[derive(Clone)]
 pub(crate) struct App {
     server: ServerState,
@@ -77,7 +77,7 @@ fn router(server: ServerState) -> Router {
         .route("/user/v1/change-password", post(users::change_password))
         .route("/user/register", post(users::register))
         .route("/user/v1/invitation/{token}", post(invitations::accept))
-        // Some clients ask here where an organization invites; the token tells what it is to.
+        // Some clients use this address for organizations' invitations; the token determines the target.
         .route("/org/v1/invitation/{token}", post(invitations::accept))
         .route(
             "/cloud/v1/system-organization",
@@ -146,7 +146,7 @@ fn router(server: ServerState) -> Router {
         .route("/device/v3/tags", patch(tags::patch))
         .fallback(elsewhere)
         .layer(CompressionLayer::new())
-        // What comes bit by bit is not held back to be compressed, nor what is asked for in ranges.
+        // Streams are not delayed by compression, nor are files that are requested in ranges.
         .route("/release-asset/v1/{file}", get(download::serve))
         .route("/release-asset/v1/upload/{uuid}/{part}", put(part::put))
         .route("/supervisor/{*path}", post(supervisor_proxy::serve))
@@ -158,12 +158,12 @@ fn router(server: ServerState) -> Router {
         )
         .route("/device/v2/{uuid}/log-stream", post(logs::upload::stream))
         .layer(from_fn(for_programs))
-        // Pages are for people at this origin alone.
+        // Pages are only for people at this origin.
         .merge(dashboard::routes(DashboardState::new(server.cloud.clone())))
         .with_state(server)
 }
 
-/// What is done to requests that are not for pages.
+/// Applies the steps for requests that are not for pages.
 async fn for_programs(request: Request, next: Next) -> Response {
     let origin = cors::Origin::of(&request);
     let mut response = if origin.is_preflight() {
@@ -178,7 +178,7 @@ async fn for_programs(request: Request, next: Next) -> Response {
     response
 }
 
-/// The data API, whose paths are not for a router; and nothing.
+/// Handles the data API, whose paths are unsuitable for a router; and unknown addresses.
 async fn elsewhere(server: State<ServerState>, request: Request) -> Response {
     let path = request.uri().path();
     let version = path

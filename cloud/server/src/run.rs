@@ -1,4 +1,4 @@
-//! From the start to the end of the program.
+//! The life of the program, from start to end.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -41,18 +41,18 @@ use crate::{
     configuration_file, connections, first_start, open_files, registry, release_asset, secrets,
 };
 
-/// How long requests that are under way have when the program is to end.
+/// How long requests in progress may continue when the program is to end.
 const GRACE: Duration = Duration::from_secs(10);
-/// Between two looks at who has not asked for a while.
+/// Interval between removals of inactive callers.
 const TIDY: Duration = Duration::from_secs(60);
-/// Between two looks at whether the file of the database may be smaller, and between two steps of that.
+/// Interval between checks whether the database file may shrink, and between two steps of shrinking.
 const SHRINK: Duration = Duration::from_secs(10);
 const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 
 /// `fleet-cloud serve`.
 ///
 /// # Errors
-/// Where it cannot start, or the listener fails.
+/// If it cannot start, or the listener fails.
 pub(crate) fn serve(arguments: Serve) -> Result<()> {
     let (configuration, log_format) = configuration_file::load(arguments)?;
     log_to_stderr(log_format);
@@ -81,7 +81,7 @@ fn log_to_stderr(format: LogFormat) {
 /// `fleet-cloud registry-certificate`.
 ///
 /// # Errors
-/// Where the database cannot be used.
+/// If the database cannot be used.
 pub(crate) fn print_registry_certificate(arguments: Serve) -> Result<()> {
     with_database(arguments, async |database, keyring| {
         let registry = Registry::of(database, keyring).await?;
@@ -93,7 +93,7 @@ pub(crate) fn print_registry_certificate(arguments: Serve) -> Result<()> {
 /// `fleet-cloud rotate-signing-keys`.
 ///
 /// # Errors
-/// Where the database cannot be used.
+/// If the database cannot be used.
 pub(crate) fn rotate_signing_keys(arguments: Serve) -> Result<()> {
     with_database(arguments, async |database, _| {
         for name in [session::SECRET, registry::KEPT] {
@@ -149,7 +149,7 @@ async fn run(configuration: Configuration) -> Result<()> {
         tracing::info!("devices and people reach this cloud at {url}");
     }
     let stop = cloud.stop.clone();
-    // It ends last: what the others do at the end is told as well.
+    // It ends last, so that the final messages of the others are sent as well.
     let ended = CancellationToken::new();
     let bus_task = tokio::spawn({
         let (bus, ended) = (cloud.bus.clone(), ended.clone());
@@ -163,7 +163,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     tokio::spawn(garbage::collecting(server.clone(), stop.clone()));
     tokio::spawn(release_asset::tidying(cloud.clone(), stop.clone()));
     device::start(&server);
-    // Whoever reads that it listens may tell it to end.
+    // Installed first: a reader of the next line may already send a signal.
     let stop_requested = stop_requested()?;
     tracing::info!("listening at http://{}", listener.local_addr()?);
     let bounds = Bounds::of(&cloud.configuration.limits);
@@ -252,7 +252,7 @@ async fn tidying(server: ServerState, stop: CancellationToken) {
     }
 }
 
-/// Gives back what the file of the database does not need any more, in small steps.
+/// Releases unused space of the database file, in small steps.
 async fn shrinking(cloud: Arc<Cloud>, stop: CancellationToken) {
     let mut times = interval(SHRINK);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -270,7 +270,7 @@ async fn shrinking(cloud: Arc<Cloud>, stop: CancellationToken) {
     }
 }
 
-/// Waits for SIGINT or SIGTERM; from now on, also where it is not polled yet.
+/// Waits for SIGINT or SIGTERM; signals are caught from now on, even before the future is polled.
 fn stop_requested() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).context("signals cannot be received")?;
     let mut terminate = signal(SignalKind::terminate()).context("signals cannot be received")?;

@@ -1,4 +1,4 @@
-//! The keys that secrets in the database are encrypted with: what a start checks, and the commands
+//! The keys that encrypt secrets in the database: checks at the start, and the commands
 //! `secrets-key` and `rotate-secrets`.
 
 use anyhow::{Context as _, Result, ensure};
@@ -13,10 +13,10 @@ use crate::registry;
 /// Settings of the database that are secret.
 const SETTINGS: [&str; 2] = [session::SECRET, registry::KEPT];
 
-/// Holds the keys against the database before anything is served, and says what is not encrypted.
+/// Checks the keys against the database before anything is served, and logs what is not encrypted.
 ///
 /// # Errors
-/// Where a key is missing or wrong, or the database fails.
+/// If a key is missing or wrong, or the database fails.
 pub(crate) async fn check(database: &Database, keyring: &Keyring) -> Result<()> {
     sealed::check_keys(database, keyring)
         .await
@@ -38,7 +38,7 @@ pub(crate) async fn check(database: &Database, keyring: &Keyring) -> Result<()> 
 /// `fleet-cloud secrets-key`.
 ///
 /// # Errors
-/// Where the name is none, or the system has no random numbers.
+/// If the name is invalid, or the system has no random numbers.
 pub(crate) fn print_new_key(what: &SecretsKey) -> Result<()> {
     let SecretsKey::Generate { name } = what;
     if let Some(name) = name {
@@ -55,7 +55,7 @@ pub(crate) fn print_new_key(what: &SecretsKey) -> Result<()> {
 /// `fleet-cloud rotate-secrets`.
 ///
 /// # Errors
-/// Where the keys or the database cannot be used, or values could not be read.
+/// If the keys or the database cannot be used, or values could not be read.
 pub(crate) fn rotate(arguments: RotateSecrets) -> Result<()> {
     let direction = if arguments.decrypt {
         Direction::ToPlainText
@@ -87,7 +87,7 @@ pub(crate) fn rotate(arguments: RotateSecrets) -> Result<()> {
     })
 }
 
-/// What became of a column: `device.api_secret: 12 of 40 rewritten; 40 by the key 2026-11`.
+/// Returns the result for a column: `device.api_secret: 12 of 40 rewritten; 40 by the key 2026-11`.
 fn line(rotated: &ColumnRotation) -> String {
     let total: u64 = rotated.by_key.values().sum();
     let by_key = rotated
@@ -109,7 +109,7 @@ fn line(rotated: &ColumnRotation) -> String {
     )
 }
 
-/// Which keys are in use, and which may go.
+/// Returns which keys are in use, and which may be removed.
 fn summary(all: &[ColumnRotation], keyring: &Keyring) -> Vec<String> {
     let uses = |key: &str| -> u64 {
         let counts = all.iter().filter_map(|one| one.by_key.get(key));

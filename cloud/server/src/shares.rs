@@ -1,4 +1,4 @@
-//! What of the database one caller may use: which connections, and how many of them at a time.
+//! The share of the database for one caller: which connections, and how many of them at a time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How long a request waits for those before it.
+/// How long a request waits for earlier ones.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Who is at the database.
+/// The callers that use the database.
 #[derive(Default)]
 pub(crate) struct Shares {
     turns_of: Mutex<HashMap<Payer, Arc<Semaphore>>>,
@@ -27,7 +27,8 @@ pub(crate) struct Share {
 }
 
 impl Shares {
-    /// None where the payer's other requests held all turns for as long as a request waits.
+    /// Waits for a turn; none if the payer's other requests held all turns for as long as a request
+    /// waits.
     pub(crate) async fn share(&self, payer: Payer, most: usize) -> Option<Share> {
         let turns = self
             .turns_of
@@ -41,7 +42,7 @@ impl Shares {
         })
     }
 
-    /// Forgets whoever asks nothing now.
+    /// Removes callers without requests.
     pub(crate) fn tidy(&self) {
         let mut permits = self.turns_of.lock();
         permits.retain(|_, turns| Arc::strong_count(turns) > 1);
@@ -50,7 +51,7 @@ impl Shares {
 }
 
 impl Share {
-    /// Keeps the turn until the answer is sent, where that is still being read from the database.
+    /// Keeps the turn until the answer is sent, if it is still being read from the database.
     pub(crate) fn until_sent(self, response: Response) -> Response {
         if response.body().size_hint().exact().is_some() {
             return response;

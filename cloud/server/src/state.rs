@@ -1,4 +1,4 @@
-//! What the endpoints of the server work with.
+//! The state that the server's endpoints use.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::registry::Registry;
 use crate::registry::garbage_signal::GarbageSignal;
 use crate::shares::{Share, Shares};
 
-/// The state of the router. Clones are the same one.
+/// The state of the router. Clones share one state.
 #[derive(Clone)]
 pub(crate) struct ServerState(Arc<Server>);
 
-/// What the endpoints of the server work with.
+/// The state that the server's endpoints use.
 pub(crate) struct Server {
-    /// What they share with the dashboard.
+    /// The part that they share with the dashboard.
     pub(crate) cloud: SharedCloud,
     /// Limits how many requests of one caller use the database at a time.
     pub(crate) shares: Shares,
@@ -31,7 +31,7 @@ pub(crate) struct Server {
     pub(crate) long_answers: LongAnswers,
     /// Signs tokens for the registry of images.
     pub(crate) registry: Registry,
-    /// Tells the task that deletes images from the registry of new work.
+    /// Notifies the task that deletes images from the registry of new work.
     pub(crate) garbage: GarbageSignal,
     pub(crate) devices: Devices,
 }
@@ -57,11 +57,11 @@ impl FromRef<ServerState> for SharedCloud {
 }
 
 impl Server {
-    /// Waits until a caller may ask the database one thing more.
+    /// Waits until a caller may use the database for another request.
     ///
     /// # Errors
-    /// 429 where what it asked before takes too long; 503 where that waits for a database that is away, which the
-    /// caller is not the cause of.
+    /// 429 if the caller's earlier requests take too long; 503 if they wait for a database that cannot be reached,
+    /// which is not the caller's fault.
     pub(crate) async fn share(&self, identity: &Identity, parts: &Parts) -> Result<Share, Refusal> {
         let most = self.cloud.configuration.pools.share(identity.role());
         let payer = payer(identity, parts);

@@ -1,4 +1,4 @@
-//! `POST /supervisor/<url>` and `POST /application/:id/restart`: requests that go on to devices
+//! `POST /supervisor/<url>` and `POST /application/:id/restart`: requests that are passed on to devices
 //! (docs/spec/cloud.md#supervisor-proxy).
 
 use axum::extract::{Path, Request, State};
@@ -18,7 +18,7 @@ pub(crate) async fn serve(State(cloud): State<SharedCloud>, request: Request) ->
     proxy::pass_on(cloud, &identity, &parts.uri, &body).await
 }
 
-/// `POST /application/:id/restart`: has every device of a fleet that is connected restart the fleet's services.
+/// `POST /application/:id/restart`: makes every connected device of a fleet restart the fleet's services.
 pub(crate) async fn restart(
     State(cloud): State<SharedCloud>,
     Path(fleet): Path<String>,

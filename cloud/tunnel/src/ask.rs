@@ -1,4 +1,4 @@
-//! The cloud's end: asks the device.
+//! The cloud's end, which sends requests to the device.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use tokio_util::task::TaskTracker;
 
 use crate::bounds::{CONNECTION_WINDOW, HEAD, PING_EVERY, PONG_WITHIN, SEND_BUFFER, STREAM_WINDOW};
 
-/// How the end that asks finds out that the other one is gone.
+/// How the end that sends requests detects that the other one is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pings {
-    /// Between two pings.
+    /// The time between two pings.
     pub every: Duration,
     /// How long one may stay unanswered before the other end counts as gone.
     pub within: Duration,
 }
 
 impl Default for Pings {
-    /// As the device's end has it.
+    /// The same intervals as the device's end.
     fn default() -> Self {
         Pings {
             every: PING_EVERY,
@@ -31,11 +31,11 @@ impl Default for Pings {
     }
 }
 
-/// Sends requests to one device; clones share its tunnel. A request needs a URI with scheme and authority, as
-/// HTTP/2 has it, whatever they are. Dropping an answer's body tells the device that nobody reads it.
+/// Sends requests to one device; clones share its tunnel. A request needs a URI with some scheme and authority, as
+/// HTTP/2 requires. Dropping an answer's body tells the device that nobody reads it.
 pub type RequestSender<B> = SendRequest<B>;
 
-/// The tunnel of one device, which works for as long as this is kept. Dropping it cuts off what is under way.
+/// The tunnel of one device, which works for as long as this value exists. Dropping it cuts off pending requests.
 pub struct Connection<P, B>
 where
     P: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -43,7 +43,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Missing once it has ended.
+    /// `None` once it has ended.
     client: Option<http2::Connection<TokioIo<P>, B, Tasks>>,
     tasks: Tasks,
     cut: DropGuard,
@@ -56,11 +56,12 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Waits until it has ended: with the connection, or when the last [`RequestSender`] is dropped and nothing is under
-    /// way, which the device is told (GOAWAY). Dropping the future ends nothing, and it may be called again.
+    /// Waits until the tunnel has ended: with the connection, or when the last [`RequestSender`] is dropped and no
+    /// request is pending, of which the device is informed (GOAWAY). Dropping the future ends nothing, and the method
+    /// may be called again.
     ///
     /// # Errors
-    /// How it broke, where it did.
+    /// The cause, if the connection broke.
     pub async fn ended(&mut self) -> hyper::Result<()> {
         let ended = match &mut self.client {
             Some(client) => client.await,
@@ -72,7 +73,7 @@ where
         ended
     }
 
-    /// Cuts off what is under way. When this returns, nothing uses the pipe any more.
+    /// Cuts off pending requests. When this returns, nothing uses the pipe any more.
     pub async fn cut(self) {
         drop(self.client);
         drop(self.cut);
@@ -81,7 +82,7 @@ where
     }
 }
 
-/// Runs what a connection consists of, until that is cut.
+/// Runs the tasks of a connection until it is cut.
 #[derive(Clone)]
 struct Tasks {
     running: TaskTracker,
@@ -99,11 +100,11 @@ where
     }
 }
 
-/// Begins to speak to the device at the other end of `pipe`. Whoever calls it keeps the [`Connection`], and waits
+/// Opens an HTTP/2 connection to the device at the other end of `pipe`. The caller keeps the [`Connection`], and waits
 /// for its end.
 ///
 /// # Errors
-/// Where the connection breaks at once.
+/// The connection breaks at once.
 pub async fn connect<P, B>(
     pipe: P,
     pings: Pings,

@@ -1,5 +1,5 @@
-//! The last word of a tunnel: the close frame of its WebSocket (RFC 6455, 7.4), by which a device knows why the
-//! cloud let it go, and when to come back.
+//! The end of a tunnel: the close frame of its WebSocket (RFC 6455, 7.4), which tells a device why the cloud ended the
+//! tunnel, and when to come back.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -15,18 +15,18 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 /// Why the cloud ends a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// This replica of the cloud ends; another one, or this one in a moment, takes the device.
+    /// This replica of the cloud stops; another one, or this one in a moment, accepts the device.
     GoingAway,
     /// The device has opened another tunnel.
     Replaced,
     /// The cloud no longer knows the device.
     Removed,
-    /// The key by which the tunnel was opened was revoked, or may have been: who has a good one comes back.
+    /// The key that opened the tunnel was revoked, or may have been: a device with a valid one comes back.
     KeyChanged,
 }
 
 impl CloseReason {
-    /// The code of the close frame. Of those that are not the standard's own, from 4000 on.
+    /// Returns the code of the close frame. Codes that the standard does not define start at 4000.
     #[must_use]
     pub fn code(self) -> u16 {
         match self {
@@ -37,7 +37,7 @@ impl CloseReason {
         }
     }
 
-    /// The text of the close frame, for the device's log.
+    /// Returns the text of the close frame, for the device's log.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl CloseReason {
     }
 }
 
-/// What the other end said when it closed the tunnel.
+/// The message with which the other end closed the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseMessage {
     code: u16,
@@ -58,7 +58,7 @@ pub struct CloseMessage {
 }
 
 impl CloseMessage {
-    /// Whether it was this.
+    /// Returns whether it has this reason.
     #[must_use]
     pub fn is(&self, close_reason: CloseReason) -> bool {
         self.code == close_reason.code()
@@ -68,7 +68,7 @@ impl CloseMessage {
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         CloseMessage {
             code: frame.code.into(),
-            // The protocol has it no longer than 123 bytes.
+            // The protocol limits it to 123 bytes.
             reason: frame.reason.chars().map(plain).collect(),
         }
     }
@@ -110,14 +110,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
                 code: close_reason.code().into(),
                 reason: close_reason.reason().into(),
             };
-            // An error says that it is closed already, which comes out below.
+            // An error means that it is closed already, which the line below reports.
             let _ = self.stream.start_send_unpin(Message::Close(Some(frame)));
         }
         self.stream.poll_close_unpin(cx)
     }
 }
 
-/// The socket as both the pipe and whoever closes it hold it; one of them uses it at a time.
+/// The socket, shared by the pipe and the closer; one of them uses it at a time.
 pub(crate) struct SharedSocket<S>(Arc<Mutex<Socket<S>>>);
 
 impl<S> Clone for SharedSocket<S> {
@@ -141,25 +141,26 @@ impl<S> SharedSocket<S> {
     }
 }
 
-/// How a tunnel ends with a word. Of [`crate::over`], for as long as the connection is wanted: it keeps it open.
+/// Closes a tunnel with a reason. It comes from [`crate::over`], and must be kept for as long as the connection is
+/// needed, because it keeps the connection open.
 pub struct TunnelCloser<S>(pub(crate) SharedSocket<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TunnelCloser<S> {
-    /// The connection is closed with this word, once something closes it.
+    /// Sets the reason with which the connection is closed, once something closes it.
     pub fn say(&self, close_reason: CloseReason) {
         self.0.lock().reason_to_send = Some(close_reason);
     }
 
-    /// Closes the connection with its word, when the [`crate::Pipe`] is no longer used, and waits until the
-    /// other end has closed it as well: without a limit of time, which is the caller's.
+    /// Closes the connection with its reason when the [`crate::Pipe`] is no longer used, and waits until the other end
+    /// has closed it as well. There is no time limit: the caller sets one.
     pub async fn close(self) {
         if poll_fn(|cx| self.0.lock().poll_close(cx)).await.is_ok() {
             while self.reads().await {}
         }
     }
 
-    /// What the other end says at the end, when the [`crate::Pipe`] is no longer used. It waits for it, without a
-    /// limit of time, which is the caller's.
+    /// Waits for the other end's close message when the [`crate::Pipe`] is no longer used, and returns it. There is no
+    /// time limit: the caller sets one.
     pub async fn heard(self) -> Option<CloseMessage> {
         loop {
             let message = self.0.lock().last_word.take();
@@ -169,7 +170,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TunnelCloser<S> {
         }
     }
 
-    /// Passes over one message; false where there is none any more.
+    /// Reads and discards one message; returns false if there are no more.
     async fn reads(&self) -> bool {
         let message = poll_fn(|cx| self.0.lock().poll_message(cx)).await;
         matches!(message, Some(Ok(_)))

@@ -1,4 +1,4 @@
-//! What no peer would send: each end of a tunnel ends, or goes on, and never takes the program with it.
+//! Input that no proper peer would send: each end of a tunnel ends or continues, but never crashes the program.
 
 #![expect(
     clippy::unwrap_used,
@@ -23,22 +23,22 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::{End, Pings, connect, over, serve};
 
-/// How long an end may take to see that its peer has gone.
+/// The time within which an end must notice that its peer has gone.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What HTTP/2 begins with: the client's preface, and settings that are the defaults.
+/// The beginning of an HTTP/2 connection: the client's preface, and settings with default values.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 /// `GET /` to `http://a`, compressed by the static table.
 const HEADERS: &[u8] = b"\x82\x86\x84\x41\x01a";
 
-/// What comes in: messages of a tunnel, or bytes that are no messages at all.
+/// The input: messages of a tunnel, or bytes that are not messages at all.
 #[derive(Debug, Clone)]
 enum TunnelInput {
     Messages(Vec<Message>),
     Bytes(Vec<u8>),
 }
 
-/// A frame of HTTP/2: of a type that there is with a payload that may be its own, on a stream that may be open.
+/// Generates an HTTP/2 frame of an existing type, with a payload that may fit it, on a stream that may be open.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let payload = prop_oneof![
         3 => Just(HEADERS.to_vec()),
@@ -90,7 +90,7 @@ fn sent() -> impl Strategy<Value = TunnelInput> {
     prop_oneof![4 => messages, 1 => bytes.prop_map(|it| TunnelInput::Bytes(it.concat()))]
 }
 
-/// Sends it, reads whatever comes, and goes.
+/// Sends the input, reads any output, and disconnects.
 async fn send(to: DuplexStream, role: Role, sent: TunnelInput) {
     match sent {
         TunnelInput::Bytes(bytes) => {
@@ -122,7 +122,7 @@ async fn send(to: DuplexStream, role: Role, sent: TunnelInput) {
 }
 
 async fn answer(request: Request<Incoming>) -> Response<Full<Bytes>> {
-    // Whoever answers reads what was sent.
+    // The body must be read before the answer is sent.
     let body = request
         .into_body()
         .collect()

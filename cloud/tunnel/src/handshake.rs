@@ -11,13 +11,13 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
 const VERSION: HeaderValue = HeaderValue::from_static("13");
 
-/// Why there is no tunnel.
+/// Why a tunnel was not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
     /// The peer did not switch protocols.
     #[error("it answered the request to open a tunnel with {0}")]
     Status(StatusCode),
-    /// A header of the handshake is missing, or has another value than it must have.
+    /// A header of the handshake is missing, or has the wrong value.
     #[error("the header `{0}` of the tunnel's handshake has a wrong value")]
     Header(HeaderName),
 }
@@ -30,10 +30,10 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// A new one, with a key of its own. `protocol` is the WebSocket subprotocol, such as `h2.platform`.
+    /// Creates an offer with its own key. `protocol` is the WebSocket subprotocol, such as `h2.platform`.
     ///
     /// # Errors
-    /// Where `protocol` can be no header.
+    /// `protocol` cannot be a header.
     pub fn new(protocol: &str) -> Result<Offer, HandshakeError> {
         let protocol = HeaderValue::from_str(protocol);
         Ok(Offer {
@@ -42,7 +42,7 @@ impl Offer {
         })
     }
 
-    /// The headers of the request.
+    /// Returns the headers of the request.
     #[must_use]
     pub fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -56,10 +56,10 @@ impl Offer {
         headers
     }
 
-    /// Whether this answer opens the tunnel.
+    /// Checks whether this answer opens the tunnel.
     ///
     /// # Errors
-    /// [`HandshakeError`] where it does not.
+    /// [`HandshakeError`] if it does not.
     pub fn is_taken(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), HandshakeError> {
         if status != StatusCode::SWITCHING_PROTOCOLS {
             return Err(HandshakeError::Status(status));
@@ -76,10 +76,10 @@ impl Offer {
     }
 }
 
-/// What the cloud answers with 101 to a request with these headers.
+/// Returns the headers of the cloud's 101 answer to a request with these headers.
 ///
 /// # Errors
-/// [`HandshakeError::Header`] where the request does not open a tunnel of this protocol: 400 or 426.
+/// [`HandshakeError::Header`] if the request does not open a tunnel of this protocol: 400 or 426.
 pub fn accept(headers: &HeaderMap, protocol: &str) -> Result<HeaderMap, HandshakeError> {
     is(headers, UPGRADE, WEBSOCKET.as_bytes())?;
     is(headers, SEC_WEBSOCKET_VERSION, VERSION.as_bytes())?;

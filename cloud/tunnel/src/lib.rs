@@ -1,19 +1,19 @@
-//! The tunnel between a device and its cloud: HTTP/2 over one WebSocket that the device opens, on which the
-//! cloud is the one who asks.
+//! The tunnel between a device and its cloud: HTTP/2 over one WebSocket. The device opens it, and the cloud sends the
+//! requests.
 //!
 //! ```text
 //! device ── GET /device/v3/<uuid>/tunnel, upgraded ──► cloud
 //!        ◄── HTTP/2 requests, in binary messages ─────
 //! ```
 //!
-//! - [`Offer`] and [`accept`] are the two halves of the handshake, as headers: whoever speaks HTTP sends them.
-//! - [`over`] makes a byte stream of the binary messages on an upgraded connection; [`TunnelCloser`] ends it with a
-//!   word ([`CloseReason`]).
+//! - [`Offer`] and [`accept`] are the two halves of the handshake, as headers, which the HTTP client and server send.
+//! - [`over`] turns the binary messages on an upgraded connection into a byte stream; [`TunnelCloser`] ends it with a
+//!   reason ([`CloseReason`]).
 //! - `serve` (feature `device`) answers requests on it; `connect` (feature `cloud`) sends them.
 //!
-//! Both ends are bounded here, since neither trusts the other: messages, heads, streams at a time, and what is
-//! held for a reader that is slow. HTTP/2 holds back each stream by itself, and its pings find a peer that is
-//! gone. It knows no route, no key and no device.
+//! Both ends are bounded here, since neither trusts the other: messages, heads, concurrent streams, and data that is
+//! buffered for a slow reader. HTTP/2 limits the flow of each stream separately, and its pings detect a peer that is
+//! gone. This crate knows no routes, keys or devices.
 
 #![warn(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! Bytes in binary messages: what HTTP/2 reads and writes. Nothing of it waits here: a message is written when
-//! the connection takes it, and read when somebody asks.
+//! Bytes in binary messages, which HTTP/2 reads and writes. Nothing is buffered here: a message is written when the
+//! connection accepts it, and read on demand.
 
 use std::io;
 use std::pin::Pin;
@@ -16,12 +16,12 @@ use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
 use crate::bounds::MESSAGE;
 use crate::close::{SharedSocket, TunnelCloser};
 
-/// Which end of the tunnel one is: the device masks what it sends (RFC 6455, 5.3).
+/// The end of the tunnel that this program is: the device masks what it sends (RFC 6455, 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The one that opened the connection.
+    /// The end that opened the connection.
     Device,
-    /// The one that took it.
+    /// The end that accepted it.
     Cloud,
 }
 
@@ -31,8 +31,8 @@ pub type Pipe<S> = SinkWriter<StreamReader<CopyToBytes<Messages<S>>, Bytes>>;
 /// The binary messages of one connection.
 pub struct Messages<S>(SharedSocket<S>);
 
-/// Makes a byte stream of a connection that has switched protocols, which ends with a word. Text ends it with an
-/// error, and so does a message that is too long; pings of the WebSocket are answered.
+/// Turns a connection that has switched protocols into a byte stream, which can be closed with a reason. A text message
+/// or one that is too long ends it with an error; pings of the WebSocket are answered.
 pub async fn over<S>(connection: S, end: End) -> (Pipe<S>, TunnelCloser<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -43,7 +43,7 @@ where
     };
     let config = WebSocketConfig::default()
         .read_buffer_size(16 << 10)
-        // Written at each flush, of which HTTP/2 knows when.
+        // Written at each flush; HTTP/2 decides when that is.
         .write_buffer_size(16 << 10)
         .max_write_buffer_size(2 * MESSAGE)
         .max_message_size(Some(MESSAGE))
@@ -99,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for Messages<S> {
     }
 }
 
-/// A connection that ended without a word, or after it, has ended.
+/// Returns the error that ended a connection, or `None` if it was closed, with or without a close frame.
 fn ended(error: Error) -> Option<io::Error> {
     match error {
         Error::ConnectionClosed | Error::AlreadyClosed => None,

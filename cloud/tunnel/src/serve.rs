@@ -1,4 +1,4 @@
-//! The device's end: answers what the cloud asks.
+//! The device's end, which answers the cloud's requests.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -14,16 +14,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::bounds::{CONNECTION_WINDOW, HEAD, PING_EVERY, PONG_WITHIN, SEND_BUFFER, STREAM_WINDOW};
 
-/// Requests at a time; the cloud's next one waits.
+/// The number of concurrent requests; the cloud's next one waits.
 const STREAMS: u32 = 32;
-/// Streams that the cloud opened and gave up, and that are not forgotten yet: more end the tunnel.
+/// The number of streams that the cloud opened and abandoned, and that still occupy memory: more end the tunnel.
 const RESETS: usize = 32;
 
-/// Answers requests on `pipe` until the cloud closes it, it breaks, or the cloud leaves a ping unanswered.
-/// When `stopping` is done, what is under way is finished and no more is taken.
+/// Answers requests on `pipe` until the cloud closes it, it breaks, or the cloud leaves a ping unanswered. When
+/// `stopping` completes, pending requests are finished and no further ones are accepted.
 ///
 /// # Errors
-/// How it broke, where it did.
+/// The cause, if the connection broke.
 pub async fn serve<P, F, A, B>(
     pipe: P,
     answer: F,

@@ -1,4 +1,4 @@
-//! Both ends, over a connection in memory.
+//! Tests of both ends, over a connection in memory.
 
 #![expect(
     clippy::unwrap_used,
@@ -36,8 +36,7 @@ fn text(text: String) -> Body {
         .boxed()
 }
 
-/// What the device of these tests knows: an echo, and a stream without an end that counts its pieces and
-/// says when nobody wants it any more.
+/// The device of these tests: an echo, and an endless stream that counts its pieces and records when it is dropped.
 #[derive(Clone, Default)]
 struct Device {
     pieces: Arc<AtomicUsize>,
@@ -118,7 +117,7 @@ async fn said(ask: &mut RequestSender<Body>, request: Request<Body>) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }
 
-/// Whatever `found` says, until it says the same for as long as everybody had to say something else.
+/// Waits until `found` returns the same value for as long as any other task could have changed it.
 async fn settled(found: impl Fn() -> usize) -> usize {
     let mut last = found();
     let mut same = 0;
@@ -154,7 +153,7 @@ async fn a_slow_reader_holds_back_its_stream_and_no_other() {
     let answer = ask.send_request(endless).await.unwrap();
     let mut body = answer.into_body();
     let before = settled(|| device.pieces.load(Ordering::SeqCst)).await;
-    // What is on the way and what waits to be sent, and not what could be made in the meantime.
+    // Data in transit and in the send buffer, but not everything that could have been produced by now.
     assert!((1..=16).contains(&before), "{before} pieces of {PIECE}");
     let found = said(&mut ask, request(Method::GET, "/other", String::new())).await;
     assert_eq!(found, "GET /other 0");
@@ -191,7 +190,7 @@ async fn a_device_that_stops_ends_what_is_under_way_first() {
     let slow = Request::post("http://device/slow").body(BodyExt::boxed(StreamBody::new(pieces)));
     let slow = tokio::spawn(ask.send_request(slow.unwrap()));
     sender.send(Bytes::from_static(b"12")).await.unwrap();
-    // The device has it, since it has answered what came later.
+    // The device has received it, since it has answered a later request.
     said(&mut ask, request(Method::GET, "/", String::new())).await;
     stop.send(()).unwrap();
     sender.send(Bytes::from_static(b"345")).await.unwrap();
@@ -227,7 +226,7 @@ async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
         .await
         .unwrap();
     silent.flush().await.unwrap();
-    // It is read, and nothing is answered.
+    // Everything is read, and nothing is answered.
     let reading = tokio::spawn(async move {
         let mut buffer = [0; 1024];
         while silent.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
@@ -237,7 +236,7 @@ async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
     reading.await.unwrap();
 }
 
-/// What comes of a device's end that gets these messages.
+/// Returns the result of a device's end that receives these messages.
 async fn told(messages: Vec<Message>) -> hyper::Result<()> {
     let (one, other) = tokio::io::duplex(1 << 20);
     let device = Device::default();
@@ -266,11 +265,12 @@ async fn what_is_no_tunnel_ends_it() {
         let shown = format!("{:.40}", format!("{:?}", messages[0]));
         assert!(told(messages).await.is_err(), "{shown}");
     }
-    // A farewell is none.
+    // A close frame is not an error.
     let _ = told(vec![Message::Close(None)]).await;
 }
 
-/// What a device hears whose cloud ends its tunnel, `cut` off in the middle of an answer or when it is idle.
+/// Returns the message that a device receives when its cloud ends the tunnel, `cut` off in the middle of an answer or
+/// idle.
 async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
     let (one, other) = tokio::io::duplex(8 << 10);
     let device = Device::default();

@@ -1,9 +1,8 @@
-//! One line for each request: method, path, status and time taken. Never the query, which may hold a key.
+//! One line per request: method, path, status and time taken. Never the query, which may contain a key.
 //!
-//! Requests that only read and succeed are logged at `debug`: a client that polls the state would
-//! otherwise fill the journal of a device with it. All others are logged at `info`, up to some lines a
-//! second: what is beyond is told as a number, so that nobody can have the journal drop what matters, or
-//! wear out flash memory.
+//! Requests that only read and succeed are logged at `debug`: otherwise a client that polls the state would fill the
+//! journal of a device. All others are logged at `info`, up to a number of lines per second. Further lines are only
+//! counted, so that nobody can make the journal drop important lines, or wear out flash memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::bounds::{OTHER_LINES, REFUSED_LINES};
 
-/// The time that lines are counted over.
+/// The period in which lines are counted.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// The log of one API.
@@ -69,18 +68,18 @@ impl AccessLog {
 }
 
 impl AccessLog {
-    /// Whether to log now what makes the device unhealthy; limited, because anybody can request it.
+    /// Returns whether to log now what makes the device unhealthy; limited, because anybody can request it.
     pub(crate) fn wants_problems(&self) -> bool {
         self.unhealthy.next(Instant::now()) == Line::Written
     }
 }
 
-/// Whether a line for a request that reads and succeeds is written at all.
+/// Returns whether requests that read and succeed are logged at all.
 pub(crate) fn wants_reads() -> bool {
     tracing::enabled!(target: "access", tracing::Level::DEBUG)
 }
 
-/// Lines of one kind, so many in a [`WINDOW`].
+/// The lines of one kind, at most `most` per [`WINDOW`].
 struct Lines {
     most: u64,
     window: Mutex<Window>,
@@ -95,7 +94,7 @@ struct Window {
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Written,
-    /// Counted instead of written; if this is the `first`, somebody must log the number later.
+    /// Counted instead of written; if this is the `first`, the caller must log the number later.
     Counted {
         first: bool,
     },
@@ -113,7 +112,7 @@ impl Lines {
         }
     }
 
-    /// What to do about a line that comes `now`.
+    /// Decides about a line at the time `now`.
     fn next(&self, now: Instant) -> Line {
         let mut window = self.window.lock();
         let is_over = window
@@ -133,7 +132,7 @@ impl Lines {
         }
     }
 
-    /// How many were counted since this was last asked.
+    /// Returns the number of lines that were counted since the last call.
     fn take_counted(&self) -> u64 {
         std::mem::take(&mut self.window.lock().counted)
     }
@@ -152,7 +151,7 @@ mod tests {
         assert_eq!(at(1), Line::Written);
         assert_eq!(at(2), Line::Counted { first: true });
         assert_eq!(at(999), Line::Counted { first: false });
-        // The number of the second before is told by whoever began to count it.
+        // The number of the previous second is logged by the caller that began the count.
         assert_eq!(at(1000), Line::Written);
         assert_eq!(lines.take_counted(), 2);
         assert_eq!(at(1001), Line::Written);

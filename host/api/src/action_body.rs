@@ -62,14 +62,14 @@ pub(crate) struct Update {
     pub(crate) cancel: bool,
 }
 
-/// A whole number, also as a string of digits.
+/// Returns the schema of a whole number, also as a string of digits.
 fn integer(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [{ "type": "integer" }, { "type": "string", "pattern": "^-?[0-9]+(\\.0+)?$" }]
     })
 }
 
-/// `true`, `1`, `"1"`, `"true"` or `"on"`; any other value is false.
+/// Returns the schema of a flag: `true`, `1`, `"1"`, `"true"` or `"on"`; any other value is false.
 fn flag(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["boolean", "integer", "string"] })
 }

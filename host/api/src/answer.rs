@@ -1,6 +1,6 @@
-//! The shapes that answers have. They differ between endpoints for historical reasons
-//! (docs/spec/device.md#http-answers): text and empty ones, which axum makes of strings and of statuses, [`Json`], and
-//! JSON with `status` and `message` for failures. [`Failure`] is the one way in which a handler refuses.
+//! The forms of answers. They differ between endpoints for historical reasons (docs/spec/device.md#http-answers): text
+//! and empty answers, which axum creates from strings and statuses, [`Json`], and JSON with `status` and `message` for
+//! failures. Handlers refuse only with [`Failure`].
 
 use std::error::Error;
 
@@ -16,17 +16,17 @@ use crate::device::Response;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
-/// When a client may ask again for what is being loaded, in seconds.
+/// When a client may retry a request for something that is being loaded, in seconds.
 const LOADED_AGAIN: u32 = 5;
 
-/// JSON. axum's own names no charset.
+/// A JSON answer. Unlike this type, axum's own does not name the charset.
 pub(crate) struct Json<T>(pub(crate) T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         match serde_json::to_vec(&self.0) {
             Ok(json) => WrittenJson(json.into()).into_response(),
-            // Answers are maps with string keys; were one not, the client should still get an answer.
+            // Answers are maps with string keys; if one is not, the client should still get an answer.
             Err(error) => {
                 tracing::error!(%error, "failed to write an answer as JSON");
                 StatusCode::INTERNAL_SERVER_ERROR.into_response()
@@ -35,7 +35,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// JSON that was written before.
+/// JSON that is already serialized.
 pub(crate) struct WrittenJson(pub(crate) Bytes);
 
 impl IntoResponse for WrittenJson {
@@ -66,9 +66,9 @@ pub(crate) enum Failure {
     Plain(StatusCode, &'static str),
     /// 405: the path is known, with these methods.
     MethodNotAllowed(Vec<Method>),
-    /// 503 JSON-failed with `Retry-After`: what is being loaded.
+    /// 503 JSON-failed with `Retry-After`: this is being loaded.
     Loading(String),
-    /// 503 JSON-failed (docs/spec/device.md#http-errors): the client gets `doing`, the log the cause.
+    /// 503 JSON-failed (docs/spec/device.md#http-errors): `doing` is sent to the client, the cause is logged.
     Internal {
         doing: &'static str,
         cause: Box<dyn Error + Send + Sync>,
@@ -76,23 +76,23 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// 400 JSON-failed.
+    /// Returns a 400 JSON-failed.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Failure::Refused(StatusCode::BAD_REQUEST, message.into())
     }
 
-    /// 401 JSON-failed: the key is known and does not cover the app.
+    /// Returns a 401 JSON-failed: the key is known but does not cover the app.
     pub(crate) fn out_of_scope() -> Self {
         Failure::Refused(StatusCode::UNAUTHORIZED, "Unauthorized".into())
     }
 
-    /// 503 JSON-failed.
+    /// Returns a 503 JSON-failed.
     pub(crate) fn unavailable(message: impl Into<String>) -> Self {
         Failure::Refused(StatusCode::SERVICE_UNAVAILABLE, message.into())
     }
 }
 
-/// 423 if a lock is in the way, else 503; JSON-failed (docs/spec/device.md#locks-errors).
+/// 423 if a lock prevents the action, else 503; JSON-failed (docs/spec/device.md#locks-errors).
 impl From<ActionError> for Failure {
     fn from(error: ActionError) -> Self {
         match error {
@@ -125,7 +125,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// `{"status":"failed","message":message}`.
+/// Returns `{"status":"failed","message":message}` with this status.
 fn failed(status: StatusCode, message: &str) -> Response {
     let body = FailureBody {
         status: "failed",

@@ -1,5 +1,5 @@
-//! [`App`] answers one request: the layers of the API in their order, and the two ways out of them, a
-//! core route or a plugin's.
+//! [`App`] answers one request: the layers of the API in their order, and the two kinds of routes behind them, those of
+//! the core and those of plugins.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Settings {
     pub branding: Branding,
     /// Further names by which clients may call the device, in lower case.
     pub host_names: Vec<String>,
-    /// What the keys of services give access to.
+    /// The access rights of service keys.
     pub service_keys: ServiceKeys,
     /// Returns free memory of the heap to the system; called after a large body.
     pub return_memory: Option<fn()>,
@@ -45,33 +45,33 @@ pub struct Settings {
 /// The state that handlers share.
 pub(crate) type Api = Arc<ApiState>;
 
-/// What handlers know besides their request.
+/// The state of handlers apart from their request.
 pub(crate) struct ApiState {
     pub(crate) settings: Settings,
     pub(crate) device: Arc<dyn Device>,
     pub(crate) endpoints: Arc<dyn Endpoints>,
     pub(crate) keys: Store,
-    /// Answers of `GET /v1/device` and `GET /v2/applications/state`, written once for each state.
+    /// Answers of `GET /v1/device` and `GET /v2/applications/state`, serialized once per state.
     pub(crate) device_state: CachedJson<StateVersion>,
     pub(crate) applications: CachedJson<StateVersion>,
     pub(crate) description: Description,
-    /// One permit for each reader of the log stream.
+    /// One permit per reader of the log stream.
     pub(crate) log_readers: Arc<Semaphore>,
     pub(crate) large_bodies: LargeBodies,
     pub(crate) requests: Requests,
     /// When the supervisor began to answer requests.
     pub(crate) begun: Instant,
     pub(crate) access_log: AccessLog,
-    /// Cancelled when the API is about to stop: streams without an end close.
+    /// Cancelled when the API is about to stop: endless streams then close.
     pub(crate) stopping: CancellationToken,
 }
 
-/// Who asks.
+/// The origin of a request.
 enum Client<'a> {
     Connection(&'a ClientConnection),
     /// The cloud.
     Tunnel,
-    /// The device itself, which has made sure of whose rights the request has.
+    /// The device itself, which has already determined the rights of the request.
     Admitted(Caller),
 }
 
@@ -115,7 +115,7 @@ impl App {
         &self.api.stopping
     }
 
-    /// Answers any request that comes through the cloud's tunnel: failures, also a handler's panic, become answers
+    /// Answers any request that comes through the cloud's tunnel: failures, including a handler's panic, become answers
     /// too.
     pub async fn answer(&self, request: Request) -> Response {
         self.answer_client(Client::Tunnel, request).await
@@ -127,7 +127,7 @@ impl App {
         self.answer_client(client, request).await
     }
 
-    /// The same for a request that comes by a connection.
+    /// Answers a request that comes over a connection.
     pub(crate) async fn answer_from(
         &self,
         connection: &ClientConnection,
@@ -143,7 +143,7 @@ impl App {
         let begun = Instant::now();
         let mut label = RouteLabel::None;
         let result = AssertUnwindSafe(self.dispatch(client, request, &mut label)).catch_unwind();
-        // The panic hook has logged where it happened.
+        // The panic hook has logged the location.
         let result = result.await.unwrap_or_else(|_| {
             Err(Failure::Refused(
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -158,20 +158,20 @@ impl App {
             log.write(&method, uri.path(), status, time);
         }
         if time > LONG_TURN {
-            // The next request of a client that sends many at once is there already: others come first.
+            // If a client sends many requests at once, its next one is ready already: let others go first.
             tokio::task::yield_now().await;
         }
         response
     }
 
-    /// `label` is set as soon as the route is found, and its caller admitted.
+    /// Finds and runs the handler. `label` is set as soon as the route is found and its caller admitted.
     async fn dispatch(
         &self,
         client: Client<'_>,
         request: Request,
         label: &mut RouteLabel,
     ) -> Result<Response, Failure> {
-        // All others come without a browser.
+        // All other requests come without a browser.
         if let Client::Connection(_) = client {
             sites::check(&request, || self.names())?;
         }
@@ -220,14 +220,14 @@ impl App {
         }
     }
 
-    /// The names by which clients may call the device.
+    /// Returns the names by which clients may call the device.
     fn names(&self) -> Vec<String> {
         let mut names = self.api.settings.host_names.clone();
         names.extend(self.api.device.host_names());
         names
     }
 
-    /// `core_methods` are those that the core has at the path.
+    /// Passes the request to a plugin. `core_methods` are the core's methods at the path.
     async fn ask_plugins(
         &self,
         requester: Requester,

@@ -1,4 +1,4 @@
-//! Who may ask: the key of a request, and what it covers (docs/spec/device.md#keys).
+//! Authorization: the key of a request, and what it covers (docs/spec/device.md#keys).
 //!
 //! [`Credentials::admit`] runs for every request that needs a key, whether or not its path exists, so that a caller
 //! without one learns nothing about which paths exist. It never logs a key.
@@ -19,7 +19,7 @@ use crate::device::{Request, Requester};
 use crate::extract::RouteState;
 use crate::listener::LocalModeAuth;
 
-/// What the command line tool asks for beside `/v2/local/*`.
+/// What the command line tool requests in addition to `/v2/local/*`.
 const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
 const LOCAL_PREFIX: &str = "/v2/local/";
 
@@ -38,7 +38,7 @@ impl Scope {
         }
     }
 
-    /// Of a number as a request has it, which no app may have.
+    /// Returns whether this number from a request is covered; there may be no app with it.
     pub(crate) fn covers_number(self, number: i64) -> bool {
         match self {
             Scope::All => true,
@@ -56,7 +56,8 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The same, as plugins are told. With a scope of everything and no key of the device, none was needed.
+    /// Returns the caller in the form for plugins. If the scope is everything without the device's key, no key was
+    /// needed.
     pub(crate) fn requester(&self) -> Requester {
         match (self.scope, &self.key) {
             (Scope::All, Some(KeyOwner::Global)) => Requester::DeviceKey,
@@ -88,7 +89,7 @@ impl From<Requester> for Caller {
     }
 }
 
-/// Whoever is not admitted calls no handler that asks who it is.
+/// If no caller was admitted, handlers that need one are not called.
 impl FromRequestParts<RouteState> for Caller {
     type Rejection = Failure;
 
@@ -97,7 +98,7 @@ impl FromRequestParts<RouteState> for Caller {
     }
 }
 
-/// What a request presents to be admitted.
+/// The credentials of a request.
 pub(crate) struct Credentials<'a> {
     key: Option<KeyOwner>,
     /// The connection, if its listener may answer without a key in local mode.
@@ -105,7 +106,7 @@ pub(crate) struct Credentials<'a> {
 }
 
 impl<'a> Credentials<'a> {
-    /// Of this request. What comes through the cloud's tunnel has no connection, and needs a key.
+    /// Returns the credentials of this request. Requests through the cloud's tunnel have no connection, and need a key.
     pub(crate) fn of(
         api: &Api,
         request: &Request,
@@ -122,10 +123,10 @@ impl<'a> Credentials<'a> {
         Credentials { key, open_to }
     }
 
-    /// Admits the request, or refuses it.
+    /// Admits the request or refuses it.
     ///
     /// # Errors
-    /// [`Failure::Unauthorized`] if a key is needed and the offered one is missing or unknown.
+    /// Returns [`Failure::Unauthorized`] if a key is needed and the offered one is missing or unknown.
     pub(crate) async fn admit(self) -> Result<Caller, Failure> {
         let open = match &self.open_to {
             Some(connection) => connection.may_do_without_key().await,
@@ -144,7 +145,7 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// Whether a device in local mode answers this without a key at a listener with `auth`.
+/// Returns whether a device in local mode answers this without a key at a listener with `auth`.
 fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
     match auth {
         LocalModeAuth::Strict => false,
@@ -164,13 +165,13 @@ fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
     }
 }
 
-/// The key that a request offers: one `apikey` in the query, else the header. A key in the query wins
-/// even when it is wrong; a repeated or an empty one counts as none (docs/spec/device.md#keys-where).
+/// Returns the key of a request: one `apikey` in the query, else the header. A key in the query takes precedence even
+/// if it is wrong; a repeated or empty one counts as missing (docs/spec/device.md#keys-where).
 pub(crate) fn offered_key(request: &Request) -> Option<Cow<'_, str>> {
     key_in_query(request.uri().query()).or_else(|| key_in_header(request.headers()))
 }
 
-/// The request as it may be handed to others: without the header and the parameter that hold keys.
+/// Returns the request in a form that may be passed on: without the header and the parameter for keys.
 pub(crate) fn without_key(mut request: Request) -> Request {
     request.headers_mut().remove(AUTHORIZATION);
     let names_key = |pair: &&str| {
@@ -188,7 +189,7 @@ pub(crate) fn without_key(mut request: Request) -> Request {
             target.push('?');
             target.push_str(&remaining.join("&"));
         }
-        // Parts of what was a target before; were they none, no query at all is the safe answer.
+        // These are parts of a valid target; if they ever fail to parse, having no query at all is the safe result.
         *request.uri_mut() = target.parse().unwrap_or_default();
     }
     request

@@ -1,6 +1,6 @@
-//! Reads request bodies: bounded, in time and size, and as leniently as clients of this API are used to
-//! (docs/spec/device.md#http-body). A body of another type, or none, reads as `{}`; one that claims to be JSON must
-//! be JSON.
+//! Reads request bodies: limited in time and size, and as leniently as clients of this API are used to
+//! (docs/spec/device.md#http-body). A body of another type, or none, reads as `{}`; one that claims to be JSON must be
+//! JSON.
 
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequest};
@@ -19,8 +19,8 @@ use crate::large_body::{LargeBodies, LargeBodyTurn};
 /// The byte-order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The body of an action, as the type that declares its fields. What does not fit a field counts as absent; an array,
-/// which the API takes at the top level as well, has no fields.
+/// The body of an action, as the type that declares its fields. A value that does not fit its field counts as absent;
+/// an array, which the API also accepts at the top level, has no fields.
 ///
 /// It is refused with 400 if it is malformed, 413 if it is too long or has too many values, 408 if it does not
 /// arrive, 415 if it is compressed or not in UTF-8.
@@ -37,11 +37,11 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Fields<T> {
     }
 }
 
-/// The fields of a body that may be large and, if it is, its turn, which must be held as long as they are. The body
-/// must not be taken for `{}`: anything but JSON is refused.
+/// The fields of a large or small body. For a large one, `turn` must be held as long as the fields are. Such a body
+/// must not be mistaken for `{}`, so anything but JSON is refused.
 ///
-/// It is refused as [`Fields`] are, with 415 also if it is of another type, and with 503 if other large ones are in the
-/// way.
+/// It is refused like [`Fields`], and also with 415 if it is of another type, and with 503 if other large bodies block
+/// it.
 pub(crate) struct Document {
     pub(crate) fields: Map<String, Value>,
     pub(crate) turn: Option<LargeBodyTurn>,
@@ -82,7 +82,7 @@ async fn parse(request: Request, large: Option<&LargeBodies>) -> Result<Document
     };
     refuse_encoding(&request)?;
     refuse_charset(&request)?;
-    // In this order, so that the bytes are gone when the turn is over.
+    // In this order, so that the bytes are freed before the turn ends.
     let (turn, bytes) = read(request, large).await?;
     let most = if large.is_some() {
         LARGE_VALUES
@@ -101,7 +101,7 @@ async fn parse(request: Request, large: Option<&LargeBodies>) -> Result<Document
     Ok(Document { fields, turn })
 }
 
-/// How many values a JSON text has at most: one, and one more for each separator outside of strings.
+/// Returns the maximum number of values in a JSON text: one, plus one for each separator outside of strings.
 fn json_values(text: &[u8]) -> usize {
     let mut values = 1;
     let mut bytes = text.iter();
@@ -123,7 +123,7 @@ fn form_fields(text: &[u8]) -> usize {
     1 + text.iter().filter(|byte| **byte == b'&').count()
 }
 
-/// Counted before parsing, which is what takes the memory.
+/// Refuses too many values. They are counted before parsing, since parsing is what takes the memory.
 fn refuse_many(values: usize, most: usize) -> Result<(), Failure> {
     if values <= most {
         return Ok(());
@@ -139,14 +139,14 @@ fn is_json(essence: &str) -> bool {
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// The media type in lower case, without its parameters.
+/// Returns the media type in lower case, without its parameters.
 fn content_type(request: &Request) -> Option<String> {
     let value = request.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     let (essence, _) = value.split_once(';').unwrap_or((value, ""));
     Some(essence.trim().to_ascii_lowercase())
 }
 
-/// Bodies are UTF-8, whatever says so or says nothing.
+/// Refuses other charsets: bodies are UTF-8, whether or not the header says so.
 fn refuse_charset(request: &Request) -> Result<(), Failure> {
     let value = request.headers().get(CONTENT_TYPE);
     let value = value
@@ -174,8 +174,8 @@ pub(crate) fn refuse_encoding(request: &Request) -> Result<(), Failure> {
     }
 }
 
-/// The whole body, with its turn if it is large. One that says that it is too long is refused before
-/// it is read.
+/// Reads the whole body, with its turn if it is large. If the announced length is too long, it is refused before it is
+/// read.
 async fn read(
     request: Request,
     large: Option<&LargeBodies>,
@@ -224,8 +224,8 @@ async fn in_time(collecting: impl Future<Output = Result<bool, Failure>>) -> Res
     }
 }
 
-/// Adds to `whole` what comes, and says whether that was all of it: it stops as soon as `whole` is longer
-/// than `most` bytes.
+/// Adds incoming data to `whole`, and returns whether it is complete: it stops as soon as `whole` is longer than `most`
+/// bytes.
 async fn collect(body: &mut Body, whole: &mut BytesMut, most: usize) -> Result<bool, Failure> {
     while whole.len() <= most {
         let Some(frame) = body.frame().await else {
@@ -248,7 +248,7 @@ fn too_large(most: usize) -> Failure {
 }
 
 fn parse_json(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
-    // RFC 8259, section 8.1: whoever reads may ignore a byte-order mark, which some editors and shells write.
+    // RFC 8259, section 8.1: parsers may ignore a byte-order mark, which some editors and shells write.
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -262,7 +262,7 @@ fn parse_json(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-/// A form's fields as strings; a repeated field is an array of them.
+/// Returns a form's fields as strings; a repeated field is an array of them.
 fn parse_form(bytes: &[u8]) -> Map<String, Value> {
     let mut fields = Map::new();
     for (name, value) in form_urlencoded::parse(bytes) {

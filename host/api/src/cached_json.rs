@@ -1,5 +1,4 @@
-//! Answers that are drawn from what seldom changes, written once for each version of it rather than for each
-//! request.
+//! Answers computed from data that seldom changes, serialized once per version of it rather than per request.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::device::{Device, Facts};
 
-/// The last answer, and the version of what it was drawn from.
+/// The last answer, and the version of its source data.
 pub(crate) struct CachedJson<V>(Mutex<Option<(V, Bytes)>>);
 
 impl<V> Default for CachedJson<V> {
@@ -19,9 +18,9 @@ impl<V> Default for CachedJson<V> {
 }
 
 impl<V: PartialEq> CachedJson<V> {
-    /// The answer for this version, drawn by `draw` if the last one was for another.
+    /// Returns the answer for this version, computed by `draw` if the last one was for another.
     pub(crate) fn of(&self, version: V, draw: impl FnOnce(&V) -> Vec<u8>) -> Bytes {
-        // A panic while drawing leaves the last picture as it was.
+        // A panic in `draw` leaves the last answer unchanged.
         let mut last = self.0.lock();
         if let Some((drawn, json)) = last.as_ref()
             && *drawn == version
@@ -34,7 +33,8 @@ impl<V: PartialEq> CachedJson<V> {
     }
 }
 
-/// The device's state. Holding both keeps their addresses from being used again, so that comparing those is enough.
+/// The device's state. Holding both values keeps their addresses from being reused, so comparing the addresses is
+/// enough.
 pub(crate) struct StateVersion {
     pub(crate) status: Arc<DeviceStatus>,
     pub(crate) facts: Arc<Facts>,

@@ -30,13 +30,13 @@ use crate::places::{ConnectionSlot, UnderWay};
 use crate::socket::Socket;
 use crate::unread::SocketBody;
 
-/// The connection that a request came by. What comes through the cloud's tunnel has none.
+/// The connection of a request. Requests through the cloud's tunnel have none.
 pub(crate) struct ClientConnection {
     place: Option<Arc<ConnectionSlot>>,
     auth: LocalModeAuth,
     /// Whether this client may do without a key if `auth` says so, once that is known.
     trusted: OnceCell<bool>,
-    /// As the supervisor sees them: the peer's address, and its own.
+    /// The peer's address and the supervisor's own, as the supervisor sees them.
     addresses: Option<(SocketAddr, SocketAddr)>,
 }
 
@@ -58,7 +58,7 @@ impl ClientConnection {
         })
     }
 
-    /// Of nowhere, for tests of the router.
+    /// Returns a connection without addresses, for tests of the router.
     #[cfg(test)]
     pub(crate) fn without_socket(auth: LocalModeAuth, trusted: bool) -> Self {
         ClientConnection {
@@ -69,19 +69,19 @@ impl ClientConnection {
         }
     }
 
-    /// A request of it was let in.
+    /// Records that one of its requests was admitted.
     pub(crate) fn is_admitted(&self) {
         if let Some(place) = &self.place {
             place.is_admitted();
         }
     }
 
-    /// The requests that its listener answers without a key.
+    /// Returns the requests that its listener answers without a key.
     pub(crate) fn auth(&self) -> LocalModeAuth {
         self.auth
     }
 
-    /// Whether this client may do without a key if [`Self::auth`] says so. Looked at once.
+    /// Returns whether this client may do without a key if [`Self::auth`] says so. Checked only once.
     pub(crate) async fn may_do_without_key(&self) -> bool {
         let look = || async {
             match self.addresses {
@@ -93,7 +93,7 @@ impl ClientConnection {
     }
 }
 
-/// One look at a time: it goes through all processes of the host.
+/// Only one check at a time: it goes through all processes of the host.
 static LOOKS: Semaphore = Semaphore::const_new(1);
 
 async fn has_trusted_process(peer: SocketAddr, local: SocketAddr) -> bool {
@@ -108,13 +108,12 @@ async fn has_trusted_process(peer: SocketAddr, local: SocketAddr) -> bool {
             tracing::debug!(error = error_chain(&error), %peer, "a client needs a key even in local mode");
             false
         }
-        // The program ends.
+        // The program is terminating.
         Err(_) => false,
     }
 }
 
-/// Serves one connection. When `stopping` is cancelled the request under way is finished and no other is
-/// taken.
+/// Serves one connection. When `stopping` is cancelled, the current request is completed and no other is accepted.
 pub(crate) async fn serve(
     app: App,
     stream: TcpStream,
@@ -140,7 +139,7 @@ pub(crate) async fn serve(
             let mut answer = app.answer_from(client, with_rest(request)).await;
             streams.store(answer.size_hint().exact().is_none(), Ordering::Relaxed);
             if answer.status() == StatusCode::UNAUTHORIZED {
-                // Whoever guesses keys, or floods, begins anew each time.
+                // Clients that guess keys, or flood, must reconnect each time.
                 let close = HeaderValue::from_static("close");
                 answer.headers_mut().insert(CONNECTION, close);
             }
@@ -154,8 +153,8 @@ pub(crate) async fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
-        // Not `pipeline_flush`: with it a body that is always ready is taken in without bound, whoever
-        // reads or does not read it.
+        // Not `pipeline_flush`: with it, a body that is always ready is buffered without limit, whether or not the
+        // client reads it.
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(Socket::new(stream, streams.clone())), service);
     let until_stopped = async {
@@ -176,12 +175,12 @@ pub(crate) async fn serve(
         }
     };
     if let Err(error) = ended {
-        // Clients that leave or send something else than HTTP; nothing that we could do better.
+        // Clients that leave or send something other than HTTP; nothing that we could improve.
         tracing::debug!(%error, "a connection ended early");
     }
 }
 
-/// Wraps the request's body so that nothing of it is left unread.
+/// Wraps the request's body so that none of it is left unread.
 fn with_rest(request: http::Request<hyper::body::Incoming>) -> Request {
     let (head, body) = request.into_parts();
     let body = if hyper::body::Body::is_end_stream(&body) {
@@ -193,7 +192,7 @@ fn with_rest(request: http::Request<hyper::body::Incoming>) -> Request {
 }
 
 fn prepare(stream: &TcpStream) -> std::io::Result<()> {
-    // Answers are small and written whole: waiting to fill a packet would only delay them.
+    // Answers are small and written as a whole: waiting to fill a packet would only delay them.
     stream.set_nodelay(true)?;
     sockopt::set_socket_send_buffer_size(stream, KERNEL_BUFFER)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -202,10 +201,10 @@ fn prepare(stream: &TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The body of an answer: its request is under way until all of it is written.
+/// The body of an answer: its request counts as in progress until all of it is written.
 ///
-/// hyper drops a connection as soon as its answer's body fails, with what it had not sent yet: of a stream that failed
-/// early the client would not even see the head. So a failure is held back once, and hyper sends what it has.
+/// hyper drops a connection as soon as its answer's body fails, together with unsent data: if a stream failed early,
+/// the client would not even receive the head. So a failure is delayed once, and hyper sends what it has.
 struct AnswerBody {
     body: Body,
     failure: Option<axum::Error>,

@@ -1,12 +1,12 @@
-//! What happens on the device, for whoever listens: a ring of the last events, which sources put in and
-//! readers of `GET /v3/events` take from at their own pace.
+//! The events on the device, for any number of listeners: a ring of the last events, which sources add to and readers
+//! of `GET /v3/events` read at their own pace.
 //!
 //! ```text
 //! reconciler, plugins, power ──► Events (ring) ◄── one position a reader ──► sockets
 //! ```
 //!
-//! A reader has no queue of its own: it remembers which event it wants next, so one that is slow holds
-//! nobody up and costs nothing. When what it wants has been overwritten it gets an event `gap` instead.
+//! A reader has no queue of its own: it remembers the number of the next event, so a slow reader delays nobody and
+//! costs nothing. If that event has been overwritten, the reader gets an event `gap` instead.
 
 mod reader;
 
@@ -25,10 +25,10 @@ use crate::auth::Scope;
 
 pub(crate) use reader::{Filter, Position, read};
 
-/// How many events are kept for readers that are behind or come back, and how many bytes of them.
+/// How many events are kept for readers that are behind or reconnect, and how many bytes of them.
 const MAX_EVENTS: usize = if cfg!(test) { 16 } else { 1024 };
 const MAX_BYTES: usize = 512 << 10;
-/// Readers at the same time. Each holds a connection, and they must leave some for everybody else.
+/// The maximum number of simultaneous readers. Each holds a connection, and some must be left for others.
 pub(crate) const MAX_READERS: usize = if cfg!(test) { 3 } else { 32 };
 
 /// The events of this run of the supervisor. Clones share them.
@@ -37,7 +37,7 @@ pub struct Events(Arc<Ring>);
 
 #[derive(Debug)]
 struct Ring {
-    /// Tells the events of this run from those of others: when it began, in milliseconds since the epoch.
+    /// Distinguishes the events of this run from those of other runs: its start, in milliseconds since the epoch.
     epoch: i64,
     content: Mutex<RingContent>,
     /// The number of the newest event.
@@ -54,14 +54,14 @@ struct RingContent {
 }
 
 impl RingContent {
-    /// The number of the oldest event that is stored, or of the next one if none is.
+    /// Returns the number of the oldest stored event, or of the next one if none is stored.
     fn oldest(&self) -> u64 {
         let oldest = self.events.front();
         oldest.map_or(self.number + 1, |event| event.number)
     }
 }
 
-/// Whether a reader with `scope` may know of an event for `audience`.
+/// Returns whether a reader with `scope` may receive an event for `audience`.
 fn includes(audience: Audience, scope: Scope) -> bool {
     match audience {
         Audience::Everyone => true,
@@ -107,7 +107,7 @@ struct Gap {
     missed: Option<u64>,
 }
 
-/// An event as the history keeps it.
+/// An event as stored in the history.
 #[derive(Debug, Clone)]
 struct StoredEvent {
     number: u64,
@@ -153,12 +153,12 @@ impl Events {
         self.0.newest.send_replace(number);
     }
 
-    /// A place for one more reader; `None` if there are too many.
+    /// Returns a permit for one more reader; `None` if there are too many.
     pub(crate) fn admit(&self) -> Option<OwnedSemaphorePermit> {
         self.0.places.clone().try_acquire_owned().ok()
     }
 
-    /// The current number of readers.
+    /// Returns the current number of readers.
     pub(crate) fn readers(&self) -> usize {
         MAX_READERS.saturating_sub(self.0.places.available_permits())
     }
@@ -175,7 +175,7 @@ impl Events {
         format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()
     }
 
-    /// The event that reports missing events. It has no id, so that a client that comes back names the last one that
+    /// Returns the event that reports missing events. It has no id, so a reconnecting client names the last event that
     /// it has seen.
     fn gap(missed: Option<u64>) -> String {
         let data = EventData {
@@ -188,7 +188,7 @@ impl Events {
         format!("event: gap\ndata: {data}\n\n")
     }
 
-    /// A panic elsewhere leaves a ring that may miss an event's bytes in its count, and nothing worse.
+    /// Locks the ring. After a panic elsewhere, the worst case is that an event's bytes are missing in its count.
     fn content(&self) -> MutexGuard<'_, RingContent> {
         self.0.content.lock()
     }

@@ -1,5 +1,5 @@
-//! What handlers take from the path and the query. [`crate::auth::Caller`], and [`crate::body`]'s [`Fields`] and
-//! [`Document`], are further arguments of theirs.
+//! Arguments that handlers extract from the path and the query. Further arguments are [`crate::auth::Caller`], and
+//! [`crate::body`]'s [`Fields`] and [`Document`].
 //!
 //! [`Fields`]: crate::body::Fields
 //! [`Document`]: crate::body::Document
@@ -13,14 +13,14 @@ use crate::answer::Failure;
 use crate::app::Api;
 use crate::auth::Caller;
 
-/// What a handler gets besides its request: the state of axum's handlers. Extensions of the request would do as well,
-/// and cost a map on the heap for each request.
+/// The input of a handler in addition to its request: the state of axum's handlers. Extensions of the request would
+/// work too, but cost a map on the heap for each request.
 #[derive(Clone)]
 pub(crate) struct RouteState {
     pub(crate) api: Api,
-    /// Who was admitted; nobody to a route that needs no key.
+    /// The admitted caller; `None` on a route that needs no key.
     pub(crate) caller: Option<Caller>,
-    /// What the `:names` of the route's path stand for, percent-decoded.
+    /// The values of the `:names` in the route's path, percent-decoded.
     pub(crate) parameters: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl FromRef<RouteState> for Api {
     }
 }
 
-/// The values of the `:names` in the route's path, of which there are `N`.
+/// The values of the `N` `:names` in the route's path.
 pub(crate) struct Path<const N: usize>(pub(crate) [String; N]);
 
 impl<const N: usize> FromRequestParts<RouteState> for Path<N> {
@@ -45,7 +45,7 @@ impl<const N: usize> FromRequestParts<RouteState> for Path<N> {
     }
 }
 
-/// The value of a parameter of the query; the last one if it is repeated.
+/// Returns the value of a parameter of the query; the last one if it is repeated.
 pub(crate) fn query_parameter<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a, str>> {
     form_urlencoded::parse(query?.as_bytes())
         .filter(|(parameter, _)| parameter == name)

@@ -29,7 +29,7 @@ pub(crate) struct Fixture {
     pub(crate) stopping: CancellationToken,
     /// The device's own key.
     pub(crate) key: String,
-    /// By which requests come.
+    /// The connection over which requests come.
     pub(crate) connection: ClientConnection,
     /// The key of a service of app 1.
     pub(crate) shop_key: String,
@@ -74,7 +74,7 @@ pub(crate) fn fixture_with(
     }
 }
 
-/// What came back, as text.
+/// The answer, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -104,12 +104,12 @@ impl Fixture {
         }
     }
 
-    /// With the global key.
+    /// Requests the path with the global key.
     pub(crate) async fn get(&self, path: &str) -> Answer {
         self.ask(request("GET", path, &self.key)).await
     }
 
-    /// With the global key; JSON.
+    /// Requests the path with the global key, as JSON.
     pub(crate) async fn json(&self, path: &str) -> Value {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -121,7 +121,7 @@ impl Fixture {
     }
 }
 
-/// A request without a body; an empty `key` is none.
+/// Returns a request without a body; an empty `key` means none.
 pub(crate) fn request(method: &str, path: &str, key: &str) -> Request {
     let mut request = http::Request::builder().method(method).uri(path);
     if !key.is_empty() {

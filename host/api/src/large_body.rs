@@ -1,5 +1,5 @@
-//! Bodies longer than [`SMALL_BODY`](crate::bounds::SMALL_BODY) are in memory one at a time, and their memory
-//! goes back to the system after them: the heap keeps what many small values took.
+//! Bodies longer than [`SMALL_BODY`](crate::bounds::SMALL_BODY) are in memory one at a time, and their memory is
+//! returned to the system afterwards: otherwise the heap keeps the memory of many small values.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct LargeBodyTurn {
 }
 
 impl LargeBodies {
-    /// `return_memory` is called when a turn is over.
+    /// Creates the queue. `return_memory` is called when a turn is over.
     pub(crate) fn new(return_memory: Option<fn()>) -> Self {
         LargeBodies {
             place: Arc::new(Semaphore::new(1)),
@@ -33,10 +33,10 @@ impl LargeBodies {
         }
     }
 
-    /// Waits for its turn, in the order of asking.
+    /// Waits for a turn, in the order of the calls.
     ///
     /// # Errors
-    /// 503 if others take too long.
+    /// Returns 503 if others take too long.
     pub(crate) async fn turn(&self) -> Result<LargeBodyTurn, Failure> {
         let place = tokio::time::timeout(TURN_WITHIN, self.place.clone().acquire_owned()).await;
         match place {

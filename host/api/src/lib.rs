@@ -1,10 +1,10 @@
 //! The device's HTTP API: [`App`] answers one request, [`serve`] connects it to sockets.
 //!
 //! A request passes the layers of `app` in order: access log, sites, `auth`, then a core route from `routes::ROUTES` or
-//! a plugin's. Handlers are those of axum: their arguments are what they need of the request, and they call the device
-//! once through [`Device`] or [`Endpoints`]. The state endpoints are drawn from the last published
-//! [`model::DeviceStatus`] and never ask an engine. No endpoint family beyond the core ones is known
-//! here: all others come from the manifests of plugins.
+//! a plugin's. Handlers are those of axum: their arguments are the parts of the request that they need, and they call
+//! the device once through [`Device`] or [`Endpoints`]. The state endpoints are computed from the last published
+//! [`model::DeviceStatus`] and never query an engine. Only the core endpoint families are known here: all others come
+//! from the manifests of plugins.
 
 #![warn(missing_docs)]
 

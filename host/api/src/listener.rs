@@ -1,4 +1,4 @@
-//! A socket of the API, and what its clients may ask without a key.
+//! A socket of the API, and what its clients may request without a key.
 
 use std::net::SocketAddr;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
 /// What a device in local mode answers without a key, in addition to `/ping` and `/v1/healthy`, which every device
-/// answers to everybody.
+/// answers for everybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalModeAuth {
     /// `/v2/local/*` and the few reads that the command line tool makes.
     LocalEndpoints,
-    /// Everything, as in the field's reference system.
+    /// Everything, like the reference system in this field.
     Open,
     /// Nothing more.
     #[default]
     Strict,
 }
 
-/// Which programs of the host need no key if [`LocalModeAuth`] says so. Those of other machines
-/// may, if they reach the listener at all.
+/// Which programs of the host need no key if [`LocalModeAuth`] says so. Those on other machines need none either, if
+/// they reach the listener at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LocalModeProcesses {
     /// Those of root, of the supervisor's user and of its group, outside of containers.
     #[default]
     Trusted,
-    /// All, also those in containers that share the host's network.
+    /// All, including those in containers that share the host's network.
     Any,
 }
 
@@ -40,7 +40,7 @@ pub struct KeylessAccess {
     pub processes: LocalModeProcesses,
 }
 
-/// A socket that the API is served on.
+/// A socket on which the API is served.
 #[derive(Debug)]
 pub struct Listener {
     /// The socket that accepts connections.
@@ -50,8 +50,8 @@ pub struct Listener {
 }
 
 impl KeylessAccess {
-    /// What is left of it for one connection between `peer` and `local`, an address of the device: services
-    /// in containers have keys, whatever the address that they come by.
+    /// Returns the remaining access for a connection between `peer` and `local`, an address of the device: services in
+    /// containers need keys, whatever address they connect from.
     pub(crate) fn between(self, peer: SocketAddr, local: SocketAddr) -> Self {
         let of_services = [peer, local]
             .iter()

@@ -1,5 +1,5 @@
-//! Whether the API listens: not from when a request to bring the host down is accepted until it turns out that the host
-//! does not go down (docs/spec/device.md#v1-power).
+//! Whether the API listens: it does not from the time a request to bring the host down is accepted until it turns out
+//! that the host stays up (docs/spec/device.md#v1-power).
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::bounds::AFTER_FAILURE;
 /// The number of clients that may wait to be accepted.
 const BACKLOG: u32 = 256;
 
-/// Whether the API listens, for those who say so and those who do it.
+/// Whether the API listens, for those who control it and those who follow it.
 #[derive(Debug, Clone)]
 pub struct Listening(watch::Sender<usize>);
 
@@ -29,13 +29,13 @@ impl Default for Listening {
 }
 
 impl Listening {
-    /// Closes all listeners. Requests under way are answered, and their connections end with the answer.
+    /// Closes all listeners. Requests in progress are answered, and their connections end with the answer.
     pub fn pause(&self) -> Pause {
         self.0.send_modify(|pauses| *pauses += 1);
         Pause(self.0.clone())
     }
 
-    /// Returns once the API is to listen or not to.
+    /// Returns once the API should listen, or should not.
     pub(crate) async fn becomes(&self, listens: bool) {
         let mut pauses = self.0.subscribe();
         // The sender is ours, so it is never closed.
@@ -50,8 +50,7 @@ impl Drop for Pause {
     }
 }
 
-/// Keeps the address of a listener that was closed, so that nobody else takes it meanwhile: whoever connects is
-/// refused.
+/// Reserves the address of a listener that was closed, so that nobody else takes it meanwhile; connections are refused.
 pub(crate) fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -59,14 +58,14 @@ pub(crate) fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
     };
     socket.set_reuseaddr(true)?;
     if address.is_ipv4() {
-        // The network of services may not be there, nor its gateway's address.
+        // The network of services may not exist, nor its gateway's address.
         sockopt::set_ip_freebind(&socket, true)?;
     }
     socket.bind(address)?;
     Ok(socket)
 }
 
-/// Listens again at an address, however long that takes.
+/// Listens again on an address, however long that takes.
 pub(crate) async fn reopen(reservation: io::Result<TcpSocket>, address: SocketAddr) -> TcpListener {
     let mut reservation = reservation;
     loop {

@@ -1,8 +1,8 @@
-//! `GET /metrics`: how the device and its supervisor fare, in Prometheus' text format 0.0.4. It needs a key,
-//! as all else does: Prometheus sends one as `authorization: { credentials: KEY }`.
+//! `GET /metrics`: the condition of the device and its supervisor, in Prometheus' text format 0.0.4. Like everything
+//! else it needs a key, which Prometheus sends as `authorization: { credentials: KEY }`.
 //!
-//! What counts requests is here; everything else is asked for when somebody looks. Labels have few values:
-//! patterns of routes and never paths, names of plugins and never of services.
+//! Only the counters of requests are kept here; everything else is queried on request. Labels have few values: patterns
+//! of routes and never paths, names of plugins and never of services.
 
 mod exposition;
 mod histogram;
@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 async fn metrics(State(api): State<Api>, caller: Caller) -> Exposition {
     let store = api.keys.clone();
-    // Both touch files, if only the kernel's.
+    // Both access files, even if only the kernel's.
     let readings = tokio::task::spawn_blocking(move || (Process::look(), store.size()));
     let (process, store_size) = readings.await.unwrap_or_default();
     let mut text = Exposition::default();
@@ -153,7 +153,7 @@ fn put_device(text: &mut Exposition, stats: &ReconcilerStats) {
     .value(&[], stats.locks_held);
 }
 
-/// The services that the caller may see, by status.
+/// Adds the services that the caller may see, by status.
 fn put_services(text: &mut Exposition, status: &DeviceStatus, scope: Scope) {
     let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
     let apps = status.apps.values().filter(|app| scope.covers(app.id));
@@ -187,7 +187,8 @@ fn put_plugins(text: &mut Exposition, plugins: &[PluginStats]) {
     }
 }
 
-/// What plugins themselves report. The `__` keeps their names apart (`host/plugins/src/provision/metrics.rs`).
+/// Adds the metrics that plugins themselves report. The `__` keeps their names apart
+/// (`host/plugins/src/provision/metrics.rs`).
 fn put_plugin_metrics(text: &mut Exposition, plugins: &[PluginStats]) {
     for plugin in plugins {
         let help = format!("Reported by the plugin {}.", plugin.name);
@@ -208,7 +209,7 @@ fn put_plugin_metrics(text: &mut Exposition, plugins: &[PluginStats]) {
                     .map(|(name, value)| (name.as_str(), value.as_str()))
                     .collect();
                 match metric.value {
-                    // With an exponent where it would be long.
+                    // With an exponent if it would be long.
                     PluginMetricValue::Gauge(value) => {
                         samples.sample("", &labels, format_args!("{value:?}"));
                     }

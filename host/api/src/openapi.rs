@@ -1,7 +1,7 @@
-//! The OpenAPI 3.1 description of the API, drawn from the routes: those of the core with what
-//! [`crate::operation`] says of them, those of plugins with the description that each plugin brings.
+//! The OpenAPI 3.1 description of the API, generated from the routes: those of the core with their declarations in
+//! [`crate::operation`], those of plugins with each plugin's own description.
 //!
-//! A plugin describes its own routes alone: whatever else its description holds is left out.
+//! A plugin describes only its own routes: anything else in its description is left out.
 
 mod plugins;
 
@@ -17,10 +17,10 @@ use crate::answer::FailureBody;
 use crate::operation::{Answer, Content, RequestBody, SchemaOf, schema};
 use crate::routes::{self, Route};
 
-/// The place of schemas in the document.
+/// The location of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// The document, of an API at `level`.
+/// Returns the document for an API at `level`.
 pub(crate) fn describe(level: &str, plugins: Vec<PluginRoutes>) -> Value {
     let mut generator = generator();
     let mut paths: Map<String, Value> = Map::new();
@@ -69,7 +69,7 @@ fn generator() -> SchemaGenerator {
     settings.into_generator()
 }
 
-/// Puts an operation where it belongs; `pattern` is as routes have it.
+/// Adds an operation at its path; `pattern` is in the form of routes.
 fn put(paths: &mut Map<String, Value>, pattern: &str, method: &Method, operation: Value) {
     let path = paths
         .entry(template(pattern))
@@ -79,7 +79,7 @@ fn put(paths: &mut Map<String, Value>, pattern: &str, method: &Method, operation
     }
 }
 
-/// `/v1/apps/:appId` as `/v1/apps/{appId}`.
+/// Returns `/v1/apps/:appId` as `/v1/apps/{appId}`.
 fn template(pattern: &str) -> String {
     let segments = pattern.split('/').map(|segment| {
         segment
@@ -89,7 +89,7 @@ fn template(pattern: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// The parameters that stand in the path.
+/// Returns the parameters in the path.
 fn path_parameters(pattern: &str) -> impl Iterator<Item = Value> {
     let names = pattern.split('/').filter_map(|part| part.strip_prefix(':'));
     names.map(|name| {
@@ -97,7 +97,7 @@ fn path_parameters(pattern: &str) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A name for a method and a path, in which each stands once.
+/// Returns a unique name for a method and a path.
 fn operation_id(method: &Method, pattern: &str) -> String {
     let mut id = method.as_str().to_ascii_lowercase();
     for word in pattern.split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -150,7 +150,7 @@ fn request_body(body: RequestBody, generator: &mut SchemaGenerator) -> Option<Va
         }
         RequestBody::Document(schema) => (schema_of(generator, schema), true),
         RequestBody::Action(schema) => {
-            // A field that may be left out is always there once it is read: what is described is what is sent.
+            // An optional field is always present after reading: the schema describes what is sent.
             let settings = SchemaSettings::draft2020_12().for_deserialize();
             let mut schema = schema_of(&mut settings.into_generator(), schema);
             leave_out_rust(&mut schema);
@@ -165,7 +165,7 @@ fn request_body(body: RequestBody, generator: &mut SchemaGenerator) -> Option<Va
     }))
 }
 
-/// What the route says, and what is the same for all.
+/// Returns the declared answers of the route, and those that all routes have.
 fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     let mut answers = route.answers.clone();
     let mut add = |status, about| answers.push(Answer::failed(status, about));
@@ -200,7 +200,7 @@ fn responses(route: &Route, generator: &mut SchemaGenerator) -> Value {
     by_status.into_iter().collect()
 }
 
-/// Two answers of one status are one that says both, with the types of both.
+/// Merges two answers with one status into one, with both descriptions and both types.
 fn add_answer(
     by_status: &mut BTreeMap<String, Value>,
     answer: Answer,
@@ -245,8 +245,8 @@ fn add_answer(
     content["schema"] = schemas;
 }
 
-/// Takes out of a body's schema what is about the type that reads it: its own description, and that a field is `null`
-/// where nothing was sent.
+/// Removes from a body's schema whatever concerns the Rust type: its own description, and `null` for fields that were
+/// not sent.
 fn leave_out_rust(schema: &mut Value) {
     let Value::Object(schema) = schema else {
         return;

@@ -1,14 +1,14 @@
-//! What the operation of a route takes and gives, written beside its handler: what `GET /v3/openapi.json` is
-//! drawn from. Nothing here decides how a request is answered.
+//! The inputs and answers of a route's operation, declared next to its handler: the source of `GET /v3/openapi.json`.
+//! Nothing here decides how a request is answered.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::answer::FailureBody;
 
-/// Gives the schema of a type.
+/// A function that returns the schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// The schema of `T`, by reference.
+/// Returns the schema of `T`, by reference.
 pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
@@ -18,7 +18,7 @@ pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 pub(crate) enum RequestBody {
     /// The body is ignored.
     Ignored,
-    /// An object with the fields of this schema; others are not looked at.
+    /// An object with the fields of this schema; other fields are ignored.
     Action(SchemaOf),
     /// A document.
     Document(SchemaOf),
@@ -26,7 +26,7 @@ pub(crate) enum RequestBody {
     Component,
 }
 
-/// One way in which an operation answers.
+/// One possible answer of an operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -43,9 +43,9 @@ pub(crate) enum Content {
     Text,
     /// `application/json`.
     Json(SchemaOf),
-    /// JSON of one shape a line, for as long as the reader stays.
+    /// One JSON value of this schema per line, for as long as the reader stays.
     Lines(SchemaOf),
-    /// Server-sent events with JSON of one shape each, for as long as the reader stays.
+    /// Server-sent events, each with a JSON value of this schema, for as long as the reader stays.
     Events(SchemaOf),
     /// Text of this media type.
     Page(&'static str),
@@ -70,7 +70,7 @@ impl Answer {
         }
     }
 
-    /// 200 with JSON.
+    /// Returns a 200 with JSON.
     pub(crate) const fn json(about: &'static str, schema: SchemaOf) -> Self {
         Answer::new(200, about, Content::Json(schema))
     }
@@ -83,7 +83,7 @@ impl Answer {
         Answer::new(status, about, Content::Nothing)
     }
 
-    /// `{"status":"failed","message":...}`.
+    /// Returns an answer `{"status":"failed","message":...}`.
     pub(crate) const fn failed(status: u16, about: &'static str) -> Self {
         Answer::new(status, about, Content::Json(schema::<FailureBody>))
     }

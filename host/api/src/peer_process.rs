@@ -1,16 +1,16 @@
-//! Which process of this host is at the other end of a connection, and whether it may do without a key.
+//! Identifies the process of this host at the other end of a connection, and decides whether it may do without a key.
 //!
-//! A loopback address is everybody's: each user of the host, each page of a browser on it, and each container
-//! that shares the host's network comes from there. The kernel tells whose a socket is (`/proc/net/tcp`) and
-//! who has it open (`/proc/PID/fd`); processes in containers and WebAssembly services are told by their
-//! namespaces and their command.
+//! A loopback address identifies nobody: each user of the host, each page in a browser on it, and each container that
+//! shares the host's network connects from there. The kernel shows who owns a socket (`/proc/net/tcp`) and who has it
+//! open (`/proc/PID/fd`); processes in containers and WebAssembly services are recognized by their namespaces and their
+//! command.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Why a process may not do without a key, or cannot be told.
+/// Why a process may not do without a key, or cannot be identified.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PeerError {
     #[error("failed to read `{path}`")]
@@ -29,11 +29,11 @@ pub(crate) enum PeerError {
     Untrusted(u32),
 }
 
-/// Whether all processes that have the other end of a connection open may do without a key. `peer` and `local`
-/// are its addresses as the supervisor sees them. Blocks while it looks through the host's processes.
+/// Checks that all processes that have the other end of a connection open may do without a key. `peer` and `local` are
+/// its addresses as the supervisor sees them. Blocks while it searches the host's processes.
 ///
 /// # Errors
-/// If one may not, or none is found.
+/// If one of them may not, or none is found.
 pub(crate) fn is_trusted(peer: SocketAddr, local: SocketAddr) -> Result<(), PeerError> {
     let inode = socket_of(peer, local)?.ok_or(PeerError::Unknown)?;
     let holders = holders_of(inode)?;
@@ -43,12 +43,12 @@ pub(crate) fn is_trusted(peer: SocketAddr, local: SocketAddr) -> Result<(), Peer
     holders.into_iter().try_for_each(process_is_trusted)
 }
 
-/// The inode of the socket that has `peer` as its own address and `local` as the other.
+/// Returns the inode of the socket that has `peer` as its own address and `local` as the other.
 fn socket_of(peer: SocketAddr, local: SocketAddr) -> Result<Option<u64>, PeerError> {
     for path in ["/proc/net/tcp", "/proc/net/tcp6"] {
         let table = match fs::read_to_string(path) {
             Ok(table) => table,
-            // A host without IPv6 has the first alone.
+            // A host without IPv6 has only the first file.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
             Err(source) => return Err(read_error(path, source)),
         };
@@ -59,7 +59,7 @@ fn socket_of(peer: SocketAddr, local: SocketAddr) -> Result<Option<u64>, PeerErr
     Ok(None)
 }
 
-/// As [`socket_of`], in one table of the kernel (proc(5)). A socket that its process has closed has no inode.
+/// Like [`socket_of`], in one table of the kernel (proc(5)). A socket that its process has closed has no inode.
 fn inode_in(table: &str, peer: SocketAddr, local: SocketAddr) -> Option<u64> {
     table.lines().skip(1).find_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -73,7 +73,7 @@ fn inode_in(table: &str, peer: SocketAddr, local: SocketAddr) -> Option<u64> {
     })
 }
 
-/// An address as the kernel writes it: words of 32 bits in the order of the machine, in hexadecimal digits.
+/// Parses an address in the kernel's form: words of 32 bits in the machine's byte order, in hexadecimal digits.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -95,17 +95,17 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(canonical(SocketAddr::new(ip, port)))
 }
 
-/// Of a socket for both versions of IP as of one for IPv4.
+/// Returns an IPv4 address in its own form, even for a socket for both versions of IP.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// The processes that have a socket open, as far as this process may look.
+/// Returns the processes that have a socket open, as far as this process may see them.
 fn holders_of(inode: u64) -> Result<Vec<u32>, PeerError> {
     let target = format!("socket:[{inode}]");
     let processes = fs::read_dir("/proc").map_err(|source| read_error("/proc", source))?;
     let has_it = |pid: &u32| {
-        // Of another user, or gone.
+        // It belongs to another user, or is gone.
         let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else {
             return false;
         };
@@ -143,8 +143,8 @@ fn process_is_trusted(pid: u32) -> Result<(), PeerError> {
     }
 }
 
-/// Whether a command is that of a WebAssembly service: `supervisor-wasm wasm-service …`. Such a process is root's
-/// or not, but what it does is its guest's will.
+/// Returns whether a command is that of a WebAssembly service: `supervisor-wasm wasm-service …`. Whether or not such a
+/// process runs as root, its guest decides what it does.
 fn is_service(command: &[u8]) -> bool {
     command.split(|byte| *byte == 0).nth(1) == Some(b"wasm-service")
 }
@@ -156,14 +156,14 @@ struct Ids {
 }
 
 impl Ids {
-    /// Whether a process with this `/proc/PID/status` is root's, of the same user, or of the same group.
+    /// Returns whether a process with this `/proc/PID/status` belongs to root, to the same user, or to the same group.
     fn cover(&self, status: &str) -> bool {
         let numbers = |name: &str| -> Vec<u32> {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let words = line.unwrap_or_default().split_ascii_whitespace();
             words.filter_map(|word| word.parse().ok()).collect()
         };
-        // Real and effective: a program that changes its user does another's will.
+        // Real and effective: a program that changes its user acts on behalf of another.
         let users = numbers("Uid:");
         let is_of = |user: u32| users.len() == 4 && users.iter().take(2).all(|id| *id == user);
         let group = numbers("Gid:").get(1) == Some(&self.group);

@@ -1,5 +1,4 @@
-//! `GET /ping`: the process lives. Needs no key and looks at nothing, so that it answers when nothing
-//! else does.
+//! `GET /ping`: the process is alive. Needs no key and reads no state, so that it answers even if nothing else does.
 
 use crate::operation::Answer;
 use crate::routes::Route;

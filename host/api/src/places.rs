@@ -1,7 +1,7 @@
-//! Who has a connection to one listener: so many, and so many of each peer (see [`crate::bounds`]).
+//! The connections to one listener: their number is limited, in total and per peer (see [`crate::bounds`]).
 //!
-//! A place is never waited for, so that whoever holds them all keeps nobody out: the oldest connection that
-//! has shown no key ends to make room, else the one that is idle for longest.
+//! A new connection never waits for a place, so nobody can lock out others by holding them all: to make room, the
+//! oldest connection that has shown no key ends, or else the one that has been idle longest.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,7 +19,7 @@ pub(crate) struct Places {
     occupancy: Mutex<Occupancy>,
     /// Ticks with each request that ends.
     clock: AtomicU64,
-    /// Cancelled when all connections are to end, whatever they do.
+    /// Cancelled when all connections must end, whatever they do.
     cut: CancellationToken,
 }
 
@@ -30,11 +30,11 @@ struct Occupancy {
     next: u64,
 }
 
-/// What speaks for and against a connection when places are short. Its requests change it without a lock: they are
-/// many, and places are seldom short.
+/// What counts for and against a connection when places are scarce. Requests update it without a lock: there are many
+/// of them, and places are seldom scarce.
 struct Standing {
     peer: IpAddr,
-    /// A request of it was let in.
+    /// Whether one of its requests was admitted.
     is_admitted: AtomicBool,
     requests_under_way: AtomicUsize,
     /// When the last request ended.
@@ -53,7 +53,7 @@ pub(crate) struct ConnectionSlot {
 pub(crate) struct UnderWay(Arc<ConnectionSlot>);
 
 impl Places {
-    /// Places whose connections all end at once when `cut` is cancelled.
+    /// Creates places whose connections all end at once when `cut` is cancelled.
     pub(crate) fn new(cut: CancellationToken) -> Self {
         Places {
             cut,
@@ -61,7 +61,7 @@ impl Places {
         }
     }
 
-    /// A place for a connection of `peer`, if there is one or one can be made.
+    /// Returns a place for a connection of `peer`, if one is free or can be freed.
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
         let mut occupancy = self.occupancy.lock();
@@ -93,7 +93,7 @@ impl Places {
 }
 
 impl Occupancy {
-    /// Ends the connection that is easiest to do without among these; `None` if there is none.
+    /// Ends the most dispensable of these connections; returns `None` if there is none.
     fn displace(&mut self, among: impl Fn(&Standing) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, s)| among(s));
         let least = candidates
@@ -116,12 +116,13 @@ impl Standing {
 }
 
 impl ConnectionSlot {
-    /// Completes when another connection needs the place more, and when all connections are to end.
+    /// Completes when another connection needs the place more, or when all connections must end.
     pub(crate) async fn displaced(&self) {
         self.standing.displaced.cancelled().await;
     }
 
-    /// A request of this connection was let in: it no longer makes room for those that have shown nothing.
+    /// Records that a request of this connection was admitted: it no longer makes room for connections that have shown
+    /// no key.
     pub(crate) fn is_admitted(&self) {
         self.standing.is_admitted.store(true, Ordering::Relaxed);
     }
@@ -153,7 +154,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// The peer of an address: the host itself has many addresses, and so does the owner of an IPv6 network.
+/// Returns the peer for an address: the host itself has many addresses, and so does the owner of an IPv6 network.
 fn peer_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -210,7 +211,7 @@ mod tests {
         for place in &held[..LISTENER_CONNECTIONS - 2] {
             place.is_admitted();
         }
-        // Whatever an unknown client has under way does not count.
+        // Requests in progress of an unknown client do not count.
         let under_way = held[LISTENER_CONNECTIONS - 2].request();
         held.push(take().unwrap());
         assert!(is_displaced(&held[LISTENER_CONNECTIONS - 2]));

@@ -1,9 +1,9 @@
-//! The core routes as a table: what the API dispatches by, what plugins may not claim, and what a
-//! description of the API is made from.
+//! The core routes as a table: the basis for dispatching, for the routes that plugins may not claim, and for the
+//! description of the API.
 //!
-//! The handlers are axum's, but its router does not find them. That router adds the core's methods in `Allow` to
-//! whatever answers another method, thus also to a plugin's answer; and around it every path would be rewritten to match
-//! in any case and with a slash at the end, and parameters be read from the path as it came.
+//! The handlers are axum's, but its router is not used. It would add the core's methods as `Allow` to every answer to
+//! another method, and so to a plugin's answer too. Also, every path would have to be rewritten before it, to match in
+//! any case and with a slash at the end, while parameters are read from the original path.
 //!
 //! To add a route, write its handler in the file of its family and add it to the file's `routes`; to add a
 //! family, add its `routes` to [`ROUTES`].
@@ -50,19 +50,19 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     families.into_iter().flatten().collect()
 });
 
-/// One route: a method on a path, what answers it, and what `GET /v3/openapi.json` says of it.
+/// One route: a method on a path, its handler, and its entry in `GET /v3/openapi.json`.
 pub struct Route {
     /// The method; `HEAD` is answered like `GET`.
     pub method: Method,
     /// The path; a segment that begins with a colon matches any segment.
     pub path: &'static str,
-    /// Whether the path has such a segment: each request looks at many routes.
+    /// Whether the path has such a segment: each request is compared with many routes.
     has_parameters: bool,
     /// What the route does, in a few words.
     pub summary: &'static str,
     /// Whether it is answered without a key.
     pub(crate) is_open: bool,
-    /// The parameters of the query, all of which may be left out, and what they are.
+    /// The parameters of the query, all of which are optional, with their descriptions.
     pub(crate) query: &'static [(&'static str, &'static str)],
     pub(crate) body: RequestBody,
     pub(crate) answers: Vec<Answer>,
@@ -70,7 +70,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// A route that takes no body, and of whose answers nothing is said yet.
+    /// Creates a route without a body and without declared answers.
     pub(crate) fn new<H, T>(method: Method, path: &'static str, handler: H) -> Self
     where
         H: Handler<T, RouteState, Future = BoxFuture<'static, Response>>,
@@ -107,7 +107,7 @@ impl Route {
         Route { summary, ..self }
     }
 
-    /// Answers without a key.
+    /// Makes the route answer without a key.
     pub(crate) fn without_key(self) -> Self {
         Route {
             is_open: true,
@@ -115,7 +115,7 @@ impl Route {
         }
     }
 
-    /// Declares that the handler reads these parameters of the query, and what they are.
+    /// Declares that the handler reads these parameters of the query, with their descriptions.
     pub(crate) fn with_query(self, query: &'static [(&'static str, &'static str)]) -> Self {
         Route { query, ..self }
     }
@@ -144,7 +144,7 @@ impl Route {
         }
     }
 
-    /// Declares how the handler answers. What all routes have in common, a key and how it is refused, need not be said.
+    /// Declares the handler's answers. Answers of all routes, such as the refusal of a key, need not be declared.
     pub(crate) fn answering(self, answers: impl Into<Vec<Answer>>) -> Self {
         Route {
             answers: answers.into(),
@@ -156,8 +156,8 @@ impl Route {
         (self.handler)(request, state)
     }
 
-    /// What the path's `:names` stand for, percent-decoded, if `path` matches: whatever its case, and with or without
-    /// one slash at the end.
+    /// Returns the values of the path's `:names`, percent-decoded, if `path` matches, in any case, with or without one
+    /// slash at the end.
     fn matches(&self, path: &str) -> Option<Vec<String>> {
         let path = path.strip_suffix('/').unwrap_or(path);
         if !self.has_parameters {
@@ -188,13 +188,13 @@ pub fn core_routes() -> impl Iterator<Item = &'static Route> {
 
 /// The core's routes for a method and a path.
 pub(crate) enum CoreMatch {
-    /// With its place among all, and what its `:names` stand for.
+    /// A route with its index, and the values of its `:names`.
     Route(usize, &'static Route, Vec<String>),
-    /// The path is known, with these methods; none if it is not known.
+    /// The path exists with these methods; empty if it does not exist.
     OtherMethods(Vec<Method>),
 }
 
-/// Finds the route of a request. `HEAD` is answered as `GET`; its body is dropped on the way out.
+/// Finds the route of a request. `HEAD` is answered like `GET`, and the body of the answer is dropped later.
 pub(crate) fn find(method: &Method, path: &str) -> CoreMatch {
     let method = match *method {
         Method::HEAD => &Method::GET,

@@ -1,4 +1,4 @@
-//! Listens: takes connections, as many as fit, and ends them in good order.
+//! Listens: accepts connections up to the limit, and ends them in an orderly way.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::listener::{KeylessAccess, Listener};
 use crate::listening::{Listening, hold, reopen};
 use crate::places::Places;
 
-/// The answer to a connection that is one too many.
+/// The answer to a connection above the limit.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// Serves until the token that `app` was made with is cancelled. Then nothing more is taken, endless
-/// streams close at once, other requests get [`GRACE`], and what is left after that is dropped. While `listening` is
-/// paused nobody can connect.
+/// Serves until the token that `app` was created with is cancelled. Then nothing more is accepted, endless streams
+/// close at once, other requests get [`GRACE`], and whatever is left after that is dropped. While `listening` is
+/// paused, nobody can connect.
 pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
     let stopping = app.stopping().clone();
     let connections = TaskTracker::new();
@@ -54,7 +54,7 @@ pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
     }
 }
 
-/// Takes connections whenever the API is to listen.
+/// Accepts connections whenever the API should listen.
 async fn attend(
     listener: Listener,
     app: App,
@@ -90,7 +90,7 @@ async fn attend(
     }
 }
 
-/// Takes connections, which end with the request under way once `closing` is cancelled.
+/// Accepts connections, which end with the current request once `closing` is cancelled.
 async fn accept(
     socket: &TcpListener,
     keyless: KeylessAccess,
@@ -117,7 +117,7 @@ async fn accept(
     }
 }
 
-/// Says so, if the kernel takes it without waiting.
+/// Sends a refusal, if the kernel accepts it without waiting.
 fn refuse(stream: &TcpStream) {
     tracing::debug!("refused a connection: too many are open");
     let _ = stream.try_write(FULL);

@@ -1,5 +1,5 @@
-//! What the keys of services open. Each covers its own app; whether the device as a whole is every key's as well, to
-//! reboot, to set its proxy or to read its journal, is for the device's owner to say.
+//! The access rights of service keys. Each key covers its own app; the device's owner decides whether it also covers
+//! the device as a whole: rebooting, setting the proxy, reading the journal.
 
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -12,16 +12,16 @@ use crate::routes::Route;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceKeys {
-    /// Its own app and the device, as in the field's reference system.
+    /// Its own app and the device, like the reference system in this field.
     #[default]
     Device,
     /// Its own app, and what the supervisor itself reports about the device; no endpoint of a plugin.
     OwnApp,
 }
 
-/// They name their app in the body, and refuse another than the key's.
+/// These name their app in the body, and refuse an app that the key does not cover.
 const WITH_THE_APP_IN_THE_BODY: [&str; 2] = ["/v1/restart", "/v1/purge"];
-/// It is a GET and removes volumes, of all apps.
+/// A GET that removes volumes, of all apps.
 const CLEANS_UP: &str = "/v2/cleanup-volumes";
 /// Targets and log lines of all apps.
 const LOCAL_MODE: &str = "/v2/local/";
@@ -46,7 +46,7 @@ impl ServiceKeys {
     }
 }
 
-/// Whether the route affects only the key's app.
+/// Returns whether the route affects only the key's app.
 fn is_of_one_app(route: &Route) -> bool {
     let is_read = route.method == Method::GET
         && route.path != CLEANS_UP
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::core_routes;
 
-    /// Whoever adds a route that changes something decides here whose it is.
+    /// Any new route that changes something must be classified here.
     #[test]
     fn what_changes_the_device_is_no_apps() {
         let of_the_device: Vec<String> = core_routes()

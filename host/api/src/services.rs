@@ -1,5 +1,5 @@
-//! Which service a request means: the checks that all actions on services make, in the order that
-//! clients rely on (docs/spec/device.md#v2-services).
+//! The service that a request refers to: the checks common to all actions on services, in the order that clients rely
+//! on (docs/spec/device.md#v2-services).
 
 use http::StatusCode;
 use model::{Action, AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus, Verb};
@@ -20,22 +20,22 @@ pub(crate) const NOT_IN_TARGET: &str = "Service does not exist in target release
 pub(crate) const PARAMS_MISSING: &str = "Service name or image id was not given, or the app has several \
      containers: use the v2 service endpoints";
 
-/// An app that has services, and those.
+/// An app with its services.
 pub(crate) struct CurrentApp<'a> {
     pub(crate) uuid: &'a AppUuid,
     pub(crate) app: &'a AppStatus,
-    /// An action on the app is under way.
+    /// Whether an action on the app is under way.
     is_acted_on: bool,
 }
 
-/// The app with this number, if it has at least one container, or gets them back from an action that is under way:
-/// another action then waits for its turn (docs/spec/device.md#v2-services).
+/// Returns the app with this number, if it has at least one container, or gets its containers back from an action that
+/// is under way: another action then waits for its turn (docs/spec/device.md#v2-services).
 pub(crate) fn current_app(status: &DeviceStatus, number: i64) -> Option<CurrentApp<'_>> {
     let id = app_id(number)?;
     current_apps(status).find(|current| current.app.id == id && current.services().next().is_some())
 }
 
-/// All services of the device on which actions are possible.
+/// Returns all services of the device on which actions are possible.
 pub(crate) fn current_services(status: &DeviceStatus) -> impl Iterator<Item = &ServiceStatus> {
     current_apps(status).flat_map(|current| current.services())
 }
@@ -49,8 +49,8 @@ fn current_apps(status: &DeviceStatus) -> impl Iterator<Item = CurrentApp<'_>> {
 }
 
 impl<'a> CurrentApp<'a> {
-    /// Services that have a container, in the order in which those were made, and those whose container an action has
-    /// taken away.
+    /// Returns services that have a container, in the order of their creation, and those whose container an action has
+    /// removed.
     pub(crate) fn services(&self) -> impl Iterator<Item = &'a ServiceStatus> + use<'a> {
         let is_acted_on = self.is_acted_on;
         let services = self.app.services.iter();
@@ -59,10 +59,10 @@ impl<'a> CurrentApp<'a> {
         })
     }
 
-    /// The service that a body names by `serviceName`, `imageId` or both.
+    /// Returns the service that a body names by `serviceName`, `imageId` or both.
     ///
     /// # Errors
-    /// 404 if there is no such service, or none in the target; 400 if the two disagree.
+    /// Returns 404 if there is no such service, or none in the target; 400 if the two disagree.
     pub(crate) fn named(&self, body: &ServiceAction) -> Result<&'a ServiceStatus, Failure> {
         let missing = || Failure::Plain(StatusCode::NOT_FOUND, SERVICE_NOT_FOUND);
         let by_name = body.service_name.as_deref().map(|name| {
@@ -90,7 +90,7 @@ impl<'a> CurrentApp<'a> {
     }
 }
 
-/// The service, unless it is being removed.
+/// Returns the service, unless it is being removed.
 pub(crate) fn in_target(service: &ServiceStatus) -> Result<&ServiceStatus, Failure> {
     if service.in_target {
         Ok(service)
@@ -99,7 +99,7 @@ pub(crate) fn in_target(service: &ServiceStatus) -> Result<&ServiceStatus, Failu
     }
 }
 
-/// An app's number as it stands in a path or a body.
+/// Converts an app's number from a path or a body.
 pub(crate) fn app_id(number: i64) -> Option<AppId> {
     u64::try_from(number).ok().map(AppId)
 }
@@ -107,7 +107,7 @@ pub(crate) fn app_id(number: i64) -> Option<AppId> {
 /// Carries out an action on all services of the app with this number.
 ///
 /// # Errors
-/// 503 if the device does not run the app, and as the action fails.
+/// Returns 503 if the device does not run the app, or the failure of the action.
 pub(crate) async fn act_on_app(
     api: &Api,
     number: i64,

@@ -1,8 +1,8 @@
-//! Whom a request says that it is for, and where it says that it comes from: `Host` and `Origin`.
+//! The destination and the origin that a request states: `Host` and `Origin`.
 //!
-//! A page in a browser can have a name of its own stand for an address of the device (DNS rebinding), or send
-//! a form to it. Its requests bear the page's name in `Host` or `Origin`, and are refused whatever they ask
-//! and whatever key they have. Clients of the device call it by an address or by a name that is its own.
+//! A page in a browser can make its own name resolve to an address of the device (DNS rebinding), or send a form to it.
+//! Such requests carry the page's name in `Host` or `Origin`, and are refused whatever they ask for and whatever key
+//! they have. Genuine clients call the device by an address or by one of its own names.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,11 +15,11 @@ use crate::device::Request;
 /// Refuses requests that a page of another site sends. `names` are the device's own, in lower case.
 ///
 /// # Errors
-/// 403 JSON-failed.
+/// Returns 403 JSON-failed.
 pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> Result<(), Failure> {
     let headers = request.headers();
     let Some(host) = called_host(request.uri(), headers)? else {
-        // A client of HTTP/1.0; no browser.
+        // A client of HTTP/1.0, so not a browser.
         return if headers.contains_key(ORIGIN) {
             Err(foreign_origin())
         } else {
@@ -55,8 +55,8 @@ fn forbidden(message: impl Into<String>) -> Failure {
     Failure::Refused(StatusCode::FORBIDDEN, message.into())
 }
 
-/// What the client called, with the port if it named one: `Host`, which has to agree with the target if
-/// that is a whole address.
+/// Returns the host that the client called, with the port if it named one: `Host`, which must agree with the target if
+/// that is a complete URI.
 fn called_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, Failure> {
     let mut hosts = headers.get_all(HOST).iter();
     let of_header = hosts.next();
@@ -77,7 +77,7 @@ fn called_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a st
     }
 }
 
-/// Whether it is an address, with a port or without.
+/// Returns whether it is an address, with or without a port.
 fn is_address(host: &str) -> bool {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split_once(']').is_some_and(|(address, port)| {
@@ -93,13 +93,14 @@ fn is_port(text: &str) -> bool {
         .is_some_and(|digits| digits.parse::<u16>().is_ok())
 }
 
-/// The name, in lower case, without the port and the dot of the root.
+/// Returns the name in lower case, without the port and the trailing dot.
 fn name_of(host: &str) -> String {
     let name = host.split_once(':').map_or(host, |(name, _)| name);
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Each name stands for itself and for its `.local`, by which a network without a name server knows it.
+/// Returns whether a name is the device's own. Each name also stands for its `.local` form, which is used in networks
+/// without a name server.
 fn is_own(name: &str, names: impl FnOnce() -> Vec<String>) -> bool {
     if name == "localhost" {
         return true;
@@ -168,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(status("/ping", &[("host", host)]), expected, "{host}");
         }
-        // Without one, as a client of HTTP/1.0.
+        // Without one, like a client of HTTP/1.0.
         assert_eq!(status("/ping", &[]), 200);
     }
 

@@ -1,4 +1,4 @@
-//! A socket that fails when its client has read nothing for too long.
+//! A socket that fails if its client has read nothing for too long.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -12,17 +12,17 @@ use tokio::time::{Sleep, sleep};
 
 use crate::bounds::{STREAM_UNREAD_FOR, UNREAD_FOR};
 
-/// A client's socket, with bounds on unread answers.
+/// A client's socket, with limits on unread answers.
 pub(crate) struct Socket {
     stream: TcpStream,
     /// Whether the current answer is an endless stream.
     streams: Arc<AtomicBool>,
-    /// The time that is left for the client to read, since the kernel's buffer is full.
+    /// The remaining time for the client to read, running since the kernel's buffer became full.
     unread: Option<Pin<Box<Sleep>>>,
 }
 
 impl Socket {
-    /// `streams` is set while the answer is an endless stream.
+    /// Wraps a stream. `streams` is set while the answer is an endless stream.
     pub(crate) fn new(stream: TcpStream, streams: Arc<AtomicBool>) -> Self {
         Socket {
             stream,

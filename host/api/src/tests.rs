@@ -1,4 +1,4 @@
-//! The API as its clients see it.
+//! The API from its clients' point of view.
 
 mod actions;
 mod events;

@@ -1,6 +1,6 @@
-//! Request bodies that an answer did not wait for. Closing a connection with bytes of the client unread
-//! resets it, and the client may lose the answer that says why; so what is left is read and dropped in
-//! the background, up to a limit.
+//! Request bodies that were answered before they were read. Closing a connection with unread data of the client resets
+//! it, and the client may lose the answer with the reason; so the rest is read and dropped in the background, up to a
+//! limit.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -17,7 +17,7 @@ use crate::bounds::{REST_FOR, REST_UP_TO};
 /// A body from a socket.
 pub(crate) struct SocketBody {
     rest: Option<Incoming>,
-    /// The client waits for a word before it sends: without that word nothing is on its way.
+    /// The client waits for a go-ahead before it sends: until it gets one, no data is on its way.
     awaits_go_ahead: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The second version of the API, which knows several services.
+//! The second version of the API, which supports several services.
 
 pub(crate) mod actions;
 pub(crate) mod applications;

@@ -1,4 +1,4 @@
-//! What the first two versions of the API do not have.
+//! Endpoints that the first two versions of the API do not have.
 
 pub(crate) mod events;
 pub(crate) mod locks;

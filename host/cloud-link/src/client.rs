@@ -1,8 +1,7 @@
-//! The HTTP client of the cloud: one request at a time by each caller, each bounded in every phase.
+//! The HTTP client of the cloud: each caller makes one request at a time, and each phase of it is bounded.
 //!
-//! It shares the HTTP and TLS code of the image registries' client. It never logs a key or a body, sends the
-//! key to no other host than the cloud's, and follows no redirect away from TLS. It retries nothing: when to
-//! ask again is its callers' to decide.
+//! It shares the HTTP and TLS code of the image registries' client. It never logs a key or a body, sends the key only
+//! to the cloud's host, and follows no redirect away from TLS. It does not retry: when to do so is up to its callers.
 
 mod answer;
 mod connections;
@@ -36,42 +35,42 @@ pub use error::CloudError;
 const MAX_ETAG: usize = 1 << 10;
 /// The data API's version.
 pub(crate) const DATA_API: &str = "v7";
-/// Rows that one query may answer.
+/// How many rows the answer to a query may have.
 const MAX_ROWS: usize = 10_000;
 
-/// The device's way to its cloud.
+/// The device's client for its cloud.
 pub struct Client {
     identity: Identity,
-    /// The device's number, which it may get while it runs.
+    /// The device's number, which it may receive while it runs.
     device_id: Mutex<Option<u64>>,
     connections: Arc<Connections>,
 }
 
-/// What the cloud says of the target.
+/// The cloud's answer to a request for the target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TargetAnswer {
-    /// It is the one that the ETag stands for, or the cloud has none to give.
+    /// The target still matches the ETag, or the cloud has none.
     Unchanged,
-    /// There is another target than the one before.
+    /// The target differs from the previous one.
     New {
-        /// The target as the cloud gave it, not checked yet.
+        /// The target as it was received, not checked yet.
         body: Value,
-        /// What to ask with next time (RFC 9110, 8.8.3); missing where none came, or one too long
-        /// to keep.
+        /// The ETag to send next time (RFC 9110, 8.8.3); missing if the answer had none, or one that is too long to
+        /// keep.
         etag: Option<String>,
     },
 }
 
 impl Client {
-    /// Sends nothing yet. `agent` is of [`user_agent`].
+    /// Sends nothing yet. `agent` is the result of [`user_agent`].
     #[must_use]
     pub fn new(identity: Identity, agent: &str) -> Client {
         let connections = Arc::new(Connections::new(&identity, agent));
         Client::over(connections, identity)
     }
 
-    /// As [`Client::new`], over connections that other devices of this process use as well. They are for the
-    /// cloud of this identity.
+    /// As [`Client::new`], with connections that other devices of this process also use. They are for the cloud of this
+    /// identity.
     #[must_use]
     pub fn over(connections: Arc<Connections>, identity: Identity) -> Client {
         let number = identity.device_id.filter(|_| identity.is_provisioned());
@@ -82,25 +81,25 @@ impl Client {
         }
     }
 
-    /// Who the device is to its cloud, as it was when this client was made.
+    /// Returns the device's identity at its cloud, as it was when this client was created.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The device's number, once the cloud has given it one.
+    /// Returns the device's number, once the cloud has assigned one.
     #[must_use]
     pub fn device_id(&self) -> Option<u64> {
         *self.device_id.lock()
     }
 
-    /// From now on the device has this number.
+    /// Sets the device's number.
     pub(crate) fn set_device_id(&self, number: u64) {
         let mut id = self.device_id.lock();
         *id = Some(number);
     }
 
-    /// The device's own uuid, from its identity.
+    /// Returns the device's own uuid, from its identity.
     #[must_use]
     pub fn uuid(&self) -> &DeviceUuid {
         &self.identity.uuid
@@ -136,18 +135,18 @@ impl Client {
         Ok(TargetAnswer::New { body, etag })
     }
 
-    /// The rows of `resource` that are this device's, as JSON objects with these fields.
+    /// Returns this device's rows of `resource`, as JSON objects with these fields.
     ///
     /// # Errors
-    /// [`CloudError::Unprovisioned`] before the device has a number, [`CloudError::Invalid`] where
-    /// `resource` or a field is no name, else what became of the request.
+    /// [`CloudError::Unprovisioned`] before the device has a number, [`CloudError::Invalid`] if `resource` or a field
+    /// is not a valid name, otherwise the error of the request.
     pub async fn records(
         &self,
         resource: &str,
         fields: &[String],
         limit: Duration,
     ) -> Result<Vec<Value>, CloudError> {
-        // Checked, so that nothing but a name gets into the query.
+        // Checked, so the query contains only names.
         for name in fields.iter().map(String::as_str).chain([resource]) {
             if !is_name(name) {
                 return Err(CloudError::Invalid(format!(
@@ -164,7 +163,7 @@ impl Client {
             .await
     }
 
-    /// The rows of `resource` for which `filter` holds, as `key` sees them.
+    /// Returns the rows of `resource` that match `filter`, as far as `key` gives access.
     pub(crate) async fn rows(
         &self,
         resource: &str,
@@ -177,7 +176,7 @@ impl Client {
             .append_pair("$select", select)
             .append_pair("$filter", filter)
             .finish();
-        // A plus sign is a blank in forms alone.
+        // A plus sign means a blank only in forms.
         let path = format!("{DATA_API}/{resource}?{}", query.replace('+', "%20"));
         let answer = self
             .send(key, Method::GET, &path, HeaderMap::new(), None, limit)
@@ -206,12 +205,12 @@ impl Client {
                 limit,
             )
             .await?;
-        // What it says beside that is of no use; reading it keeps the connection.
+        // The body is of no use; reading it keeps the connection.
         let _ = collect(answer, limit).await;
         Ok(())
     }
 
-    /// A request of the data API, or one beside it, with JSON, as `key`; the answer as JSON where it is any.
+    /// Sends a JSON request to the data API or another path, with `key`; returns the answer if it is JSON.
     pub(crate) async fn send_json(
         &self,
         key: &ApiKey,
@@ -230,7 +229,7 @@ impl Client {
         }
     }
 
-    /// The head of a 2xx or 304.
+    /// Sends a request, and returns the answer's head if its status is a 2xx or 304.
     async fn send(
         &self,
         key: &ApiKey,
@@ -254,7 +253,7 @@ impl Client {
             let json = HeaderValue::from_static("application/json");
             request = request.header(CONTENT_TYPE, json).body(body.to_string());
         }
-        // Connecting has the limit by itself; then as much for the request and the head of the answer.
+        // Connecting has the limit to itself; the request and the head of the answer have the same again.
         let what = "begin to answer";
         let answer = tokio::time::timeout(limit * 2, request.send()).await;
         let answer = answer.map_err(|_| CloudError::Timeout { what, limit })?;

@@ -1,6 +1,6 @@
-//! Whether the cloud can be reached at all: a connection every 10 s, that is closed at once
-//! (docs/spec/device.md#config-variables, `SUPERVISOR_CONNECTIVITY_CHECK`). It says what is wrong long before polls
-//! are late.
+//! Whether the cloud can be reached at all: opens a connection every 10 s and closes it at once
+//! (docs/spec/device.md#config-variables, `SUPERVISOR_CONNECTIVITY_CHECK`). It reports problems long before polls are
+//! late.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Device;
 
-/// Between two tries.
+/// The pause between two attempts.
 const PERIOD: Duration = Duration::from_secs(10);
-/// How long one may take.
+/// How long an attempt may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The watch over one cloud. Clones share it.
+/// The check of one cloud. Clones share it.
 #[derive(Clone)]
 pub struct Connectivity {
-    /// Why it could not be reached the last time; `None` where it could, or nobody asks.
+    /// Why the last attempt failed; `None` if it succeeded, or the check is off.
     broken: Arc<watch::Sender<Option<String>>>,
 }
 
 impl Connectivity {
-    /// Begins to watch, until `stop`, while the device's settings ask for it. Runs in a tokio runtime.
-    /// `endpoint` is the address of the cloud.
+    /// Begins to check, until `stop`, while the device's settings enable it. Runs in a tokio runtime. `endpoint` is the
+    /// address of the cloud.
     #[must_use]
     pub fn start(endpoint: &str, device: Arc<dyn Device>, stop: CancellationToken) -> Self {
         let watch = Connectivity {
@@ -40,13 +40,13 @@ impl Connectivity {
         watch
     }
 
-    /// What is wrong.
+    /// Returns the current problem.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         self.broken.borrow().clone()
     }
 
-    /// What is wrong, with each change of it.
+    /// Returns the current problem, with each change of it.
     #[must_use]
     pub fn problems(&self) -> watch::Receiver<Option<String>> {
         self.broken.subscribe()
@@ -82,7 +82,7 @@ async fn reach(host: &str, port: u16) -> Result<(), String> {
 
 fn address_of(endpoint: &str) -> Option<(String, u16)> {
     let url = Url::parse(endpoint).ok()?;
-    // Of an address of version 6 the brackets are the URL's.
+    // The brackets around an IPv6 address belong to the URL.
     let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
     Some((host, url.port_or_known_default()?))
 }

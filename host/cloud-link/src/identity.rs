@@ -1,10 +1,10 @@
-//! Who the device is to its cloud: the part of config.json that is about it (docs/spec/device.md#provisioning).
+//! The device's identity at its cloud: the part of config.json about the device (docs/spec/device.md#provisioning).
 //!
-//! A config.json with `apiEndpoint` makes a managed device. Its `uuid`, where it has one, is the device's,
-//! whatever the store says; where it has none, the store's uuid is written into it, so that there is one
-//! truth from then on. A managed device gets a key of its own at its first start. Both are in the file
-//! before anything else is done with them: a device that registers and is killed registers as the same one
-//! again. The file of an unmanaged device is read and never written.
+//! A config.json with `apiEndpoint` makes a managed device. If it has a `uuid`, that is the device's, whatever the
+//! store has; otherwise the store's uuid is written into it, so there is only one from then on. A managed device
+//! creates its own key at its first start. Both are in the file before they are used: a device that is killed after it
+//! has registered uses the same identity for its next registration. The file of an unmanaged device is read and never
+//! written.
 
 use std::error::Error;
 use std::fmt;
@@ -15,76 +15,75 @@ use model::{ApiKey, DeviceUuid};
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-/// Where the identity is kept: config.json. The binary implements it over the one file that all who change
-/// it share.
+/// The storage of the identity: config.json. The binary implements this with the one file that all writers share.
 pub trait ConfigFile: Send + Sync {
-    /// All keys; none where there is no file.
+    /// Returns all keys; none if there is no file.
     ///
     /// # Errors
-    /// Where it cannot be read, or is no JSON object.
+    /// If the file cannot be read, or is not a JSON object.
     fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>>;
 
-    /// Changes keys and leaves the others as they are. What was written is on the disk when this returns.
+    /// Changes keys and leaves the others unchanged. Everything written is on the disk when this returns.
     ///
     /// # Errors
-    /// Where it cannot be written; then nothing has changed.
+    /// If the file cannot be written; then nothing has changed.
     fn update(
         &self,
         change: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Who the device is.
+/// The device's identity.
 #[derive(Debug, Clone)]
 pub struct DeviceIdentity {
     /// The device's uuid, the same with a cloud and without.
     pub uuid: DeviceUuid,
-    /// Missing where the device has no cloud.
+    /// Missing if the device has no cloud.
     pub cloud: Option<Identity>,
 }
 
-/// Who the device is to its cloud.
+/// The device's identity at its cloud.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The device's uuid, `uuid` of config.json.
     pub uuid: DeviceUuid,
     /// `apiEndpoint`, without a slash at its end.
     pub endpoint: String,
-    /// `logsEndpoint`: where logs go, if not there.
+    /// `logsEndpoint`: the address for logs, if different.
     pub(crate) logs_endpoint: Option<String>,
     /// Sent as the bearer token of every request.
     device_key: String,
     /// The device's number, once it is registered.
     pub device_id: Option<u64>,
-    /// When it was registered, in milliseconds since the epoch.
+    /// The time of registration, in milliseconds since the epoch.
     pub registered_at: Option<u64>,
     /// The key that registers devices, until it has been used.
     provisioning_key: Option<String>,
-    /// PEM: authorities that are trusted beside the system's, for a cloud with one of its own.
+    /// PEM: authorities that are trusted in addition to the system's, for a cloud with its own authority.
     pub(crate) authorities: Option<Vec<u8>>,
 }
 
 impl Identity {
-    /// The device's own key.
+    /// Returns the device's own key.
     #[must_use]
     pub fn device_key(&self) -> ApiKey {
         ApiKey::from_text(self.device_key.clone())
     }
 
-    /// The key that the device is to be registered with.
+    /// Returns the key that registers the device.
     #[must_use]
     pub fn provisioning_key(&self) -> Option<ApiKey> {
         self.provisioning_key.clone().map(ApiKey::from_text)
     }
 
-    /// Whether the cloud knows the device (docs/spec/device.md#provisioning).
+    /// Whether the device is registered with the cloud (docs/spec/device.md#provisioning).
     #[must_use]
     pub fn is_provisioned(&self) -> bool {
         self.device_id.is_some() && self.registered_at.is_some()
     }
 }
 
-/// Without its keys.
+/// Leaves out the keys.
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")
@@ -95,44 +94,44 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Where the cloud may be spoken to without TLS. Whoever is on the way reads the device's key then, and decides what
-/// the device runs.
+/// Where the cloud may be reached without TLS. Anybody on the network path can then read the device's key, and decide
+/// what the device runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlainHttp {
-    /// On this machine, where nobody else is on the way.
+    /// Only on this machine, where there is no network path.
     Loopback,
-    /// Wherever the cloud is: the owner has said so (`allow_plain`).
+    /// Anywhere: the owner has allowed it (`allow_plain`).
     Anywhere,
 }
 
-/// Why the device does not know who it is.
+/// Why the device's identity is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// The file cannot be read.
     #[error("failed to read the device's identity from its config.json")]
     Read(#[source] Box<dyn Error + Send + Sync>),
-    /// What was made or learnt, such as a new key, cannot be kept.
+    /// New data, such as a key, cannot be stored.
     #[error("failed to write the device's identity to its config.json")]
     Write(#[source] Box<dyn Error + Send + Sync>),
-    /// The value is not shown: it may be a key.
+    /// A value is invalid. It is not shown: it may be a key.
     #[error("`{key}` in config.json is not {expected}")]
     Value {
         /// The key of config.json.
         key: String,
-        /// What its value has to be, as the end of a sentence.
+        /// What the value has to be, as the end of a sentence.
         expected: &'static str,
     },
-    /// The address begins with `http://`, is another machine's, and nobody has allowed that.
+    /// The address begins with `http://`, belongs to another machine, and `allow_plain` is not set.
     #[error(
         "`{key}` in config.json is `{endpoint}`, which has no TLS: anybody on the network path could read this device's key and decide what it runs. Use an address with `https://`, or set `allow_plain = true` in the supervisor's configuration if the network is yours alone"
     )]
     Plain {
         /// The key of config.json.
         key: String,
-        /// The address without a path or what else may be in it.
+        /// The address without its path and other parts.
         endpoint: String,
     },
-    /// The operating system gave no random bytes.
+    /// The operating system returned no random bytes.
     #[error("failed to create a key for this device: the system has no random numbers")]
     Random,
 }
@@ -144,12 +143,12 @@ impl IdentityError {
     }
 }
 
-/// Reads the identity, and completes that of a managed device. `own` is the uuid that the store has for a
-/// device whose config.json names none; `root_ca` is the key of config.json that holds further authorities;
-/// `plain` says where the cloud may be spoken to without TLS.
+/// Reads the identity, and completes that of a managed device. `own` is the uuid that the store has for a device whose
+/// config.json has none; `root_ca` is the key of config.json that holds further authorities; `plain` says where the
+/// cloud may be reached without TLS.
 ///
 /// # Errors
-/// [`IdentityError`]; nothing has been sent to anybody then.
+/// [`IdentityError`]; nothing has been sent yet.
 pub fn establish(
     config: &dyn ConfigFile,
     own: &DeviceUuid,
@@ -197,7 +196,7 @@ pub fn establish(
     })
 }
 
-/// A text; null and the empty text are none.
+/// Returns a text; null and the empty text count as absent.
 pub(crate) fn text<'a>(
     config: &'a Map<String, Value>,
     key: &str,
@@ -209,7 +208,8 @@ pub(crate) fn text<'a>(
     }
 }
 
-/// A whole number, also in digits; clocks that were wrong have left fractions in `registered_at`.
+/// Returns a whole number, which may also be written as a text; devices with wrong clocks have stored fractions in
+/// `registered_at`.
 pub(crate) fn number(config: &Map<String, Value>, key: &str) -> Result<Option<u64>, IdentityError> {
     let read = match config.get(key) {
         None | Some(Value::Null) => return Ok(None),
@@ -217,7 +217,7 @@ pub(crate) fn number(config: &Map<String, Value>, key: &str) -> Result<Option<u6
         Some(Value::String(text)) => text.parse().ok(),
         Some(Value::Number(number)) => number.as_u64().or_else(|| {
             let number = number.as_f64().filter(|number| *number >= 0.0)?;
-            // Saturates; what is beyond is as wrong as before.
+            // Saturates; a number beyond the range is wrong anyway.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -252,7 +252,7 @@ fn checked_endpoint(key: &str, endpoint: &str, plain: PlainHttp) -> Result<Strin
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Whether the URL is one of this machine, by its address or the name that stands for it everywhere.
+/// Whether the URL is on this machine, by its address or by the name `localhost`.
 fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;
@@ -261,7 +261,7 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// A key goes into a header, where a line break would end it.
+/// Checks a value for a header, which a line break would end.
 fn header_text<'a>(key: &str, value: &'a str) -> Result<&'a str, IdentityError> {
     if value.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(value);
@@ -272,7 +272,7 @@ fn header_text<'a>(key: &str, value: &'a str) -> Result<&'a str, IdentityError> 
     ))
 }
 
-/// Base64 of PEM.
+/// Decodes base64 of PEM.
 fn authorities(config: &Map<String, Value>, key: &str) -> Result<Option<Vec<u8>>, IdentityError> {
     let Some(encoded) = text(config, key)? else {
         return Ok(None);
@@ -418,7 +418,7 @@ mod tests {
                     assert!(text.contains("allow_plain = true"), "{text}");
                     assert!(text.contains(&format!("`{key}`")), "{text}");
                     assert!(!text.contains("some/path"), "{text}");
-                    // No key was made for it either.
+                    // No key was created for it either.
                     assert_eq!(file.0.lock().unwrap().1, 0);
                 }
                 establish(&file, &own(), "rootCA", PlainHttp::Anywhere).unwrap();

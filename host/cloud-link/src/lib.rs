@@ -1,18 +1,18 @@
-//! The device's side of its cloud: who the device is to it, the HTTP client, and what is asked and told.
+//! The device's connection to its cloud: its identity, the HTTP client, and the data that is exchanged.
 //!
-//! - [`establish`] reads the device's identity from its config.json, and makes what is not there yet.
-//! - [`Provisioned`] makes the device known to its cloud, and says once what it was set up with.
-//! - [`Client`] speaks to the cloud: bounded in time, in size and in depth, with the device's key.
-//! - [`Poll`] asks for the target, at its period and when somebody triggers it, and hands it on.
+//! - [`establish`] reads the device's identity from its config.json, and creates the missing parts.
+//! - [`ProvisioningState`] registers the device with its cloud, and sends its initial configuration once.
+//! - [`Client`] sends requests to the cloud with the device's key: bounded in time, in size and in depth.
+//! - [`Poll`] requests the target, periodically and when triggered, and passes it on.
 //! - [`Connectivity`] says whether the cloud can be reached at all.
-//! - [`upload_logs`] brings what services print to the cloud, over the disk while the cloud is away.
-//! - [`report`] tells the cloud how the device is, as that changes.
-//! - [`keep_tunnel`] keeps a connection on which the cloud asks the device.
-//! - [`Queue`] keeps what is to be told to the cloud until the cloud has taken it.
+//! - [`upload_logs`] sends the output of services to the cloud, and stores it on the disk while the cloud is away.
+//! - [`report`] reports the device's state to the cloud, as it changes.
+//! - [`keep_tunnel`] keeps a connection on which the cloud sends requests to the device.
+//! - [`Queue`] keeps data for the cloud until the cloud has accepted it.
 //!
-//! The binary starts it and implements [`Device`] over the reconciler. What a target means is not known
-//! here: it is JSON of a bounded size until the reconciler has checked it. Nothing here touches a service,
-//! so a cloud that is gone, slow or hostile costs the device nothing but news.
+//! The binary starts these and implements [`Device`] over the reconciler. The meaning of a target is not known here: it
+//! is JSON of a bounded size until the reconciler has checked it. Nothing here touches a service, so if the cloud is
+//! gone, slow or hostile, the device only misses updates.
 
 #![warn(missing_docs)]
 
@@ -40,7 +40,7 @@ pub use queue::{Queue, QueueError, Sink};
 pub use report::{METRICS, PLUGIN_FIELDS, StateSource, report};
 pub use tunnel::keep_tunnel;
 
-/// Does work where it holds up nobody: the disk may be slow.
+/// Does work on a thread that may block: the disk may be slow.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Box<dyn Error + Send + Sync>> + Send + 'static,
 ) -> Result<T, Box<dyn Error + Send + Sync>> {

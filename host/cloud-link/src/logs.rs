@@ -1,14 +1,14 @@
-//! Brings what services print to the cloud (docs/spec/device.md#log-upload): one long request while the cloud takes
-//! it, and the disk while it does not.
+//! Sends the output of services to the cloud (docs/spec/device.md#log-upload): with one long request while the cloud
+//! accepts it, and by way of the disk while it does not.
 //!
 //! ```text
 //! lines ─► batches of 100 ms ─┬─ the cloud listens ──► one request, packed, flushed with each batch
-//!                             └─ it does not ────────► segments on the disk, the oldest dropped
-//!                                                      └─ it is back ─► a request a segment, in order
+//!                             └─ it is away ─────────► segments on the disk, the oldest dropped
+//!                                                      └─ it is back ─► one request per segment, in order
 //! ```
 //!
-//! A segment is forgotten when the cloud has answered for it. Of the long request, which is never answered while
-//! it lasts, the last half minute is kept: where the connection breaks, it goes to the disk and comes again.
+//! A segment on the disk is deleted when the cloud has answered. The long request is never answered while it lasts, so
+//! its last half minute is kept: if the connection breaks, these lines go to the disk and are sent again.
 
 mod line;
 mod live;
@@ -32,48 +32,48 @@ use upload::Upload;
 
 pub use line::LogLine;
 
-/// How long the request may have nothing to say.
+/// How long the request may stay open without new lines.
 const IDLE: Duration = Duration::from_secs(60);
-/// What waits on the disk at most, in bytes.
+/// The maximum size of waiting lines on the disk, in bytes.
 const SPOOL: u64 = 8 << 20;
 
-/// Whether logs go to the cloud.
+/// Whether logs are sent to the cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogShipping {
-    /// They do.
+    /// They are.
     Yes,
-    /// Not now; what waits stays.
+    /// Not now; waiting lines are kept.
     NotNow,
-    /// Nobody wants them, nor those that wait.
+    /// They are not wanted, including waiting lines.
     No,
 }
 
-/// Where lines come from. The binary implements it over the reconciler.
+/// The source of lines. The binary implements it over the reconciler.
 pub trait LogSource: Send + Sync + 'static {
-    /// What is printed from now on.
+    /// Returns all lines that are printed from now on.
     fn lines(&self) -> BoxStream<'static, LogLine>;
 
-    /// Whether it is wanted.
+    /// Returns whether they are sent to the cloud.
     fn wanted(&self) -> LogShipping;
 
-    /// Nobody wants what was printed so far.
+    /// Discards the lines that were printed so far.
     fn forget(&self);
 
-    /// Returns when that may have changed since it was asked.
+    /// Returns when [`LogSource::wanted`] may have changed since its last call.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Where lines go. [`Client`] is the one; tests have others.
+/// The receiver of lines. [`Client`] implements it; tests have others.
 pub trait LogSink: Send + Sync + 'static {
-    /// One request with lines for as long as `body` lasts; NDJSON, packed.
+    /// Sends one request with lines for as long as `body` lasts; NDJSON, packed.
     fn stream(&self, body: BoxStream<'static, Bytes>)
     -> BoxFuture<'static, Result<(), CloudError>>;
 
-    /// One request with these lines, packed.
+    /// Sends one request with these packed lines.
     fn send(&self, packed: Vec<u8>) -> BoxFuture<'static, Result<(), CloudError>>;
 }
 
-/// A client as where logs go.
+/// A client as a receiver of lines.
 pub struct LogEnd(pub Arc<Client>);
 
 impl LogSink for LogEnd {
@@ -92,8 +92,8 @@ impl LogSink for LogEnd {
     }
 }
 
-/// Begins to bring lines to the cloud once `ready` is cancelled, until `stop`. Runs in a tokio runtime.
-/// `folder` is where lines wait.
+/// Begins to send lines to the cloud once `ready` is cancelled, until `stop`. Runs in a tokio runtime. `folder` is the
+/// folder of waiting lines.
 pub fn upload_logs(
     sink: Arc<dyn LogSink>,
     source: Arc<dyn LogSource>,

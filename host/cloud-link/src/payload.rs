@@ -1,17 +1,17 @@
-//! Bodies of the cloud's answers: counted while they are read, unpacked no further than they may go, and
-//! parsed whole or not at all.
+//! Bodies of the cloud's answers: counted while they are read, unpacked up to a limit, and parsed completely or not at
+//! all.
 
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// The longest body, in bytes, both as it comes and unpacked. Targets are some hundred kilobytes.
+/// The longest body, in bytes, both packed and unpacked. Targets have a few hundred kilobytes.
 pub(crate) const MAX_BODY: usize = 16 << 20;
-/// The most values that a body may have: each takes far more memory than the two bytes it is written in.
+/// The most values that a body may have: each uses far more memory than the two bytes it takes in JSON.
 const MAX_VALUES: usize = 500_000;
 
-/// Why a body is not taken.
+/// Why a body is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PayloadError {
     #[error("it is longer than {} MiB", MAX_BODY >> 20)]
@@ -20,12 +20,12 @@ pub enum PayloadError {
     TooMany,
     #[error("it cannot be unpacked")]
     Packing(#[source] std::io::Error),
-    /// Also where it is nested more than 127 deep.
+    /// Not JSON, or nested more than 127 deep.
     #[error("it is not JSON: {0}")]
     Json(serde_json::Error),
 }
 
-/// The JSON in `body`, which `gzip` has packed or not. Blocks for as long as the work takes.
+/// Parses the JSON in `body`, which is packed if `gzip` is set. Blocks for as long as the work takes.
 pub(crate) fn parse(body: Vec<u8>, gzip: bool) -> Result<Value, PayloadError> {
     let body = if gzip { unpack(&body)? } else { body };
     let separators = body
@@ -37,11 +37,11 @@ pub(crate) fn parse(body: Vec<u8>, gzip: bool) -> Result<Value, PayloadError> {
     serde_json::from_slice(&body).map_err(PayloadError::Json)
 }
 
-/// As much of a packed text as there is in its first bytes, up to `most` bytes of it.
+/// Unpacks the first bytes of a packed text as far as possible, up to `most` bytes.
 pub(crate) fn beginning(packed: &[u8], most: usize) -> Vec<u8> {
     let mut text = Vec::new();
     let mut decoder = GzDecoder::new(packed).take(most as u64);
-    // What is cut off, or no packed text, ends it.
+    // An end that is cut off, or a text that is not packed, ends it.
     let _ = decoder.read_to_end(&mut text);
     text
 }

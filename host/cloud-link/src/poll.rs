@@ -1,8 +1,8 @@
-//! Asks the cloud for the target: at its period, and when somebody triggers it (docs/spec/device.md#poll,
+//! Requests the target from the cloud, periodically and when triggered (docs/spec/device.md#poll,
 //! docs/spec/device.md#poll-trigger).
 //!
-//! One task asks, so there is one fetch at a time. The ETag is in memory alone: the first answer after a
-//! start is always a whole one.
+//! Only one task does this, so there is one fetch at a time. The ETag is only in memory: the first answer after a start
+//! is always complete.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use crate::client::{CloudError, TargetAnswer};
 use crate::retry::{self, Backoff};
 
-/// Where targets come from. [`crate::Client`] is the one; tests have others.
+/// The source of targets. [`crate::Client`] implements it; tests have others.
 pub trait Source: Send + Sync + 'static {
-    /// The target, unless it is still that of `etag`. `limit` is for each phase of the exchange.
+    /// Returns the target, unless it still matches `etag`. `limit` is for each phase of the exchange.
     fn target<'a>(
         &'a self,
         etag: Option<&'a str>,
@@ -29,33 +29,32 @@ pub trait Source: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>>;
 }
 
-/// What is done with targets, and what they say about asking for them. The binary implements it over the
-/// reconciler.
+/// The receiver of targets and the source of the poll's settings. The binary implements it over the reconciler.
 pub trait Device: Send + Sync + 'static {
-    /// Takes a new target: checks it whole, stores it, and begins to apply it in place of what is being
-    /// applied. `force` overrides update locks until it has been.
+    /// Accepts a new target: checks it completely, stores it, and begins to apply it in place of the one being applied.
+    /// `force` overrides update locks until it has been applied.
     fn take(&self, target: Value, force: bool) -> BoxFuture<'_, Result<(), TargetRefusal>>;
 
-    /// The cloud has no other target: what waits for the next update is due.
+    /// Called if the cloud has no other target: changes that wait for the next update are due.
     fn unchanged(&self);
 
-    /// Tries again to reach the target that is known.
+    /// Tries again to reach the known target.
     fn apply_again(&self, force: bool, cancel: bool);
 
-    /// Whether the cloud is being asked right now.
+    /// Called with whether the target is being requested right now.
     fn checking(&self, checks: bool);
 
-    /// What the variables in force say.
+    /// Returns the settings of the variables in force.
     fn settings(&self) -> Settings;
 }
 
-/// Why a target was not taken; what was known before stays in force.
+/// Why a target was not accepted; the previous one stays in force.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetRefusal {
-    /// It is not valid, and will not be at the next try.
+    /// It is not valid, and will not be at the next attempt.
     #[error("{0}")]
     Invalid(String),
-    /// It is not what the device's owner wants, who may think otherwise by the next try.
+    /// The device's owner does not allow it, which may change by the next attempt.
     #[error("{0}")]
     NotNow(String),
     /// It could not be stored.
@@ -63,7 +62,7 @@ pub enum TargetRefusal {
     Failed(String),
 }
 
-/// What the variables in force say about asking (docs/spec/device.md#config-variables).
+/// The poll's settings from the variables in force (docs/spec/device.md#config-variables).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// `SUPERVISOR_POLL_INTERVAL`.
@@ -88,11 +87,11 @@ struct PollState {
     device: Arc<dyn Device>,
     trigger: Mutex<Option<PollTrigger>>,
     wake: Notify,
-    /// When the cloud answered last; the start at first.
+    /// The time of the cloud's last answer; initially the start.
     answered: Mutex<Instant>,
 }
 
-/// What somebody triggered.
+/// The options of a trigger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct PollTrigger {
     force: bool,
@@ -100,7 +99,7 @@ struct PollTrigger {
 }
 
 impl Poll {
-    /// Begins to ask once `ready` is cancelled, until `stop`. Runs in a tokio runtime.
+    /// Begins to poll once `ready` is cancelled, until `stop`. Runs in a tokio runtime.
     #[must_use]
     pub fn start(
         source: Arc<dyn Source>,
@@ -126,10 +125,9 @@ impl Poll {
         Poll { shared }
     }
 
-    /// Asks the cloud now, or as soon as the fetch under way is done; returns at once. What the cloud
-    /// answers is applied with `force`, and with `cancel` in place of what is being applied, also where it
-    /// is not new (docs/spec/device.md#poll-trigger). Answers whether that will be done: not where instant updates
-    /// are off and `force` is not given.
+    /// Polls now, or as soon as the current fetch is done; returns at once. The answer is applied with `force`, and
+    /// with `cancel` in place of the target being applied, even if it is not new (docs/spec/device.md#poll-trigger).
+    /// Returns whether that will be done: not if instant updates are off and `force` is not set.
     #[must_use]
     pub fn trigger(&self, force: bool, cancel: bool) -> bool {
         if !force && !self.shared.device.settings().instant_updates {
@@ -145,7 +143,7 @@ impl Poll {
         true
     }
 
-    /// What is wrong: the cloud has not answered for two poll intervals (docs/spec/device.md#health).
+    /// Reports a problem if the cloud has not answered for two poll intervals (docs/spec/device.md#health).
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let silent = self.shared.answered.lock().elapsed();
@@ -182,7 +180,7 @@ impl PollState {
                     error_chain(error.as_ref())
                 );
             }
-            // The timer goes its own way, whatever came of a trigger.
+            // The timer is independent of the result of a trigger.
             if trigger.is_none() {
                 let wait = match &checked {
                     Ok(()) => {
@@ -225,14 +223,14 @@ impl PollState {
                             self.device.apply_again(force, true);
                         }
                     }
-                    // It is not asked for again: it would be no better, and as long.
+                    // Not requested again: it would be just as bad, and as long.
                     Err(TargetRefusal::Invalid(why)) => {
                         *etag = new;
                         tracing::error!(
                             "the cloud's target is not applied; the last one stays in force: {why}"
                         );
                     }
-                    // Asked for again with the next poll, whole.
+                    // Requested again with the next poll, in full.
                     Err(TargetRefusal::NotNow(why)) => {
                         tracing::error!(
                             "the cloud's target is not applied; the last one stays in force: {why}"
@@ -246,7 +244,7 @@ impl PollState {
     }
 }
 
-/// Says that the cloud is being asked for as long as it is.
+/// Reports that the target is being requested, until dropped.
 struct CheckingGuard<'a>(&'a dyn Device);
 
 impl<'a> CheckingGuard<'a> {

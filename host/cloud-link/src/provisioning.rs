@@ -1,10 +1,10 @@
-//! How a device becomes known to its cloud (docs/spec/device.md#provisioning): it registers with a provisioning key,
-//! under the uuid and the key that its config.json has had since before the first try, and says once what it was set
-//! up with.
+//! How a device registers with its cloud (docs/spec/device.md#provisioning): with a provisioning key, under the uuid
+//! and the key that its config.json has had since before the first attempt. Then it sends its initial configuration
+//! once.
 //!
-//! Every step is asked anew after a kill and finds what an earlier one has left: a device that registered and
-//! could not write it down is refused as known (409), and shows its key. What fails is tried again, for ever.
-//! Whatever runs on the device runs on meanwhile; nothing else asks the cloud before [`Provisioned::ready`].
+//! After a kill every step is repeated and finds the results of the earlier one: a device that registered and could not
+//! store that is refused as known (409), and authenticates with its own key. Failures are retried without end. The
+//! services on the device keep running; nothing else sends requests to the cloud before [`ProvisioningState::ready`].
 
 mod enrolment;
 mod introduction;
@@ -25,66 +25,66 @@ use crate::client::{Client, CloudError};
 use crate::identity::{ConfigFile, IdentityError, number};
 use crate::poll::Device;
 
-/// Between two tries, where config.json does not say.
+/// The pause between two attempts, if config.json does not set it.
 const RETRY: Duration = Duration::from_secs(30);
-/// What config.json can make of it, in milliseconds.
+/// The range that config.json can set, in milliseconds.
 const RETRIES: std::ops::RangeInclusive<u64> = 100..=3_600_000;
 
-/// What a device says of itself when it registers.
+/// What a device sends about itself when it registers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
     /// For example `raspberrypi4-64`.
     pub device_type: String,
-    /// Of the API that the supervisor has.
+    /// The version of the API that the supervisor implements.
     pub supervisor_version: String,
-    /// Where it is known.
+    /// Missing if unknown.
     pub os_version: Option<String>,
-    /// Where it is known.
+    /// Missing if unknown.
     pub os_variant: Option<String>,
-    /// All of them, with blanks between.
+    /// All addresses, separated by blanks.
     pub mac_address: Option<String>,
 }
 
-/// What a device tells its cloud once. The binary implements it.
+/// What a device sends to its cloud once. The binary implements it.
 pub trait Newcomer: Send + Sync + 'static {
-    /// What the device is.
+    /// Returns the description of the device.
     fn description(&self) -> Description;
 
-    /// How the device is configured, whoever did it: values by the name of their variable, without prefix.
-    /// Those that have their default need not be there.
+    /// Returns the device's configuration, whoever set it: values by the name of their variable, without prefix.
+    /// Variables with their default value may be missing.
     fn configuration(&self) -> BoxFuture<'_, BTreeMap<String, String>>;
 
-    /// The prefix that names of variables have at the cloud, such as `PLATFORM_`.
+    /// Returns the prefix of variable names at the cloud, such as `PLATFORM_`.
     fn prefix(&self) -> String;
 }
 
-/// What a device remembers of having told its clouds how it is set up. The store is the one; a simulated device
-/// has another. Both may block.
+/// The device's record of the clouds that have received its initial configuration. The store implements it; a simulated
+/// device has another implementation. Both methods may block.
 pub trait IntroductionRecord: Send + Sync + 'static {
-    /// Whether the cloud at this address has been told.
+    /// Whether the cloud at this address has received it.
     ///
     /// # Errors
-    /// Where that cannot be read.
+    /// If the record cannot be read.
     fn is_to(&self, endpoint: &str) -> Result<bool, Box<dyn Error + Send + Sync>>;
 
-    /// It has been, from now on.
+    /// Records that the cloud at this address has received it.
     ///
     /// # Errors
-    /// Where that cannot be kept.
+    /// If the record cannot be stored.
     fn put(&self, endpoint: &str) -> Result<(), Box<dyn Error + Send + Sync>>;
 }
 
-/// Becoming known, under way or done.
+/// The state of the registration, under way or done.
 #[derive(Debug, Clone)]
 pub struct ProvisioningState {
-    /// Cancelled once the cloud may be asked for the target.
+    /// Cancelled once the target may be requested from the cloud.
     pub ready: CancellationToken,
-    /// Cancelled when the device has another identity in its config.json than it was started with, which
-    /// takes effect with its next start.
+    /// Cancelled when config.json has received another identity since the start, which takes effect with the next
+    /// start.
     pub renewed: CancellationToken,
 }
 
-/// What becoming known takes.
+/// What the registration needs.
 pub(crate) struct ProvisioningTask {
     client: Arc<Client>,
     config: Arc<dyn ConfigFile>,
@@ -93,7 +93,7 @@ pub(crate) struct ProvisioningTask {
     device: Arc<dyn Device>,
 }
 
-/// Why a try did not succeed.
+/// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 enum ProvisioningError {
     #[error("failed to use the device's config.json")]
@@ -122,7 +122,7 @@ impl ProvisioningError {
 }
 
 impl ProvisioningState {
-    /// Begins to make the device known, until `stop`. Runs in a tokio runtime.
+    /// Begins to register the device, until `stop`. Runs in a tokio runtime.
     #[must_use]
     pub fn start(
         client: Arc<Client>,
@@ -180,7 +180,7 @@ impl ProvisioningTask {
     async fn attempt(&self, state: &ProvisioningState) -> Result<(), ProvisioningError> {
         let enrolled = self.enrol().await;
         if self.client.device_id().is_none() {
-            // A device without a key to register with may be known all the same: it asks with its own.
+            // A device without a provisioning key may be registered anyway: it polls with its own key.
             if self.provisioning_key().await?.is_none() {
                 state.ready.cancel();
             }
@@ -192,14 +192,14 @@ impl ProvisioningTask {
         enrolled
     }
 
-    /// Blocks nobody: config.json is on a disk that may be slow.
+    /// Reads config.json on a thread that may block, since its disk may be slow.
     async fn read(&self) -> Result<Map<String, Value>, ProvisioningError> {
         let config = Arc::clone(&self.config);
         let read = blocking(move || config.read()).await;
         read.map_err(ProvisioningError::Config)
     }
 
-    /// What was written is on the disk when this returns.
+    /// Changes config.json. Everything written is on the disk when this returns.
     async fn write(
         &self,
         mut change: impl FnMut(&mut Map<String, Value>) + Send + 'static,
@@ -224,7 +224,7 @@ impl ProvisioningTask {
         self.device.settings().request_timeout
     }
 
-    /// Sends JSON to the cloud as `key`; the answer as JSON where it is any.
+    /// Sends JSON to the cloud with `key`; returns the answer if it is JSON.
     async fn send(
         &self,
         key: &ApiKey,
@@ -236,7 +236,7 @@ impl ProvisioningTask {
         self.client.send_json(key, method, path, body, limit).await
     }
 
-    /// The ids of the rows of `resource` for which `filter` holds, as `key` sees them.
+    /// Returns the ids of the rows of `resource` that match `filter`, as far as `key` gives access.
     async fn rows(
         &self,
         resource: &str,

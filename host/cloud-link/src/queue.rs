@@ -1,9 +1,9 @@
-//! What is to be told to the cloud about this device, kept until the cloud has taken it
-//! (docs/spec/device.md#cloud-queue): values by name, of a few kinds of records.
+//! Data about this device that is kept until the cloud has accepted it (docs/spec/device.md#cloud-queue): values by
+//! name, for a few kinds of records.
 //!
-//! What was added is in the store before its caller is answered, and is sent in its own time: at most every
-//! 10 s, later and later while the cloud does not take it. Of two values with one name the later is sent;
-//! one that the cloud has been told already is not.
+//! Added values are in the store before the caller receives an answer, and are sent later: at most every 10 s, and less
+//! and less often while the cloud does not accept them. If there are two values with one name, the later one is sent; a
+//! value that the cloud already has is not.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::client::{Client, CloudError};
 use crate::poll::Device;
 use crate::retry::{self, Backoff};
 
-/// What can be queued, as the data API calls it, and where it is sent: `PATCH /device/v3/<path>`.
+/// The kinds that can be queued, by their names in the data API, and the path they are sent to:
+/// `PATCH /device/v3/<path>`.
 const KINDS: &[(&str, &str)] = &[("device_tag", "tags")];
 
 fn kind_named(name: &str) -> Option<&'static str> {
@@ -32,19 +33,19 @@ fn kind_named(name: &str) -> Option<&'static str> {
         .iter()
         .find_map(|(kind, _)| (*kind == name).then_some(*kind))
 }
-/// Between two requests.
+/// The pause between two requests.
 const GAP: Duration = Duration::from_secs(10);
-/// Names that can wait at a time.
+/// How many names can wait at a time.
 const MAX_WAITING: usize = 1000;
-/// Characters of a name, and of a value.
+/// The maximum characters of a name, and of a value.
 const MAX_NAME: usize = 100;
 const MAX_VALUE: usize = 10_000;
-/// Intents of this kind are what waits; their key is kind and name.
+/// Queued values are intents of this kind; their key is kind and name.
 const INTENT: &str = "cloud-queue";
 
-/// Where what waits is sent. [`Client`] is the one; tests have others.
+/// The receiver of queued values. [`Client`] implements it; tests have others.
 pub trait Sink: Send + Sync + 'static {
-    /// The uuid by which the cloud keeps the device's records.
+    /// Returns the uuid under which the cloud keeps the device's records.
     fn uuid(&self) -> &DeviceUuid;
 
     /// `PATCH /device/v3/<what>`.
@@ -71,21 +72,21 @@ impl Sink for Client {
     }
 }
 
-/// Why something is not queued. Nothing of what was to be added is.
+/// Why values are not queued. Then none of the call's values are.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// No records are kept of this kind.
+    /// Records of this kind are not supported.
     #[error("records of the kind `{0}` cannot be sent to the cloud")]
     Kind(String),
     #[error(
         "`{0}` cannot be the name of a record: a name has 1 to {MAX_NAME} characters, none of them white space"
     )]
-    /// The name is empty, too long or has white space; cut to the longest that may be.
+    /// The name, cut to the maximum length, is empty, too long or has white space.
     Name(String),
     /// The value of this name is too long.
     #[error("the value of `{0}` has more than {MAX_VALUE} characters")]
     Value(String),
-    /// There is no room for all that was to be added.
+    /// There is no room for all values of the call.
     #[error("more than {MAX_WAITING} values wait for the cloud")]
     Full,
     /// The store failed.
@@ -106,19 +107,19 @@ struct QueueState {
     store: Store,
     sink: Arc<dyn Sink>,
     device: Arc<dyn Device>,
-    /// What waits, by kind. Never held while the store works.
+    /// Waiting values, by kind. Never locked while the store works.
     waiting: Mutex<BTreeMap<&'static str, Values>>,
-    /// One caller adds at a time.
+    /// Allows one caller to add at a time.
     adding: tokio::sync::Mutex<()>,
     wake: Notify,
 }
 
 impl Queue {
-    /// Takes up what waited at the last end, and sends until `stop`. Blocks for the store; runs in a tokio
-    /// runtime.
+    /// Loads the values that were waiting at the last end, and sends until `stop`. Blocks for the store; runs in a
+    /// tokio runtime.
     ///
     /// # Errors
-    /// Where what waited cannot be read.
+    /// If the stored values cannot be read.
     pub fn start(
         store: Store,
         sink: Arc<dyn Sink>,
@@ -151,7 +152,7 @@ impl Queue {
         Ok(Queue { shared })
     }
 
-    /// Adds values, by name. They outlive restarts when this returns.
+    /// Adds values, by name. They survive restarts once this has returned.
     ///
     /// # Errors
     /// [`QueueError`].
@@ -217,7 +218,7 @@ impl QueueState {
                     backoff.reset();
                     next = Instant::now() + GAP;
                     accepted.extend(news);
-                    // Bounded, since what is told again costs one request and no more.
+                    // Bounded, since repeating a value costs only one request.
                     if accepted.len() > MAX_WAITING {
                         accepted.clear();
                     }
@@ -244,7 +245,7 @@ impl QueueState {
         }
     }
 
-    /// All values of a kind that wait.
+    /// Returns all waiting values of one kind.
     fn next_batch(&self) -> Option<(&'static str, &'static str, Values)> {
         let waiting = self.waiting.lock();
         KINDS.iter().find_map(|(kind, path)| {
@@ -253,9 +254,9 @@ impl QueueState {
         })
     }
 
-    /// Takes what was dealt with out of the queue; what has another value by now stays.
+    /// Removes finished values from the queue, except those that have been replaced.
     async fn forget(&self, kind: &'static str, batch: Values) {
-        // Nothing can be added between the two, or it would be lost at the next start.
+        // Nothing may be added between the two steps, or it would be lost at the next start.
         let _nobody_adds = self.adding.lock().await;
         let mut keys = Vec::new();
         {
@@ -274,7 +275,7 @@ impl QueueState {
             keys.try_for_each(|key| store.remove_intent(INTENT, key))
         });
         if let Ok(Err(error)) = forgotten.await {
-            // It is sent once more after the next start, which changes nothing.
+            // The value is sent once more after the next start, which changes nothing.
             tracing::warn!(
                 "failed to delete what the cloud has accepted: {}",
                 error_chain(&error)

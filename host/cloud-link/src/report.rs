@@ -1,9 +1,9 @@
-//! Tells the cloud how the device is (docs/spec/device.md#report): what differs from what it has taken last, at most
-//! every 10 s, and measures or fields of plugins alone at most every 5 min.
+//! Reports the device's state to the cloud (docs/spec/device.md#report): the differences from the last accepted report,
+//! at most every 10 s; if only measures or fields of plugins changed, at most every 5 min.
 //!
-//! What the cloud has taken is kept in a file of the supervisor's folder in `/run`: a supervisor that is started again tells
-//! nothing twice, a device that was rebooted tells all. While the cloud does not take it the state is drawn
-//! anew for each try, so that nothing piles up.
+//! The accepted state is kept in a file of the supervisor's folder in `/run`: after a restart of the supervisor nothing
+//! is reported twice, after a reboot everything is reported. While the cloud does not accept reports, each attempt
+//! sends the current state, so nothing piles up.
 
 mod cache;
 mod changes;
@@ -27,22 +27,22 @@ use pace::Pace;
 
 pub use changes::{METRICS, PLUGIN_FIELDS};
 
-/// Between two reports.
+/// The pause between two reports.
 const GAP: Duration = Duration::from_secs(10);
-/// How often is looked whether something has changed that nobody tells of: addresses, keys, measures, fields of plugins.
+/// How often values are checked whose changes are not signalled: addresses, keys, measures, fields of plugins.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// The state of the device, as the cloud is told it. The binary implements it.
+/// The state of the device, as reported to the cloud. The binary implements it.
 pub trait StateSource: Send + Sync + 'static {
-    /// The fields of docs/spec/device.md#report-fields, all that are known.
+    /// Returns all known fields of docs/spec/device.md#report-fields.
     fn report(&self) -> BoxFuture<'_, Map<String, Value>>;
 
     /// Returns when the state may have changed since the last time; dropping it loses nothing.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Begins to report once `ready` is cancelled, until `stop`. Runs in a tokio runtime. `cache` is where to keep
-/// what the cloud has taken, if not in memory alone; it is the device's whose `sink` it is.
+/// Begins to report once `ready` is cancelled, until `stop`. Runs in a tokio runtime. `cache` is the file for the
+/// accepted state, which is otherwise only in memory; it belongs to the device of `sink`.
 pub fn report(
     sink: Arc<dyn Sink>,
     reporting: Arc<dyn StateSource>,
@@ -100,7 +100,7 @@ impl Reporter {
                     pace.spend(&changes, now);
                     accepted.take(changes).await;
                 }
-                // What plugins say is not to keep the cloud from knowing the rest: that is sent without it.
+                // Refused fields of plugins must not keep the rest from the cloud: that is sent without them.
                 Err(error) if error.is_final() && changes.contains_key(PLUGIN_FIELDS) => {
                     tracing::warn!(
                         "the cloud refuses a report with fields of plugins, so they are left out until they change: {}",

@@ -1,4 +1,4 @@
-//! When something is asked again (docs/spec/device.md#poll).
+//! When a request is repeated (docs/spec/device.md#poll).
 
 use std::time::{Duration, SystemTime};
 
@@ -7,12 +7,12 @@ use http::header::{DATE, RETRY_AFTER};
 
 /// The wait after the first failure of a request at the poll interval.
 pub(crate) const BASE: Duration = Duration::from_secs(15);
-/// The longest chance that is added to the poll interval.
+/// The longest random time that is added to the poll interval.
 const JITTER: Duration = Duration::from_secs(60);
-/// The longest that a cloud can keep a device away.
+/// The longest time for which a cloud can hold off a device.
 const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3600);
 
-/// The waits after failures in a row, each twice as long as the one before.
+/// The waits after consecutive failures, each twice as long as the previous one.
 pub(crate) struct Backoff {
     base: Duration,
     pub(crate) failures: u32,
@@ -24,7 +24,8 @@ impl Backoff {
         Backoff { base, failures: 0 }
     }
 
-    /// The wait after one more failure: at most `longest`, or what the cloud asked for, where that is longer.
+    /// Returns the wait after one more failure: at most `longest`, or the time that the cloud asked for, if that is
+    /// longer.
     pub(crate) fn next(&mut self, longest: Duration, retry_after: Option<Duration>) -> Duration {
         let factor = 2_u32.saturating_pow(self.failures);
         self.failures = self.failures.saturating_add(1);
@@ -32,23 +33,23 @@ impl Backoff {
         own.max(retry_after.unwrap_or_default())
     }
 
-    /// It has succeeded.
+    /// Notes a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 }
 
-/// The poll interval and up to a minute by chance, drawn anew each time, so that devices that were started
-/// together do not ask together. An interval of less than a minute is at most doubled.
+/// Returns the poll interval plus a random time of up to a minute, drawn again each time, so that devices started
+/// together do not poll together. An interval of less than a minute is at most doubled.
 pub(crate) fn after_success(interval: Duration) -> Duration {
-    // Without random numbers it is only less even.
+    // Without random numbers the waits are only less evenly spread.
     let chance = getrandom::u32().unwrap_or_default();
     let share = f64::from(chance) / f64::from(u32::MAX);
     interval + JITTER.min(interval).mul_f64(share)
 }
 
-/// `Retry-After` as seconds or as a date; `None` where it says neither. A date is measured against the
-/// cloud's own, since a device's clock may be years off.
+/// Reads `Retry-After` as seconds or as a date; `None` if it is neither. A date is compared with the cloud's own, since
+/// a device's clock may be years off.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let hold = if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() {

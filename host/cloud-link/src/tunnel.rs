@@ -1,10 +1,10 @@
-//! The way by which the cloud reaches the device: one connection that the device opens and keeps, on which the
-//! cloud asks and the device answers (crate `tunnel`). It is what a change of the target comes by at once;
-//! without it the device polls.
+//! The tunnel by which the cloud reaches the device: one connection that the device opens and keeps, on which the cloud
+//! sends requests and the device answers (crate `tunnel`). Through it a change of the target arrives at once; without
+//! it the device polls.
 //!
-//! A connection that ends is made again, soon at first and later and later, each time a bit sooner or later by
-//! chance, so that devices that lost their cloud together do not come back together. A cloud that says that it
-//! goes away is looked for again at once: another replica of it has the device before anybody misses it.
+//! A connection that ends is opened again, soon at first and then less and less often. The waits vary randomly, so
+//! devices that lost their cloud together do not come back together. If a cloud announces that it is going away, the
+//! device reconnects at once: another replica has the device before anybody misses it.
 
 use std::error::Error;
 use std::future::Future;
@@ -26,17 +26,18 @@ use crate::retry::Backoff;
 /// The wait after the first failure, and the longest.
 const BASE: Duration = Duration::from_secs(2);
 const CAP: Duration = Duration::from_secs(300);
-/// A tunnel that was there for so long was no failure.
+/// A tunnel that lasted this long does not count as a failure.
 const LASTED: Duration = Duration::from_secs(60);
-/// How long what is under way may take when the tunnel is to close.
+/// How long current requests may take when the tunnel is to close.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the cloud's last word is waited for when it has closed the tunnel.
+/// How long to wait for the cloud's reason when it has closed the tunnel.
 const LAST_WORD: Duration = Duration::from_secs(1);
-/// A cloud that goes away so often in a row is given time.
+/// After this many times in a row, a cloud that goes away is given time.
 const TOO_OFTEN: u32 = 3;
 
-/// Keeps a tunnel while `is_wanted`, once `ready` is cancelled, until `stop`; done when it is closed after that.
-/// `protocol` is its WebSocket subprotocol; `answer` answers what comes through it. Runs in a tokio runtime.
+/// Keeps a tunnel while `is_wanted`, once `ready` is cancelled, until `stop`; ends when it is closed after that.
+/// `protocol` is its WebSocket subprotocol; `answer` answers the requests that arrive through it. Runs in a tokio
+/// runtime.
 pub fn keep_tunnel<F, A, B>(
     client: Arc<Client>,
     protocol: String,
@@ -77,7 +78,7 @@ where
                 Ok(Some(reason)) if reason.is(CloseReason::GoingAway) && is_tolerable => {
                     soon(chance)
                 }
-                // Also where nobody wanted it any more.
+                // Also if the tunnel was no longer wanted.
                 Ok(_) => pause,
                 Err(error) => {
                     let why = error_chain(&error);
@@ -92,7 +93,7 @@ where
     })
 }
 
-/// One connection, from its beginning to its end; what the cloud said when it ended it.
+/// Runs one connection from its beginning to its end; returns the cloud's reason if it closed it.
 async fn once<F, A, B>(
     client: &Client,
     protocol: &str,
@@ -134,7 +135,7 @@ where
         );
         return Ok(None);
     }
-    // Also of a connection that broke: what was under way was cut off.
+    // Also if the connection broke and cut off current requests.
     if let Ok(Some(reason)) = timeout(LAST_WORD, parting.heard()).await {
         tracing::info!("the cloud no longer reaches this device directly: {reason}");
         return Ok(Some(reason));
@@ -146,7 +147,7 @@ where
     }
 }
 
-/// Waits until a tunnel is wanted; false where none will be.
+/// Waits until a tunnel is wanted; returns false if none will be.
 async fn until_wanted(mut is_wanted: watch::Receiver<bool>, stop: &CancellationToken) -> bool {
     let opening = stop.run_until_cancelled(is_wanted.wait_for(|is_wanted| *is_wanted));
     matches!(opening.await, Some(Ok(_)))
@@ -157,13 +158,13 @@ async fn until_unwanted(mut is_wanted: watch::Receiver<bool>, stop: Cancellation
     let _ = stop.run_until_cancelled(unwanted).await;
 }
 
-/// From half of it to one and a half.
+/// Returns between half of it and one and a half times.
 fn by_chance(whole: Duration, chance: u32) -> Duration {
     let share = f64::from(chance) / f64::from(u32::MAX);
     whole.mul_f64(0.5 + share)
 }
 
-/// At once, but for chance: a replica may have had thousands of devices.
+/// Returns a short random time: a replica may have had thousands of devices.
 fn soon(chance: u32) -> Duration {
     BASE.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! What happens on the device, each event with its data: what readers of `GET /v3/events` are sent.
+//! Events on the device, each with its data, as sent to readers of `GET /v3/events`.
 
 use model::{
     AppId, Commit, ContainerId, ImageRef, OsVersion, PowerAction, ReleaseState, ServiceName,
@@ -13,14 +13,14 @@ use crate::Moment;
 /// The longest message of an event, in bytes.
 const MAX_MESSAGE: usize = 1024;
 
-/// Who may know of an event.
+/// Who may receive an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// Whoever has a key.
+    /// Anybody with a key.
     Everyone,
-    /// Whoever may see this app.
+    /// Anybody who may see this app.
     App(AppId),
-    /// The device's own key alone.
+    /// Only the holder of the device's own key.
     Owner,
 }
 
@@ -62,7 +62,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// The same event with a message of bounded length: those of engines and plugins have none.
+    /// Returns the same event with a message of bounded length: messages of engines and plugins
+    /// have no limit.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         if let Event::LockWait(LockWait { message, .. })

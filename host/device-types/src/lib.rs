@@ -1,13 +1,13 @@
-//! What the device reports about itself: its plan, its events, its counters and its log lines. Each is declared here
-//! once, made by whoever knows it and returned by the API as it is.
+//! What the device reports about itself: its plan, its events, its counters and its log lines. Each type is declared
+//! here once, created by the component that has the data, and returned by the API unchanged.
 //!
 //! ```text
 //! model ◄── device-types ◄─┬─ plan, reconcile, supervisor   make the values
 //!                          └─ api                           answers with them
 //! ```
 //!
-//! A value here is read by clients: field names are those of the API (docs/device-api.md), and a field that clients do
-//! not get is marked `serde(skip)` with the reason.
+//! Clients read these values: field names are those of the API (docs/device-api.md), and a field that clients do not
+//! receive is marked `serde(skip)` with the reason.
 
 #![warn(missing_docs)]
 

@@ -32,7 +32,7 @@ pub struct LogEvent {
 }
 
 impl LogEvent {
-    /// A line of the supervisor's own.
+    /// Returns a line of the supervisor's own.
     #[must_use]
     pub fn system(message: impl Into<String>, timestamp: Option<i64>) -> Self {
         LogEvent {

@@ -1,4 +1,4 @@
-//! Moments as clients read them: ISO 8601 with milliseconds and `Z`.
+//! Moments in the form for clients: ISO 8601 with milliseconds and `Z`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use serde::{Serialize, Serializer};
 pub struct Moment(pub i64);
 
 impl Moment {
-    /// The present one.
+    /// Returns the current moment.
     #[must_use]
     pub fn now() -> Self {
         Moment(jiff::Timestamp::now().as_millisecond())
     }
 
-    /// The moment after `delay` from now.
+    /// Returns the moment that is `delay` from now.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
         let delay = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
         Moment(Moment::now().0.saturating_add(delay))
     }
 
-    /// As text; `None` if no calendar has it.
+    /// Returns the moment as text; `None` if it is out of the calendar's range.
     #[must_use]
     pub fn to_iso_8601(self) -> Option<String> {
         let moment = jiff::Timestamp::from_millisecond(self.0).ok()?;
@@ -34,7 +34,7 @@ impl Moment {
 
 impl Serialize for Moment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Further away than any clock goes; the epoch says so as well as anything.
+        // Out of the range of any clock; the epoch is as good as any other text.
         let epoch = || "1970-01-01T00:00:00.000Z".to_owned();
         serializer.serialize_str(&self.to_iso_8601().unwrap_or_else(epoch))
     }

@@ -1,4 +1,4 @@
-//! What the device is about to do, and what holds each step up: the answer of `GET /v3/plan`. The planner gives the
+//! What the device is about to do, and what delays each step: the answer of `GET /v3/plan`. The planner supplies the
 //! reasons, the reconciler the rest.
 
 mod blocker;

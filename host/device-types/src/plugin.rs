@@ -122,15 +122,14 @@ pub struct RouteReport {
     pub path: String,
 }
 
-/// What one plugin answers.
+/// The routes of one plugin.
 #[derive(Debug, Clone, Hash)]
 pub struct PluginRoutes {
     /// Its name.
     pub plugin: String,
     /// Methods and patterns, `:name` for a segment of any text.
     pub routes: Vec<(Method, String)>,
-    /// What the plugin says of them: a part of an OpenAPI document with `paths` and `components`. It comes
-    /// from the plugin as it is.
+    /// The plugin's description of its routes: a part of an OpenAPI document with `paths` and `components`, unchanged.
     pub description: Option<Value>,
 }
 

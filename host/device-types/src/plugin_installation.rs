@@ -1,4 +1,5 @@
-//! Plugins that a developer installs over the API: the answer of `PUT /v3/plugins/:name`, and why there is none.
+//! Plugins that a developer installs through the API: the answer of `PUT /v3/plugins/:name`, and the reasons for a
+//! refusal.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,12 +27,12 @@ pub struct PluginInstallation {
     pub policy_lines: Option<String>,
 }
 
-/// Why a plugin is not installed or removed; the device is as it was.
+/// Why a plugin was not installed or removed; the device is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstallRefusal {
-    /// The file or the name is not what it has to be.
+    /// The file or the name is invalid.
     Invalid(String),
-    /// Something on the device is in the way.
+    /// Something on the device prevents it.
     Conflict(String),
     /// There is no such plugin.
     Unknown,

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// What the reconciler has counted.
+/// The counters of the reconciler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReconcilerStats {
     /// Comparisons of the device with its target.
     pub passes: u64,
     /// Steps that failed.
     pub step_failures: u64,
-    /// When the target was last found reached.
+    /// When the target was last found to be reached.
     pub last_reached: Option<Moment>,
     /// Images that were downloaded.
     pub downloads: u64,
@@ -23,7 +23,7 @@ pub struct ReconcilerStats {
     pub locks_held: u64,
 }
 
-/// How a plugin has fared.
+/// The counters of a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginStats {
     /// The plugin's name.
@@ -32,13 +32,14 @@ pub struct PluginStats {
     pub calls: u64,
     /// Calls that failed because of the plugin.
     pub faults: u64,
-    /// The time that all calls took until their answers began.
+    /// The total time until the answers of all calls began.
     pub time: Duration,
     /// What the plugin itself reports (`wit/metrics.wit`), sorted by name.
     pub metrics: Vec<PluginMetric>,
 }
 
-/// One series that a plugin reports. Its texts are valid in Prometheus' format, but for the escapes of values.
+/// One series that a plugin reports. Its texts are valid in Prometheus' format, except that values still have to be
+/// escaped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginMetric {
     /// The metric's name, without the plugin's.
@@ -49,17 +50,17 @@ pub struct PluginMetric {
     pub value: PluginMetricValue,
 }
 
-/// What a series is at.
+/// The value of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PluginMetricValue {
-    /// Goes up and down; finite.
+    /// A finite number that goes up and down.
     Gauge(f64),
-    /// Only grows.
+    /// A number that only grows.
     Counter(u64),
 }
 
 impl PluginMetricValue {
-    /// The type in Prometheus' format.
+    /// Returns the type in Prometheus' format.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -68,7 +69,7 @@ impl PluginMetricValue {
         }
     }
 
-    /// The value as Prometheus reads it.
+    /// Returns the value in the form for Prometheus.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "as in Prometheus")]
     pub fn as_f64(self) -> f64 {

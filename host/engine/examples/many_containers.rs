@@ -1,5 +1,5 @@
-//! Measures what containers that do not run cost the wasm engine: makes, starts (each start is refused), stops, renames
-//! and removes them, and prints what each operation took at the beginning and at the end, when all are there.
+//! Measures what containers that do not run cost the wasm engine: creates, starts (each start is refused), stops,
+//! renames and removes them, and prints the time of each operation at the beginning and at the end, when all exist.
 //!
 //! ```sh
 //! cargo run --package engine --example many_containers -- \
@@ -100,7 +100,7 @@ async fn main() -> Result<()> {
     measure(&wasm, &service, &image_id, count).await
 }
 
-/// How many operations at the beginning and at the end are told apart.
+/// How many operations are measured at the beginning and at the end.
 const SAMPLE: usize = 20;
 
 async fn measure(

@@ -1,7 +1,7 @@
-//! Whether an image that is about to be downloaded has room on the disk that it goes to.
+//! Checks that the disk has room for an image before it is downloaded.
 //!
-//! Called by both engines before a transfer. A disk that runs full takes more with it than the download:
-//! so some of it stays reserved, and an image that needs that is refused before its first byte.
+//! Called by both engines before a transfer. A full disk breaks more than the download, so some space stays reserved,
+//! and an image that would need it is refused before its first byte.
 
 use std::io;
 use std::path::Path;
@@ -11,18 +11,19 @@ use model::ImageRef;
 
 use crate::EngineError;
 
-/// What a download leaves free, in bytes, for the device itself: databases, logs, compiled code.
+/// The space that a download leaves free, in bytes, for the device itself: databases, logs,
+/// compiled code.
 pub const RESERVE: u64 = 64 << 20;
 
-/// Tells how much of a file system is free.
+/// Reports how much space is free in a file system.
 #[derive(Clone)]
 pub struct Disk(Arc<FreeSpace>);
 
-/// Answers the bytes that are free where a folder is.
+/// Returns the free bytes in the file system of a folder.
 type FreeSpace = dyn Fn(&Path) -> io::Result<u64> + Send + Sync;
 
 impl Default for Disk {
-    /// What the operating system says is free for whoever is not root.
+    /// The space that the operating system reports as free for users other than root.
     fn default() -> Self {
         Disk(Arc::new(|folder| {
             let about = rustix::fs::statvfs(folder)?;
@@ -32,22 +33,22 @@ impl Default for Disk {
 }
 
 impl Disk {
-    /// One that answers what `free` does, in bytes: for tests.
+    /// Creates a disk that reports what `free` returns, in bytes: for tests.
     #[must_use]
     pub fn that_says(free: impl Fn(&Path) -> io::Result<u64> + Send + Sync + 'static) -> Self {
         Disk(Arc::new(free))
     }
 
-    /// The bytes that are free where `folder` is.
+    /// Returns the free bytes in the file system of `folder`.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The operating system's error.
     pub(crate) fn free(&self, folder: &Path) -> io::Result<u64> {
         (self.0)(folder)
     }
 
-    /// Refuses `image` where `folder` has no room for it. A disk that does not say what is free is
-    /// taken to have room: the download finds out.
+    /// Refuses `image` if `folder` has no room for it. If the free space cannot be determined,
+    /// there is assumed to be room: the download will show.
     ///
     /// # Errors
     /// [`EngineError::NoRoom`], with the figures.
@@ -84,16 +85,16 @@ impl std::fmt::Debug for Disk {
     }
 }
 
-/// What a download takes, in bytes.
+/// What a download needs, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Need {
-    /// What is transferred.
+    /// The bytes to transfer.
     pub(crate) download: u64,
-    /// What of the disk that takes, at its most.
+    /// The most space that they take on the disk.
     pub(crate) room: u64,
 }
 
-/// A figure that a person can compare.
+/// Formats a size for people to compare.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) >> 20;
     format!("{}.{} MiB", tenths / 10, tenths % 10)
@@ -120,7 +121,7 @@ mod tests {
             (mib(30), mib(94), true),
             (mib(30), mib(94) - 1, false),
             (mib(30), 0, false),
-            // Nothing to download takes nothing.
+            // A download of nothing needs no room.
             (0, 0, true),
             (u64::MAX, u64::MAX - 1, false),
         ] {

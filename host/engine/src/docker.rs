@@ -1,9 +1,9 @@
 //! Services in containers of a Docker engine, over its HTTP API.
 //!
-//! [`Docker`] is made once by the supervisor and driven through [`Engine`]. Each request is a
-//! connection of its own and nothing is remembered but the negotiated version, so an engine that was
-//! restarted or upgraded is noticed at the next request. It never starts an engine, and never touches
-//! what is not in its [`Scope`].
+//! The supervisor creates one [`Docker`] and uses it through [`Engine`]. Each request opens its own
+//! connection and only the negotiated version is remembered, so an engine that was restarted or
+//! upgraded is noticed at the next request. [`Docker`] never starts an engine, and never touches
+//! objects outside its [`Scope`].
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -35,8 +35,9 @@ use connect::Connection;
 /// The default address of an engine.
 pub const DEFAULT_URI: &str = "unix:///var/run/docker.sock";
 
-/// How long a pull may go on without a byte of progress before it is given up, to be tried again. An
-/// engine tells of each half mebibyte, which a bad mobile connection takes minutes for.
+/// How long a pull may continue without a byte of progress before it is given up, to be tried
+/// again. An engine reports each half mebibyte, which can take minutes over a bad mobile
+/// connection.
 const PULL_PATIENCE: Duration = Duration::from_secs(600);
 
 /// One Docker engine. Cheap to clone.
@@ -48,16 +49,16 @@ pub struct Docker {
     disk: Disk,
     /// The root of the host's file system as this process sees it.
     host_root: PathBuf,
-    /// It was said that the engine's folder is not to be seen from here.
+    /// Whether it was logged that the engine's folder is not visible from here.
     told_of_root: Arc<AtomicBool>,
 }
 
 impl Docker {
-    /// Takes `unix:///path`, `tcp://host:port` or `http://host:port`. Sends nothing yet: ask
-    /// [`Engine::info`] whether the engine answers.
+    /// Accepts `unix:///path`, `tcp://host:port` or `http://host:port`. Sends nothing yet: call
+    /// [`Engine::info`] to find out whether the engine answers.
     ///
     /// # Errors
-    /// [`EngineError::Invalid`] where `uri` is none of these.
+    /// [`EngineError::Invalid`] if `uri` is none of these.
     pub fn connect(uri: &str, scope: Scope) -> Result<Self, EngineError> {
         Ok(Docker {
             connection: Arc::new(Connection::to(uri)?),
@@ -69,21 +70,22 @@ impl Docker {
         })
     }
 
-    /// Gives a pull up after this long without progress, in place of ten minutes.
+    /// Gives up a pull after this long without progress, instead of after ten minutes.
     #[must_use]
     pub fn with_pull_patience(mut self, patience: Duration) -> Self {
         self.pull_patience = patience;
         self
     }
 
-    /// Looks for the engine's folder below this root of the host too, to see what is free there.
+    /// Looks for the engine's folder below this root of the host as well, to determine the free
+    /// space there.
     #[must_use]
     pub fn with_host_root(mut self, host_root: impl Into<PathBuf>) -> Self {
         self.host_root = host_root.into();
         self
     }
 
-    /// Asks this disk what is free, in place of the operating system.
+    /// Uses this disk to determine the free space, instead of asking the operating system.
     #[must_use]
     pub fn with_disk(mut self, disk: Disk) -> Self {
         self.disk = disk;
@@ -107,34 +109,34 @@ impl Engine for Docker {
 }
 
 impl Docker {
-    /// The client that speaks the version which was agreed on.
+    /// Returns the client for the negotiated version.
     async fn api(&self) -> Result<bollard::Docker, EngineError> {
         Ok(self.connection.client().await?.api)
     }
 
-    /// What a failure of the engine, or of the way to it, means to our caller.
+    /// Translates a failure of the engine, or of the connection to it, for our caller.
     fn failed(&self, action: impl Into<String>, error: bollard::errors::Error) -> EngineError {
         self.connection.failed(action, error)
     }
 
-    /// Whether an object with these labels is ours.
+    /// Returns whether an object with these labels is ours.
     fn covers(&self, labels: Option<HashMap<String, String>>) -> bool {
         let labels = labels.unwrap_or_default().into_iter().collect();
         self.scope.covers(&labels)
     }
 
-    /// The filter that makes the engine answer with what is ours; whether the scope covers it is looked at
-    /// again.
+    /// Returns the filter that makes the engine list our objects; whether the scope covers them is checked again.
     fn ours(&self) -> Filters {
         Filters::from([("label".to_owned(), self.scope.labels())])
     }
 }
 
-/// Docker's filters: all keys must match, each with any of its values; of labels, all.
+/// Docker's filters: all keys must match, each with any of its values, except labels, which must
+/// all match.
 type Filters = HashMap<String, Vec<String>>;
 
-/// Checks a text that becomes part of a request's path: only what names of engine objects are made
-/// of, so that no name reaches another resource.
+/// Checks a text that becomes part of a request's path: it may contain only characters of object
+/// names, so no name can reach another resource.
 fn path_part<'a>(what: &str, name: &'a str) -> Result<&'a str, EngineError> {
     let plain = name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name

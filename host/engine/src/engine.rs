@@ -1,4 +1,4 @@
-//! The [`Engine`] trait and what goes in and out of it.
+//! The [`Engine`] trait and the types of its arguments and results.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use model::{
 
 use crate::EngineError;
 
-/// Which objects of an engine are ours (docs/spec/device.md#object-labels). Objects outside it are neither listed nor
-/// changed nor removed. Images are not labelled by their users, so engines list all of them; whose they are is in the
-/// store.
+/// Defines which objects of an engine are ours (docs/spec/device.md#object-labels). Objects outside it are neither
+/// listed nor changed nor removed. Images carry no labels of their users, so engines list all of them; the store
+/// records whose they are.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// What the device label of our containers, volumes and networks says.
+    /// The value of the device label of our containers, volumes and networks.
     pub device: DeviceUuid,
-    /// What it said before, where the device has been another one: what it left is still its own.
+    /// Earlier values, if the device had another uuid: the objects from that time are still ours.
     pub former: Vec<DeviceUuid>,
-    /// The engine is this device's alone: every supervised object counts, with or without our uuid.
+    /// The engine belongs to this device only: every supervised object counts, with or without our uuid.
     pub exclusive: bool,
-    /// Where the labels' namespace comes from.
+    /// The source of the labels' namespace.
     pub branding: Branding,
 }
 
 impl Scope {
-    /// Whether an object with these labels is ours.
+    /// Returns whether an object with these labels is ours.
     #[must_use]
     pub fn covers(&self, labels: &BTreeMap<String, String>) -> bool {
         labels.contains_key(&self.branding.label("supervised"))
@@ -44,8 +44,8 @@ impl Scope {
         all.any(|device| device.as_str() == uuid)
     }
 
-    /// The labels by which an engine that compares labels one by one finds what is ours; where it cannot tell
-    /// it finds more.
+    /// Returns the labels by which an engine that compares labels one by one finds our objects; if they are not
+    /// specific enough, it finds more.
     pub(crate) fn labels(&self) -> Vec<String> {
         let mut labels = vec![self.branding.label("supervised")];
         if !self.exclusive && self.former.is_empty() {
@@ -56,52 +56,51 @@ impl Scope {
     }
 }
 
-/// A service behind the engine's own walls.
+/// A service that the engine itself confines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfinedService {
     /// The name of its container.
     pub container: String,
-    /// Which walls stand.
+    /// Which walls are in place.
     pub walls: Report,
 }
 
-/// A place where services run. One suite of tests holds for every implementation.
+/// A place where services run. The same test suite applies to every implementation.
 #[async_trait]
 pub trait Engine: Images + Containers + Volumes + Networks {
-    /// Which of the two kinds it is.
+    /// Returns which of the two kinds it is.
     fn kind(&self) -> EngineKind;
 
-    /// Asks the engine who it is; the cheapest call that proves it answers.
+    /// Requests the engine's versions; the cheapest call that proves that it answers.
     async fn info(&self) -> Result<EngineInfo, EngineError>;
 
-    /// The services that run behind walls that this engine puts up, with what came of it. None where the engine is
-    /// another program.
+    /// Returns the services that this engine confines itself, with the result. Empty if the engine is another program.
     async fn confined_services(&self) -> Result<Vec<ConfinedService>, EngineError> {
         Ok(Vec::new())
     }
 
-    /// What of a service this engine will not do, a sentence each; it is asked before the service is made.
+    /// Returns what this engine will ignore of a service, a sentence each; called before the service is created.
     fn ignored(&self, _service: &ServiceConfig) -> Vec<String> {
         Vec::new()
     }
 
-    /// A stream that yields whenever something of ours may have changed. It ends when the engine
-    /// goes away; the caller asks for a new one.
+    /// Returns a stream that yields whenever one of our objects may have changed. It ends when the engine goes away;
+    /// the caller then requests a new one.
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError>;
 }
 
-/// What an engine does with images.
+/// Operations on images.
 #[async_trait]
 pub trait Images: Send + Sync {
-    /// All images that are here; see [`Scope`] for whose they are.
+    /// Returns all images of the engine; see [`Scope`] for whose they are.
     async fn images(&self) -> Result<Vec<Image>, EngineError>;
 
-    /// Makes sure that `image` is there and answers it. `progress` is called with each change.
-    /// Dropping the future stops the transfer.
+    /// Pulls `image` unless the engine has it, and returns it. `progress` is called with each change. Dropping the
+    /// future stops the transfer.
     ///
     /// # Errors
-    /// [`EngineError::NotFound`] where the registry has no such image, [`EngineError::WrongKind`]
-    /// where the image is not one that this engine runs.
+    /// [`EngineError::NotFound`] if the registry has no such image, [`EngineError::WrongKind`] if this engine cannot
+    /// run the image.
     async fn pull_image(
         &self,
         image: &ImageRef,
@@ -109,47 +108,46 @@ pub trait Images: Send + Sync {
         progress: &(dyn Fn(PullProgress) + Send + Sync),
     ) -> Result<Image, EngineError>;
 
-    /// Removes one reference; the image goes with its last. One that is not there is no error.
+    /// Removes one reference; the image is removed with its last one. A missing reference is not an error.
     ///
     /// # Errors
-    /// [`EngineError::InUse`] where a container needs it.
+    /// [`EngineError::InUse`] if a container needs it.
     async fn remove_image(&self, image: &ImageRef) -> Result<(), EngineError>;
 }
 
-/// What an engine does with containers.
+/// Operations on containers.
 #[async_trait]
 pub trait Containers: Send + Sync {
-    /// Ours, running or not.
+    /// Returns our containers, running or not.
     async fn containers(&self) -> Result<Vec<Container>, EngineError>;
 
-    /// Makes a container and joins it to all its networks, and does not start it.
+    /// Creates a container and joins it to all its networks, but does not start it.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] where the name is taken.
+    /// [`EngineError::Conflict`] if the name is taken.
     async fn create_container(
         &self,
         spec: &ContainerSpec<'_>,
     ) -> Result<CreatedContainer, EngineError>;
 
-    /// Starts it; one that runs already is no error.
+    /// Starts a container; if it runs already, that is not an error.
     async fn start_container(&self, id: &ContainerId) -> Result<(), EngineError>;
 
-    /// Stops it, by force when `grace` is over; one that does not run, or is gone, is no error.
-    /// It stays stopped until it is started again, whatever its restart policy.
+    /// Stops a container, by force when `grace` is over; it is not an error if it does not run or does not exist. It
+    /// stays stopped until it is started again, whatever its restart policy.
     async fn stop_container(&self, id: &ContainerId, grace: Duration) -> Result<(), EngineError>;
 
-    /// Removes it with its anonymous volumes, by force where it still runs; one that is gone is no
-    /// error.
+    /// Removes a container with its anonymous volumes, by force if it still runs; a missing one is not an error.
     async fn remove_container(&self, id: &ContainerId) -> Result<(), EngineError>;
 
     /// # Errors
-    /// [`EngineError::Conflict`] where the name is taken.
+    /// [`EngineError::Conflict`] if the name is taken.
     async fn rename_container(&self, id: &ContainerId, name: &str) -> Result<(), EngineError>;
 
-    /// The environment that the container was made with (`GET /v1/apps/:appId`).
+    /// Returns the environment that the container was created with (`GET /v1/apps/:appId`).
     async fn environment(&self, id: &ContainerId) -> Result<BTreeMap<String, String>, EngineError>;
 
-    /// What the container prints, until it is removed or the stream is dropped. It goes on over
+    /// Returns what the container prints, until it is removed or the stream is dropped. The stream continues across
     /// restarts of the container.
     async fn logs(
         &self,
@@ -158,75 +156,75 @@ pub trait Containers: Send + Sync {
     ) -> Result<BoxStream<'static, Result<LogLine, EngineError>>, EngineError>;
 }
 
-/// What an engine does with volumes.
+/// Operations on volumes.
 #[async_trait]
 pub trait Volumes: Send + Sync {
-    /// Ours.
+    /// Returns our volumes.
     async fn volumes(&self) -> Result<Vec<Volume>, EngineError>;
 
-    /// Makes the volume; an equal one of ours is no error.
+    /// Creates the volume; an equal one of ours is not an error.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] where the name belongs to somebody else.
+    /// [`EngineError::Conflict`] if the name belongs to another owner.
     async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError>;
 
-    /// Removes it with its data; one that is gone is no error.
+    /// Removes the volume with its data; a missing one is not an error.
     ///
     /// # Errors
-    /// [`EngineError::InUse`] where a container needs it.
+    /// [`EngineError::InUse`] if a container needs it.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
 }
 
-/// What an engine does with networks.
+/// Operations on networks.
 #[async_trait]
 pub trait Networks: Send + Sync {
-    /// Ours.
+    /// Returns our networks.
     async fn networks(&self) -> Result<Vec<Network>, EngineError>;
 
-    /// Makes the network; an equal one of ours is no error.
+    /// Creates the network; an equal one of ours is not an error.
     ///
     /// # Errors
-    /// [`EngineError::Conflict`] where the name belongs to somebody else.
+    /// [`EngineError::Conflict`] if the name belongs to another owner.
     async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError>;
 
-    /// Removes every network of ours by that name; none is no error.
+    /// Removes every network of ours with that name; it is not an error if there is none.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
 }
 
-/// Who an engine is.
+/// The versions of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineInfo {
     /// The engine's own version, for example `20.10.24`.
     pub version: String,
-    /// The version of the protocol spoken with it, for example `1.41`; empty where there is none.
+    /// The version of the protocol that is spoken with it, for example `1.41`; empty if there is none.
     pub api_version: String,
 }
 
-/// What a container is made from.
+/// What a container is created from.
 #[derive(Debug, Clone)]
 pub struct ContainerSpec<'a> {
     /// The container's name, without a leading slash.
     pub name: &'a str,
-    /// All else that it is made from, as the target resolves to.
+    /// All other settings, as resolved from the target.
     pub config: &'a ServiceConfig,
     /// Added to `config.environment`.
     pub init_environment: &'a BTreeMap<String, String>,
-    /// The image as it was observed; `config.image` may have moved on since.
+    /// The image as it was observed; `config.image` may refer to another one by now.
     pub image_id: &'a EngineImageId,
-    /// The container whose network stack is shared, where `config.network_mode` names a service.
+    /// The container whose network stack is shared, if `config.network_mode` names a service.
     pub network_container: Option<&'a ContainerId>,
 }
 
-/// A container that was made.
+/// A container that was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedContainer {
-    /// The engine's id of it.
+    /// The engine's id for it.
     pub id: ContainerId,
-    /// Fields that this engine or its version has no meaning for, one sentence each.
+    /// Fields that this engine or its version does not support, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What a volume is made from.
+/// What a volume is created from.
 #[derive(Debug, Clone)]
 pub struct VolumeSpec<'a> {
     /// The name by which the engine knows it, `<appId>_<name>`.
@@ -235,7 +233,7 @@ pub struct VolumeSpec<'a> {
     pub config: &'a VolumeConfig,
 }
 
-/// What a network is made from.
+/// What a network is created from.
 #[derive(Debug, Clone)]
 pub struct NetworkSpec<'a> {
     /// The name by which the engine knows it, `<appUuid>_<name>`.
@@ -244,21 +242,22 @@ pub struct NetworkSpec<'a> {
     pub config: &'a NetworkConfig,
 }
 
-/// How far a pull is.
+/// The progress of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PullProgress {
-    /// 0 to 100, never falling within one pull.
+    /// 0 to 100, never decreasing within one pull.
     pub percent: u8,
 }
 
-/// Who we are to a registry. `Debug` hides the password.
+/// Our credentials for a registry. `Debug` hides the password.
 #[derive(Clone)]
 pub struct RegistryAuth {
     /// The account at the registry, for basic authentication.
     pub user: String,
     /// The password or token that goes with `user`.
     pub password: String,
-    /// The address of the cloud that the password is for, as a URL: beside the registry's own its host gives tokens.
+    /// The address of the cloud that the password is for, as a URL: its host may issue tokens, as the registry's own
+    /// may.
     pub cloud: Option<String>,
 }
 
@@ -271,7 +270,7 @@ impl std::fmt::Debug for RegistryAuth {
 /// One line that a container printed, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// Its text; bytes that are no UTF-8 are replaced.
+    /// Its text; bytes that are not UTF-8 are replaced.
     pub message: String,
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
@@ -279,22 +278,22 @@ pub struct LogLine {
     pub stderr: bool,
 }
 
-/// Where a log stream begins.
+/// The start of a log stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogsFrom {
     /// Only lines from now on.
     Now,
-    /// The first line that is kept.
+    /// The first line that is still stored.
     Start,
-    /// The first line that is kept and is not older than this, in milliseconds since the epoch.
+    /// The first stored line that is not older than this, in milliseconds since the epoch.
     Since(i64),
 }
 
-/// Something of ours may have changed; what, is found by observing.
+/// One of our objects may have changed; observe them to find out how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineEvent {
-    /// This container was made, changed or removed.
+    /// This container was created, changed or removed.
     Container(ContainerId),
-    /// Anything else; also where events were lost.
+    /// Anything else, including lost events.
     Other,
 }

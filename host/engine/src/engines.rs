@@ -1,7 +1,7 @@
 //! The set of engines that a device has.
 //!
-//! The reconciler holds one [`Engines`] and asks each engine in it what it has; only a pull needs
-//! more, since the kind of an image that is not here yet is known to its registry alone.
+//! The reconciler holds one [`Engines`] and lists the objects of each engine directly. Only a pull
+//! needs more, because only its registry knows the kind of an image that is not here yet.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::{Engine, EngineError, PullProgress, RegistryAuth, image_kind, registr
 #[derive(Clone)]
 pub struct Engines {
     engines: Arc<[Arc<dyn Engine>]>,
-    /// The registry where the device has an account, and the account.
+    /// The registry at which the device has an account, and the account.
     account: Option<Arc<(String, RegistryAuth)>>,
 }
 
 impl Engines {
-    /// The first engine of each kind counts. The first of all is the default.
+    /// Keeps the first engine of each kind. The first of all is the default.
     #[must_use]
     pub fn new(engines: Vec<Arc<dyn Engine>>) -> Self {
         let mut unique: Vec<Arc<dyn Engine>> = Vec::new();
@@ -33,7 +33,8 @@ impl Engines {
         }
     }
 
-    /// The same with an account at one registry, `host` with its port where it has one.
+    /// Returns the same engines with an account at one registry: `host`, with its port if it has
+    /// one.
     #[must_use]
     pub fn with_account(self, host: impl Into<String>, account: RegistryAuth) -> Self {
         Engines {
@@ -42,39 +43,38 @@ impl Engines {
         }
     }
 
-    /// Who the device is to the registry of this image: nobody, but at the one where it has an account. A
-    /// registry names whom its clients are to give their password to, so no other one is told it.
+    /// Returns the device's account at the registry of this image; it has one at a single registry. A registry tells
+    /// its clients where to send their passwords, so no other registry gets this one.
     #[must_use]
     pub fn account_for(&self, image: &ImageRef) -> Option<&RegistryAuth> {
         let (host, account) = self.account.as_deref()?;
         registry::is_at(image, host).then_some(account)
     }
 
-    /// The engine of this kind, where the device has one.
+    /// Returns the engine of this kind, if the device has one.
     #[must_use]
     pub fn get(&self, kind: EngineKind) -> Option<&Arc<dyn Engine>> {
         self.engines.iter().find(|engine| engine.kind() == kind)
     }
 
-    /// Every engine, the default one first.
+    /// Returns every engine, the default one first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Engine>> {
         self.engines.iter()
     }
 
-    /// The kind that is meant where nothing says which: networks and volumes that no service uses
-    /// yet. `None` for an empty set.
+    /// Returns the kind to use if nothing specifies one: for networks and volumes that no service
+    /// uses yet. `None` for an empty set.
     #[must_use]
     pub fn default_kind(&self) -> Option<EngineKind> {
         self.engines.first().map(|engine| engine.kind())
     }
 
-    /// Makes sure that `image` is in the engine that runs its kind, and answers it there. An image
-    /// that some engine has by exactly this reference is answered without asking its registry.
-    /// Dropping the future stops the transfer.
+    /// Pulls `image` into the engine that runs its kind, unless it is there, and returns it. If an engine has an image
+    /// with exactly this reference, it is returned without asking its registry. Dropping the future stops the transfer.
     ///
     /// # Errors
-    /// As [`crate::Images::pull_image`]; [`EngineError::WrongKind`], with the reason, where no engine of this
-    /// device runs images of its kind.
+    /// As [`crate::Images::pull_image`]; [`EngineError::WrongKind`], with the reason, if no engine of this device runs
+    /// images of its kind.
     pub async fn pull(
         &self,
         image: &ImageRef,
@@ -92,11 +92,12 @@ impl Engines {
         }
     }
 
-    /// The kind of an image that no engine holds. Asks the registry only where the answer makes a
-    /// difference: registries count questions.
+    /// Returns the kind of an image that no engine holds. Asks the registry only if the answer
+    /// makes a difference: registries limit requests.
     ///
     /// # Errors
-    /// As [`crate::kind_of`], but for a registry that does not answer us where Docker may reach it.
+    /// As [`crate::kind_of`], except if the registry does not answer us but Docker may be able to
+    /// reach it.
     pub async fn kind_of(
         &self,
         image: &ImageRef,
@@ -108,8 +109,8 @@ impl Engines {
             return Ok(only.kind());
         }
         match image_kind::ask(image, auth).await {
-            // Docker may reach registries that we do not: it has mirrors, certificates and
-            // exceptions of its own.
+            // Docker may reach registries that we do not: it has its own mirrors, certificates and
+            // exceptions.
             Err(EngineError::Failed { .. }) if self.get(EngineKind::Docker).is_some() => {
                 Ok(EngineKind::Docker)
             }
@@ -117,8 +118,8 @@ impl Engines {
         }
     }
 
-    /// The image that some engine holds by this reference. An engine that does not answer is passed
-    /// over: the pull, if it turns out to be its, says so.
+    /// Returns the image that some engine holds by this reference. An engine that does not answer
+    /// is skipped: if the pull turns out to need it, the pull will report that.
     async fn find(&self, image: &ImageRef) -> Option<Image> {
         for engine in self.all() {
             match engine.images().await {

@@ -1,4 +1,4 @@
-//! Why an engine did not do as it was told.
+//! Reasons why an engine did not carry out a request.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -7,19 +7,20 @@ use model::EngineKind;
 
 use crate::disk::{RESERVE, mebibytes};
 
-/// Callers tell apart what they can act on; all else is [`EngineError::Failed`].
+/// An engine's failure. Callers can tell apart those that they can act on; all others are
+/// [`EngineError::Failed`].
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The image, container, volume or network is not there.
+    /// The image, container, volume or network does not exist.
     #[error("{what} was not found")]
     NotFound {
-        /// Which object, as it stands in a sentence: "the volume `12_data`".
+        /// The object, phrased as in a sentence: "the volume `12_data`".
         what: String,
     },
     /// The name belongs to something else.
     #[error("{what} already exists and does not belong to this device: {hint}")]
     Conflict {
-        /// Which object has the name, as it stands in a sentence.
+        /// The object that has the name, phrased as in a sentence.
         what: String,
         /// What to do about it.
         hint: String,
@@ -27,7 +28,7 @@ pub enum EngineError {
     /// Something else needs it.
     #[error("{what} is in use")]
     InUse {
-        /// Which object, as it stands in a sentence.
+        /// The object, phrased as in a sentence.
         what: String,
     },
     /// The image is of a kind that this engine does not run.
@@ -35,12 +36,12 @@ pub enum EngineError {
     WrongKind {
         /// The image's reference.
         image: String,
-        /// The engine that was asked.
+        /// The engine that was to run it.
         engine: EngineKind,
         /// What the image is instead, or lacks.
         reason: String,
     },
-    /// The disk has no room for the image: it was not begun.
+    /// The disk has no room for the image: the download was not started.
     #[error(
         "there is no room for `{image}`: the {} to download take up to {} and {} stay reserved, but the file system of `{}` has only {} free; remove what nothing needs, for example unused volumes with `GET /v2/cleanup-volumes`, or publish a smaller image",
         mebibytes(*download),
@@ -52,11 +53,11 @@ pub enum EngineError {
     NoRoom {
         /// The image's reference.
         image: String,
-        /// What would be transferred, in bytes.
+        /// The size of the transfer, in bytes.
         download: u64,
-        /// What of the disk that takes at its most, in bytes.
+        /// The most space that it takes on the disk, in bytes.
         needed: u64,
-        /// In bytes, with what stays reserved.
+        /// The free space in bytes, including the reserve.
         free: u64,
         /// Where the engine keeps images.
         folder: PathBuf,
@@ -64,38 +65,38 @@ pub enum EngineError {
     /// The engine does not answer.
     #[error("the {engine} engine does not answer at `{address}`")]
     Unreachable {
-        /// The engine that was asked.
+        /// The engine in question.
         engine: EngineKind,
-        /// Where it was looked for: the URI of its socket.
+        /// The address that was tried: the URI of its socket.
         address: String,
         /// Why the connection failed.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// It answered with a failure.
+    /// The engine answered with a failure.
     #[error("failed to {action}")]
     Failed {
-        /// What was being done, as a verb and its object.
+        /// The action that failed, as a verb and its object.
         action: String,
-        /// What the engine or the operating system said.
+        /// The error from the engine or the operating system.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// What was asked cannot be done, and trying again would not help.
+    /// The request cannot be carried out, and trying again would not help.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl EngineError {
-    /// [`EngineError::NotFound`] of `what`, as it stands in a sentence.
+    /// Creates [`EngineError::NotFound`] for `what`, phrased as in a sentence.
     pub fn not_found(what: impl Into<String>) -> Self {
         EngineError::NotFound { what: what.into() }
     }
 
-    /// [`EngineError::InUse`] of `what`, as it stands in a sentence.
+    /// Creates [`EngineError::InUse`] for `what`, phrased as in a sentence.
     pub fn in_use(what: impl Into<String>) -> Self {
         EngineError::InUse { what: what.into() }
     }
 
-    /// [`EngineError::Failed`] while doing `action` ("pull `busybox`").
+    /// Creates [`EngineError::Failed`] for `action` ("pull `busybox`").
     pub fn failed(
         action: impl Into<String>,
         source: impl Into<Box<dyn Error + Send + Sync>>,

@@ -1,22 +1,22 @@
-//! Which kind of engine runs an image: what its manifest says, asked of its registry.
+//! Determines which kind of engine runs an image, from the manifest in its registry.
 //!
-//! Called by [`crate::Engines::pull`] for an image that no engine has yet. Reads manifests only, never
-//! a layer.
+//! Called by [`crate::Engines::pull`] for an image that no engine has yet. Reads only manifests,
+//! never layers.
 
 use model::{EngineKind, ImageRef};
 
 use crate::registry::{IndexEntry, Manifest, Repository};
 use crate::{EngineError, RegistryAuth};
 
-/// The media type of the configuration of an image that holds a WebAssembly component.
+/// The media type of the configuration of an image that contains a WebAssembly component.
 pub const WASM_CONFIG_MEDIA_TYPE: &str = "application/vnd.wasm.config.v0+json";
 
-/// Which engine runs `image`. A `file:` reference is a component; of an index, the first entry counts,
-/// unless one is for Linux.
+/// Determines which engine runs `image`. A `file:` reference is a component; of an index, the first
+/// entry counts, unless one is for Linux.
 ///
 /// # Errors
-/// [`EngineError::NotFound`] where the registry has no such image, [`EngineError::Failed`] where it
-/// does not answer, refuses us or answers what is no manifest.
+/// [`EngineError::NotFound`] if the registry has no such image, [`EngineError::Failed`] if it does
+/// not answer, refuses us or returns something other than a manifest.
 pub async fn ask(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<EngineKind, EngineError> {
     if image.is_file() {
         return Ok(EngineKind::Wasm);

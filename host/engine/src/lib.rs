@@ -1,8 +1,8 @@
 //! Where services run: the [`Engine`] trait, its two implementations, and [`Engines`], the set that a
 //! device has.
 //!
-//! An engine lists what it holds and carries out single steps. It decides nothing, remembers nothing
-//! that it could observe, and touches only what is this device's (see [`Scope`]).
+//! An engine lists its objects and carries out single steps. It makes no decisions, remembers
+//! nothing that it could observe, and touches only objects of this device (see [`Scope`]).
 
 #![warn(missing_docs)]
 

@@ -1,9 +1,9 @@
-//! Asks an image's registry, over the OCI distribution protocol, for manifests and blobs.
+//! Fetches manifests and blobs from an image's registry, over the OCI distribution protocol.
 //!
-//! Called for images that no container engine fetches for us: by `image_kind` and by the wasm
-//! engine. Every answer is bounded in size and time. It never sends credentials unless the registry
-//! asks for them, to no host but the registry's and the cloud's, nor over plain HTTP but to this machine and to a cloud
-//! that the owner has allowed to be without TLS. It keeps nothing and pushes nothing.
+//! Called for images that no container engine fetches for us: by `image_kind` and by the wasm engine. Every answer is
+//! bounded in size and time. Credentials are sent only if the registry requests them, and only to the hosts of the
+//! registry and of the cloud. They are sent over plain HTTP only to this machine and to a cloud that the owner has
+//! allowed to be without TLS. It keeps nothing and pushes nothing.
 
 mod manifest;
 mod realm;
@@ -26,14 +26,14 @@ use crate::{EngineError, RegistryAuth};
 
 pub(crate) use manifest::{Descriptor, IndexEntry, Manifest};
 
-/// The longest manifest that is read, in bytes: what registries themselves accept.
+/// The longest manifest that is read, in bytes: the limit of registries themselves.
 pub const MAX_MANIFEST: usize = 4 << 20;
 /// The longest answer of a token service, in bytes.
 const MAX_TOKEN_ANSWER: usize = 64 << 10;
-/// From the question for a manifest to its last byte.
+/// From the request for a manifest to its last byte.
 const MANIFEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Silence in the middle of an answer.
+/// The longest silence in the middle of an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
@@ -41,10 +41,11 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, \
     application/vnd.docker.distribution.manifest.list.v2+json";
 
-/// Whether `image` can be in a registry at all, and can be asked for without reaching anything else.
+/// Checks that `image` can be in a registry at all, and can be requested without reaching anything
+/// else.
 ///
 /// # Errors
-/// [`EngineError::Invalid`] where it cannot.
+/// [`EngineError::Invalid`] if it cannot.
 pub fn check_reference(image: &ImageRef) -> Result<(), EngineError> {
     name_of(image).map(|_| ())
 }
@@ -56,7 +57,7 @@ fn name_of(image: &ImageRef) -> Result<ImageName, EngineError> {
         .map_err(|error: registry_protocol::NoImageName| EngineError::Invalid(error.to_string()))
 }
 
-/// Whether `image` is at this registry.
+/// Returns whether `image` is at this registry.
 pub(crate) fn is_at(image: &ImageRef, host: &str) -> bool {
     name_of(image).is_ok_and(|name| name.place.host.eq_ignore_ascii_case(host))
 }
@@ -72,10 +73,10 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Sends nothing yet.
+    /// Prepares the access to the repository of `image`. Sends nothing yet.
     ///
     /// # Errors
-    /// [`EngineError::Invalid`] where the reference names no image of a registry.
+    /// [`EngineError::Invalid`] if the reference does not name an image of a registry.
     pub fn of(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Self, EngineError> {
         let name = name_of(image)?;
         let client = client(name.place.is_loopback())?;
@@ -88,11 +89,11 @@ impl Repository {
         })
     }
 
-    /// The bytes of the image's manifest, or of the one with `digest` in the same repository. Bytes
-    /// that were asked for by digest are checked against it.
+    /// Returns the bytes of the image's manifest, or of the one with `digest` in the same
+    /// repository. Bytes that were requested by digest are checked against it.
     ///
     /// # Errors
-    /// [`EngineError::NotFound`] where the registry has no such image, else [`EngineError::Failed`].
+    /// [`EngineError::NotFound`] if the registry has no such image, else [`EngineError::Failed`].
     pub async fn manifest(&self, digest: Option<&str>) -> Result<Vec<u8>, EngineError> {
         let reference = digest.unwrap_or(&self.name.reference);
         let fetch = async {
@@ -109,7 +110,7 @@ impl Repository {
         Ok(manifest)
     }
 
-    /// [`Self::manifest`], parsed.
+    /// Returns the parsed [`Self::manifest`].
     pub(crate) async fn parsed_manifest(
         &self,
         digest: Option<&str>,
@@ -117,10 +118,11 @@ impl Repository {
         Manifest::parse(&self.image, &self.manifest(digest).await?)
     }
 
-    /// The bytes of a blob as they arrive. The caller counts them, and checks them against `digest`.
+    /// Returns the bytes of a blob as they arrive. The caller counts them, and checks them against
+    /// `digest`.
     ///
     /// # Errors
-    /// [`EngineError::NotFound`] where the repository has no such blob, else [`EngineError::Failed`].
+    /// [`EngineError::NotFound`] if the repository has no such blob, else [`EngineError::Failed`].
     pub async fn blob(
         &self,
         digest: &str,
@@ -133,7 +135,8 @@ impl Repository {
             .boxed())
     }
 
-    /// GET below this repository, with as much proof of who we are as the registry asks for.
+    /// Sends a GET request below this repository, with as much authentication as the registry
+    /// requires.
     async fn get(&self, path: &str) -> Result<Response, EngineError> {
         let url = self.name.place.url(path);
         let granted = self.granted.lock().await.clone();
@@ -164,7 +167,7 @@ impl Repository {
         request.send().await.map_err(|error| self.failed(error))
     }
 
-    /// The header that the refusal asks for; `None` where we have nothing to offer.
+    /// Returns the header that answers the refusal; `None` if we have no suitable credentials.
     async fn authorize(&self, refusal: &Response) -> Result<Option<String>, EngineError> {
         let mut challenges = refusal.headers().get_all(WWW_AUTHENTICATE).iter();
         match challenges.find_map(|header| Challenge::parse(header.to_str().ok()?)) {
@@ -216,7 +219,8 @@ impl Repository {
     }
 }
 
-/// `token` and `access_token` are the same thing; services give one or both.
+/// The answer of a token service. `token` and `access_token` are the same thing; services send one
+/// or both.
 #[derive(Deserialize)]
 struct TokenAnswer {
     token: Option<String>,
@@ -224,7 +228,7 @@ struct TokenAnswer {
 }
 
 impl RegistryAuth {
-    /// The value of an `Authorization` header.
+    /// Returns the value of an `Authorization` header.
     fn basic(&self) -> String {
         use base64::Engine as _;
         let pair = format!("{}:{}", self.user, self.password);
@@ -233,13 +237,13 @@ impl RegistryAuth {
     }
 }
 
-/// `sha256:` and the digest in hexadecimal, as manifests name blobs.
+/// Returns `sha256:` and the digest in hexadecimal, as manifests name blobs.
 #[must_use]
 pub fn sha256_digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// The whole body, if it is no longer than `limit` bytes.
+/// Returns the whole body, if it is at most `limit` bytes long.
 async fn bounded(
     mut answer: Response,
     limit: usize,
@@ -254,7 +258,8 @@ async fn bounded(
     Ok(body)
 }
 
-/// One client for each of both protocols, for as long as the process lives: connections are kept.
+/// Returns one client for each of the two protocols, kept for the lifetime of the process to reuse
+/// connections.
 fn client(plain: bool) -> Result<Client, EngineError> {
     static PLAIN: OnceLock<Client> = OnceLock::new();
     static TLS: OnceLock<Client> = OnceLock::new();
@@ -262,7 +267,7 @@ fn client(plain: bool) -> Result<Client, EngineError> {
     if let Some(client) = shared.get() {
         return Ok(client.clone());
     }
-    // A second installation is refused, and the first one serves.
+    // A second installation is refused, and the first one stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -270,10 +275,10 @@ fn client(plain: bool) -> Result<Client, EngineError> {
         .dns_resolver(Arc::new(names::system()))
         .user_agent(concat!("supervisor/", env!("CARGO_PKG_VERSION")));
     if plain {
-        // Without the machine's certificates: a device without any can still use its own registry.
+        // Skips the machine's certificates: a device without any can still use its own registry.
         builder = builder.tls_certs_only([]).no_proxy();
     } else {
-        // Also where a registry sends us elsewhere for a blob.
+        // Applies also if a registry redirects us for a blob.
         builder = builder.https_only(true);
     }
     let client = builder

@@ -1,19 +1,18 @@
-//! Services that are WebAssembly components, each in a process of its own.
+//! Services that are WebAssembly components, each in its own process.
 //!
-//! [`Wasm`] is made once by the supervisor and driven through [`Engine`]. Everything that it knows is
-//! in its folder, and what can be observed is observed there each time: a container is a folder with
-//! its record (kept in memory as long as the file is the same, `container_index.rs`), and the state that
-//! its process writes. Processes are started as `wasm-service` of the
-//! program `supervisor-wasm` and live on without it: a new [`Wasm`] on the same folder finds them
-//! again. It never compiles (a [`compiled_code::Cache`] has that done), and it neither loads nor runs
-//! compiled code in this process: whether that loads, the process of the service says (`start.rs`).
+//! The supervisor creates one [`Wasm`] and uses it through [`Engine`]. All its state is in its folder, and observations
+//! read it from there each time: a container is a folder with its record (kept in memory until the file changes,
+//! `container_index.rs`), and the state that its process writes. Processes are started as `wasm-service` of the program
+//! `supervisor-wasm` and outlive the engine: a new [`Wasm`] on the same folder finds them again. The engine never
+//! compiles (a [`compiled_code::Cache`] does that), and it neither loads nor runs compiled code in this process: the
+//! process of the service reports whether it loads (`start.rs`).
 //!
 //! ```text
 //! images/REF.json            which component a reference names
 //! components/DIGEST.wasm     the components
 //! containers/ID/             container.json (ours), launch.json (ours), state.json (the process's),
-//!                            log, log.1, root/, anonymous/, tmpfs/; the process, which is another user, may
-//!                            write here: what it wrote is believed no further than it concerns itself
+//!                            log, log.1, root/, anonymous/, tmpfs/; the process, which runs as another user, may
+//!                            write here: the engine trusts its files only as far as they concern the process itself
 //! networks/NAME/             network.json, members.json (derived from the containers)
 //! volumes/NAME/              volume.json, data/
 //! ```
@@ -62,28 +61,28 @@ use container_index::ContainerIndex;
 use folders::Folders;
 pub use users::UserRange;
 
-/// How many events a slow listener may be behind; then it is told that something changed.
+/// How many events a slow listener may be behind; after that it only learns that something changed.
 const EVENTS: usize = 256;
 
-/// What a wasm engine needs to know.
+/// The configuration of a wasm engine.
 #[derive(Clone)]
 pub struct WasmConfig {
-    /// Where it keeps everything; made where it is not there. One engine at a time.
+    /// The folder for all its state; created if it does not exist. One engine at a time.
     pub folder: PathBuf,
     /// The program that is run as `wasm-service --record FOLDER`: `supervisor-wasm` of the layout.
     pub runner: PathBuf,
-    /// Where components are compiled, and kept compiled.
+    /// Compiles components and stores the compiled code.
     pub cache: compiled_code::Cache,
-    /// Where the supervisor's API listens, for services with the label that lets them reach it.
+    /// The address of the supervisor's API, for services with the label that lets them reach it.
     pub api: Option<SocketAddr>,
-    /// The root of the host's file system as this process sees it: folders of the supervisor below it
-    /// are made when a service mounts them.
+    /// The root of the host's file system as this process sees it: if a service mounts folders of
+    /// the supervisor below it, they are created.
     pub host_root: PathBuf,
-    /// Asked what is free before a component is downloaded.
+    /// Reports the free space before a component is downloaded.
     pub disk: Disk,
-    /// Who the processes of services are.
+    /// The users for the processes of services.
     pub users: UserRange,
-    /// Whether a service is started only behind all walls; asked at each start.
+    /// Whether a service may start only behind all walls; checked at each start.
     pub requires_confinement: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -93,7 +92,7 @@ impl WasmConfig {
     }
 }
 
-/// The wasm engine. Cheap to clone; the last clone to go leaves the services running.
+/// The wasm engine. Cheap to clone; services keep running when the last clone is dropped.
 #[derive(Clone)]
 pub struct Wasm {
     shared: Arc<Shared>,
@@ -107,22 +106,23 @@ struct Shared {
     /// Whether processes can become other users, or why not.
     users: Result<(), String>,
     events: broadcast::Sender<EngineEvent>,
-    /// Held by whoever changes records, so that a look and the change that depends on it are one.
+    /// Held while records are changed, so that a check and the change that depends on it are
+    /// atomic.
     changing: Mutex<()>,
-    /// Components that are being pulled, and how often, see [`image_table::Arriving`].
+    /// Components that are being pulled, with a count, see [`image_table::ArrivingImages`].
     arriving: Mutex<BTreeMap<EngineImageId, usize>>,
-    /// One for each container whose process is watched.
+    /// One task for each container whose process is watched.
     watches: Mutex<HashMap<ContainerId, AbortOnDropHandle<()>>>,
-    /// What watches the folders.
+    /// The task that watches the folders.
     folder_watch: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl Wasm {
-    /// Opens the engine in its folder: finds the services that run, and starts again those that do not
-    /// and should (after a reboot, for example).
+    /// Opens the engine in its folder: finds the services that run, and restarts those that do not
+    /// run but should (after a reboot, for example).
     ///
     /// # Errors
-    /// Where the folder cannot be used.
+    /// If the folder cannot be used.
     pub async fn open(config: WasmConfig, scope: Scope) -> Result<Self, EngineError> {
         let folders = Folders::open(&config.folder)?;
         let (events, _) = broadcast::channel(EVENTS);
@@ -152,7 +152,7 @@ impl Wasm {
         Ok(wasm)
     }
 
-    /// Runs work on files where it holds up nobody.
+    /// Runs file operations on a thread where they do not block other tasks.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Shared>) -> Result<T, EngineError> + Send + 'static,
@@ -176,7 +176,7 @@ impl Wasm {
 
 impl Shared {
     fn tell(&self, event: EngineEvent) {
-        // Nobody listens: nobody needs to know.
+        // Without listeners, the event can be dropped.
         let _ = self.events.send(event);
     }
 }
@@ -204,7 +204,7 @@ impl Engine for Wasm {
 
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
         let events = BroadcastStream::new(self.shared.events.subscribe());
-        // One that was too slow does not know what changed, only that something did.
+        // A listener that was too slow only learns that something changed, not what.
         Ok(events
             .map(|event| event.unwrap_or(EngineEvent::Other))
             .boxed())

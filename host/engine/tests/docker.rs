@@ -1,4 +1,4 @@
-//! The docker engine: what every engine promises, and what only this one does. Runs against the
+//! The docker engine: the promises of every engine, and those of only this one. Runs against the
 //! engine and the registry that `cargo xtask test` starts (`SUPERVISOR_TEST_DOCKER`,
 //! `SUPERVISOR_TEST_REGISTRY`).
 

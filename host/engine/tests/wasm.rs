@@ -1,6 +1,6 @@
-//! The wasm engine: what every engine promises, and what only this one does. Runs the supervisor of
-//! the layout that `cargo xtask test` builds (`SUPERVISOR_DIST`) with the components that it builds
-//! (`SUPERVISOR_TEST_GUESTS`).
+//! The wasm engine: the promises of every engine, and those of only this one. Runs the supervisor
+//! of the layout that `cargo xtask test` builds (`SUPERVISOR_DIST`) with the components that it
+//! builds (`SUPERVISOR_TEST_GUESTS`).
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,5 @@
-//! What a caller asks to be done with services beside the target (docs/spec/device.md#actions).
+//! Actions on services that a caller requests in addition to the target
+//! (docs/spec/device.md#actions).
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ pub struct Action {
     pub force: bool,
 }
 
-/// What can be done with the services of one app.
+/// The possible actions on the services of one app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
@@ -30,7 +31,7 @@ pub enum Verb {
     Purge,
 }
 
-/// How the host goes down.
+/// How the host is to go down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerAction {
@@ -40,7 +41,7 @@ pub enum PowerAction {
     PowerOff,
 }
 
-/// Why an action was not, or not completely, carried out.
+/// The reason why an action was not, or not completely, carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ActionError {
     /// An update lock is held; nothing was done. The text is the answer to the client.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::DeviceUuid;
 
 /// Names of variables, labels and folders, and the reported API level: one value, set once in
-/// configuration. Everything that is named for the product is derived from it.
+/// configuration. Every name that contains the product's name is derived from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Branding {
@@ -15,7 +15,7 @@ pub struct Branding {
     pub env_prefix: String,
     /// Namespace of labels, without a dot at the end: `io.platform`.
     pub label_namespace: String,
-    /// Word in folder names: `platform` gives `/tmp/platform` in services and
+    /// Word in folder names: `platform` results in `/tmp/platform` in services and
     /// `/tmp/platform-supervisor` on the host.
     pub folder: String,
     /// The bridge network that services use to reach the API.
@@ -23,7 +23,8 @@ pub struct Branding {
     /// The version that `/v2/version`, `supervisor_version` and the User-Agent report: clients gate
     /// features on it (docs/spec/device.md#api-level). Never below 16.6.0.
     pub api_level: String,
-    /// Older environment prefixes that are read beside `env_prefix`, and written only where listed.
+    /// Older environment prefixes that are read in addition to `env_prefix`, and written only if
+    /// listed.
     pub aliases: Vec<String>,
 }
 
@@ -41,13 +42,14 @@ impl Default for Branding {
 }
 
 impl Branding {
-    /// The variable `PLATFORM_<name>`.
+    /// Returns the variable `PLATFORM_<name>`.
     #[must_use]
     pub fn env(&self, name: &str) -> String {
         format!("{}{name}", self.env_prefix)
     }
 
-    /// Variables of a service that hold keys: never shown (docs/spec/device.md#v1-app).
+    /// Returns the variables of a service that contain keys: never shown
+    /// (docs/spec/device.md#v1-app).
     #[must_use]
     pub fn secret_variables(&self) -> Vec<String> {
         let prefixes = std::iter::once(&self.env_prefix).chain(&self.aliases);
@@ -57,13 +59,13 @@ impl Branding {
             .collect()
     }
 
-    /// The label `io.platform.<name>`.
+    /// Returns the label `io.platform.<name>`.
     #[must_use]
     pub fn label(&self, name: &str) -> String {
         format!("{}.{name}", self.label_namespace)
     }
 
-    /// The labels that mark an object as a device's.
+    /// Returns the labels that mark an object as belonging to a device.
     #[must_use]
     pub fn device_labels(&self, device: &DeviceUuid) -> BTreeMap<String, String> {
         BTreeMap::from([
@@ -72,19 +74,19 @@ impl Branding {
         ])
     }
 
-    /// The WebSocket subprotocol of the tunnel between device and cloud: `h2.platform`.
+    /// Returns the WebSocket subprotocol of the tunnel between device and cloud: `h2.platform`.
     #[must_use]
     pub fn tunnel_protocol(&self) -> String {
         format!("h2.{}", self.folder)
     }
 
-    /// The folder of locks and hand-over files inside a service: `/tmp/platform`.
+    /// Returns the folder of locks and hand-over files inside a service: `/tmp/platform`.
     #[must_use]
     pub fn service_folder(&self) -> String {
         format!("/tmp/{}", self.folder)
     }
 
-    /// The volatile folder of the supervisor on the host, below the host root:
+    /// Returns the volatile folder of the supervisor on the host, below the host root:
     /// `tmp/platform-supervisor`.
     #[must_use]
     pub fn host_folder(&self) -> String {

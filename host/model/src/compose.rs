@@ -1,15 +1,15 @@
-//! Turns a target state into what engines run: compose fields are read with their defaults, names,
-//! labels and variables of the supervisor are added, and what is not supported is warned of.
+//! Turns a target state into the configuration that engines run: compose fields are read with their defaults, names,
+//! labels and variables of the supervisor are added, and unsupported fields cause warnings.
 //!
-//! [`resolve`] is the entry, called by the reconciler for each new target and each change of
-//! [`DeviceFacts`]. It touches no engine and no file; the one thing it asks for are the services' API
-//! keys. Leniency follows docs/spec/device.md#compose-fields: a field without meaning here is ignored with a warning,
-//! a value that does not read gives the default with a warning, and only what would make a service something else
-//! than was asked for (a port that does not parse) refuses the app.
+//! [`resolve`] is the entry point, called by the reconciler for each new target and each change of [`DeviceFacts`]. It
+//! touches no engine and no file; its only request is for the services' API keys. Leniency follows
+//! docs/spec/device.md#compose-fields: a field without meaning here is ignored with a warning, an unreadable value is
+//! replaced by the default with a warning, and an app is refused only if a service would become something other than
+//! requested (a port that does not parse).
 //!
 //! ```text
-//! TargetState ─ resolve ─┬─ service ─ ports, mounts, durations, sizes, lists …  one file per theme
-//!                        │     └─ environment, labels, features                 what the supervisor adds
+//! TargetState ─ resolve ─┬─ service ─ ports, mounts, durations, sizes, lists …  one file per topic
+//!                        │     └─ environment, labels, features                 additions of the supervisor
 //!                        ├─ networks, volumes
 //!                        └─ digest                                              compared with what runs
 //! ```

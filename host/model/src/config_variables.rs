@@ -1,8 +1,8 @@
 //! The configuration variables of a target state: one table of keys, types and defaults
 //! (docs/spec/device.md#config-variables), and one function to read each type.
 //!
-//! A value that does not read as its type falls back to the default, and a number that is out of bounds to the
-//! bound; [`problems`] says so. Neither makes a target invalid.
+//! A value that does not read as its type is replaced by the default, and a number that is out of bounds by the bound;
+//! [`problems`] reports it. Neither makes a target invalid.
 
 use std::collections::BTreeMap;
 
@@ -14,32 +14,33 @@ use crate::{Branding, DesiredOs, OS_BUNDLE, OS_VERSION, OsBundle, OsVersion, rea
 pub enum VariableKind {
     /// A flag, as [`read_flag`] reads it; so `"1"` equals `"true"`.
     Bool,
-    /// A whole number from the one to the other; most are milliseconds.
+    /// A whole number between these two, inclusive; most are milliseconds.
     Int(i64, i64),
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A version of the host's operating system, or nothing.
+    /// A version of the host's operating system, or empty.
     OsVersion,
-    /// Where such a version is, or nothing.
+    /// The location of such a version, or empty.
     OsBundle,
 }
 
-/// One variable that means something to this supervisor.
+/// One variable that has a meaning for this supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
     /// The variable's name, without the prefix that it has in the cloud.
     pub key: &'static str,
-    /// The values that it can have; any other counts as not set.
+    /// The possible values; any other counts as not set.
     pub kind: VariableKind,
-    /// The value if it is not set, or not readable.
+    /// The value if it is not set, or unreadable.
     pub default: &'static str,
     /// A change takes effect with the next reboot.
     pub needs_reboot: bool,
 }
 
-/// All variables with a fixed key. Keys that begin with [`HOST_PREFIXES`] are taken too.
+/// All variables with a fixed key. Keys that begin with [`HOST_PREFIXES`] are accepted too.
 pub const VARIABLES: &[Variable] = &[
-    // A poll a second is a flood already, and a device that asks once a week is lost.
+    // Polling more often than once a second is a flood, and less often than once a week makes a
+    // device useless.
     int("SUPERVISOR_POLL_INTERVAL", "900000", 1000, 7 * 86_400_000),
     bool("SUPERVISOR_INSTANT_UPDATE_TRIGGER", "true"),
     bool("SUPERVISOR_LOCAL_MODE", "false"),
@@ -59,7 +60,7 @@ pub const VARIABLES: &[Variable] = &[
         ..bool("SUPERVISOR_PERSISTENT_LOGGING", "false")
     },
     bool("SUPERVISOR_HARDWARE_METRICS", "true"),
-    // A day is longer than anything that is watched takes.
+    // A day is longer than any monitored process takes.
     int("SUPERVISOR_UPDATE_HEALTH_TIME", "0", 0, 86_400_000),
     Variable {
         kind: VariableKind::OsVersion,
@@ -82,7 +83,7 @@ pub const VARIABLES: &[Variable] = &[
     bool("HOST_DISCOVERABILITY", "true"),
 ];
 
-/// Beginnings of keys that are about the board: any such key is kept, as text and without a default.
+/// Prefixes of keys that concern the board: any such key is kept, as text and without a default.
 pub const HOST_PREFIXES: &[&str] = &[
     "HOST_CONFIG_",
     "HOST_SPLASH_",
@@ -91,11 +92,11 @@ pub const HOST_PREFIXES: &[&str] = &[
     "HOST_CONFIGFS_",
 ];
 
-/// The variable that overrides update locks, and what it was called once.
+/// The variable that overrides update locks, and its former name.
 const OVERRIDE_LOCK: &str = "SUPERVISOR_OVERRIDE_LOCK";
 const LEGACY_OVERRIDE_LOCK: &str = "OVERRIDE_LOCK";
 
-/// Whether a variable is about the boot configuration of the board.
+/// Returns whether a variable concerns the boot configuration of the board.
 #[must_use]
 pub fn is_boot_config(key: &str) -> bool {
     let mut prefixes = HOST_PREFIXES.iter();
@@ -118,13 +119,13 @@ const fn int(key: &'static str, default: &'static str, least: i64, most: i64) ->
     }
 }
 
-/// The row of `key`, if it has one.
+/// Returns the row of `key`, if it has one.
 #[must_use]
 pub fn variable(key: &str) -> Option<&'static Variable> {
     VARIABLES.iter().find(|variable| variable.key == key)
 }
 
-/// The prefixes that a key may come with.
+/// Returns the prefixes that a key may have.
 #[must_use]
 pub fn prefixes(branding: &Branding) -> Vec<String> {
     let mut prefixes = vec![branding.env_prefix.clone()];
@@ -132,8 +133,8 @@ pub fn prefixes(branding: &Branding) -> Vec<String> {
     prefixes
 }
 
-/// Strips the first of `prefixes` that a key has, and drops unknown keys. If a key
-/// comes both with and without a prefix, the one without it wins.
+/// Strips the first of `prefixes` that a key has, and drops unknown keys. If a key is given both
+/// with and without a prefix, the one without it takes precedence.
 #[must_use]
 pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
@@ -147,7 +148,7 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
             Some(bare) => (bare, given.contains_key(bare)),
             None => (key.as_str(), false),
         };
-        // As it was called before (docs/spec/device.md#locks-override).
+        // The former name (docs/spec/device.md#locks-override).
         if bare == LEGACY_OVERRIDE_LOCK {
             legacy = Some(value.clone());
             continue;
@@ -163,7 +164,7 @@ pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<S
     variables
 }
 
-/// `config`, and the default of every variable that it does not set.
+/// Returns `config` with the default of every variable that it does not set.
 #[must_use]
 pub fn with_defaults(config: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut full: BTreeMap<String, String> = VARIABLES
@@ -175,7 +176,8 @@ pub fn with_defaults(config: &BTreeMap<String, String>) -> BTreeMap<String, Stri
 }
 
 impl Variable {
-    /// What this value is not, and the value that is used instead; `None` if it is used as it stands.
+    /// Returns the expected form of an invalid value, and the value that is used instead; `None` if
+    /// it is used unchanged.
     fn refuses(&self, value: &str) -> Option<(String, String)> {
         let expected = match self.kind {
             VariableKind::Bool if read_flag(value).is_none() => "`true` or `false`".to_owned(),
@@ -206,22 +208,21 @@ impl Variable {
     }
 }
 
-/// The value of a boolean variable; its default if it is not set or not readable, false if it is
-/// empty.
+/// Returns the value of a boolean variable; its default if it is not set or unreadable, false if it
+/// is empty.
 #[must_use]
 pub fn flag(config: &BTreeMap<String, String>, key: &str) -> bool {
     read_flag(&text(config, key)).unwrap_or_default()
 }
 
-/// The value of an integer variable, held to its bounds; its default if it is not set, empty or not a
-/// number.
+/// Returns the value of an integer variable, limited to its bounds; its default if it is not set,
+/// empty or not a number.
 #[must_use]
 pub fn number(config: &BTreeMap<String, String>, key: &str) -> i64 {
     text(config, key).trim().parse().unwrap_or_default()
 }
 
-/// The value that is used of a variable: its default if it is not set, and what stands in for a value that it cannot
-/// have.
+/// Returns the effective value of a variable: its default if it is not set, and a replacement if the value is invalid.
 #[must_use]
 pub fn text(config: &BTreeMap<String, String>, key: &str) -> String {
     let Some(variable) = variable(key) else {
@@ -234,7 +235,7 @@ pub fn text(config: &BTreeMap<String, String>, key: &str) -> String {
     }
 }
 
-/// Warnings about the values in `config` that are replaced, one sentence each, with the value that is used instead.
+/// Returns warnings about the values in `config` that are replaced, one sentence each, with the replacement.
 #[must_use]
 pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
     let problem = |(key, value): (&String, &String)| {

@@ -1,4 +1,4 @@
-//! What an engine says it has. Both engines answer in these types, and the planner reads nothing else.
+//! The objects of an engine. Both engines answer in these types, and the planner reads nothing else.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use strum::Display;
 
 use crate::{ContainerId, EngineImageId, ImageRef};
 
-/// The label, below the branding's namespace, that holds the digest of the configuration that a
-/// container, volume or network was made from. A target whose digest differs is a change.
+/// The label, below the branding's namespace, for the digest of the configuration that a container, volume or network
+/// was created from. A target with another digest is a change.
 pub const CONFIG_DIGEST_LABEL: &str = "config-digest";
 
-/// The label, below the branding's namespace, of a container that is made in one boot and started in the next:
-/// the boot in which it was made. It is no part of the configuration that is compared.
+/// The label, below the branding's namespace, of a container that is created in one boot and started in the next: the
+/// boot in which it was created. It is not part of the compared configuration.
 pub const BOOT_LABEL: &str = "made-in-boot";
 
-/// The label, below the branding's namespace, that holds the seconds a container is given to stop. It is
-/// read when its service is no longer in any target that could say.
+/// The label, below the branding's namespace, for the number of seconds that a container has to stop. It is read when
+/// its service is no longer in any target.
 pub const STOP_GRACE_PERIOD_LABEL: &str = "stop-grace-period";
 
-/// The label, below the branding's namespace, that holds the names of the services that a container's own
-/// depends on, with commas between. It is read when services are stopped, which is in the reverse order
-/// of starting; by then the target may say something else.
+/// The label, below the branding's namespace, for the names of the services that a container's own depends on,
+/// separated by commas. It is read when services are stopped, which happens in the reverse order of starting; by then
+/// the target may differ.
 pub const DEPENDS_ON_LABEL: &str = "depends-on";
 
 /// The engines that exist.
@@ -50,7 +50,7 @@ pub enum EngineKind {
     Wasm,
 }
 
-/// The states of a container, in the engine's words (docs/spec/device.md#status-words).
+/// The states of a container, in the engine's terms (docs/spec/device.md#status-words).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContainerState {
@@ -62,7 +62,7 @@ pub enum ContainerState {
     Paused,
     /// It has ended, and its restart policy is about to start it again.
     Restarting,
-    /// The engine is taking it away.
+    /// The engine is removing it.
     Removing,
     /// It has ended, and is not started again.
     Exited,
@@ -70,7 +70,7 @@ pub enum ContainerState {
     Dead,
 }
 
-/// What a running container's own health check says of it (docs/spec/device.md#health-of-services).
+/// The result of a running container's own health check (docs/spec/device.md#health-of-services).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -88,22 +88,21 @@ pub enum ContainerHealth {
 pub struct Container {
     /// The engine that has it.
     pub engine: EngineKind,
-    /// The engine's id of it.
+    /// The engine's id for it.
     pub id: ContainerId,
     /// The container's name, without the leading slash that Docker adds.
     pub name: String,
     /// All of its labels, the supervisor's and the release's.
     pub labels: BTreeMap<String, String>,
-    /// The reference that it was made from, as its configuration says.
+    /// The reference that it was created from, according to its configuration.
     pub image: String,
-    /// The id of the image that it was made from, which a later pull under the same reference
-    /// leaves alone.
+    /// The id of the image that it was created from, which does not change with a later pull of the same reference.
     pub image_id: EngineImageId,
-    /// The engine's last word on it.
+    /// The last state that the engine reported.
     pub state: ContainerState,
     /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
-    /// What its health check says; absent if it has none, or does not run.
+    /// The result of its health check; absent if it has none, or does not run.
     pub health: Option<ContainerHealth>,
     /// When it was created, in milliseconds since the epoch; whole seconds if the engine reports only those.
     pub created_at_ms: i64,
@@ -114,7 +113,7 @@ pub struct Container {
 pub struct Image {
     /// The engine that holds it.
     pub engine: EngineKind,
-    /// The engine's id of it.
+    /// The engine's id for it.
     pub id: EngineImageId,
     /// All references to it, by tag and by digest.
     pub references: Vec<ImageRef>,
@@ -127,7 +126,7 @@ pub struct Image {
 pub struct Volume {
     /// The engine that has it.
     pub engine: EngineKind,
-    /// The engine's name of it; the supervisor's are `<appId>_<name>`.
+    /// The engine's name for it; the supervisor's are `<appId>_<name>`.
     pub name: String,
     /// All of its labels, the supervisor's and the release's.
     pub labels: BTreeMap<String, String>,
@@ -138,9 +137,9 @@ pub struct Volume {
 pub struct Network {
     /// The engine that has it.
     pub engine: EngineKind,
-    /// The engine's id of it.
+    /// The engine's id for it.
     pub id: String,
-    /// The engine's name of it; the supervisor's are `<appUuid>_<name>`.
+    /// The engine's name for it; the supervisor's are `<appUuid>_<name>`.
     pub name: String,
     /// All of its labels, the supervisor's and the release's.
     pub labels: BTreeMap<String, String>,

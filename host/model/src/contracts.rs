@@ -1,9 +1,9 @@
-//! Contracts: what a service needs of its device, and what becomes of a target whose needs are not met
+//! Contracts: the needs of a service, and what happens to a target whose needs are not met
 //! (docs/spec/device.md#contracts).
 //!
-//! [`hold_to`] is called for every target before it is resolved. A service that is optional is left out
-//! if its contract is not met; any other takes its whole app with it, and the other apps go on. A
-//! contract that is not understood makes the target invalid: it may have meant anything.
+//! [`hold_to`] is called for every target before it is resolved. An optional service is left out if
+//! its contract is not met; any other service excludes its whole app, and the other apps continue.
+//! A contract with unknown contents makes the target invalid: it may have meant anything.
 
 mod range;
 
@@ -16,17 +16,17 @@ use crate::{AppUuid, Branding, TargetErrors, TargetState, truthy_text};
 use range::Range;
 use semver::Version;
 
-/// How deep alternatives may be in each other.
+/// The maximum nesting depth of alternatives.
 const MAX_DEPTH: usize = 8;
 
-/// What a device offers to contracts. A need for anything else is not met.
+/// The properties of a device that contracts can require. Any other need is not met.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Offers {
     /// `sw.supervisor`: [`Branding::api_level`].
     pub supervisor: String,
     /// `sw.os`: the `ID` and `VERSION_ID` of its os-release.
     pub os: Option<(String, String)>,
-    /// `sw.kernel`: the kernel's release, as `uname -r` says it.
+    /// `sw.kernel`: the kernel's release, as printed by `uname -r`.
     pub kernel: Option<String>,
     /// `hw.device-type`: the slug of the board.
     pub device_type: String,
@@ -39,15 +39,14 @@ pub struct Offers {
 pub struct ContractOutcome {
     /// Optional services that were left out, one sentence each.
     pub dropped: Vec<String>,
-    /// The apps that cannot run on this device, and why.
+    /// The apps that cannot run on this device, with the reasons.
     pub rejected: BTreeMap<AppUuid, String>,
 }
 
-/// Takes the services out of `target` that are optional and have needs which are not met, and says which
-/// apps are not to be run.
+/// Removes optional services with unmet needs from `target`, and returns the apps that must not be run.
 ///
 /// # Errors
-/// [`TargetErrors`] if a contract is not understood.
+/// [`TargetErrors`] if a contract cannot be interpreted.
 pub fn hold_to(
     target: &mut TargetState,
     offers: &Offers,
@@ -91,7 +90,7 @@ pub fn hold_to(
     problems.into_result(outcome)
 }
 
-/// The first need of a contract that is not met, in words.
+/// Returns a description of the first need of a contract that is not met.
 fn unmet(
     problems: &mut Problems,
     at: &Path<'_>,
@@ -114,7 +113,7 @@ fn unmet(
             return None;
         }
     };
-    // All are looked at, so that all problems are found.
+    // All needs are checked, so that all problems are found.
     let mut first = None;
     for (number, need) in needs.iter().enumerate() {
         let number = number.to_string();
@@ -126,7 +125,7 @@ fn unmet(
     first
 }
 
-/// Whether a need is met; `None` if it is not understood, which is a problem then.
+/// Returns whether a need is met; `None` if it cannot be interpreted, which is then a problem.
 fn check(
     problems: &mut Problems,
     at: &Path<'_>,
@@ -185,7 +184,7 @@ fn check(
     };
     let is_it = match (text("slug"), slug) {
         (Some(wanted), Some(slug)) => wanted == slug,
-        // These have one name, whatever a contract calls them.
+        // There is only one of these, whatever name a contract uses.
         (Some(_), None) | (None, _) => true,
     };
     let fits = range.is_none_or(|range| {
@@ -197,16 +196,16 @@ fn check(
 }
 
 impl Offers {
-    /// The version of the board support package that NVIDIA kernels carry in their release:
-    /// `4.9.140-l4t-r32.2`.
+    /// Returns the version of the board support package, which NVIDIA kernels include in their
+    /// release: `4.9.140-l4t-r32.2`.
     fn l4t(&self) -> Option<String> {
         let (_, version) = self.kernel.as_ref()?.split_once("-l4t-r")?;
         Some(version.split(['-', '+']).next()?.to_owned())
     }
 }
 
-/// `6.1.0-13-amd64` as 6.1.0, `12` as 12.0.0: what comes after the numbers is no pre-release here, as it
-/// would be among the versions of a package.
+/// Reads `6.1.0-13-amd64` as 6.1.0, `12` as 12.0.0: the part after the numbers is not a pre-release here, unlike in the
+/// versions of a package.
 fn lenient_version(text: &str) -> Option<Version> {
     let text = text.trim().trim_start_matches('v');
     let numbers = text.split(['-', '+', ' ', '_']).next()?;
@@ -216,7 +215,7 @@ fn lenient_version(text: &str) -> Option<Version> {
     Some(Version::new(major, next()?, next()?))
 }
 
-/// A need in words, for a log.
+/// Describes a need, for a log.
 fn words(need: &Value) -> String {
     let field = |fields: &Map<String, Value>, key: &str| {
         let text = fields.get(key).and_then(Value::as_str)?;

@@ -1,5 +1,5 @@
-//! What runs, read back from the names and labels that containers carry: no database is needed to know
-//! whose a container is (docs/spec/device.md#object-labels).
+//! Running services, read back from the names and labels of containers: no database is needed to
+//! know the owner of a container (docs/spec/device.md#object-labels).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,58 +24,59 @@ pub struct CurrentService {
     pub id: ServiceId,
     /// The uuid of the device that created it; absent on containers from before this supervisor.
     pub device: Option<DeviceUuid>,
-    /// The release, read from the name; absent if somebody renamed the container.
+    /// The release, read from the name; absent if the container was renamed.
     pub release: Option<CurrentRelease>,
     /// The engine that has it.
     pub engine: EngineKind,
-    /// The engine's id of it.
+    /// The engine's id for it.
     pub container: ContainerId,
     /// The current name, with [`HANDING_OVER_PREFIX`] if it has that.
     pub name: String,
-    /// The reference that it was made from.
+    /// The reference that it was created from.
     pub image: String,
-    /// The id of the image that it was made from.
+    /// The id of the image that it was created from.
     pub engine_image: EngineImageId,
-    /// The engine's last word on it.
+    /// The last state that the engine reported.
     pub state: ContainerState,
     /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
-    /// What its health check says; absent if it has none, or does not run.
+    /// The result of its health check; absent if it has none, or does not run.
     pub health: Option<ContainerHealth>,
     /// When it was created, in milliseconds since the epoch.
     pub created_at_ms: i64,
-    /// The digest of the configuration that it was made from; missing on containers from before this
-    /// supervisor, which therefore differ from every target.
+    /// The digest of the configuration that it was created from; missing on containers from before
+    /// this supervisor, which therefore differ from every target.
     pub digest: Option<String>,
-    /// The time that it has to stop: its own grace period, which its next release may change.
+    /// The time that it has to stop: its own grace period, which may differ in the next release.
     pub stop_grace: Duration,
-    /// The boot in which it was made, if it is to be started in the next.
+    /// The boot in which it was created, if it is to be started in the next.
     pub waits_in_boot: Option<BootId>,
     /// The services of its app that it needs while it runs.
     pub depends_on: BTreeSet<ServiceName>,
 }
 
-/// What a container is given to stop if nothing says otherwise (docs/spec/device.md#compose-fields).
+/// The time that a container has to stop if nothing else is set
+/// (docs/spec/device.md#compose-fields).
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The release according to a container's name; a rename changes it.
+/// The release according to a container's name; renaming changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentRelease {
     /// The image's number, the first of the three after the service's name.
     pub image_id: ImageId,
     /// The release's number, the second of the three.
     pub id: ReleaseId,
-    /// The commit; absent in names that older versions gave.
+    /// The commit; absent in names from older versions.
     pub commit: Option<Commit>,
 }
 
-/// A container that claims to be a supervised service and does not say which.
+/// A container that claims to be a supervised service but does not identify it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "container `{name}` is labelled as supervised, but its label `{label}` is missing or unreadable"
 )]
 pub struct UnreadableContainer {
-    /// The engine's id of it.
+    /// The engine's id for it.
     pub container: ContainerId,
     /// Its name, without a leading slash.
     pub name: String,
@@ -87,7 +88,7 @@ impl CurrentService {
     /// Reads a container's labels and name.
     ///
     /// # Errors
-    /// [`UnreadableContainer`] if a label that says whose it is is missing or not readable.
+    /// [`UnreadableContainer`] if a label that identifies its service is missing or unreadable.
     pub fn from_container(
         container: &Container,
         branding: &Branding,
@@ -119,7 +120,7 @@ impl CurrentService {
         })
     }
 
-    /// Whether it runs, or is about to run again.
+    /// Returns whether it runs, or is about to run again.
     #[must_use]
     pub fn runs(&self) -> bool {
         matches!(
@@ -128,7 +129,7 @@ impl CurrentService {
         )
     }
 
-    /// Whether it must be stopped before `other`: it runs and depends on it.
+    /// Returns whether it must be stopped before `other`: it runs and depends on it.
     #[must_use]
     pub fn stops_before(&self, other: &ServiceKey) -> bool {
         self.runs()
@@ -137,19 +138,19 @@ impl CurrentService {
             && self.depends_on.contains(&other.service)
     }
 
-    /// Whether it was renamed to make room for its successor.
+    /// Returns whether it was renamed to make room for its successor.
     #[must_use]
     pub fn is_handing_over(&self) -> bool {
         self.name
             .strip_prefix(HANDING_OVER_PREFIX)
-            // A service may itself be called `old_…`.
+            // A service itself may be called `old_…`.
             .is_some_and(|rest| rest.starts_with(&format!("{}_", self.key.service)))
     }
 }
 
 impl CurrentRelease {
-    /// Reads `[old_]<service>_<imageId>_<releaseId>[_<commit>]`. If the name does not begin with the
-    /// service's, the first place that matches `_(\d+)_(\d+)(?:_(.*?))?$` counts.
+    /// Parses `[old_]<service>_<imageId>_<releaseId>[_<commit>]`. If the name does not begin with
+    /// the service's, the first match of `_(\d+)_(\d+)(?:_(.*?))?$` counts.
     fn from_name(name: &str, service: &ServiceName) -> Option<CurrentRelease> {
         let bare = name.strip_prefix(HANDING_OVER_PREFIX).unwrap_or(name);
         // By the service's name first: digits may be part of it (`web_1_2` in `web_1_2_30_40_c0ffee`).
@@ -174,7 +175,7 @@ impl CurrentRelease {
     }
 }
 
-/// What is no service's name depends on nothing.
+/// Returns the dependencies; invalid service names are left out.
 fn depends_on(container: &Container, branding: &Branding) -> BTreeSet<ServiceName> {
     let names = container.labels.get(&branding.label(DEPENDS_ON_LABEL));
     let names = names.iter().flat_map(|names| names.split(','));

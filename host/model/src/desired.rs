@@ -1,5 +1,5 @@
-//! What the device should run, resolved: names are the engine's, variables and labels are in, and
-//! nothing is left to look up. The planner compares this with what the engines hold.
+//! What the device should run, resolved: names are the engine's, variables and labels are included, and nothing is left
+//! to look up. The planner compares this with the objects of the engines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::{
 pub struct DesiredState {
     /// All apps that the device should have; any other is removed, with everything that belongs to it.
     pub apps: BTreeMap<AppUuid, DesiredApp>,
-    /// The host's configuration; `None` if there has never been a target: then the host is left as it is.
+    /// The host's configuration; `None` if there has never been a target: then the host is left unchanged.
     pub host: Option<DesiredHost>,
 }
 
@@ -26,7 +26,7 @@ pub struct DesiredState {
 pub struct DesiredHost {
     /// The board's boot configuration, by variable: `HOST_CONFIG_gpu_mem`.
     pub boot_config: BTreeMap<String, String>,
-    /// The host keeps its journal over a boot (`SUPERVISOR_PERSISTENT_LOGGING`).
+    /// Whether the host keeps its journal across reboots (`SUPERVISOR_PERSISTENT_LOGGING`).
     pub persistent_logging: bool,
     /// The version of the operating system; `None` if the target names none.
     pub os: Option<DesiredOs>,
@@ -77,10 +77,10 @@ pub struct DesiredApp {
     pub release: Option<ReleaseId>,
     /// Whether it is a host app or the supervisor's own: shown, never run or removed.
     pub not_ours: bool,
-    /// The release was refused (a field that does not parse, a contract that is not met). Nothing is
-    /// wanted of it, and what runs is left alone.
+    /// The release was refused (a field that does not parse, a contract that is not met). None of it is to be run, and
+    /// what runs is left unchanged.
     pub rejected: bool,
-    /// The services of the release, but optional ones whose contract the device does not meet.
+    /// The services of the release, except optional ones whose contract the device does not meet.
     pub services: BTreeMap<ServiceName, DesiredService>,
     /// Keys are the names in the release.
     pub volumes: BTreeMap<String, DesiredVolume>,
@@ -109,22 +109,23 @@ pub struct DesiredService {
     pub strategy: UpdateStrategy,
     /// How long a new container may take to report that it has taken over (docs/spec/device.md#hand-over).
     pub handover_timeout: Duration,
-    /// The container is started only after a reboot (`io.platform.update.requires-reboot`).
+    /// Whether the container is started only after a reboot (`io.platform.update.requires-reboot`).
     pub requires_reboot: bool,
-    /// Services of the same app that must have been started before this one is.
+    /// Services of the same app that must have been started before this one.
     pub depends_on: Vec<ServiceName>,
     /// The configuration from which its container is created, and with which it is compared.
     #[serde(with = "whole")]
     pub config: ServiceConfig,
-    /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
+    /// SHA-256 of `config`'s canonical form, in hexadecimal; `config.labels` contains it as well.
     pub digest: String,
-    /// Variables set at creation that are no reason to recreate the container
+    /// Variables that are set at creation and do not cause the container to be recreated
     /// (`PLATFORM_DEVICE_NAME_AT_INIT`).
     pub init_environment: BTreeMap<String, String>,
 }
 
 impl DesiredService {
-    /// The container's name, which carries what a rename can change (docs/spec/device.md#container-identity).
+    /// Returns the container's name, which contains the properties that a rename can change
+    /// (docs/spec/device.md#container-identity).
     #[must_use]
     pub fn container_name(&self) -> String {
         format!(
@@ -145,33 +146,33 @@ pub enum UpdateStrategy {
     KillThenDownload,
     /// As [`Self::KillThenDownload`], and the old image is removed before the download.
     DeleteThenDownload,
-    /// Start the new container beside the old one, which goes when the new one has taken over.
+    /// Start the new container next to the old one, which is removed when the new one has taken over.
     HandOver,
 }
 
-/// A volume or network as an engine takes it.
+/// A volume or network in the engine's terms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DesiredObject<C> {
-    /// The engine's name of it: `<appId>_<name>` of a volume, `<appUuid>_<name>` of a network.
+    /// The engine's name for it: `<appId>_<name>` for a volume, `<appUuid>_<name>` for a network.
     pub engine_name: String,
     /// The configuration from which the engine creates it, and with which it is compared.
     pub config: C,
-    /// SHA-256 of `config`'s canonical form, in hexadecimal; also `config.labels` holds it.
+    /// SHA-256 of `config`'s canonical form, in hexadecimal; `config.labels` contains it as well.
     pub digest: String,
 }
 
-/// A volume as an engine takes it.
+/// A volume in the engine's terms.
 pub type DesiredVolume = DesiredObject<VolumeConfig>;
 
-/// A network as an engine takes it.
+/// A network in the engine's terms.
 pub type DesiredNetwork = DesiredObject<NetworkConfig>;
 
 /// The configuration of a volume (docs/spec/device.md#compose-volumes).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VolumeConfig {
-    /// The driver that keeps it; `local` if the release names none.
+    /// The driver that provides it; `local` if the release names none.
     pub driver: String,
-    /// Options for the driver, which alone knows what they mean.
+    /// Options for the driver; only the driver knows their meaning.
     pub driver_opts: BTreeMap<String, String>,
     /// The release's labels and the supervisor's own.
     pub labels: BTreeMap<String, String>,
@@ -180,13 +181,13 @@ pub struct VolumeConfig {
 /// The configuration of a network (docs/spec/device.md#compose-networks).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkConfig {
-    /// The driver that makes it; `bridge` if the release names none.
+    /// The driver that creates it; `bridge` if the release names none.
     pub driver: String,
-    /// Options for the driver, which alone knows what they mean.
+    /// Options for the driver; only the driver knows their meaning.
     pub driver_opts: BTreeMap<String, String>,
-    /// The driver that gives addresses; `default` if the release names none.
+    /// The driver that assigns addresses; `default` if the release names none.
     pub ipam_driver: String,
-    /// Options for the driver of addresses.
+    /// Options for that address driver.
     pub ipam_options: BTreeMap<String, String>,
     /// The address pools; empty lets the engine choose.
     pub ipam: Vec<IpamPool>,
@@ -200,7 +201,7 @@ pub struct NetworkConfig {
     pub labels: BTreeMap<String, String>,
 }
 
-/// A service's configuration with what its digest leaves out.
+/// A service's configuration including the parts that its digest leaves out.
 mod whole {
     use std::borrow::Cow;
 

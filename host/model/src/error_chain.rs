@@ -1,8 +1,8 @@
-//! Errors in words.
+//! Errors as text.
 
 use std::error::Error;
 
-/// An error with its causes on one line, in which `: ` stands between each and its cause.
+/// Returns an error with its causes on one line, separated by `: `.
 #[must_use]
 pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();

@@ -1,5 +1,5 @@
-//! Names and numbers, each its own type: the API has an app's number and its uuid, an image's number,
-//! its reference and its engine id, and mixing two of them up does not compile.
+//! Names and numbers, each with its own type: the API has an app's number and its uuid, an image's
+//! number, its reference and its engine id, and code that mixes two of them up does not compile.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ macro_rules! number {
         impl FromStr for $name {
             type Err = IdError;
             fn from_str(text: &str) -> Result<Self, IdError> {
-                // `parse` alone would take a leading plus sign.
+                // `parse` would also accept a leading plus sign.
                 if !text.starts_with('+') && let Ok(number) = text.parse() {
                     return Ok($name(number));
                 }
@@ -54,7 +54,7 @@ macro_rules! text {
         pub struct $name(String);
 
         impl $name {
-            /// The text itself.
+            /// Returns the text itself.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -86,7 +86,8 @@ fn is_short(text: &str) -> bool {
     !text.is_empty() && text.len() <= 255 && !text.contains(['\n', '\0'])
 }
 
-/// `[a-zA-Z0-9][a-zA-Z0-9_.-]*`, at most 255 (docs/spec/device.md#target-cloud).
+/// Returns whether a text is `[a-zA-Z0-9][a-zA-Z0-9_.-]*`, at most 255 characters
+/// (docs/spec/device.md#target-cloud).
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 255
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -95,7 +96,7 @@ pub(crate) fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
-/// What fits into a line of a log and a name of a file.
+/// Returns whether a text fits into a log line and a file's name.
 fn is_os_version(text: &str) -> bool {
     text.len() <= 128
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -149,7 +150,7 @@ text!(
 );
 
 impl DeviceUuid {
-    /// The first 7 digits, the default hostname (docs/spec/device.md#host-config-patch).
+    /// Returns the first 7 digits, the default hostname (docs/spec/device.md#host-config-patch).
     #[must_use]
     pub fn short(&self) -> &str {
         &self.0[..7]
@@ -157,10 +158,10 @@ impl DeviceUuid {
 }
 
 impl ImageRef {
-    /// Parses and normalizes a reference as a target state gives it (docs/spec/device.md#target-image).
+    /// Parses and normalizes a reference from a target state (docs/spec/device.md#target-image).
     ///
     /// # Errors
-    /// [`IdError`] if the text is empty, longer than 255 characters or holds white space.
+    /// [`IdError`] if the text is empty, longer than 255 characters or contains white space.
     pub fn normalized(text: &str) -> Result<Self, IdError> {
         let reference = ImageRef::from_str(text)?;
         if reference.is_file() {
@@ -175,15 +176,16 @@ impl ImageRef {
         Ok(reference)
     }
 
-    /// Whether this names a component file on the device rather than an image in a registry.
+    /// Returns whether this names a component file on the device rather than an image in a
+    /// registry.
     #[must_use]
     pub fn is_file(&self) -> bool {
         self.0.starts_with("file:")
     }
 }
 
-/// The part before the tag. A colon belongs to a tag only behind the last slash; before it, it is a
-/// registry's port.
+/// Returns the part before the tag. Only a colon after the last slash belongs to a tag; before it,
+/// it belongs to a registry's port.
 fn without_tag(name: &str) -> &str {
     let last = name.rfind('/').map_or(0, |slash| slash + 1);
     name[last..]
@@ -191,32 +193,32 @@ fn without_tag(name: &str) -> &str {
         .map_or(name, |colon| &name[..last + colon])
 }
 
-/// A service of an app: what steps, locks and back-offs are about.
+/// A service of an app: the key for steps, locks and back-offs.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, derive_more::Display,
 )]
 #[display("{app}/{service}")]
 pub struct ServiceKey {
-    /// The app, by its uuid: numbers are the cloud's to give anew.
+    /// The app, by its uuid: the cloud may assign numbers again.
     pub app: AppUuid,
     /// The service's name, unique in the app.
     pub service: ServiceName,
 }
 
-/// A key to the device's API: 32 lower-case hexadecimal digits. Shown nowhere by accident: `Debug`
-/// hides it, there is no `Display`, and comparing is left to the API's constant-time check.
+/// A key to the device's API: 32 lower-case hexadecimal digits. It cannot be shown by accident:
+/// `Debug` hides it, there is no `Display`, and only the API's constant-time check compares keys.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Takes a key that was stored or received; any text may be offered as a key.
+    /// Wraps a key that was stored or received; any text may be offered as a key.
     #[must_use]
     pub fn from_text(text: impl Into<String>) -> Self {
         ApiKey(text.into())
     }
 
-    /// The key in clear, for the one place that must hand it out.
+    /// Returns the key in clear, for the one place that must hand it out.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,8 +1,8 @@
 //! The types of the domain: what a device should run, what it runs, and the names of both.
 //!
-//! Plain data. Nothing here reads a clock, a file or an engine, so that the planner, which depends on
-//! this crate alone, can be tested by tables. Wire shapes are parsed here where a whole type is defined
-//! by them (target states, compose fields) and live beside their handler everywhere else.
+//! Plain data. Nothing here reads a clock, a file or an engine, so the planner, which depends only
+//! on this crate, can be tested by tables. Wire formats are parsed here only if they define a whole
+//! type (target states, compose fields); all others are in the same module as their handler.
 
 #![warn(missing_docs)]
 

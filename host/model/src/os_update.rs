@@ -1,4 +1,4 @@
-//! What a target says of the host's operating system: a version and where it is, in two variables
+//! The host's operating system in a target: a version and its location, in two variables
 //! (docs/spec/device.md#os-update-variables).
 
 use std::collections::BTreeMap;
@@ -6,35 +6,36 @@ use std::str::FromStr;
 
 use crate::{IdError, OsVersion};
 
-/// The variable with the version.
+/// The variable for the version.
 pub const OS_VERSION: &str = "SUPERVISOR_OS_VERSION";
-/// The variable with where it is.
+/// The variable for its location.
 pub const OS_BUNDLE: &str = "SUPERVISOR_OS_BUNDLE";
 
-/// The longest source of a version, in bytes.
+/// The longest location of a version, in bytes.
 const MAX_BUNDLE: usize = 2048;
 
-/// The version of the operating system that a target wants.
+/// The version of the operating system that a target requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesiredOs {
     /// The version, as its maker calls it.
     pub version: OsVersion,
-    /// Where it is.
+    /// Its location.
     pub bundle: OsBundle,
 }
 
-/// Where a version of the operating system is: an `https://` or `http://` address, or an absolute path.
+/// The location of a version of the operating system: an `https://` or `http://` address, or an
+/// absolute path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, derive_more::Display)]
 pub struct OsBundle(String);
 
 impl OsBundle {
-    /// The text itself.
+    /// Returns the text itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is downloaded without TLS.
+    /// Returns whether it is downloaded without TLS.
     #[must_use]
     pub fn is_plain_http(&self) -> bool {
         self.0.starts_with("http://")
@@ -56,11 +57,12 @@ impl FromStr for OsBundle {
     }
 }
 
-/// What a bundle has to be, with its article.
+/// The expected form of a bundle, with its article.
 pub(crate) const EXPECTED_BUNDLE: &str = "an `https://` address or an absolute path, of up to 2048 visible ASCII characters without quotes";
 
 fn is_bundle(text: &str) -> bool {
-    // Neither a line of a log nor a program that is given it takes one of these for something else.
+    // Neither a line of a log nor a program that receives it mistakes one of these for something
+    // else.
     let is_plain =
         |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '\\' | '<' | '>');
     if text.len() > MAX_BUNDLE || !text.chars().all(is_plain) {
@@ -83,7 +85,8 @@ fn is_bundle(text: &str) -> bool {
 }
 
 impl DesiredOs {
-    /// Reads what these variables want; `None` unless both are there and can be read.
+    /// Reads the requested version from these variables; `None` unless both are present and
+    /// readable.
     #[must_use]
     pub fn of(variables: &BTreeMap<String, String>) -> Option<Self> {
         Some(DesiredOs {
@@ -92,7 +95,7 @@ impl DesiredOs {
         })
     }
 
-    /// What is wrong with these variables together.
+    /// Returns a problem with the combination of these variables.
     pub(crate) fn problem(variables: &BTreeMap<String, String>) -> Option<String> {
         let is_set = |key: &str| variables.get(key).is_some_and(|value| !value.is_empty());
         let (set, missing) = match (is_set(OS_VERSION), is_set(OS_BUNDLE)) {

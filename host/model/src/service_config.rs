@@ -1,5 +1,5 @@
-//! A service's configuration as an engine takes it: compose fields after parsing, with defaults,
-//! forced labels and injected variables in (docs/spec/device.md#compose).
+//! A service's configuration in the engine's terms: compose fields after parsing, including
+//! defaults, forced labels and injected variables (docs/spec/device.md#compose).
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ImageRef, ServiceName};
 
-/// Everything from which a container is created, except its name. Equal values give equal containers, so
-/// the digest of this value, stored as a label, tells whether a running container is still wanted.
+/// Everything from which a container is created, except its name. Equal values result in equal containers, so the
+/// digest of this value, stored as a label, shows whether a running container is still up to date.
 ///
-/// Fields whose order has no meaning are sorted when the value is built. A new field must be left out
-/// of the serialized form while it has its default, or every container would be made anew after an
-/// upgrade of the supervisor.
+/// Fields whose order has no meaning are sorted when the value is built. A new field must be left out of the serialized
+/// form while it has its default, or every container would be recreated after an upgrade of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceConfig {
     /// The image reference in the target.
@@ -21,14 +20,14 @@ pub struct ServiceConfig {
     pub command: Option<Vec<String>>,
     /// `None` keeps the image's own.
     pub entrypoint: Option<Vec<String>>,
-    /// All variables but those of the image: the release's, and the supervisor's
+    /// All variables except those of the image: the release's, and the supervisor's
     /// (docs/spec/device.md#service-environment).
     pub environment: BTreeMap<String, String>,
-    /// The release's labels, and the supervisor's own, which win (docs/spec/device.md#container-labels).
+    /// The release's labels, and the supervisor's own, which take precedence (docs/spec/device.md#container-labels).
     pub labels: BTreeMap<String, String>,
-    /// What the engine does when the container ends; `always` if the release does not say.
+    /// What the engine does when the container ends; `always` if the release does not set it.
     pub restart: RestartPolicy,
-    /// The network stack that the container is made with.
+    /// The network stack that the container is created with.
     pub network_mode: NetworkMode,
     /// By the engine's network name (`<appUuid>_<name>`). The one that `network_mode` names is joined
     /// at creation, the others before the start.
@@ -51,21 +50,21 @@ pub struct ServiceConfig {
     pub shm_size: u64,
     /// In seconds.
     pub stop_grace_period: u64,
-    /// `None` leaves the image's own, or SIGTERM.
+    /// `None` keeps the image's own, or SIGTERM.
     pub stop_signal: Option<String>,
     /// By the kernel's name, without `RLIMIT_` and in lower case: `nofile`.
     pub ulimits: BTreeMap<String, Ulimit>,
     /// Kernel parameters of the container's namespaces, by name with dots.
     pub sysctls: BTreeMap<String, String>,
-    /// Name servers, in the order that they are asked.
+    /// Name servers, in the order in which they are asked.
     pub dns: Vec<String>,
-    /// Domains that short names are looked up in, in that order.
+    /// Domains in which short names are looked up, in that order.
     pub dns_search: Vec<String>,
     /// Options of the resolver (resolv.conf(5)), sorted.
     pub dns_opt: Vec<String>,
     /// Capabilities in addition to the engine's default ones, as the release writes them, sorted.
     pub cap_add: Vec<String>,
-    /// Capabilities to remove from the engine's default ones, sorted; `ALL` is all.
+    /// Capabilities to remove from the engine's default ones, sorted; `ALL` means all.
     pub cap_drop: Vec<String>,
     /// Entries for the hosts file, as `host:address`.
     pub extra_hosts: Vec<String>,
@@ -80,7 +79,7 @@ pub struct ServiceConfig {
     pub cpu_shares: i64,
     /// Microseconds of processor time in each period; 0 leaves the engine's, -1 is no limit.
     pub cpu_quota: i64,
-    /// -1000 to 1000, as the kernel has it (proc_pid_oom_score_adj(5)).
+    /// -1000 to 1000, as defined by the kernel (proc_pid_oom_score_adj(5)).
     pub oom_score_adj: i64,
     /// The CPUs on which it may run, for example `0-2,4`; empty means all.
     pub cpuset: String,
@@ -90,29 +89,29 @@ pub struct ServiceConfig {
     pub hostname: String,
     /// With colons; if empty, the engine chooses.
     pub mac_address: String,
-    /// The processes that it sees: `host` for all, or empty for only its own.
+    /// The visible processes: `host` for all, or empty for only its own.
     pub pid: String,
     /// The user namespace: `host`, or empty for the engine's setting.
     pub userns_mode: String,
-    /// The control group that the container's is made in; empty leaves the engine's.
+    /// The control group in which the container's is created; empty keeps the engine's default.
     pub cgroup_parent: String,
     /// `user[:group]`, by name or number; if empty, the image's own.
     pub user: String,
     /// Without a slash at its end; if empty, the image's own.
     pub working_dir: String,
-    /// The System V IPC namespace: `shareable` if the release does not say, `private`, `host`.
+    /// The System V IPC namespace: `shareable` if the release does not set it, `private`, `host`.
     pub ipc: String,
-    /// The number of processes; 0 is no limit.
+    /// The maximum number of processes; 0 is no limit.
     pub pids_limit: i64,
     /// Whether it has all capabilities and all devices of the host.
     pub privileged: bool,
-    /// The root file system cannot be written to.
+    /// Whether the root file system is read-only.
     pub read_only: bool,
-    /// The kernel does not kill it for want of memory.
+    /// Whether the kernel must not kill it when memory runs out.
     pub oom_kill_disable: bool,
-    /// A small init runs as process 1; `None` leaves the engine's default.
+    /// Whether a small init runs as process 1; `None` keeps the engine's default.
     pub init: Option<bool>,
-    /// Whether it has a terminal; true if the release does not say.
+    /// Whether it has a terminal; true if the release does not set it.
     pub tty: bool,
     /// Whether it uses a graphics processor of the host, whichever is available.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -149,16 +148,16 @@ pub enum NetworkMode {
     Network(String),
 }
 
-/// How a service stands in one network.
+/// The settings of a service in one network.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NetworkAttachment {
-    /// Names beside the container's own; the service's name is always one.
+    /// Names in addition to the container's own; the service's name is always one of them.
     pub aliases: Vec<String>,
     /// A fixed address in the network's pool; `None` lets the engine choose.
     pub ipv4_address: Option<String>,
     /// A fixed address in the network's pool; `None` lets the engine choose.
     pub ipv6_address: Option<String>,
-    /// Link-local addresses that it has besides.
+    /// Additional link-local addresses.
     pub link_local_ips: Vec<String>,
 }
 
@@ -171,7 +170,7 @@ pub struct PortMapping {
     pub host_port: Option<u16>,
     /// The port that the service listens on.
     pub container_port: u16,
-    /// The protocol; TCP if the release does not say.
+    /// The protocol; TCP if the release does not set it.
     pub protocol: Protocol,
 }
 
@@ -195,28 +194,28 @@ pub enum Mount {
         source: String,
         /// Absolute path in the container.
         target: String,
-        /// The service cannot write to it.
+        /// Whether the mount is read-only.
         read_only: bool,
     },
-    /// A volume without a name, which goes with its container.
+    /// A volume without a name, which is removed with its container.
     Anonymous {
         /// Absolute path in the container.
         target: String,
     },
-    /// Memory; 0 is no limit in bytes.
+    /// Memory.
     Tmpfs {
         /// Absolute path in the container.
         target: String,
-        /// In bytes.
+        /// In bytes; 0 is no limit.
         size: u64,
     },
-    /// A folder or file of the host, as it is seen from the engine. Only the supervisor adds these.
+    /// A folder or file of the host, as the engine sees it. Only the supervisor adds these.
     Bind {
         /// Absolute path on the host.
         source: String,
         /// Absolute path in the container.
         target: String,
-        /// The service cannot write to it.
+        /// Whether the mount is read-only.
         read_only: bool,
     },
 }
@@ -226,22 +225,22 @@ pub enum Mount {
 pub struct DeviceMapping {
     /// Absolute path on the host.
     pub host: String,
-    /// Absolute path in the container; the one on the host if the release does not say.
+    /// Absolute path in the container; the one on the host if the release does not set it.
     pub container: String,
-    /// Of `r`, `w` and `m` (make nodes); `rwm` if the release does not say.
+    /// Any of `r`, `w` and `m` (create nodes); `rwm` if the release does not set it.
     pub permissions: String,
 }
 
-/// Overlaid field by field on the image's own.
+/// A health check, which overlays the image's own field by field.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Healthcheck {
-    /// Empty inherits; `["NONE"]` turns the image's off.
+    /// Empty inherits; `["NONE"]` disables the image's.
     pub test: Vec<String>,
-    /// Nanoseconds, as the other durations here.
+    /// In nanoseconds, like the other durations here.
     pub interval: Option<i64>,
     /// How long one check may take.
     pub timeout: Option<i64>,
-    /// For how long after the start failing checks do not count.
+    /// How long after the start failing checks do not count.
     pub start_period: Option<i64>,
     /// How many checks in a row fail before the container is unhealthy.
     pub retries: Option<i64>,
@@ -250,9 +249,9 @@ pub struct Healthcheck {
 /// A limit of the kernel for each process of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ulimit {
-    /// The limit that holds; a process may raise it up to `hard`. -1 is none.
+    /// The effective limit; a process may raise it up to `hard`. -1 is none.
     pub soft: i64,
-    /// The limit of the limit. -1 is none.
+    /// The upper bound for `soft`. -1 is none.
     pub hard: i64,
 }
 
@@ -263,8 +262,8 @@ pub struct IpamPool {
     pub subnet: Option<String>,
     /// The host's address in the subnet.
     pub gateway: Option<String>,
-    /// The part of the subnet that containers get addresses from, in CIDR form.
+    /// The part of the subnet from which containers get addresses, in CIDR form.
     pub ip_range: Option<String>,
-    /// Addresses of the subnet that no container gets, by the host that has them.
+    /// Addresses of the subnet that no container gets, by the name of the host that has them.
     pub aux_addresses: BTreeMap<String, String>,
 }

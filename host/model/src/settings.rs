@@ -1,20 +1,19 @@
-//! What a target's variables say to the supervisor, typed: the values that are in force, for whoever acts on
-//! them (docs/spec/device.md#config-variables). What cannot be read has its default here, and a sentence from
-//! [`crate::config_variables::problems`].
+//! The effective settings from a target's variables, typed (docs/spec/device.md#config-variables). An unreadable value
+//! is replaced by its default here, and [`crate::config_variables::problems`] describes it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::config_variables::{flag, number, text};
 
-/// The settings of the supervisor that are in force.
+/// The effective settings of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The time between two polls of the cloud; no back-off is longer.
     pub poll_interval: Duration,
     /// The maximum duration of one phase of a request to the cloud.
     pub request_timeout: Duration,
-    /// Whether the device requests its target when it starts and when somebody triggers it.
+    /// Whether the device requests its target when it starts and when it is triggered.
     pub instant_updates: bool,
     /// Whether the connection to the cloud is checked, and is part of the device's health.
     pub connectivity_check: bool,
@@ -33,10 +32,11 @@ pub struct Settings {
     pub firewall: FirewallMode,
     /// Whether the host announces its name on the local network.
     pub discoverable: bool,
-    /// The time that a new release has to become healthy, after which the device goes back to the one before; `None` does
-    /// not look (docs/spec/device.md#release-health).
+    /// The time in which a new release has to become healthy, after which the device returns to the previous one;
+    /// `None` means no check (docs/spec/device.md#release-health).
     pub release_health_time: Option<Duration>,
-    /// The time that a new version of the operating system has to become healthy (docs/spec/device.md#os-update-health).
+    /// The time in which a new version of the operating system has to become healthy
+    /// (docs/spec/device.md#os-update-health).
     pub os_health_time: Duration,
 }
 
@@ -85,7 +85,7 @@ impl Settings {
 }
 
 impl Default for Settings {
-    /// The settings without any variable.
+    /// Returns the settings without any variable.
     fn default() -> Self {
         Settings::of(&BTreeMap::new())
     }

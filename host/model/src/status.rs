@@ -1,5 +1,5 @@
-//! What the device reports of itself: one value, published whenever it changes, that every state
-//! endpoint and the cloud report are drawn from.
+//! The status that the device reports: one value, published whenever it changes, from which every state endpoint and
+//! the cloud report are built.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ pub struct DeviceStatus {
     pub update_failed: bool,
     /// The apps, in the order of their ids.
     pub apps: BTreeMap<AppUuid, AppStatus>,
-    /// Apps with an action under way, which may have taken their containers away for as long as it lasts.
+    /// Apps with an action under way, which may have removed their containers temporarily.
     pub acting: BTreeSet<AppUuid>,
     /// Images of the current and the wanted releases.
     pub images: Vec<ImageStatus>,
     /// What the plan is waiting for, one sentence each; empty when the target is reached.
     pub waiting_on: Vec<String>,
-    /// The version of the operating system that the target names, if it was tried and is not tried again.
+    /// The version of the operating system in the target, if it failed and is not tried again.
     pub rejected_os: Option<OsVersion>,
 }
 
@@ -47,12 +47,12 @@ pub struct AppStatus {
     pub target_commit: Option<Commit>,
     /// The number of that release.
     pub target_release: Option<ReleaseId>,
-    /// How far the target's release is.
+    /// The progress of the target's release.
     pub state: ReleaseState,
     /// Services that have a container or a place in the target, by creation of the container.
     pub services: Vec<ServiceStatus>,
-    /// The release that the cloud's target names, if it was not healthy: the last healthy one runs in its place, and is
-    /// what `target_commit` says.
+    /// The release in the cloud's target, if it was not healthy: the last healthy one runs instead, and `target_commit`
+    /// names that one.
     pub rejected_release: Option<RejectedRelease>,
 }
 
@@ -61,18 +61,18 @@ pub struct AppStatus {
 pub struct RejectedRelease {
     /// The release's commit.
     pub commit: Commit,
-    /// What was wrong, in one sentence without an end.
+    /// What was wrong, in one sentence without a full stop.
     pub reason: String,
 }
 
-/// How far a release is (docs/spec/device.md#release-progress); as `&str`, the API's word.
+/// The progress of a release (docs/spec/device.md#release-progress); as `&str`, the API's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum ReleaseState {
     /// The release was refused: nothing of it is applied.
     Rejected,
-    /// The release was not healthy, and the last healthy one runs in its place. Only the cloud is told so: of the device's
-    /// own API that is not a state of the target.
+    /// The release was not healthy, and the last healthy one runs instead. This is reported only to the cloud: in the
+    /// device's own API it is not a state of the target.
     Aborted,
     /// An image of the release is not completely downloaded.
     Downloading,
@@ -92,16 +92,15 @@ pub struct ServiceStatus {
     pub name: ServiceName,
     /// The service's number.
     pub id: ServiceId,
-    /// The number of the container's image, or of the one in the target; 0 if the container does not
-    /// say.
+    /// The number of the container's image, or of the one in the target; 0 if the container does not state it.
     pub image_id: ImageId,
-    /// The release of the container, or the one in the target; 0 if the container does not say.
+    /// The release of the container, or the one in the target; 0 if the container does not state it.
     pub release: ReleaseId,
-    /// The release's commit; absent if the container does not say.
+    /// The release's commit; absent if the container does not state it.
     pub commit: Option<Commit>,
     /// The reference of the container's image, or the one in the target.
     pub image: ImageRef,
-    /// The last state that the engine reported for the container, or what is being done to it.
+    /// The last state that the engine reported for the container, or the action in progress.
     pub state: ServiceState,
     /// In percent; present only while the image is being downloaded.
     pub download_progress: Option<u8>,
@@ -109,7 +108,7 @@ pub struct ServiceStatus {
     pub container: Option<ContainerId>,
     /// When the container was created, in milliseconds since the epoch.
     pub created_at_ms: Option<i64>,
-    /// Whether the target's release has it.
+    /// Whether the target's release contains it.
     pub in_target: bool,
 }
 
@@ -179,14 +178,13 @@ pub struct ImageStatus {
     pub image_id: ImageId,
     /// Absent while the image is being downloaded.
     pub engine_id: Option<EngineImageId>,
-    /// How far its download or removal is.
+    /// The progress of its download or removal.
     pub state: ImageState,
     /// In percent; present only while the image is being downloaded.
     pub download_progress: Option<u8>,
 }
 
-/// How far the download or removal of an image is; as `&str`, the API's word
-/// (docs/spec/device.md#status-words).
+/// The progress of the download or removal of an image; as `&str`, the API's word (docs/spec/device.md#status-words).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 pub enum ImageState {
     /// Not completely downloaded, whether the download has begun or not.

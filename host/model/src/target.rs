@@ -1,10 +1,10 @@
-//! A target state as it comes over the wire, checked and typed: what a device was told to run, before
-//! compose fields mean anything.
+//! A target state in its wire format, checked and typed: what a device should run, before compose
+//! fields are interpreted.
 //!
-//! The reconciler parses one from the local interface ([`TargetState::from_local_json`]) or from the
-//! cloud ([`TargetState::from_cloud_json`]) and hands it to [`crate::compose::resolve`]. Parsing lists
-//! every problem rather than the first, and takes all of a state or none of it. Compose fields are
-//! kept as they came: what they may hold is decided where they are read.
+//! The reconciler parses one from the local interface ([`TargetState::from_local_json`]) or from
+//! the cloud ([`TargetState::from_cloud_json`]) and passes it to [`crate::compose::resolve`].
+//! Parsing lists every problem rather than only the first, and accepts a state completely or not at
+//! all. Compose fields are kept unchanged: their values are checked where they are interpreted.
 
 mod cloud;
 mod fields;
@@ -23,10 +23,10 @@ pub(crate) use problems::{Path, Problems, cut};
 pub use problems::{Problem, TargetErrors};
 pub use set_target_error::{RefusedTarget, SetTargetError};
 
-/// Apps that one target may name. No device runs near as many; the limit keeps a hostile state from
-/// filling memory.
+/// The maximum number of apps in one target. No device runs nearly as many; the limit keeps a
+/// hostile state from filling memory.
 pub const MAX_APPS: usize = 256;
-/// Services, volumes or networks that one release may name.
+/// The maximum number of services, volumes or networks in one release.
 pub const MAX_PER_RELEASE: usize = 512;
 
 /// The target state of the device.
@@ -34,7 +34,7 @@ pub const MAX_PER_RELEASE: usize = 512;
 pub struct TargetState {
     /// The device's name.
     pub name: String,
-    /// Configuration variables without their prefix (`SUPERVISOR_POLL_INTERVAL`), as they came:
+    /// Configuration variables without their prefix (`SUPERVISOR_POLL_INTERVAL`), as received:
     /// unknown keys are dropped, values are not yet interpreted ([`crate::config_variables`]).
     pub config: BTreeMap<String, String>,
     /// Apps by uuid, at most [`MAX_APPS`].
@@ -50,7 +50,7 @@ pub struct TargetApp {
     pub uuid: AppUuid,
     /// The app's name, for people; also in the environment of its services.
     pub name: String,
-    /// `fleet` if the target does not say; always `fleet` in a local target.
+    /// `fleet` if the target does not set it; always `fleet` in a local target.
     pub class: AppClass,
     /// Whether it is the host's operating system: shown, never run. Always `false` in a local target.
     pub is_host: bool,
@@ -58,15 +58,15 @@ pub struct TargetApp {
     pub release: Option<TargetRelease>,
 }
 
-/// What an app is to its fleet.
+/// The role of an app on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum AppClass {
     /// The one app that the device belongs to.
     #[default]
     Fleet,
-    /// An app that the device runs beside its fleet.
+    /// An app that the device runs in addition to its fleet.
     App,
-    /// An app that others are built from.
+    /// An app from which others are built.
     Block,
 }
 
@@ -90,7 +90,7 @@ pub struct TargetRelease {
 /// One service of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetService {
-    /// The name that the release gives it, unique there.
+    /// The name in the release, unique there.
     pub name: ServiceName,
     /// The service's number.
     pub id: ServiceId,

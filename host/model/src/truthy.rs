@@ -1,18 +1,18 @@
-//! What counts as true if a client can express it in several ways.
+//! Values that count as true although clients can express them in several ways.
 
 pub use lenient::truthy_text;
 use serde_json::Value;
 
-/// Whether a value stands for true: `true`, 1, `"1"`, `"true"`, `"on"`, in any case
+/// Returns whether a value stands for true: `true`, 1, `"1"`, `"true"`, `"on"`, in any case
 /// (docs/spec/device.md#http-lenient). Everything else is false, never an error: `force` in a request body, feature
-/// labels and boolean configuration variables are all read so.
+/// labels and boolean configuration variables are all read in this way.
 #[must_use]
 pub fn truthy(value: &Value) -> bool {
     lenient::truthy(value).unwrap_or(false)
 }
 
-/// Reads a flag and recognizes what is neither: `None` for a text that is no form of true and
-/// none of false, which are `"0"`, `"false"`, `"off"` and nothing at all.
+/// Reads a flag and recognizes invalid texts: `None` for a text that is neither a form of true nor
+/// one of false, which are `"0"`, `"false"`, `"off"` and the empty text.
 #[must_use]
 pub fn read_flag(text: &str) -> Option<bool> {
     let is_false = ["0", "false", "off", ""]

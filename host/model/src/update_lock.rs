@@ -1,12 +1,13 @@
-//! Update locks as callers see them, and as they take them over the API (docs/spec/device.md#locks).
+//! Update locks as callers see them, and as they request them over the API
+//! (docs/spec/device.md#locks).
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::{AppId, ServiceName};
 
-/// The longest time for which a lock is taken over the API: 7 days. Whoever needs it longer renews it, so
-/// that a service that is gone for good keeps its app from updates for no longer than that.
+/// The longest time for which a lock is taken over the API: 7 days. A service that needs it longer must renew it, so a
+/// service that is gone for good keeps its app from updates for at most that long.
 pub const MAX_LOCK_TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The longest reason of a lock, in bytes.
@@ -23,7 +24,8 @@ pub struct UpdateLock {
     pub path: PathBuf,
     /// Who holds the lock, as far as its path shows.
     pub holder: LockHolder,
-    /// When it was taken, in milliseconds since the epoch; absent if the file system does not say.
+    /// When it was taken, in milliseconds since the epoch; absent if the file system does not
+    /// record it.
     pub since_ms: Option<i64>,
 }
 
@@ -34,7 +36,7 @@ pub enum LockHolder {
     Supervisor,
     /// A service, or a person on the host, that created something at the path.
     File(LockKind),
-    /// A service that took it over the API.
+    /// A service that took the lock over the API.
     Api(ApiLock),
     /// Unknown, so it counts as held; with the operating system's error.
     Unreadable(String),
@@ -69,7 +71,7 @@ pub struct ApiLock {
 /// A service's request to take its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockRequest {
-    /// The app of the service that asks.
+    /// The app of the requesting service.
     pub app: AppId,
     /// The service that takes its lock.
     pub service: ServiceName,
@@ -81,7 +83,7 @@ pub struct LockRequest {
     pub survives_reboot: bool,
 }
 
-/// Why a lock was not taken or released over the API; nothing has changed.
+/// The reason why a lock was not taken or released over the API; nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockRefusal {
     /// The lock folder contains something that was not created over the API.
@@ -93,7 +95,7 @@ pub enum LockRefusal {
     /// There is no lock to release.
     #[error("{0}")]
     NotHeld(String),
-    /// The lock cannot be written or stored; one sentence that says why.
+    /// The lock cannot be written or stored; one sentence with the reason.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,5 +1,5 @@
-//! Values of D-Bus as JSON, and JSON as values of a D-Bus signature: for plugins, which get and give JSON
-//! (`wit/dbus.wit` has the form).
+//! Conversion between JSON and values of a D-Bus signature. Plugins pass arguments and receive answers as JSON
+//! (`wit/dbus.wit` describes the form).
 
 use serde_json::{Map, Number, Value, json};
 use zbus::{Array, Dict, ObjectPath, Signature, Structure, Variant};
@@ -8,7 +8,7 @@ use zbus::{Array, Dict, ObjectPath, Signature, Structure, Variant};
 /// method has none.
 ///
 /// # Errors
-/// What is wrong with the signature or with which value.
+/// Says what is wrong with the signature, or which value is wrong.
 pub(crate) fn arguments(
     signature: &str,
     arguments: &str,
@@ -26,7 +26,8 @@ pub(crate) fn arguments(
             )),
         };
     }
-    // Several types in a row are those of a structure: so that one structure is one argument, all are put into another.
+    // Several types in a row parse as those of a structure. The extra parentheses keep a single structure as one
+    // argument.
     let types = Signature::try_from(signature)
         .and_then(|_| Signature::try_from(format!("({signature})").as_str()));
     let Ok(Signature::Structure(types)) = types else {
@@ -55,7 +56,7 @@ pub(crate) fn arguments(
 /// Writes the values of an answer as a JSON array. An answer that is one structure is written as its members.
 ///
 /// # Errors
-/// If it has what has no form in JSON.
+/// If the answer has a value that JSON cannot represent.
 pub(crate) fn answer(body: &zbus::message::Body) -> Result<Value, String> {
     if *body.signature() == Signature::Unit {
         return Ok(json!([]));
@@ -65,7 +66,7 @@ pub(crate) fn answer(body: &zbus::message::Body) -> Result<Value, String> {
     values.collect::<Result<Vec<_>, _>>().map(Value::Array)
 }
 
-/// One value of this type.
+/// Builds one value of this type.
 fn variant(kind: &Signature, value: Value) -> Result<Variant<'static>, String> {
     let text = |value: &Value| {
         let text = value.as_str().map(str::to_owned);
@@ -91,7 +92,7 @@ fn variant(kind: &Signature, value: Value) -> Result<Variant<'static>, String> {
         ),
         Signature::Str => {
             let text = text(&value)?;
-            // D-Bus ends texts with it.
+            // D-Bus terminates strings with NUL.
             if text.contains('\0') {
                 return Err("a text has a zero byte".to_owned());
             }
@@ -169,7 +170,7 @@ fn variant(kind: &Signature, value: Value) -> Result<Variant<'static>, String> {
     })
 }
 
-/// Keys and values of a dictionary.
+/// Returns the keys and values of a dictionary.
 fn entries(key: &Signature, value: Value) -> Result<Vec<(Value, Value)>, String> {
     match value {
         Value::Object(fields) if *key == Signature::Str => Ok(fields
@@ -214,7 +215,7 @@ fn json_of(value: &Variant<'_>) -> Result<Value, String> {
         Variant::U32(number) => (*number).into(),
         Variant::I64(number) => (*number).into(),
         Variant::U64(number) => (*number).into(),
-        // JSON has no infinity.
+        // JSON has no infinity or NaN.
         Variant::F64(number) => Number::from_f64(*number).map_or(Value::Null, Value::Number),
         Variant::Str(text) => text.as_str().into(),
         Variant::Signature(signature) => signature.to_string_no_parens().into(),

@@ -1,4 +1,4 @@
-//! The device's `config.json`: who it is and whose, kept on the boot partition where the host's own
+//! The device's `config.json`: the identity and owner of the device. It is on the boot partition, where the host's own
 //! programs and people read and write it too.
 
 use std::fs::{self, File, OpenOptions};
@@ -10,55 +10,55 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-/// The longest file that is read or written, in bytes.
+/// The largest file that is read or written, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// The device's `config.json`. Clones share one lock. Each call reads the file, since others write it
-/// too; the calls block for as long as a small file takes.
+/// The device's `config.json`. Clones share one lock. Each call reads the file, since others write it too; each call
+/// blocks for as long as a small file takes.
 #[derive(Debug, Clone)]
 pub struct ConfigJson {
     path: PathBuf,
-    /// One writer at a time.
+    /// Allows one writer at a time.
     writing: Arc<Mutex<()>>,
 }
 
-/// Why the file was not read or not written. It is then as it was.
+/// Why the file was not read or not written. In both cases the file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigJsonError {
-    /// The file is there and cannot be opened or read.
+    /// The file exists but cannot be opened or read.
     #[error("failed to read `{}`", path.display())]
     Read {
-        /// Where the file is.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The file holds something else than one JSON object.
+    /// The file does not hold exactly one JSON object.
     #[error("`{}` is not a usable JSON object; it is left as it is", path.display())]
     Damaged {
-        /// Where the file is.
+        /// The path of the file.
         path: PathBuf,
         /// Where in the text the parser stopped, and why.
         source: serde_json::Error,
     },
-    /// The file, or what it would become, is over 1 MiB.
+    /// The file, or its new text, is over 1 MiB.
     #[error("`{}` would be, or is, larger than {LONGEST} bytes", path.display())]
     TooLarge {
-        /// Where the file is.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The new text could not be written beside the file or put in its place.
+    /// The new text could not be written next to the file or moved into its place.
     #[error("failed to write `{}`; the previous file is still there", path.display())]
     Write {
-        /// Where the file is.
+        /// The path of the file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl ConfigJson {
-    /// The file need not be there: it is then an empty object, made by the first change.
+    /// Opens the file at `path`. If it does not exist, it counts as an empty object, and the first change creates it.
     #[must_use]
     pub fn open(path: impl Into<PathBuf>) -> Self {
         ConfigJson {
@@ -67,16 +67,16 @@ impl ConfigJson {
         }
     }
 
-    /// Where the file is, as it was given; it need not exist.
+    /// Returns the path as it was given; the file need not exist.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// All of it.
+    /// Returns the whole object.
     ///
     /// # Errors
-    /// Where it cannot be read, is too large, is nested too deeply, or is no JSON object.
+    /// If the file cannot be read, is too large, is nested too deeply, or is not a JSON object.
     pub fn read(&self) -> Result<Map<String, Value>, ConfigJsonError> {
         let path = self.path();
         let failed = |source| ConfigJsonError::Read {
@@ -94,14 +94,14 @@ impl ConfigJson {
         if text.len() > LONGEST {
             return Err(self.too_large());
         }
-        // The parser itself refuses what is nested deeper than 128.
+        // The parser itself refuses values that are nested deeper than 128.
         serde_json::from_slice(&text).map_err(|source| ConfigJsonError::Damaged {
             path: path.to_owned(),
             source,
         })
     }
 
-    /// One key; `None` where it is absent.
+    /// Returns the value of one key; `None` if it is absent.
     ///
     /// # Errors
     /// As [`ConfigJson::read`].
@@ -109,11 +109,11 @@ impl ConfigJson {
         Ok(self.read()?.remove(key))
     }
 
-    /// Changes it. What `change` leaves alone stays, known to us or not; where it changes nothing,
-    /// nothing is written. After a power cut there is the file before or the file after.
+    /// Changes the file. Keys that `change` does not touch are kept, known to us or not; if nothing changes, nothing is
+    /// written. After a power cut either the old or the new file exists.
     ///
     /// # Errors
-    /// As [`ConfigJson::read`]; where it would get too large, or cannot be written.
+    /// As [`ConfigJson::read`]; if the file would get too large, or cannot be written.
     pub fn update<R>(
         &self,
         change: impl FnOnce(&mut Map<String, Value>) -> R,
@@ -139,7 +139,7 @@ impl ConfigJson {
         if text.len() > LONGEST {
             return Err(self.too_large());
         }
-        // A link is kept, and what it leads to is replaced.
+        // A link is kept, and its target is replaced.
         let path = fs::canonicalize(self.path()).unwrap_or_else(|_| self.path().to_owned());
         replace(&path, &text).map_err(failed)
     }
@@ -151,12 +151,12 @@ impl ConfigJson {
     }
 }
 
-/// Puts `text` where `path` is in one step.
+/// Replaces the file at `path` with `text` in one step.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("a path without a folder"));
     };
-    // One fixed name: what a power cut leaves is overwritten by the next change, not added to.
+    // The name is fixed, so the next change overwrites a file left by a power cut.
     let mut new = std::ffi::OsString::from(".");
     new.push(name);
     new.push(".new");
@@ -177,12 +177,12 @@ fn write_new(new: &Path, old: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
-        // It holds the device's keys.
+        // The file holds the device's keys.
         .mode(0o600)
         .open(new)?;
     if let Ok(before) = fs::metadata(old) {
         let mode = before.permissions().mode() & 0o777;
-        // Boot partitions are often of a file system without modes.
+        // Boot partitions often have a file system without modes.
         let _ = file.set_permissions(fs::Permissions::from_mode(mode));
     }
     file.write_all(text)?;

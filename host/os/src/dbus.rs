@@ -19,18 +19,18 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How long a service may take to answer; systemd can be busy with a reload of all its units.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
-/// systemd's services on the system bus. The connection is made by the first call, and made anew by the
-/// call that finds it gone.
+/// systemd's services on the system bus. The first call makes the connection; a call that finds it closed makes it
+/// again.
 pub struct DBus {
     address: String,
     connection: Mutex<Option<Connection>>,
     answer_within: Duration,
 }
 
-/// The bus's address where the host's file system is at `host_root`.
+/// Returns the bus's address for a host whose file system is at `host_root`.
 #[must_use]
 pub fn system_bus_below(host_root: &Path) -> String {
-    // All else is escaped in an address (D-Bus specification, "Server Addresses").
+    // All other characters are escaped in an address (D-Bus specification, "Server Addresses").
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
         .remove(b'-')
         .remove(b'_')
@@ -43,7 +43,7 @@ pub fn system_bus_below(host_root: &Path) -> String {
 }
 
 impl DBus {
-    /// Nothing is asked of the bus yet; one that is not there is found by the first call.
+    /// Sends nothing to the bus yet; the first call notices if the bus does not exist.
     #[must_use]
     pub fn connect(address: impl Into<String>) -> Self {
         DBus {
@@ -53,7 +53,7 @@ impl DBus {
         }
     }
 
-    /// Another limit on the time that a service may take to answer; the default is 20 s.
+    /// Sets another limit on the time that a service may take to answer; the default is 20 s.
     #[must_use]
     pub fn answer_within(mut self, limit: Duration) -> Self {
         self.answer_within = limit;
@@ -90,7 +90,7 @@ impl DBus {
                 .await?
                 .call_method(Some(service.name), path, Some(interface), method, body)
                 .await
-                // Not tried again: the service may have done it before the bus went.
+                // Not tried again: the service may have done it before the connection was lost.
                 .map_err(|error| self.failed(&call, error))
         };
         match timeout(self.answer_within, answer).await {
@@ -102,8 +102,8 @@ impl DBus {
         }
     }
 
-    /// The connection, made anew where there is none or the bus has closed it. Who comes while it is
-    /// being made waits.
+    /// Returns the connection, and makes it again if there is none or the bus has closed it. Other callers wait while
+    /// it is being made.
     async fn connection(&self) -> Result<Connection, OsError> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.is_closed()) {
@@ -163,14 +163,14 @@ impl DBus {
         String::try_from(value).map_err(unreadable)
     }
 
-    /// Starts, stops or restarts, where jobs that contradict it are replaced.
+    /// Starts, stops or restarts a unit; jobs that contradict this are replaced.
     async fn job(&self, method: &str, unit: &UnitName) -> Result<Message, OsError> {
         self.manager(&SYSTEMD, method, &(unit.as_str(), "replace"))
             .await
     }
 }
 
-/// A service of the bus with its one object that manages the rest.
+/// A service of the bus with the one object that manages the others.
 struct Service {
     name: &'static str,
     path: &'static str,
@@ -193,7 +193,7 @@ const HOSTNAMED: Service = Service {
     interface: "org.freedesktop.hostname1",
 };
 
-/// Nobody is there to ask for a password.
+/// Nobody can enter a password.
 const INTERACTIVE: bool = false;
 
 fn unreadable(call: impl Into<String>, error: zbus::Error) -> OsError {
@@ -237,7 +237,7 @@ impl HostOs for DBus {
 
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
         async move {
-            // Not GetUnit, which knows only what something else has loaded.
+            // Not GetUnit, which knows only units that are already loaded.
             let call = "LoadUnit";
             let answer = self.manager(&SYSTEMD, call, &unit.as_str()).await?;
             let path = answer.body().deserialize::<OwnedObjectPath>();
@@ -309,7 +309,7 @@ impl HostOs for DBus {
 fn method_error(error: OsError) -> MethodError {
     match error {
         OsError::Refused { name, message, .. } => MethodError::Refused { name, message },
-        // A name or a path that is none: nothing was sent.
+        // The name or the path is invalid: nothing was sent.
         OsError::Answer { source, .. } => MethodError::Invalid(source.to_string()),
         error => MethodError::Unreachable(error.to_string()),
     }

@@ -1,9 +1,9 @@
-//! A firewall of the host's: one table of our own in the kernel's nftables (docs/spec/device.md#firewall), by the
-//! host's own `nft`.
+//! The supervisor's part of the host's firewall: one table of our own in the kernel's nftables
+//! (docs/spec/device.md#firewall), set with the host's own `nft`.
 //!
-//! [`Firewall::put`] replaces the table as a whole and at once, and nothing here looks at another table or changes one:
-//! a packet has to be let in by ours and by all others, such as a container engine's. What comes in for others than
-//! this device, and ports that Docker passes on to containers, is none of its business.
+//! [`Firewall::put`] replaces the whole table at once. Nothing here reads or changes another table: a packet has to be
+//! accepted by ours and by all others, such as a container engine's. Packets that are for others than this device, and
+//! ports that Docker passes on to containers, are not covered.
 
 mod ruleset;
 
@@ -19,58 +19,58 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// How long `nft` may take; it waits for others that change the kernel's tables.
+/// How long `nft` may take; it waits for other processes that change the kernel's tables.
 const WITHIN: Duration = Duration::from_secs(30);
-/// How much of what it complains of is told, in bytes.
+/// How much of its error message is reported, in bytes.
 const COMPLAINT: usize = 512;
-/// Where the host has its programs: `nft` is in `sbin`, which not every environment has.
+/// The folders of the host's programs: `nft` is in `sbin`, which is not in every environment's search path.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What the firewall lets in, beside what the device began itself.
+/// What the firewall lets in, in addition to connections that the device opened itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirewallRules {
-    /// The port of the API: for services and the VPN.
+    /// The port of the API, open to services and the VPN.
     pub api_port: u16,
-    /// It is for everybody: the device is in local mode.
+    /// Whether the API is open to everybody: the device is in local mode.
     pub api_is_for_all: bool,
-    /// The interface of the network by which services reach the API.
+    /// The interface of the network on which services reach the API.
     pub network: String,
-    /// TCP ports that are for everybody.
+    /// TCP ports that are open to everybody.
     pub tcp: BTreeSet<u16>,
-    /// Ports of services, for everybody.
+    /// Ports of services, open to everybody.
     pub published: BTreeSet<(Protocol, u16)>,
-    /// The users of services that are no containers, the first and the last: on the loopback addresses of services they
-    /// meet each other, and no other user but root meets them.
+    /// The first and the last of the users that run services without a container. On the loopback addresses of services
+    /// these users reach each other, and apart from root no other user reaches them.
     pub service_users: (u32, u32),
 }
 
-/// Why the host's firewall is not as it should be.
+/// Why the host's firewall does not have the requested state.
 #[derive(Debug, thiserror::Error)]
 pub enum FirewallError {
     /// The host has no `nft`.
     #[error("`nft` is not installed on the host: install the package `nftables`")]
     NotInstalled,
-    /// It cannot be run.
+    /// `nft` cannot be run.
     #[error("failed to run `nft`")]
     Run(#[source] io::Error),
-    /// It takes too long.
+    /// `nft` takes too long.
     #[error("`nft` took longer than {} s", WITHIN.as_secs())]
     TimedOut,
-    /// It did not do what it was told.
+    /// `nft` refused the rules.
     #[error("`nft` refused the firewall's rules: {0}")]
     Refused(String),
 }
 
-/// The host's firewall, as far as it is ours.
+/// Our part of the host's firewall.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Firewall {
-    /// `None` only says what would be done.
+    /// `None` in a rehearsal, which only logs what would be done.
     nft: Option<PathBuf>,
 }
 
 impl Firewall {
-    /// That of the kernel, of the network namespace that this process is in. `nft` is looked up in the folders of the
-    /// host's programs where it is a bare name.
+    /// The kernel's firewall, in the network namespace of this process. If `nft` is a bare name, it is looked up in the
+    /// folders of the host's programs.
     #[must_use]
     pub fn of_kernel(nft: impl Into<PathBuf>) -> Self {
         Firewall {
@@ -78,16 +78,16 @@ impl Firewall {
         }
     }
 
-    /// One that only says in the log what would be done.
+    /// A firewall that only logs what would be done.
     #[must_use]
     pub fn rehearsal() -> Self {
         Firewall { nft: None }
     }
 
-    /// Makes the table be as `rules` say.
+    /// Makes the table match `rules`.
     ///
     /// # Errors
-    /// [`FirewallError`]; then it is as it was before.
+    /// [`FirewallError`]; the table is then unchanged.
     pub async fn put(&self, rules: &FirewallRules) -> Result<(), FirewallError> {
         match &self.nft {
             Some(nft) => commit(nft, &ruleset::put(rules)).await,
@@ -98,7 +98,7 @@ impl Firewall {
         }
     }
 
-    /// Takes the table away; nothing where there is none.
+    /// Removes the table; does nothing if there is none.
     ///
     /// # Errors
     /// [`FirewallError`].
@@ -114,15 +114,15 @@ impl Firewall {
         }
     }
 
-    /// Whether the table is there: others may have cleared all tables. A rehearsed one counts as there once it was put.
+    /// Whether the table exists: others may have cleared all tables. In a rehearsal it always counts as existing.
     ///
     /// # Errors
-    /// [`FirewallError`] where that cannot be told.
+    /// [`FirewallError`] if that cannot be determined.
     pub async fn is_there(&self) -> Result<bool, FirewallError> {
         let Some(nft) = &self.nft else {
             return Ok(true);
         };
-        // To list a table that is not there is a failure like any other, told in words that differ by version.
+        // Listing a table that does not exist fails like any other error, with words that differ by version.
         let listed = run(nft, &["--json", "list", "tables"], None).await?;
         if !listed.status.success() {
             return Err(refused(&listed));
@@ -170,7 +170,7 @@ async fn run(
             _ => FirewallError::Run(error),
         })?;
         if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-            // One that ends before it has read everything says why.
+            // A process that ends before it has read everything reports why.
             let _ = stdin.write_all(input.to_string().as_bytes()).await;
         }
         child.wait_with_output().await.map_err(FirewallError::Run)

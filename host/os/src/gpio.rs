@@ -1,8 +1,8 @@
-//! GPIO lines of the host: which there are, and what can be done with one that is held.
+//! GPIO lines of the host: which lines exist, and what can be done with a held one.
 //!
-//! [`GpioChips`] is the one way to a line; [`KernelGpio`] requests lines from the kernel's chips, [`SimulatedGpio`] has a few
-//! in memory, for tests and for trials of plugins. Nothing here decides who may have which line: that is for the plugins'
-//! policy. The functions that are not async block: a chip may be behind a bus that is slow.
+//! [`GpioChips`] is the only access to lines; [`KernelGpio`] requests lines from the kernel's chips, [`SimulatedGpio`]
+//! has a few in memory, for tests and for trials of plugins. Nothing here decides who may use which line: that is up to
+//! the plugins' policy. The functions that are not async block: a chip may be on a slow bus.
 
 mod kernel;
 mod simulated;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 pub use kernel::KernelGpio;
 pub use simulated::SimulatedGpio;
 
-/// Where a line is.
+/// The address of a line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LineAddress {
     /// The chip's name, such as `gpiochip0`, or its label, such as `pinctrl-bcm2711`.
@@ -39,19 +39,19 @@ pub enum LineId {
 pub enum LineMode {
     /// To be read.
     Input {
-        /// What it is pulled to; none leaves that as it is.
+        /// What it is pulled to; `None` leaves that unchanged.
         bias: Option<Bias>,
-        /// For how long the line must stay at a level before that counts.
+        /// How long the line must stay at a level before the change counts.
         debounce: Option<Duration>,
     },
     /// To be driven.
     Output {
-        /// How.
+        /// How the line is driven.
         drive: Drive,
-        /// Whether it begins as on.
+        /// Whether it is on at first.
         on: bool,
     },
-    /// To be read, without a change of its direction.
+    /// To be read, without changing its direction.
     AsIs,
 }
 
@@ -81,26 +81,26 @@ pub enum Drive {
 pub struct LineRequest {
     /// Which line.
     pub address: LineAddress,
-    /// What for.
+    /// What the line is used for.
     pub mode: LineMode,
     /// Whether the line is on when its voltage is low.
     pub active_low: bool,
-    /// Who holds it, as others see it. The kernel keeps the first 31 bytes.
+    /// The holder's name, visible to others. The kernel keeps the first 31 bytes.
     pub consumer: String,
 }
 
 /// A change of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// Whether the line went on.
+    /// Whether the line was switched on.
     pub is_rising: bool,
-    /// When, in nanoseconds of the kernel's monotonic clock.
+    /// The time, in nanoseconds of the kernel's monotonic clock.
     pub nanoseconds: u64,
-    /// How many edges before this one were lost since the last that was returned.
+    /// How many edges were lost between the last one that was returned and this one.
     pub lost: u32,
 }
 
-/// Whether the kernel notes the edges of an input.
+/// Whether the kernel records the edges of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum EdgeDetection {
@@ -108,33 +108,33 @@ pub enum EdgeDetection {
     Off,
 }
 
-/// Why a line cannot be had or used.
+/// Why a line cannot be requested or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GpioError {
     /// There is no such chip or line.
     #[error("{0}")]
     NotFound(String),
-    /// Somebody else holds it.
+    /// Somebody else holds the line.
     #[error("{0}")]
     Busy(String),
-    /// The chip cannot do what is asked.
+    /// The chip does not support the request.
     #[error("{0}")]
     Unsupported(String),
-    /// It failed.
+    /// The request failed.
     #[error("{0}")]
     Failed(String),
 }
 
 /// The chips of the host.
 pub trait GpioChips: Send + Sync + 'static {
-    /// Requests a line, which nobody else has until what this returns is dropped. Blocks; runs in a tokio runtime.
+    /// Requests a line. Nobody else can hold it until the returned value is dropped. Blocks; runs in a tokio runtime.
     ///
     /// # Errors
     /// [`GpioError`].
     fn request(&self, request: &LineRequest) -> Result<Box<dyn GpioLine>, GpioError>;
 }
 
-/// A line that is held. Dropping it gives the line back, which may block.
+/// A held line. Dropping it releases the line, which may block.
 pub trait GpioLine: Send + Sync {
     /// Whether the line is on. Blocks.
     ///
@@ -148,13 +148,13 @@ pub trait GpioLine: Send + Sync {
     /// [`GpioError::Failed`].
     fn set(&self, on: bool) -> Result<(), GpioError>;
 
-    /// Has the edges of an input noted from now on, or no more. Older edges are forgotten. Blocks.
+    /// Starts or stops recording the edges of an input. Older edges are discarded. Blocks.
     ///
     /// # Errors
     /// [`GpioError`].
     fn detect_edges(&self, detection: EdgeDetection) -> Result<(), GpioError>;
 
-    /// Waits for the next edge that was noted. Takes no thread; dropping the future loses no edge.
+    /// Waits for the next recorded edge. Uses no thread; dropping the future loses no edge.
     ///
     /// # Errors
     /// [`GpioError::Failed`].

@@ -1,11 +1,12 @@
-//! Which texts may name a host.
+//! Which texts are valid host names.
 
 use crate::OsError;
 
 /// The kernel's limit, in bytes.
 const LONGEST: usize = 64;
 
-/// What every part of the system takes as a static host name. Finer rules are the caller's.
+/// Checks that every part of the system accepts the name as a static host name. Stricter rules are
+/// up to the caller.
 ///
 /// # Errors
 /// [`OsError::InvalidHostName`].

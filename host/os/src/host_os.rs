@@ -4,19 +4,20 @@ use futures::future::BoxFuture;
 
 use crate::{OsError, UnitName};
 
-/// What the supervisor asks of the host's operating system. Each call has a time limit of its own; none
-/// asks a person, and none is repeated by itself once the system has taken it.
+/// The operations of the host's operating system that the supervisor uses. Each call has its own time limit; none asks
+/// a person, and none is repeated automatically once the system has accepted it.
 pub trait HostOs: Send + Sync {
-    /// Where actions go, for the log.
+    /// Says where actions are sent, for the log.
     fn describe(&self) -> String;
 
-    /// Begins to do it. Answers when the system has agreed, which is before services are gone or a unit is up.
+    /// Begins an action. Returns when the system has agreed, which is before services have stopped or a unit has
+    /// started.
     ///
     /// # Errors
     /// [`OsError`]; [`OsError::InvalidHostName`] before anything is changed.
     fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>>;
 
-    /// The state of a unit. One that the system does not have is no error: its `load_state` is
+    /// Returns the state of a unit. A unit that the system does not have is not an error: its `load_state` is
     /// `not-found`.
     fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>>;
 
@@ -35,7 +36,7 @@ pub trait HostOs: Send + Sync {
 pub struct MethodCall {
     /// The service's name, such as `org.freedesktop.hostname1`.
     pub service: String,
-    /// The object.
+    /// The path of the object.
     pub path: String,
     /// The method's interface.
     pub interface: String,
@@ -43,7 +44,7 @@ pub struct MethodCall {
     pub member: String,
     /// The types of the arguments.
     pub signature: String,
-    /// A JSON array.
+    /// The arguments, a JSON array.
     pub arguments: String,
     /// The longest answer, in bytes of D-Bus and of JSON.
     pub longest_answer: usize,
@@ -52,39 +53,39 @@ pub struct MethodCall {
 /// Why a method was not called, or did not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MethodError {
-    /// It is no call that can be made.
+    /// The call is invalid and cannot be made.
     #[error("{0}")]
     Invalid(String),
-    /// The service's own error.
+    /// The service returned an error.
     #[error("{message} ({name})")]
     Refused {
         /// The D-Bus name of the error.
         name: String,
-        /// The text that came with it.
+        /// The text of the error.
         message: String,
     },
     /// The bus or the service does not answer.
     #[error("{0}")]
     Unreachable(String),
-    /// The answer is too long, or has no form in JSON.
+    /// The answer is too long, or cannot be represented in JSON.
     #[error("{0}")]
     Unreadable(String),
 }
 
-/// What is done to the host.
+/// An action on the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// The host is started anew.
+    /// Reboots the host.
     Reboot,
-    /// The host is switched off.
+    /// Switches the host off.
     PowerOff,
-    /// This unit is started.
+    /// Starts this unit.
     Start(UnitName),
-    /// This unit is stopped.
+    /// Stops this unit.
     Stop(UnitName),
-    /// This unit is stopped where it runs, and started.
+    /// Stops this unit if it is running, and starts it.
     Restart(UnitName),
-    /// The host gets this name, now and after a reboot.
+    /// Gives the host this name, now and after a reboot.
     SetHostName(String),
 }
 
@@ -95,7 +96,7 @@ pub struct UnitState {
     pub load_state: String,
     /// `active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating`, ...
     pub active_state: String,
-    /// Finer, and different for each kind of unit: `running`, `dead`, `exited`, ...
+    /// More detailed, and different for each kind of unit: `running`, `dead`, `exited`, ...
     pub sub_state: String,
 }
 
@@ -110,7 +111,7 @@ impl UnitState {
         }
     }
 
-    /// Of a unit that the system does not have.
+    /// The state of a unit that the system does not have.
     #[must_use]
     pub fn not_found() -> Self {
         UnitState::new("not-found", "inactive", "dead")

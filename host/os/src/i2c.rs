@@ -1,8 +1,8 @@
 //! I2C buses of the host.
 //!
-//! [`I2cBuses`] is the one way to a bus; [`KernelI2c`] uses the kernel's device files, [`SimulatedI2c`] has chips with
-//! registers in memory, for tests and for trials of plugins. Nothing here decides who may talk to which chip: that is for the
-//! plugins' policy. All of it blocks, and on a bus that is stuck for as long as the kernel's driver waits.
+//! [`I2cBuses`] is the only access to buses; [`KernelI2c`] uses the kernel's device files, [`SimulatedI2c`] has chips
+//! with registers in memory, for tests and for trials of plugins. Nothing here decides who may talk to which chip: that
+//! is up to the plugins' policy. All calls block; on a stuck bus, for as long as the kernel's driver waits.
 
 mod kernel;
 mod simulated;
@@ -24,38 +24,38 @@ pub enum BusId {
     Name(String),
 }
 
-/// What is done with a chip on a bus.
+/// An operation on a chip on a bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum I2cOperation {
-    /// Writes, and then reads in the same transfer, without a stop in between. Either may be nothing.
+    /// Writes, and then reads in the same transfer, without a stop in between. Either part may be empty.
     Transfer {
-        /// What is written.
+        /// The bytes to write.
         write: Vec<u8>,
         /// How many bytes are read.
         read: u16,
     },
-    /// Reads a register of one byte, by the SMBus command for it.
+    /// Reads a one-byte register, with the SMBus command for it.
     ReadByte {
         /// The register.
         register: u8,
     },
-    /// Reads a register of two bytes; the low one comes first.
+    /// Reads a two-byte register; the low byte comes first.
     ReadWord {
         /// The register.
         register: u8,
     },
-    /// Writes a register of one byte.
+    /// Writes a one-byte register.
     WriteByte {
         /// The register.
         register: u8,
-        /// Its value.
+        /// The new value.
         value: u8,
     },
-    /// Writes a register of two bytes; the low one goes first.
+    /// Writes a two-byte register; the low byte is sent first.
     WriteWord {
         /// The register.
         register: u8,
-        /// Its value.
+        /// The new value.
         value: u16,
     },
 }
@@ -66,29 +66,29 @@ pub enum I2cError {
     /// There is no such bus.
     #[error("{0}")]
     NotFound(String),
-    /// A driver of the kernel's has the chip.
+    /// A kernel driver uses the chip.
     #[error("{0}")]
     Busy(String),
-    /// The bus cannot do such a transfer.
+    /// The bus does not support such a transfer.
     #[error("{0}")]
     Unsupported(String),
     /// No chip answers at this address.
     #[error("{0}")]
     NoAnswer(String),
-    /// It failed.
+    /// The transfer failed.
     #[error("{0}")]
     Failed(String),
 }
 
 /// The buses of the host.
 pub trait I2cBuses: Send + Sync + 'static {
-    /// The device file of a bus: the same for all names of one bus. Blocks.
+    /// Returns the device file of a bus: the same for all names of one bus. Blocks.
     ///
     /// # Errors
-    /// [`I2cError::NotFound`], also if it is not the device file of a bus.
+    /// [`I2cError::NotFound`], also if the file is not the device file of a bus.
     fn find(&self, bus: &BusId) -> Result<PathBuf, I2cError>;
 
-    /// Does something with the chip at this address of seven bits, and returns what was read. Blocks.
+    /// Runs an operation on the chip at this 7-bit address, and returns the bytes read. Blocks.
     ///
     /// # Errors
     /// [`I2cError`].

@@ -1,8 +1,8 @@
 //! The host's journal, through the host's own journal command.
 //!
-//! [`Journal::read`] starts one process for each reader and hands on what it prints. The process is
-//! given an argument list and never a shell, and each value as part of its own option, so that no value
-//! can become another option. It ends with its reader, whoever is first.
+//! [`Journal::read`] starts one process for each reader and passes on its output. The process receives an argument list
+//! and no shell is involved. Each value is part of its own option, so no value can become another option. The process
+//! ends when its reader is dropped, if not earlier.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,22 +20,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::io::poll_read_buf;
 
-/// How many readers are at work at a time.
+/// How many readers may run at a time.
 const AT_ONCE: usize = 32;
 /// How many of them may follow: the others are sure to end.
 const FOLLOWING: usize = 24;
 /// How long a reader waits for its turn.
 const TURN_WITHIN: Duration = Duration::from_secs(5);
-/// How long one that does not follow may take, its reader's slowness included.
+/// How long a reader that does not follow may take, including the slowness of its consumer.
 const DONE_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// The longest value of an option, in bytes.
 const LONGEST: usize = 1024;
 /// How much is read at a time, in bytes.
 const PIECE: usize = 16 << 10;
-/// How much is kept of what the command says of its own failure, in bytes.
+/// How much of the command's error messages is kept, in bytes.
 const COMPLAINT: u64 = 4 << 10;
 
-/// What of our environment the command gets: what times and names are printed by.
+/// The variables of our environment that the command receives: those that affect how times and names are printed.
 const ENVIRONMENT: [&str; 5] = ["PATH", "TZ", "LANG", "LC_ALL", "LC_TIME"];
 
 /// The host's journal. Clones share the limits on readers.
@@ -53,54 +53,54 @@ struct Shared {
     done_within: Duration,
 }
 
-/// What to print; what is `None` is left to the command.
+/// What to print; options that are `None` are left to the command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JournalOptions {
-    /// Every field and character is shown, of whatever length (`--all`).
+    /// Whether every field and character is shown, of whatever length (`--all`).
     pub all: bool,
-    /// New entries are printed as they come, without an end (`--follow`).
+    /// Whether new entries are printed as they come, without an end (`--follow`).
     pub follow: bool,
     /// Only entries of this unit (`--unit`).
     pub unit: Option<String>,
     /// The syslog identifier, which for a container is its id.
     pub identifier: Option<String>,
-    /// Only the newest so many (`--lines`); more than an `i32` holds is cut to that.
+    /// Only this many of the newest entries (`--lines`); a number beyond the range of `i32` is reduced to its maximum.
     pub count: Option<u64>,
-    /// A time as the command takes it, for example `2026-01-31 12:00:00` or `yesterday`.
+    /// A time in a form that the command accepts, for example `2026-01-31 12:00:00` or `yesterday`.
     pub since: Option<String>,
     /// The time of the newest entry, in the form of `since`.
     pub until: Option<String>,
-    /// For example `short` or `json`.
+    /// The output format, for example `short` or `json`.
     pub format: Option<String>,
 }
 
 /// Why the journal is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// An option has a value that is not given to the command.
+    /// An option has a value that is not passed to the command.
     #[error("`{option}` of the journal {reason}")]
     Invalid {
-        /// The command's long name of it: `lines` is the count, `output` the format.
+        /// The command's long name of the option: `lines` is the count, `output` the format.
         option: &'static str,
         /// What is wrong with its value, as the end of a sentence.
         reason: &'static str,
     },
-    /// As many readers as may be are at work, and none ended within 5 s.
+    /// The maximum number of readers is running, and none ended within 5 s.
     #[error("{AT_ONCE} clients are already reading the journal")]
     Busy,
-    /// The command is not there, or the system starts no more processes.
+    /// The command does not exist, or the system starts no more processes.
     #[error("the journal command `{}` cannot be started", program.display())]
     Start {
         /// The command, as it was configured.
         program: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl Journal {
-    /// The journal of the host whose root folder is at `host_root`, read with `program`, which is looked
-    /// up in the search path where it is a bare name.
+    /// The journal of the host whose root folder is at `host_root`, read with `program`. If that is a bare name, it is
+    /// looked up in the search path.
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, host_root: impl Into<PathBuf>) -> Self {
         Journal {
@@ -114,12 +114,12 @@ impl Journal {
         }
     }
 
-    /// Starts the command. Whether it can do anything with its options is not known yet: one that cannot
-    /// says so in the log and prints nothing.
+    /// Starts the command. Whether it accepts its options is not known yet: a command that does not logs the reason and
+    /// prints nothing.
     ///
     /// # Errors
-    /// [`JournalError::Invalid`] for a value that could not be one, [`JournalError::Busy`] where no
-    /// reader ends within 5 s, [`JournalError::Start`] where the command is not there.
+    /// [`JournalError::Invalid`] for an invalid value, [`JournalError::Busy`] if no reader ends within 5 s,
+    /// [`JournalError::Start`] if the command does not exist.
     pub async fn read(&self, options: &JournalOptions) -> Result<JournalReader, JournalError> {
         let arguments = arguments(&self.shared.host_root, options)?;
         let turns = self.turns(options.follow).await?;
@@ -141,7 +141,7 @@ impl Journal {
         Ok(JournalReader {
             output: child.stdout.take(),
             buffer: BytesMut::new(),
-            // Not for one that follows, which has no end.
+            // A reader that follows has no end and no deadline.
             deadline: (!options.follow).then(|| Box::pin(sleep(self.shared.done_within))),
             child,
             _turns: turns,
@@ -187,13 +187,13 @@ impl Journal {
     }
 }
 
-/// The file of the host's time zone, where the host is not where we are: times are to be the host's.
+/// Returns the file of the host's time zone if the host's root is not ours: times are printed in the host's zone.
 fn zone(host_root: &Path) -> Option<PathBuf> {
     if is_own_root(host_root) {
         return None;
     }
     let link = host_root.join("etc/localtime");
-    // A link means what it would mean on the host.
+    // A link is resolved as on the host.
     let file = match std::fs::read_link(&link) {
         Ok(target) => match target.strip_prefix("/") {
             Ok(below) => host_root.join(below),
@@ -204,12 +204,12 @@ fn zone(host_root: &Path) -> Option<PathBuf> {
     file.is_file().then_some(file)
 }
 
-/// Whether the host's files are where ours are: then the command needs to be told nothing.
+/// Whether the host's root folder is ours: then the command needs no extra options.
 fn is_own_root(host_root: &Path) -> bool {
     host_root == Path::new("/")
 }
 
-/// The command's arguments, in the order of the device API (docs/spec/device.md#journal-logs).
+/// Returns the command's arguments, in the order of the device API (docs/spec/device.md#journal-logs).
 fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>, JournalError> {
     let mut arguments = Vec::new();
     if !is_own_root(host_root) {
@@ -223,7 +223,7 @@ fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>
     if options.follow {
         arguments.push("--follow".into());
     }
-    // The command reads a C `int`; more entries than that no journal has.
+    // The command reads a C `int`; no journal has more entries than that.
     let count = options
         .count
         .map(|count| count.min(i32::MAX.unsigned_abs().into()).to_string());
@@ -237,7 +237,7 @@ fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>
     ] {
         if let Some(value) = value {
             let invalid = |reason| JournalError::Invalid { option, reason };
-            // A time may be counted back from now (`-1h`). As part of its own option no value can become another one.
+            // A time may be relative to now (`-1h`). As part of its own option no value can become another one.
             let is_time = matches!(option, "since" | "until");
             let counts_back =
                 |rest: &str| is_time && rest.starts_with(|c: char| c.is_ascii_digit());
@@ -259,7 +259,7 @@ fn arguments(host_root: &Path, options: &JournalOptions) -> Result<Vec<OsString>
     Ok(arguments)
 }
 
-/// What a failing command says, on one line; all of it is read, so that it is never held up.
+/// Returns the messages of a failing command, on one line. Reads all of them, so the command is never blocked.
 async fn complaint(mut errors: impl AsyncRead + Unpin) -> String {
     let mut beginning = Vec::new();
     let _ = (&mut errors)
@@ -274,7 +274,7 @@ async fn complaint(mut errors: impl AsyncRead + Unpin) -> String {
     lines.join("; ")
 }
 
-/// What the journal command prints. Nothing is read ahead of who takes it; dropping it ends the command.
+/// The output of the journal command. Nothing is read ahead of the consumer; dropping this ends the command.
 #[derive(Debug)]
 pub struct JournalReader {
     /// `None` once it has ended.
@@ -286,23 +286,23 @@ pub struct JournalReader {
 }
 
 impl JournalReader {
-    /// The command's process, while it runs.
+    /// Returns the id of the command's process, while it runs.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// The next piece, never an empty one; `None` at the end.
+    /// Returns the next piece, never an empty one; `None` at the end.
     ///
     /// # Errors
-    /// Where the command takes longer than the 30 minutes that it may, or its output cannot be read.
+    /// If the command takes longer than its 30 minutes, or its output cannot be read.
     pub fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Bytes>>> {
         if let Some(deadline) = &mut self.deadline
             && deadline.as_mut().poll(context).is_ready()
         {
             self.output = None;
             self.deadline = None;
-            // It is reaped when this is dropped.
+            // The process is reaped when this is dropped.
             let _ = self.child.start_kill();
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }

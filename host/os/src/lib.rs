@@ -1,11 +1,11 @@
-//! The host's operating system: what the supervisor asks of it and does to it.
+//! The host's operating system: the operations that the supervisor uses.
 //!
-//! [`HostOs`] is the one way to reboot the device, to ask about and to restart the host's units, and to
-//! name the host; [`DBus`] does it through systemd's services on the system bus, [`Rehearsal`] only says
-//! what it would do. [`Journal`] reads the host's journal. [`GpioChips`] and [`I2cBuses`] are
-//! what hardware is connected to. [`ConfigJson`] is the file on the boot partition that holds who the device is.
-//! The binary makes one of each and hands them to whoever needs them; nothing here decides whether an
-//! action is allowed, which is for update locks, scopes and the plugins' policy.
+//! [`HostOs`] is the only access to reboots, to the state and restarts of the host's units, and to the host's name;
+//! [`DBus`] does it through systemd's services on the system bus, [`Rehearsal`] only logs what it would do. [`Journal`]
+//! reads the host's journal. [`GpioChips`] and [`I2cBuses`] give access to connected hardware. [`ConfigJson`] is the
+//! file on the boot partition that holds the device's identity. The binary creates one of each and passes them to their
+//! users; nothing here decides whether an action is allowed, which is up to update locks, scopes and the plugins'
+//! policy.
 
 #![warn(missing_docs)]
 

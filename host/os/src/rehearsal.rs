@@ -1,4 +1,4 @@
-//! A stand-in for the operating system that only says what it would do.
+//! A stand-in for the operating system that only logs what it would do.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -12,9 +12,9 @@ use crate::{
     Action, HostOs, MethodCall, MethodError, OsError, UnitName, UnitState, bus_values, host_name,
 };
 
-/// Does nothing to the machine that it runs on: it logs each action and remembers it, and writes host
-/// names to `etc/hostname` below the host root. Units are as they were last started or stopped; those
-/// never touched are not found.
+/// Changes nothing on the machine that it runs on: it logs and remembers each action, and writes host names to
+/// `etc/hostname` below the host root. Units have the state in which they were last started or stopped; others are not
+/// found.
 pub struct Rehearsal {
     host_root: PathBuf,
     memory: Mutex<Memory>,
@@ -24,7 +24,7 @@ pub struct Rehearsal {
 struct Memory {
     actions: VecDeque<Action>,
     units: BTreeMap<UnitName, UnitState>,
-    /// What methods answer, by service, path, interface and member.
+    /// The answers of methods, by service, path, interface and member.
     methods: BTreeMap<[String; 4], String>,
 }
 
@@ -32,7 +32,7 @@ struct Memory {
 const REMEMBERED: usize = 256;
 
 impl Rehearsal {
-    /// With no unit and no action yet. `host_root` is the folder whose `etc/hostname` is written.
+    /// Starts with no units and no actions. `host_root` is the folder whose `etc/hostname` is written.
     #[must_use]
     pub fn new(host_root: impl Into<PathBuf>) -> Self {
         Rehearsal {
@@ -41,18 +41,18 @@ impl Rehearsal {
         }
     }
 
-    /// The newest actions, oldest first.
+    /// Returns the newest actions, oldest first.
     #[must_use]
     pub fn actions(&self) -> Vec<Action> {
         self.memory.lock().actions.iter().cloned().collect()
     }
 
-    /// Makes a unit be in this state.
+    /// Puts a unit into this state.
     pub fn set_unit(&self, unit: UnitName, state: UnitState) {
         self.memory.lock().set(unit, state);
     }
 
-    /// Makes a method of a service answer these values, a JSON array; others are not there.
+    /// Makes a method of a service answer with these values, a JSON array; other methods do not exist.
     pub fn set_method(
         &self,
         service: &str,

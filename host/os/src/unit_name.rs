@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Display)]
 pub struct UnitName(String);
 
-/// Why a text names no unit.
+/// The error for a text that is not the name of a unit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the name of a unit, such as `openvpn.service`")]
 pub struct InvalidUnitName(pub String);
@@ -32,7 +32,7 @@ const TYPES: [&str; 11] = [
 ];
 
 impl UnitName {
-    /// With its type at the end, as systemd takes it.
+    /// Returns the name with its type at the end, as systemd expects it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

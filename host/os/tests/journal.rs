@@ -1,5 +1,5 @@
-//! [`os::Journal`] with programs in place of the journal command. That the real one prints the same
-//! through it is tested from outside, in `tests/`.
+//! [`os::Journal`] with programs in place of the journal command. That the real command prints the
+//! same through it is tested from outside, in `tests/`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -127,7 +127,7 @@ async fn who_leaves_ends_the_command() {
     drop(reader);
     until_gone(pid).await;
 
-    // Also one that is in the middle of printing, without anybody who takes it.
+    // Also a process that is printing while nobody reads its output.
     let journal = Journal::new(program("flood"), "/");
     let mut reader = journal.read(&following()).await.unwrap();
     piece(&mut reader).await.unwrap().unwrap();

@@ -145,7 +145,7 @@ async fn a_service_that_does_not_answer_is_given_up() {
         .await;
     let error = os.act(Action::Reboot).await.unwrap_err();
     assert!(matches!(error, OsError::TimedOut { .. }), "{error}");
-    // The others are reached as before, over the same connection.
+    // The other services are still reached, over the same connection.
     os.act(Action::SetHostName("gate".into())).await.unwrap();
 }
 

@@ -1,5 +1,5 @@
-//! The plan of one app: first what may happen at any time (pulls, volumes, networks, starts that
-//! disturb nothing), then what the locks are needed for, and last the record that all of it is done.
+//! The plan of one app: first the steps that may be taken at any time (pulls, volumes, networks, starts that disturb
+//! nothing), then those that need the locks, and last the record that the app is complete.
 
 mod service;
 
@@ -43,13 +43,13 @@ impl<'a> App<'a> {
         }
     }
 
-    /// The placement of `service`, which is one of this app's.
+    /// Returns the placement of `service`, which belongs to this app.
     pub(crate) fn placement(&self, service: &DesiredService) -> &Placement<'a> {
         const NOWHERE: &Placement<'_> = &Placement::Missing(None);
         self.placements.get(&service.key.service).unwrap_or(NOWHERE)
     }
 
-    /// Why what the target does not have of the app goes.
+    /// Returns the reason for removing parts of the app that the target does not contain.
     pub(crate) fn removal_reason(&self) -> StepReason {
         if self.current.purged.contains(self.uuid) {
             StepReason::Purge
@@ -68,20 +68,20 @@ impl<'a> App<'a> {
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) plan: Plan,
-    /// Something about the app is in flight, or comes in a later plan.
+    /// Something about the app is in flight, or left to a later plan.
     pub(crate) unfinished: bool,
-    /// The locks, if they are held, are still of use.
+    /// The locks, if held, are still needed.
     pub(crate) keep_locks: bool,
 }
 
 impl Draft {
-    /// What is planned next depends on a step that is in flight.
+    /// Records that further planning depends on a step that is in flight.
     pub(crate) fn wait_for_step_in_flight(&mut self) {
         self.unfinished = true;
         self.keep_locks = true;
     }
 
-    /// Whether a step about `service` may be planned now.
+    /// Returns whether a step about `service` may be planned now.
     fn is_free(&mut self, current: &CurrentState, service: &ServiceKey) -> bool {
         let gate = self.plan.gate(current, &Subject::Service(service.clone()));
         if gate == Gate::Busy {
@@ -132,15 +132,15 @@ pub(crate) fn plan_app<'a>(
     draft.plan
 }
 
-/// Wants the images that are missing, and tells whether steps that disturb services are allowed: not
-/// before every image of the release is there, so that a service is down for as short as can be and
-/// the locks are not held during downloads.
+/// Requests the missing images, and returns whether steps that disturb services are allowed. They are allowed only once
+/// every image of the release is present, so that a service is down as briefly as possible and the locks are not held
+/// during downloads.
 ///
-/// A service that is killed before its download is not waited for; while its old container is there
-/// nothing of the app is pulled (docs/spec/device.md#update-strategies).
+/// A service that is killed before its download is not waited for; while its old container exists, nothing of the app
+/// is pulled (docs/spec/device.md#update-strategies).
 ///
-/// If nothing is to be disturbed (a first install), an image that failed holds up only its own
-/// service and those that depend on it.
+/// If nothing needs to be disturbed (a first install), an image that failed delays only its own service and those that
+/// depend on it.
 fn fetch_images(
     app: &App<'_>,
     services: &ServicePlans<'_>,
@@ -228,7 +228,7 @@ fn plan_unwanted(
     })
 }
 
-/// Puts `work` under the locks of the app, unless they were refused a moment ago.
+/// Plans `work` under the locks of the app, unless they were refused a moment ago.
 fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
     let subject = Subject::Locks(app.uuid.clone());
     let Some(app_id) = app.id() else { return };
@@ -252,15 +252,15 @@ fn take_locks(app: &App<'_>, work: Vec<ServiceWork>, draft: &mut Draft) {
     }
 }
 
-/// Records the release once all of it stands, forgets an app of which nothing is left, and gives the
-/// locks back when they are of no more use.
+/// Records the release once it is complete, forgets an app of which nothing is left, and releases the locks when they
+/// are no longer needed.
 fn finish(app: &App<'_>, draft: &mut Draft) {
     let uuid = app.uuid;
     let settled = draft.plan.is_settled() && !draft.unfinished;
     let recorded = app.current.commits.get(uuid);
     let acting = app.current.purged.contains(uuid) || app.current.restored.contains(uuid);
     let record = match app.desired {
-        // Nothing has been reached while it comes back.
+        // While the app is being restored, nothing counts as reached.
         _ if acting || !settled => None,
         Some(desired) => match &desired.commit {
             Some(commit) if recorded != Some(commit) => Some(Step::RecordCommit {

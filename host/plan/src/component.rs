@@ -1,17 +1,17 @@
-//! Volumes and networks, which are planned alike.
+//! Volumes and networks, which are planned in the same way.
 
 use std::collections::BTreeMap;
 
 use model::{DesiredApp, DesiredNetwork, DesiredObject, DesiredVolume};
 use strum::VariantArray;
 
-/// Whether something is a volume or a network.
+/// The kind of a component: a volume or a network.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::Display, VariantArray,
 )]
 #[strum(serialize_all = "lowercase")]
 pub enum ComponentKind {
-    /// A volume. Removing it loses the data in it.
+    /// A volume. Removing it deletes the data in it.
     Volume,
     /// A network.
     Network,
@@ -27,7 +27,7 @@ pub enum DesiredComponent {
 }
 
 impl DesiredComponent {
-    /// Whether something is a volume or a network.
+    /// Returns whether this is a volume or a network.
     #[must_use]
     pub fn kind(&self) -> ComponentKind {
         match self {
@@ -36,7 +36,7 @@ impl DesiredComponent {
         }
     }
 
-    /// Its name at the engine.
+    /// Returns its name at the engine.
     #[must_use]
     pub fn engine_name(&self) -> &str {
         match self {
@@ -45,7 +45,7 @@ impl DesiredComponent {
         }
     }
 
-    /// The digest of its configuration.
+    /// Returns the digest of its configuration.
     #[must_use]
     pub fn digest(&self) -> &str {
         match self {
@@ -55,7 +55,7 @@ impl DesiredComponent {
     }
 }
 
-/// The names and digests of the volumes, or of the networks, of `app`.
+/// Returns the names and digests of the volumes, or of the networks, of `app`.
 pub(crate) fn components_of(
     app: &DesiredApp,
     kind: ComponentKind,
@@ -69,13 +69,14 @@ pub(crate) fn components_of(
     }
 }
 
-/// Whether `app` has a volume, or a network, with this name of the engine's.
+/// Returns whether `app` has a volume, or a network, with this name at the engine.
 #[must_use]
 pub fn has_component(app: &DesiredApp, kind: ComponentKind, name: &str) -> bool {
     components_of(app, kind).any(|(own, _)| own == name)
 }
 
-/// What the volume, or the network, of `app` with this name is made from.
+/// Returns the configuration from which the volume, or the network, of `app` with this name is
+/// created.
 pub(crate) fn find_component(
     app: &DesiredApp,
     kind: ComponentKind,

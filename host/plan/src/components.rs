@@ -1,5 +1,5 @@
-//! Volumes and networks: made on each engine that runs services of their app, removed when nothing
-//! uses them (docs/spec/device.md#order).
+//! Volumes and networks: created on each engine that runs services of their app, removed when nothing uses them
+//! (docs/spec/device.md#order).
 
 use std::collections::BTreeSet;
 use strum::VariantArray;
@@ -21,7 +21,7 @@ pub(crate) enum ComponentState {
     Right,
 }
 
-/// Compares the component `name` on `engine` with what it should be.
+/// Compares the component `name` on `engine` with its desired configuration.
 fn compare(
     current: &CurrentState,
     kind: ComponentKind,
@@ -34,13 +34,13 @@ fn compare(
     };
     match &found.digest {
         Some(found) if found != digest => ComponentState::Changed,
-        // One that does not say what it was made from stays: removing a volume loses its data.
+        // A component without a digest stays: removing a volume deletes its data.
         _ => ComponentState::Right,
     }
 }
 
 impl App<'_> {
-    /// The volumes and networks of the release that `service` uses, as they are on `engine`.
+    /// Returns the volumes and networks of the release that `service` uses, with their state on `engine`.
     pub(crate) fn components_of<'s>(
         &self,
         service: &'s DesiredService,
@@ -64,7 +64,7 @@ impl App<'_> {
             .map(|name| (ComponentKind::Network, name));
         let states = volumes.chain(networks).filter_map(|(kind, name)| {
             if self.is_api_network(kind, name) {
-                // Its digest is not looked at: it is nobody's to change while the API listens on it.
+                // Its digest is ignored: nobody may change the network while the API listens on it.
                 let state = match self.current.component(kind, engine, name) {
                     None => ComponentState::Absent,
                     Some(_) => ComponentState::Right,
@@ -82,8 +82,8 @@ impl App<'_> {
         kind == ComponentKind::Network && api_network.is_some_and(|api| api.engine_name == name)
     }
 
-    /// Whether a volume or network of the release is to be made anew: that waits for every container on
-    /// its engine that goes, so none of them may wait for one that comes.
+    /// Returns whether a volume or network of the release must be recreated. That waits until every departing container
+    /// on its engine is gone, so none of these may wait for a new container.
     pub(crate) fn remakes_components(&self) -> bool {
         let Some(app) = self.desired else {
             return false;
@@ -98,9 +98,8 @@ impl App<'_> {
         })
     }
 
-    /// The engines that volumes and networks of this app belong on: those that run its services, or
-    /// the default if it has none. An engine that only an image still unknown may need gets them
-    /// when the image is known.
+    /// Returns the engines that need the volumes and networks of this app: those that run its services, or the default
+    /// engine if it has none. If the engine of an image is not known yet, they are created there once it is.
     pub(crate) fn engines(&self, services: &ServicePlans<'_>) -> BTreeSet<EngineKind> {
         let Some(app) = self.desired else {
             return BTreeSet::new();
@@ -133,7 +132,7 @@ fn create_or_remake(
     draft: &mut Draft,
 ) {
     let Some(desired) = app.desired else { return };
-    // A container that goes may use any of them; one that is kept uses none that changed.
+    // A departing container may use any of them; one that is kept uses none that changed.
     let in_use = services.has_leaving(engine);
     for &kind in ComponentKind::VARIANTS {
         for (name, digest) in components_of(desired, kind) {
@@ -155,7 +154,7 @@ fn create_or_remake(
     }
 }
 
-/// Makes the network of the device's API on the engines that need it. Two apps may plan it in one pass;
+/// Creates the network of the device's API on the engines that need it. Two apps may plan it in one pass;
 /// [`crate::plan`] keeps the first.
 fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     let Some(network) = &app.current.api_network else {
@@ -191,8 +190,8 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Dr
     }
 }
 
-/// Networks that the release does not have go; volumes stay until the app goes, and in local mode
-/// then too. A purge removes them all.
+/// Removes networks that the release does not contain. Volumes stay until the app is removed, and in local mode even
+/// then. A purge removes them all.
 fn remove_undesired(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     let purged = app.current.purged.contains(app.uuid);
     let reason = app.removal_reason();
@@ -222,7 +221,7 @@ fn push(app: &App<'_>, step: Step, in_use: bool, draft: &mut Draft) {
     let removes = matches!(step, Step::RemoveComponent { .. });
     let subject = step.subject();
     if !app.current.is_busy(&subject) && removes && in_use {
-        // It waits until its users are killed.
+        // The removal waits until the users of the component are killed.
         draft.unfinished = true;
         return;
     }

@@ -1,4 +1,4 @@
-//! What was observed: everything that a plan may depend on.
+//! The observed state: everything that a plan may depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,30 +13,30 @@ use crate::{ComponentKind, CurrentHost, CurrentOs, ReplacedKeys, Subject};
 /// The state of the device at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CurrentState {
-    /// The engines that this device has. Nothing is planned on one that does not answer, and nothing
-    /// that may be on it is created a second time elsewhere.
+    /// The engines that this device has. Nothing is planned on one that does not answer, and nothing that may exist on
+    /// it is created elsewhere.
     pub engines: BTreeMap<EngineKind, EngineHealth>,
     /// The engine for objects that are not tied to an image.
     pub default_engine: Option<EngineKind>,
     /// All of our containers whose service is known, on all engines that answer.
     pub services: Vec<CurrentService>,
-    /// Containers that share the network stack of another, and of which.
+    /// Containers that share the network stack of another container, and the id of that container.
     pub network_containers: BTreeMap<ContainerId, ContainerId>,
     /// All images of the engines that answer, whoever pulled them.
     pub images: Vec<Image>,
-    /// What the registry said of images that no engine holds yet.
+    /// The engines that the registry reported for images that no engine holds yet.
     pub image_kinds: BTreeMap<ImageRef, EngineKind>,
     /// The images that this supervisor pulled: the only ones that it removes.
     pub recorded_images: BTreeSet<ImageRef>,
-    /// Images that stay although no target names them: those of releases that the device may go back to
+    /// Images that stay although no target names them: those of releases to which the device may return
     /// (docs/spec/device.md#release-health).
     pub kept_images: BTreeSet<ImageRef>,
     /// Our volumes on all engines that answer.
     pub volumes: Vec<CurrentComponent>,
     /// Our networks on all engines that answer, including the API's network, whoever created it.
     pub networks: Vec<CurrentComponent>,
-    /// The network by which services reach the device's API: made on each engine that runs one which
-    /// asks for it, and never removed, since the API listens on its gateway.
+    /// The network through which services reach the device's API: created on each engine that runs a service that
+    /// requests it, and never removed, since the API listens on its gateway.
     pub api_network: Option<DesiredNetwork>,
     /// The release of each app that runs completely.
     pub commits: BTreeMap<AppUuid, Commit>,
@@ -47,30 +47,29 @@ pub struct CurrentState {
     /// Containers that were stopped over the API: they stay stopped until somebody starts them, over
     /// the API or by starting the supervisor (docs/spec/device.md#stopped-services).
     pub held: BTreeSet<ContainerId>,
-    /// Containers that are recreated although they match the target
-    /// (docs/spec/device.md#restart).
+    /// Containers that are recreated although they match the target (docs/spec/device.md#restart).
     pub recreated: BTreeSet<ContainerId>,
     /// Apps whose containers, networks and volumes are all removed before they are created again
     /// (docs/spec/device.md#purge).
     pub purged: BTreeSet<AppUuid>,
-    /// Apps that come back as they were, and not as the target has them: nothing is recorded of them, and
-    /// the images of the target stay (docs/spec/device.md#purge).
+    /// Apps that are restored to their previous state, not to the target: nothing is recorded of them, and the images
+    /// of the target stay (docs/spec/device.md#purge).
     pub restored: BTreeSet<AppUuid>,
-    /// Services whose containers get a new key to the API with the next update.
+    /// Services whose containers get a new API key with the next update.
     pub replaced_keys: ReplacedKeys,
     /// The host itself.
     pub host: CurrentHost,
     /// Its operating system.
     pub os: CurrentOs,
-    /// Images and volumes of apps that go are kept (docs/spec/device.md#local-mode).
+    /// In local mode: images and volumes of apps that are removed are kept (docs/spec/device.md#local-mode).
     pub local_mode: bool,
     /// The subjects of the steps in flight.
     pub busy: BTreeSet<Subject>,
-    /// The subjects that have failed since the target was set, and not succeeded since.
+    /// The subjects that have failed since the target was set and have not succeeded since.
     pub failed: BTreeMap<Subject, Failure>,
 }
 
-/// Whether an engine answers.
+/// The availability of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineHealth {
     /// It answers: its objects were observed, and steps can use it.
@@ -84,18 +83,18 @@ pub enum EngineHealth {
 pub struct Failure {
     /// The error of the step, in one sentence.
     pub reason: String,
-    /// Whether the time of the next attempt has not come yet.
+    /// Whether it is still too early for the next attempt.
     pub held: bool,
-    /// When it is tried again.
+    /// The time of the next attempt.
     pub retry_at: Moment,
     /// The number of failures in a row.
     pub failures: u32,
-    /// The plugin that postpones it, where it is that and no failure.
+    /// The plugin that postpones it, if it is a postponement and not a failure.
     pub postponed_by: Option<String>,
 }
 
 impl Failure {
-    /// The blocker that this failure is.
+    /// Returns the blocker for this failure.
     #[must_use]
     pub fn blocker(&self) -> Blocker {
         if let Some(plugin) = &self.postponed_by {
@@ -143,7 +142,7 @@ impl CurrentState {
         }
     }
 
-    /// The volume or network with this name on `engine`.
+    /// Returns the volume or network with this name on `engine`.
     pub(crate) fn component(
         &self,
         kind: ComponentKind,
@@ -154,7 +153,7 @@ impl CurrentState {
         components.find(|component| component.engine == engine && component.name == name)
     }
 
-    /// Whether all engines answer, so that all objects were observed.
+    /// Returns whether all engines answer, so that all objects were observed.
     #[must_use]
     pub fn all_answer(&self) -> bool {
         let mut engines = self.engines.values();
@@ -169,7 +168,7 @@ impl CurrentState {
         self.busy.contains(subject)
     }
 
-    /// The engines that do not answer, each with what that blocks.
+    /// Returns the engines that do not answer, each with the resulting blocker.
     pub(crate) fn silent_engines(&self) -> impl Iterator<Item = (EngineKind, Blocker)> {
         self.engines.iter().filter_map(|(engine, health)| {
             let EngineHealth::Silent(reason) = health else {

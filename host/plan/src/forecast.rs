@@ -1,9 +1,9 @@
-//! What all plans from now until the target is reached would do, found by doing it to a model of what was
-//! observed: for a person who asks what is about to happen.
+//! All steps from now until the target is reached, computed by applying successive plans to a model of the observed
+//! state. Shown to people who want to know what is about to happen.
 //!
-//! The loop never follows a forecast: it plans anew from what it observes after each step. Here every step
-//! succeeds, what is held back after a failure is tried, and the registry says of an image whose engine is
-//! not known that it is for the default one.
+//! The loop never follows a forecast: it plans again from what it observes after each step. In a forecast every step
+//! succeeds, steps held back after a failure are tried, and an image whose engine is not known is assumed to be for the
+//! default one.
 
 mod model;
 mod why;
@@ -18,9 +18,9 @@ use self::model::DeviceModel;
 use crate::component::has_component;
 use crate::{CurrentState, LockedStep, Step, Subject, WaitingOn, plan};
 
-/// More than any target of an allowed size takes; an end all the same, should two rules disagree.
+/// More than any target of an allowed size needs; it still ends the loop if two rules contradict each other.
 const MAX_PLANS: usize = 500;
-/// The maximum that a caller is shown.
+/// The maximum number of steps that is returned.
 const MAX_STEPS: usize = 20_000;
 
 /// All steps that are about to be taken.
@@ -32,7 +32,7 @@ pub struct Forecast {
     pub stuck: Vec<WaitingOn>,
     /// The services whose update locks are taken, by app.
     pub locked: BTreeMap<AppUuid, (AppId, BTreeSet<ServiceName>)>,
-    /// There is more than fits.
+    /// Whether steps are missing: a limit was reached, or a step could not be applied to the model.
     pub cut_short: bool,
 }
 
@@ -49,21 +49,21 @@ pub struct ForecastStep {
     pub reason: StepReason,
     /// Whether the step has begun.
     pub in_flight: bool,
-    /// Everything that earlier plans say it waits for.
+    /// Everything that earlier plans report as its blockers.
     pub waits_for: Vec<Blocker>,
 }
 
 /// A step, with or without locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnyStep {
-    /// A step that needs no app's locks. Never [`Step::UnderLocks`] nor [`Step::ReleaseLocks`].
+    /// A step that needs no app's locks. Never [`Step::UnderLocks`] or [`Step::ReleaseLocks`].
     Free(Step),
     /// A step that needs the update locks of its app.
     Locked(ServiceKey, LockedStep),
 }
 
 impl ForecastStep {
-    /// The subject of the step.
+    /// Returns the subject of the step.
     #[must_use]
     pub fn subject(&self) -> Subject {
         match &self.step {
@@ -84,7 +84,7 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
         causes: why::Causes::default(),
         forecast: Forecast::default(),
     };
-    // The next update is part of what comes.
+    // The forecast includes the next update.
     walk.causes.replaced_keys = std::mem::take(&mut walk.model.state.replaced_keys);
     let mut stage = 1;
     for _ in 0..MAX_PLANS {
@@ -102,7 +102,7 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
             }
         }
         stage += usize::from(walk.forecast.steps.len() > before);
-        // What it has no step for now is what later steps wait for.
+        // A subject that has no step yet waits for these blockers; they are shown at its later steps.
         for WaitingOn { subject, reason } in next.waiting_on {
             let reasons = walk.waits.entry(subject).or_default();
             if !reasons.contains(&reason) {
@@ -125,7 +125,7 @@ struct ForecastWalk<'a> {
 }
 
 impl ForecastWalk<'_> {
-    /// Notes a step and does it to the model; `false` if that cannot be done.
+    /// Records a step and applies it to the model; returns `false` if it cannot be applied.
     fn take(&mut self, stage: usize, step: Step) -> bool {
         match step {
             Step::UnderLocks(locked) => {
@@ -169,7 +169,7 @@ impl ForecastWalk<'_> {
             waits_for: Vec::new(),
         };
         let subject = foreseen.subject();
-        // Several steps are about the operating system, and one of them at a time is under way.
+        // Several steps concern the operating system, and only one of them is under way at a time.
         let is_later = subject == Subject::Os
             && self
                 .forecast
@@ -215,7 +215,7 @@ impl ForecastWalk<'_> {
     }
 }
 
-/// Whether this is the placeholder for a container that does not exist yet.
+/// Returns whether this is the placeholder for a container that does not exist yet.
 #[must_use]
 pub fn is_foreseen(container: &ContainerId) -> bool {
     container.as_str().starts_with(model::FORESEEN)

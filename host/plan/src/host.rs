@@ -1,4 +1,4 @@
-//! The host itself: its configuration, and the reboot that some of it and some services wait for
+//! The host itself: its configuration, and the reboot that parts of it and some services wait for
 //! (docs/spec/device.md#reboot-due).
 
 use std::collections::BTreeSet;
@@ -19,9 +19,9 @@ pub const MOST_REBOOTS: u32 = 3;
 pub struct CurrentHost {
     /// The parts that differ from the target.
     pub differs: BTreeSet<HostPart>,
-    /// The boot that the host is in. If it is not known no service waits for the next.
+    /// The current boot of the host. If it is unknown, no service waits for the next.
     pub boot: Option<BootId>,
-    /// Something was configured in this boot that takes effect with the next.
+    /// Whether something was configured in this boot that takes effect with the next.
     pub reboot_due: bool,
     /// The number of reboots for the target since it was last reached or replaced.
     pub reboots: u32,
@@ -37,7 +37,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
         if current.is_busy(&subject) {
             continue;
         }
-        // One that is looked at again right now does not differ, as far as is known.
+        // A part that is being checked again right now does not differ, as far as is known.
         let differs = current.host.differs.contains(&part);
         let failure = current.failed.get(&subject);
         if let Some(failure) = failure.filter(|failure| failure.held || !differs) {
@@ -51,8 +51,8 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
     }
 }
 
-/// Plans a reboot if something waits for one and nothing else can be done or is under way. What failed, and
-/// is tried again later, holds it up no more than the locks of apps do, all of which it needs.
+/// Plans a reboot if something waits for one and nothing else can be done or is under way. Neither failed steps that
+/// are tried again later nor the locks of apps delay it, although it needs all of these locks.
 pub(crate) fn plan_reboot(current: &CurrentState, os: Option<OsReboot>, plan: &mut Plan) {
     let waiting = plan.waiting_on.iter();
     let services = waiting.filter(|waiting| waiting.reason == Blocker::Reboot);
@@ -78,7 +78,7 @@ pub(crate) fn plan_reboot(current: &CurrentState, os: Option<OsReboot>, plan: &m
     plan.wait(Subject::Reboot, in_vain);
 }
 
-/// The boot that must end before a new container of `service` is started; `None` if it waits for none.
+/// Returns the boot that must end before a new container of `service` is started; `None` if it waits for none.
 pub(crate) fn boot_to_wait_for(current: &CurrentState, service: &DesiredService) -> Option<BootId> {
     let waits = service.requires_reboot
         && service.running
@@ -86,7 +86,7 @@ pub(crate) fn boot_to_wait_for(current: &CurrentState, service: &DesiredService)
     current.host.boot.clone().filter(|_| waits)
 }
 
-/// Whether the kept container of a service was made in this boot and is to be started in the next.
+/// Returns whether the kept container of a service was created in this boot and is to be started in the next.
 pub(crate) fn waits_for_reboot(current: &CurrentState, planned: &ServicePlan<'_>) -> bool {
     let boot = boot_to_wait_for(current, planned.desired);
     let made_in = planned.kept().and_then(|kept| kept.waits_in_boot.as_ref());

@@ -7,7 +7,7 @@ use model::{DesiredService, DesiredState, EngineKind, ImageRef};
 use crate::placement::{familiar, is_same_image, names};
 use crate::{CurrentState, ImageUser, Plan, Step};
 
-/// The images to pull, each once however many services want it.
+/// The images to pull, each once, no matter how many services need it.
 #[derive(Debug, Default)]
 pub(crate) struct Pulls(BTreeMap<ImageRef, (Option<EngineKind>, Vec<ImageUser>)>);
 
@@ -36,10 +36,10 @@ impl Pulls {
     }
 }
 
-/// Plans the removal of every image that we pulled, no container uses and no target names. Images that
-/// somebody else brought are left alone, and in local mode all are (docs/spec/device.md#images).
+/// Plans the removal of every image that the supervisor pulled, no container uses and no target names. Other images are
+/// left alone, and in local mode all are (docs/spec/device.md#images).
 pub(crate) fn remove_unused(current: &CurrentState, desired: &DesiredState, plan: &mut Plan) {
-    // A container on an engine that is silent may use it.
+    // A container on an engine that does not answer may use the image.
     if current.local_mode || !current.all_answer() {
         return;
     }

@@ -1,26 +1,25 @@
 //! Decides what the device should do next.
 //!
-//! [`plan`] is called once a pass by the reconciler with what it has observed ([`CurrentState`]) and
-//! what should be ([`model::DesiredState`]), and answers the [`Plan`]: the steps that can be taken
-//! now, all of them side by side, and what cannot be done yet and why. Whatever must come after
-//! another step comes in a later plan, made from what was observed then; so a plan is never stored,
-//! and a kill at any moment costs one pass.
+//! Once per pass, the reconciler calls [`plan`] with the state it has observed ([`CurrentState`]) and the desired state
+//! ([`model::DesiredState`]). The result is the [`Plan`]: the steps that can be taken now, all in parallel, and what
+//! cannot be done yet and why. Whatever must follow another step is left to a later plan, made from what is observed
+//! then. So a plan is never stored, and a kill at any moment costs one pass.
 //!
 //! ```text
-//! plan ── app ──┬─ placement   which engine each service runs on, and whether its image is there
+//! plan ── app ──┬─ placement   the engine of each service, and whether its image is available
 //!               ├─ services    keep, rename, replace or remove each container
 //!               ├─ components  volumes and networks
-//!               └─ strategy    when an old container may go
-//!      ├─ images               pulls, and removal of what nothing uses
-//!      ├─ host                 its configuration, and a reboot where something waits for one
-//!      └─ os                   another version of its operating system, and the way back from one
+//!               └─ strategy    when an old container may be removed
+//!      ├─ images               pulls, and removal of unused images
+//!      ├─ host                 its configuration, and a reboot if something waits for one
+//!      └─ os                   updates of its operating system, and roll-backs
 //! ```
 //!
-//! [`forecast()`] shows what the plans to come would do, by doing it to a model; nothing follows it.
+//! [`forecast()`] shows what later plans would do, by applying them to a model; nothing acts on it.
 //!
-//! It does no I/O, reads no clock and knows no engine: whatever it depends on is in its arguments. A
-//! step that disturbs a running service is a [`LockedStep`], which exists only inside
-//! [`Step::UnderLocks`]: a plan that stops a service without its locks does not type-check.
+//! The crate does no I/O, reads no clock and knows no engine: everything it depends on is in its arguments. A step that
+//! disturbs a running service is a [`LockedStep`], which exists only inside [`Step::UnderLocks`]: a plan that stops a
+//! service without its locks does not type-check.
 
 #![warn(missing_docs)]
 

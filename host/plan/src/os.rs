@@ -1,4 +1,4 @@
-//! The host's operating system: a version is staged while services run, activated with a reboot, and committed when the
+//! The host's operating system: a version is staged while services run, activated with a reboot, and committed once the
 //! services are healthy in it, or else rolled back (docs/spec/device.md#os-update).
 
 use std::collections::BTreeSet;
@@ -11,62 +11,62 @@ use model::{BootId, DesiredHost, DesiredOs, OsVersion};
 use crate::plan::Gate;
 use crate::{CurrentState, Plan, Step, Subject};
 
-/// What is known of the operating system, and of the version that is being tried.
+/// The known state of the operating system, and of the version that is being tried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CurrentOs {
-    /// What its provider said last; `None` if the device has none, or it has not been asked.
+    /// The last status from its provider; `None` if the device has no provider, or it has not been queried yet.
     pub status: Option<OsStatus>,
     /// The version that is being tried.
     pub attempt: Option<OsAttempt>,
     /// Versions that are not tried again.
     pub rejected: BTreeSet<OsVersion>,
-    /// What is found of the version that runs, while it is being tried.
+    /// The verdict on the running version while it is being tried.
     pub verdict: OsVerdict,
 }
 
-/// How things are, as the provider says.
+/// The status of the operating system, as the provider reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OsStatus {
-    /// The version that runs.
+    /// The running version.
     pub running: OsVersion,
-    /// The version that is installed whole in the other place.
+    /// The version that is completely installed in the other slot.
     pub staged: Option<OsVersion>,
-    /// The version that runs stays.
+    /// Whether the running version is committed.
     pub committed: bool,
-    /// Percent of an installation that is under way.
+    /// The progress of an installation that is under way, in percent.
     pub installing: Option<u8>,
 }
 
-/// A version from its activation until it is committed, or until another one runs again.
+/// A version from its activation until it is committed or another one runs again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OsAttempt {
     /// The version.
     pub version: OsVersion,
     /// The boot in which it was activated or rolled back; `None` if somebody else activated it.
     pub boot: Option<BootId>,
-    /// How far it is.
+    /// Its phase.
     pub phase: OsPhase,
 }
 
-/// How far an attempt is.
+/// The phase of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OsPhase {
-    /// The next boot starts it, or it runs.
+    /// The next boot starts it, or it runs already.
     Activated,
     /// It was not healthy, and the next boot may still start it.
     RollingBack,
-    /// The next boot starts what ran before it.
+    /// The next boot starts the previous version.
     RolledBack,
 }
 
-/// What is found of a version that runs and is not committed.
+/// The verdict on a running version that is not committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OsVerdict {
     /// It may still become healthy.
     Pending {
-        /// When its time is over.
+        /// The end of its trial.
         until: Moment,
-        /// What is missing, in one sentence without an end.
+        /// What is missing, in one sentence without a full stop.
         reason: String,
     },
     /// All services of the target run in it and are healthy.
@@ -74,7 +74,7 @@ pub enum OsVerdict {
 }
 
 impl Default for OsVerdict {
-    /// Nobody has looked yet.
+    /// Until the first check, the version may still become healthy.
     fn default() -> Self {
         OsVerdict::Pending {
             until: Moment(0),
@@ -83,12 +83,12 @@ impl Default for OsVerdict {
     }
 }
 
-/// What a reboot is for.
+/// The purpose of a reboot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OsReboot {
-    /// A version that is staged.
+    /// To start a staged version.
     Activation(OsVersion),
-    /// What ran before a version that was rolled back.
+    /// To return to the version before one that was rolled back.
     Return(OsVersion),
 }
 
@@ -114,7 +114,7 @@ impl fmt::Display for OsReboot {
     }
 }
 
-/// Plans what is done with the operating system, and answers what a reboot is for.
+/// Plans the next step for the operating system, and returns the purpose of a reboot if one is needed.
 pub(crate) fn plan_os(
     current: &CurrentState,
     desired: Option<&DesiredHost>,
@@ -133,8 +133,8 @@ pub(crate) fn plan_os(
     }
 }
 
-/// Goes on with an attempt. One whose version neither runs nor is started by the next boot is over: the reconciler notes
-/// that when it looks.
+/// Continues an attempt. It is over if its version neither runs nor is started by the next boot: the reconciler records
+/// that at its next check.
 fn go_on(
     current: &CurrentState,
     attempt: &OsAttempt,
@@ -170,7 +170,7 @@ fn go_on(
             ),
         },
         (OsPhase::RolledBack, false) => return Some(OsReboot::Return(version.clone())),
-        // The boot loader has started it once more.
+        // The boot loader has started the version once more.
         (OsPhase::RollingBack | OsPhase::RolledBack, _) if runs => plan.steps.push(roll_back),
         _ => {}
     }

@@ -1,24 +1,24 @@
-//! Which engine a service runs on, and whether its image is there. The kind of an image is an observed
-//! fact, so a service is placed by its image alone.
+//! Which engine a service runs on, and whether its image is present. The kind of an image is an observed fact, so the
+//! placement of a service depends only on its image.
 
 use device_types::plan::Blocker;
 use model::{DesiredService, EngineKind, Image, ImageRef};
 
 use crate::{CurrentState, Subject};
 
-/// Where a service is to run, according to its image.
+/// Where a service runs, according to its image.
 #[derive(Debug, Clone)]
 pub(crate) enum Placement<'a> {
     /// The image is available.
     Ready(&'a Image),
-    /// The image must be pulled; `None` if the registry must tell which engine runs it.
+    /// The image must be pulled; `None` if only the registry knows which engine runs it.
     Missing(Option<EngineKind>),
     /// The image cannot be pulled now.
     Unavailable(Blocker),
 }
 
 impl<'a> Placement<'a> {
-    /// The image of `service`, which is placed here, or why there is none.
+    /// Returns the image of `service`, whose placement this is, or the reason why there is none.
     pub(crate) fn image(&self, service: &DesiredService) -> Result<&'a Image, Blocker> {
         match self {
             Placement::Ready(image) => Ok(*image),
@@ -29,7 +29,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// The engine, as far as it is known and usable.
+    /// Returns the engine, if it is known and usable.
     pub(crate) fn engine(&self) -> Option<EngineKind> {
         match self {
             Placement::Ready(image) => Some(image.engine),
@@ -58,13 +58,14 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
         .collect();
     holders.sort_by_key(|image| Some(image.engine) != current.default_engine);
     if let Some(image) = holders.first() {
-        // A step about an image that is there removes it: it was not wanted a moment ago.
+        // A step about an existing image removes it: a moment ago it was not needed.
         if current.is_busy(&Subject::Image(target.clone())) {
             return Placement::Missing(Some(image.engine));
         }
         return Placement::Ready(image);
     }
-    // It may be on an engine that is silent, its container with it: making it elsewhere would run it twice.
+    // The image and its container may be on an engine that does not answer: a container elsewhere would be a second
+    // one.
     if kind.is_none()
         && let Some((_, reason)) = current.silent_engines().next()
     {
@@ -73,7 +74,7 @@ pub(crate) fn place<'a>(current: &'a CurrentState, service: &DesiredService) -> 
     Placement::Missing(kind)
 }
 
-/// The kind of `image`, if it is known without a look at the engines' images.
+/// Returns the kind of `image`, if it is known without listing the engines' images.
 fn kind_of(current: &CurrentState, image: &ImageRef) -> Option<EngineKind> {
     if image.is_file() {
         return Some(EngineKind::Wasm);
@@ -85,13 +86,13 @@ fn kind_of(current: &CurrentState, image: &ImageRef) -> Option<EngineKind> {
     }
 }
 
-/// Whether two references name the same image: an engine may list one in a shorter form.
+/// Returns whether two references name the same image: an engine may list one in a shorter form.
 #[must_use]
 pub fn is_same_image(one: &ImageRef, other: &ImageRef) -> bool {
     familiar(one.as_str()) == familiar(other.as_str())
 }
 
-/// Whether `wanted` is one of the references of `image`.
+/// Returns whether `wanted` is one of the references of `image`.
 #[must_use]
 pub fn names(image: &Image, wanted: &ImageRef) -> bool {
     image
@@ -100,7 +101,7 @@ pub fn names(image: &Image, wanted: &ImageRef) -> bool {
         .any(|reference| is_same_image(reference, wanted))
 }
 
-/// A reference as Docker lists it: its own registry's name, and `library/` there, are left out.
+/// Returns a reference as Docker lists it: without the name of its own registry, and without `library/` there.
 pub(crate) fn familiar(reference: &str) -> &str {
     for registry in ["docker.io/", "index.docker.io/"] {
         if let Some(name) = reference.strip_prefix(registry) {

@@ -1,4 +1,4 @@
-//! The plan itself, and the walk over all apps that makes it.
+//! The plan itself, and its computation over all apps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::{CurrentState, Step, Subject, WaitingOn};
 pub struct Plan {
     /// The steps to take now; all of them may run in parallel.
     pub steps: Vec<Step>,
-    /// Empty when these steps, and those in flight, reach the target.
+    /// Empty if these steps, and those in flight, reach the target.
     pub waiting_on: Vec<WaitingOn>,
 }
 
@@ -25,14 +25,14 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gate {
     Open,
-    /// One is in flight.
+    /// A step is in flight.
     Busy,
-    /// The last one failed, and the time of the next has not come.
+    /// The last step failed, and it is still too early for the next attempt.
     Held,
 }
 
 impl Plan {
-    /// Looks whether a step about `subject` may be planned. What is held is what the plan waits for.
+    /// Checks whether a step about `subject` may be planned. A held subject is added to what the plan waits for.
     pub(crate) fn gate(&mut self, current: &CurrentState, subject: &Subject) -> Gate {
         if current.is_busy(subject) {
             return Gate::Busy;
@@ -53,7 +53,7 @@ impl Plan {
         }
     }
 
-    /// Says each thing once.
+    /// Adds a blocker, unless the plan contains it already.
     pub(crate) fn wait(&mut self, subject: Subject, reason: Blocker) {
         let waiting = WaitingOn { subject, reason };
         if !self.waiting_on.contains(&waiting) {
@@ -66,17 +66,17 @@ impl Plan {
         self.waiting_on.append(&mut other.waiting_on);
     }
 
-    /// Whether nothing is left to do: if nothing is in flight, the target is reached.
+    /// Returns whether nothing is left to do: if nothing is in flight either, the target is reached.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.steps.is_empty() && self.waiting_on.is_empty()
     }
 }
 
-/// Decides what to do next. Pure: the same two states give the same plan, and a state that matches the target gives
-/// none.
+/// Decides what to do next. Pure: the same two states always lead to the same plan, and if the state matches the
+/// target, the plan is empty.
 ///
-/// No step is planned for a subject that is busy, nor for one whose failure is held.
+/// No step is planned for a subject that is busy or whose failure is held.
 #[must_use]
 pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     let mut pulls = Pulls::default();
@@ -84,7 +84,7 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     for app in all_apps(current, desired) {
         let target = desired.apps.get(app);
         if target.is_some_and(|app| app.not_ours || app.rejected) {
-            // What runs of it is left alone, whatever was under way.
+            // Its containers are left alone, whatever was under way.
             if current.locks.contains(app) {
                 let app = app.clone();
                 rest.steps.push(Step::ReleaseLocks { app });
@@ -97,13 +97,13 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     }
     keep_first_of_each(&mut rest.steps);
     let mut plan = pulls.into_plan(current);
-    // What such an engine holds is not known, and may be what has to go.
+    // The objects on such an engine are unknown, and some of them may have to be removed.
     for (engine, reason) in current.silent_engines() {
         plan.wait(Subject::Engine(engine), reason);
     }
     plan.append(rest);
-    // Last, and with the device at rest: removing an image competes for the disk with what matters.
-    // What an action brings back may need an image that the target no longer has.
+    // Last, and only while the device is idle: removing an image competes for the disk with more important work. An
+    // action that restores an app may need an image that the target no longer names.
     let acting =
         !(current.purged.is_empty() && current.recreated.is_empty() && current.restored.is_empty());
     if plan.steps.is_empty() && current.busy.is_empty() && !acting {
@@ -115,7 +115,7 @@ pub fn plan(current: &CurrentState, desired: &DesiredState) -> Plan {
     plan
 }
 
-/// The app with nothing in it: what a purge leads to first.
+/// Returns the app without services, volumes and networks: the first goal of a purge.
 fn emptied(app: &DesiredApp) -> DesiredApp {
     DesiredApp {
         services: BTreeMap::new(),
@@ -125,7 +125,7 @@ fn emptied(app: &DesiredApp) -> DesiredApp {
     }
 }
 
-/// Leaves out what two apps plan alike: the network of the device's API.
+/// Removes duplicates that two apps have planned: the network of the device's API.
 fn keep_first_of_each(steps: &mut Vec<Step>) {
     let mut subjects = BTreeSet::new();
     steps.retain(|step| match step {
@@ -134,11 +134,11 @@ fn keep_first_of_each(steps: &mut Vec<Step>) {
     });
 }
 
-/// Every app that is wanted or of which something is left.
+/// Returns every app that is desired or of which something is left.
 fn all_apps<'a>(current: &'a CurrentState, desired: &'a DesiredState) -> BTreeSet<&'a AppUuid> {
     let services = current.services.iter().map(|service| &service.key.app);
     let networks = current.networks.iter();
-    // The volumes of an app that is gone are kept in local mode, so they are no reason to look at it.
+    // In local mode, volumes of removed apps are kept, so they are no reason to plan such an app.
     let volumes = current.volumes.iter().filter(|_| !current.local_mode);
     services
         .chain(networks.chain(volumes).filter_map(|c| c.app.as_ref()))
@@ -149,7 +149,7 @@ fn all_apps<'a>(current: &'a CurrentState, desired: &'a DesiredState) -> BTreeSe
         .collect()
 }
 
-/// One line a step; what is waited on comes last.
+/// One line per step, followed by what the plan waits on.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in &self.steps {

@@ -1,31 +1,31 @@
-//! Services that have replaced their key to the API, while their container still has the one before.
+//! Services that have replaced their API key while their container still has the previous one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{CurrentService, ServiceKey};
 
-/// Digests of configurations that differ from the target's in the service's key alone. A container that was made from
-/// one of them stays until the next update (docs/spec/device.md#keys-regenerate).
+/// Digests of configurations that differ from the target's only in the service's API key. A container that was created
+/// from one of them stays until the next update (docs/spec/device.md#keys-regenerate).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplacedKeys(BTreeMap<ServiceKey, BTreeSet<String>>);
 
 impl ReplacedKeys {
-    /// Records the digest that a service's configuration had with the previous key. Of those that were recorded
-    /// earlier the ones `in_use` stay: a service that replaces its key over and over costs no memory.
+    /// Records the digest that a service's configuration had with the previous key. Of the earlier digests, only those
+    /// `in_use` are kept, so a service that replaces its key again and again costs no memory.
     pub fn note(&mut self, service: ServiceKey, digest: String, in_use: &BTreeSet<String>) {
         let digests = self.0.entry(service).or_default();
         digests.retain(|noted| in_use.contains(noted));
         digests.insert(digest);
     }
 
-    /// Whether a container was made with a key that its service has replaced.
+    /// Returns whether a container was created with a key that its service has replaced since.
     #[must_use]
     pub fn concern(&self, container: &CurrentService) -> bool {
         let digest = container.digest.as_deref();
         digest.is_some_and(|digest| self.contain(&container.key, digest))
     }
 
-    /// Whether a service's configuration with this digest has a key that was replaced.
+    /// Returns whether a service's configuration with this digest has a key that was replaced.
     #[must_use]
     pub fn contain(&self, service: &ServiceKey, digest: &str) -> bool {
         let digests = self.0.get(service);

@@ -1,4 +1,4 @@
-//! What becomes of each container: kept, renamed, made anew or removed (docs/spec/device.md#order).
+//! The fate of each container: kept, renamed, recreated or removed (docs/spec/device.md#order).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use crate::components::ComponentState;
 use crate::placement::familiar;
 use crate::{CurrentState, Subject};
 
-/// What becomes of the newest container of a service of the target.
+/// The fate of the newest container of a service of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Disposition<'a> {
     /// Its configuration matches the target. Its name, and whether it runs, may still differ.
     Keep(&'a CurrentService),
-    /// It must be recreated, with the reason.
+    /// It must be recreated, for this reason.
     Replace(&'a CurrentService, StepReason),
     /// There is no container.
     Missing,
@@ -32,7 +32,7 @@ pub(crate) struct ServicePlan<'a> {
     pub disposition: Disposition<'a>,
     /// Older containers of the same service.
     pub surplus: Vec<&'a CurrentService>,
-    /// Whether the engine has not yet removed an old container, which may still own the name.
+    /// Whether the engine is still removing an old container, which may still have the name.
     pub fading: bool,
     /// Whether the kept container was stopped over the API, and stays stopped.
     pub held: bool,
@@ -42,16 +42,16 @@ pub(crate) struct ServicePlan<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ServicePlans<'a> {
     pub wanted: BTreeMap<&'a ServiceName, ServicePlan<'a>>,
-    /// Containers of services that the target does not have, by service.
+    /// Containers of services that the target does not contain, by service.
     pub unwanted: BTreeMap<&'a ServiceName, Vec<&'a CurrentService>>,
     /// Containers that the engine failed to remove.
     pub dead: Vec<&'a CurrentService>,
-    /// Containers that the engine is removing, of services that the target does not have.
+    /// Containers that the engine is removing, of services that the target does not contain.
     pub fading: Vec<&'a CurrentService>,
 }
 
 impl<'a> ServicePlan<'a> {
-    /// The container that is kept.
+    /// Returns the container that is kept.
     pub(crate) fn kept(&self) -> Option<&'a CurrentService> {
         match self.disposition {
             Disposition::Keep(container) => Some(container),
@@ -59,20 +59,20 @@ impl<'a> ServicePlan<'a> {
         }
     }
 
-    /// The kept container has another release in its name than the target.
+    /// Returns whether the name of the kept container contains another release than the target.
     pub(crate) fn is_misnamed(&self) -> bool {
         self.kept()
             .is_some_and(|kept| kept.name != self.desired.container_name())
     }
 
-    /// The kept container runs, or is about to, and should not.
+    /// Returns whether the kept container runs, or is about to, and should not.
     pub(crate) fn is_to_stop(&self) -> bool {
         let should_run = self.desired.running && !self.held;
         !should_run && self.kept().is_some_and(CurrentService::runs)
     }
 
-    /// The kept container should run, and it is for the supervisor to start it: it never ran, or was
-    /// stopped by us. A container that ended by itself is left to its restart policy.
+    /// Returns whether the kept container should run and must be started by the supervisor: it never ran, or the
+    /// supervisor stopped it. A container that exited by itself is left to its restart policy.
     pub(crate) fn is_to_start(&self, current: &CurrentState) -> bool {
         let waits = |kept: &CurrentService| match kept.state {
             ContainerState::Created => true,
@@ -82,7 +82,7 @@ impl<'a> ServicePlan<'a> {
         self.desired.running && !self.held && self.kept().is_some_and(waits)
     }
 
-    /// Whether bringing this service to the target disturbs a container.
+    /// Returns whether bringing this service to the target disturbs a container.
     pub(crate) fn disturbs(&self) -> bool {
         matches!(self.disposition, Disposition::Replace(..))
             || !self.surplus.is_empty()
@@ -92,13 +92,13 @@ impl<'a> ServicePlan<'a> {
 }
 
 impl<'a> ServicePlans<'a> {
-    /// Whether a container on `engine` is to be removed, or is being removed.
+    /// Returns whether a container on `engine` is to be removed, or is being removed.
     pub(crate) fn has_leaving(&self, engine: EngineKind) -> bool {
         self.leaving().any(|container| container.engine == engine)
     }
 
-    /// As [`Self::has_leaving`], for containers of other services than `service`; without those that
-    /// failed to be removed, for a service that fails holds up no other.
+    /// Like [`Self::has_leaving`], but for containers of services other than `service`, and without those that could
+    /// not be removed: a service that fails must not delay another.
     pub(crate) fn others_leave(
         &self,
         service: &DesiredService,
@@ -129,7 +129,7 @@ impl<'a> ServicePlans<'a> {
     }
 }
 
-/// Sorts the containers of `app` by what becomes of them.
+/// Classifies the containers of `app` by their fate.
 pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     let mut plans = ServicePlans::default();
     let mut alive: BTreeMap<&ServiceName, Vec<&CurrentService>> = BTreeMap::new();
@@ -149,8 +149,8 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     }
     for desired in app.desired.iter().flat_map(|app| app.services.values()) {
         let mut containers = alive.remove(&desired.key.service).unwrap_or_default();
-        // The newest is kept. Engines that count whole seconds call two of one update equally old:
-        // then the one that the target names.
+        // The newest is kept. Engines with a resolution of seconds may report two containers of one update as equally
+        // old: then the one with the target's name is kept.
         let name = desired.container_name();
         containers.sort_by_key(|c| Reverse((c.created_at_ms, c.name == name, &c.container)));
         let mut containers = containers.into_iter();
@@ -179,11 +179,11 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     plans
 }
 
-/// Whether `container` was made as `desired` wants it, from what the image reference names now, with
-/// volumes and networks that stay. A key to the API that was replaced since waits for the next update.
+/// Checks that `container` was created from the configuration of `desired` and from the current image of its reference,
+/// with volumes and networks that stay. An API key that was replaced since waits for the next update.
 ///
 /// # Errors
-/// Why the container has to be made anew.
+/// Returns the reason why the container must be recreated.
 fn check_current(
     app: &App<'_>,
     desired: &DesiredService,
@@ -199,7 +199,7 @@ fn check_current(
     let is_made_so = container.digest.as_deref() == Some(desired.digest.as_str())
         || app.current.replaced_keys.concern(container);
     if !is_made_so {
-        // The image that is not there yet has only its name to tell it from the container's.
+        // An image that is not present yet can be compared with the container's only by its name.
         let has_other_name = familiar(&container.image) != familiar(desired.config.image.as_str());
         return Err(if image.is_none() && has_other_name {
             StepReason::ImageChanged
@@ -207,7 +207,7 @@ fn check_current(
             StepReason::ConfigurationChanged
         });
     }
-    // An image that is no longer there is no reason to touch a container that was made from it.
+    // A missing image is no reason to touch a container that was created from it.
     let components = app.components_of(desired, container.engine);
     let changed = |(_, state): &(_, ComponentState)| *state == ComponentState::Changed;
     if components.iter().any(changed) {
@@ -216,8 +216,8 @@ fn check_current(
     Ok(())
 }
 
-/// A container that shares the network stack of another goes when that one does: repeated until no
-/// further one falls, since it may itself be shared.
+/// Replaces containers that share the network stack of a container that is replaced or removed. Repeats until nothing
+/// changes, since their own stacks may be shared too.
 fn replace_joined(plans: &mut ServicePlans<'_>, joined: &BTreeMap<ContainerId, ContainerId>) {
     loop {
         let fallen = plans.wanted.iter().find_map(|(name, planned)| {

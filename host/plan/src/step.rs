@@ -1,5 +1,4 @@
-//! The steps: each carries all that the executor needs, so that a plan can be printed and compared
-//! untouched.
+//! The steps. Each carries everything that the executor needs, so that a plan can be printed and compared as data.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,12 +19,12 @@ pub enum Step {
     PullImage {
         /// The image reference in the target.
         image: ImageRef,
-        /// The engine that pulls it; if `None`, the registry is asked which engine runs it.
+        /// The engine that pulls it; if `None`, the registry is queried for the engine that runs it.
         engine: Option<EngineKind>,
         /// The services that use the image, for the image records.
         users: Vec<ImageUser>,
     },
-    /// Removes an image that we pulled and that nothing uses, and its record.
+    /// Removes an image that the supervisor pulled and that nothing uses, and its record.
     RemoveImage {
         /// The image reference in the record.
         image: ImageRef,
@@ -57,8 +56,8 @@ pub enum Step {
         /// The container to remove again.
         container: ContainerRef,
     },
-    /// Starts a container that matches the target and was not started yet, or was stopped by us.
-    /// It disturbs nothing, so it needs no lock.
+    /// Starts a container that matches the target and was not started yet, or was stopped by the supervisor. It
+    /// disturbs nothing, so it needs no lock.
     StartExisting {
         /// The app of the service, as the API numbers it.
         app_id: AppId,
@@ -67,7 +66,7 @@ pub enum Step {
         /// The container to start.
         container: ContainerRef,
     },
-    /// Steps that disturb services; the locks of the whole app are held meanwhile.
+    /// Steps that disturb services; meanwhile the locks of the whole app are held.
     UnderLocks(LockedWork),
     /// Records that a release runs completely.
     RecordCommit {
@@ -90,31 +89,31 @@ pub enum Step {
     Configure {
         /// The part that differs.
         part: HostPart,
-        /// The whole of the wanted configuration; only `part` of it is applied.
+        /// The complete desired configuration; only `part` of it is applied.
         wanted: DesiredHost,
     },
-    /// Has a version of the operating system installed beside the one that runs. The step ends when the installation has
+    /// Has a version of the operating system installed next to the running one. The step ends when the installation has
     /// begun.
     StageOs {
-        /// The version, and where it is.
+        /// The version, and its location.
         os: DesiredOs,
     },
-    /// Has each later boot start the version of the operating system that runs, which is healthy.
+    /// Makes every later boot start the running version of the operating system, which is healthy.
     CommitOs {
         /// The version.
         version: OsVersion,
     },
-    /// Has the next boot start what ran before this version.
+    /// Makes the next boot start the version before this one.
     RollBackOs {
-        /// The version that goes.
+        /// The version that is rolled back.
         version: OsVersion,
     },
-    /// Reboots the host, because everything else is done and some of it takes effect with the next boot. It needs the
-    /// locks of all apps, which are taken with it.
+    /// Reboots the host, because everything else is done and some of it takes effect with the next boot. Needs the
+    /// locks of all apps, which are taken as part of the step.
     Reboot {
         /// What needs the reboot, in words.
         reasons: Vec<String>,
-        /// The version of the operating system that the boot is to start, which is activated under the same locks.
+        /// The version of the operating system that the boot should start, which is activated under the same locks.
         activates: Option<OsVersion>,
     },
 }
@@ -132,26 +131,26 @@ pub struct LockedWork {
     pub work: Vec<ServiceWork>,
 }
 
-/// The steps of one service, in order: after a failure the rest is skipped.
+/// The steps of one service, in order: after a failure the remaining ones are skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceWork {
     /// The service that is disturbed.
     pub service: ServiceKey,
-    /// The steps, each after the one before has succeeded.
+    /// The steps, each taken after the previous one has succeeded.
     pub steps: Vec<LockedStep>,
 }
 
 /// A step that disturbs a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockedStep {
-    /// Stops it and keeps the container.
+    /// Stops the container and keeps it.
     Stop {
         /// The container to stop.
         container: ContainerRef,
         /// The time that it has to stop before it is killed.
         grace: Duration,
     },
-    /// Stops it and removes the container.
+    /// Stops the container and removes it.
     Kill {
         /// The container to remove.
         container: ContainerRef,
@@ -176,12 +175,12 @@ pub enum LockedStep {
         /// The image to remove.
         image: ImageRef,
     },
-    /// Starts the new container beside the old one, which is killed when the new one says that it has
-    /// taken over, or when `timeout` is over (docs/spec/device.md#hand-over).
+    /// Starts the new container next to the old one, which is killed when the new one reports that it has taken over,
+    /// or when `timeout` is over (docs/spec/device.md#hand-over).
     HandOver {
         /// The running container of the service.
         old: ContainerRef,
-        /// The temporary name of the old one; `None` if it already has it.
+        /// The temporary name of the old one; `None` if it already has that name.
         rename: Option<String>,
         /// The time that the old one has to stop before it is killed.
         grace: Duration,
@@ -207,20 +206,20 @@ pub struct StartService {
     pub image: EngineImageId,
     /// The container whose network stack it shares.
     pub network_container: Option<ContainerId>,
-    /// It is made and not started: that is for the boot after this one.
+    /// If set, the container is created but not started: it starts in a boot after this one.
     pub starts_after: Option<BootId>,
 }
 
-/// A container and where it is.
+/// A container and its engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerRef {
     /// The engine that has it.
     pub engine: EngineKind,
-    /// The engine's id of it.
+    /// Its id at the engine.
     pub id: ContainerId,
 }
 
-/// A service that an image is pulled for.
+/// A service for which an image is pulled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageUser {
     /// The app of the service, as the API numbers it.
@@ -232,7 +231,7 @@ pub struct ImageUser {
 }
 
 impl Step {
-    /// What this is about; [`Step::UnderLocks`] is about each service of its work as well.
+    /// Returns the subject of the step; [`Step::UnderLocks`] also concerns each service of its work.
     #[must_use]
     pub fn subject(&self) -> Subject {
         match self {

@@ -1,15 +1,15 @@
-//! The order in which services of one app are stopped: the reverse of that in which they are started. One
-//! that others depend on goes on until those that are to stop as well have stopped.
+//! The order in which services of one app are stopped: the reverse of the order in which they are started. A service
+//! that others depend on keeps running until those of them that must stop too have stopped.
 
 use model::{CurrentService, ServiceKey};
 
 use crate::{CurrentState, LockedStep, ServiceWork, Subject};
 
-/// Leaves out of `work` what comes in a later plan, once the services that depend on it have stopped;
-/// answers whether there was any.
+/// Removes from `work` what belongs in a later plan, once the services that depend on it have stopped; returns whether
+/// anything was removed.
 ///
-/// It waits for nothing but steps that are taken now or are in flight, so that a service that cannot be
-/// stopped yet for a reason of its own holds up no other.
+/// Work waits only for steps that are taken now or are in flight, so a service that cannot be stopped yet for another
+/// reason delays no other.
 pub(crate) fn dependents_first(
     current: &CurrentState,
     containers: &[&CurrentService],
@@ -30,7 +30,7 @@ pub(crate) fn dependents_first(
     };
     let goes_on = work.iter().any(|work| stops(work) && !waits(work))
         || containers.iter().any(|other| in_flight(&other.key));
-    // Containers of different releases may depend on each other in a circle: then there is no order.
+    // Containers of different releases may depend on each other in a cycle: then there is no order.
     if !goes_on {
         return false;
     }

@@ -1,4 +1,4 @@
-//! When an old container may go: the update strategies (docs/spec/device.md#update-strategies).
+//! When an old container may be removed: the update strategies (docs/spec/device.md#update-strategies).
 
 use device_types::plan::Blocker;
 use model::{DesiredService, UpdateStrategy};
@@ -11,18 +11,18 @@ use crate::services::{Disposition, ServicePlan};
 /// How an old container makes way for the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Replacement {
-    /// Kill the old one; start the new one as soon as it can be.
+    /// Kill the old one; start the new one as soon as possible.
     KillThenStart,
-    /// As before, and the old one's image goes before the new one is pulled.
+    /// Like `KillThenStart`, but the old one's image is removed before the new one is pulled.
     DeleteThenStart,
-    /// Start the new one beside the old one, which goes when the new one says so.
+    /// Start the new one next to the old one, which is killed when the new one has taken over.
     HandOver,
     /// Not yet.
     Wait(Blocker),
 }
 
-/// What may be done now with the old container of `service`. Asked only when the images of the app
-/// allow for steps that disturb this service.
+/// Returns what may be done now with the old container of `service`. Called only if the images of the app allow steps
+/// that disturb this service.
 pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
     let placement = app.placement(service);
     let comes_later = matches!(placement, Placement::Missing(_));
@@ -36,8 +36,8 @@ pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
         }
         (_, Err(reason)) => return Replacement::Wait(reason),
     };
-    // What can be made without a kill is made before it, so that a network that cannot be made costs
-    // no running service.
+    // Whatever can be created without a kill is created first, so that a network that cannot be created stops no
+    // running service.
     for (name, state) in app.components_of(service, image.engine) {
         if state == ComponentState::Absent {
             return Replacement::Wait(Blocker::Component {
@@ -46,7 +46,7 @@ pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
         }
     }
     match service.strategy {
-        // One that runs after a reboot takes nothing over before.
+        // A service that starts only after a reboot cannot take over before it.
         UpdateStrategy::HandOver if !app.remakes_components() && !service.requires_reboot => {
             Replacement::HandOver
         }
@@ -54,8 +54,8 @@ pub(crate) fn replace(app: &App<'_>, service: &DesiredService) -> Replacement {
     }
 }
 
-/// Whether the old container goes before the new image comes: then its app pulls nothing before it is
-/// gone.
+/// Returns whether the old container is removed before the new image is pulled: until it is gone, its app pulls
+/// nothing.
 pub(crate) fn goes_first(app: &App<'_>, planned: &ServicePlan<'_>) -> bool {
     let early = matches!(
         planned.desired.strategy,
@@ -66,7 +66,7 @@ pub(crate) fn goes_first(app: &App<'_>, planned: &ServicePlan<'_>) -> bool {
         && matches!(app.placement(planned.desired), Placement::Missing(_))
 }
 
-/// Whether the image of `service` must be there before anything of the app is disturbed.
+/// Returns whether the image of `service` must be present before anything of the app is disturbed.
 pub(crate) fn needs_image_first(service: &DesiredService) -> bool {
     match service.strategy {
         UpdateStrategy::DownloadThenKill | UpdateStrategy::HandOver => true,

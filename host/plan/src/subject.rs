@@ -1,4 +1,4 @@
-//! What steps are about.
+//! The subjects of steps.
 
 use std::fmt;
 
@@ -6,23 +6,22 @@ use model::{AppUuid, ContainerId, EngineKind, HostPart, ImageRef, ServiceKey};
 
 use crate::ComponentKind;
 
-/// What a step is about. There is at most one step in flight for a subject, and failures are counted
-/// by it.
+/// The subject of a step. At most one step per subject is in flight, and failures are counted per subject.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// An image, by its reference, whichever engine is to hold it.
+    /// An image, by its reference, regardless of the engine.
     Image(ImageRef),
-    /// A volume or network, by its engine and the name there.
+    /// A volume or network, by its engine and its name there.
     Component(ComponentKind, EngineKind, String),
     /// A service, in the target or with a container.
     Service(ServiceKey),
-    /// Removes a container that the engine failed to remove.
+    /// A container that the engine failed to remove.
     Container(ContainerId),
     /// The update locks of an app.
     Locks(AppUuid),
     /// The store's records of an app.
     App(AppUuid),
-    /// An engine as a whole; no step is about it.
+    /// An engine as a whole; no step has this subject.
     Engine(EngineKind),
     /// A part of the host's configuration.
     Host(HostPart),

@@ -1,4 +1,4 @@
-//! What a plan waits on: data, so that a person can be told why nothing happens.
+//! What a plan waits on: data, so that a person can see why nothing happens.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use device_types::plan::Blocker;
 
 use crate::Subject;
 
-/// Something that the target needs and that cannot be done now.
+/// Something that the target needs but that cannot be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingOn {
     /// The subject that cannot proceed.

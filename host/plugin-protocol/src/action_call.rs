@@ -1,4 +1,4 @@
-//! What the host has plugins do that provide an action.
+//! Calls from the host to plugins that provide an action.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::{
     ProxyState, Redirection,
 };
 
-/// A call of the function of an action that a plugin exports.
+/// A call to the function of an action that a plugin exports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActionCall {
     /// `wit/identify.wit`
@@ -25,7 +25,7 @@ pub enum ActionCall {
 }
 
 impl ActionCall {
-    /// The action whose function it calls.
+    /// Returns the action whose function is called.
     #[must_use]
     pub fn action(&self) -> Action {
         match self {
@@ -39,7 +39,7 @@ impl ActionCall {
     }
 }
 
-/// What the provider answered: of the same kind as the call, where it keeps to the rules.
+/// A provider's answer: of the same kind as the call if the provider keeps to the rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ActionAnswer {
     /// `wit/identify.wit`
@@ -56,12 +56,12 @@ pub enum ActionAnswer {
     Own(Result<Vec<u8>, String>),
 }
 
-/// A call of an action of a plugin's own.
+/// A call to one of a plugin's own actions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnCall {
-    /// One of the manifest's.
+    /// A name from the plugin's manifest.
     pub name: String,
-    /// What it is done with.
+    /// The action's input.
     pub input: Vec<u8>,
 }
 
@@ -79,14 +79,14 @@ pub enum ProxyCall {
     Apply,
 }
 
-/// What such a function answers where it does not fail.
+/// The answer of such a function if it does not fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProxyAnswer {
-    /// Of [`ProxyCall::Get`].
+    /// The answer to [`ProxyCall::Get`].
     State(ProxyState),
-    /// Of [`ProxyCall::NoProxy`].
+    /// The answer to [`ProxyCall::NoProxy`].
     Addresses(Vec<String>),
-    /// Of the others.
+    /// The answer to all other calls.
     Done,
 }
 
@@ -102,12 +102,12 @@ pub enum BootCall {
     Set(Vec<BootSetting>),
 }
 
-/// What such a function answers where it does not fail.
+/// The answer of such a function if it does not fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BootAnswer {
-    /// Of [`BootCall::Get`].
+    /// The answer to [`BootCall::Get`].
     Settings(Vec<BootSetting>),
-    /// Of the others.
+    /// The answer to all other calls.
     Comparison(BootComparison),
 }
 
@@ -125,11 +125,11 @@ pub enum OsCall {
     RollBack,
 }
 
-/// What such a function answers where it does not fail.
+/// The answer of such a function if it does not fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OsAnswer {
-    /// Of [`OsCall::Status`].
+    /// The answer to [`OsCall::Status`].
     Status(OsStatus),
-    /// Of the others.
+    /// The answer to all other calls.
     Done,
 }

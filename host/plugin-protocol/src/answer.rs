@@ -1,4 +1,4 @@
-//! What a plugin answered, on its way to HTTP: checked, since a plugin's word is not enough.
+//! Checks a plugin's answer on its way to HTTP, since the plugin cannot be trusted.
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
@@ -6,10 +6,10 @@ use crate::Failure;
 
 /// The most headers of an answer.
 pub const HEADERS: usize = 64;
-/// The most bytes of their names and values together.
+/// The most bytes of header names and values together.
 pub const HEADER_BYTES: usize = 16 << 10;
 
-/// Headers that say how two neighbours talk: the host's business, not a plugin's.
+/// Hop-by-hop headers: they are the host's business, not a plugin's.
 const HOP_BY_HOP: [HeaderName; 7] = [
     header::CONNECTION,
     header::PROXY_AUTHENTICATE,
@@ -30,7 +30,7 @@ pub struct AnswerHead {
 }
 
 impl AnswerHead {
-    /// Checks what a plugin said.
+    /// Checks the status and headers that a plugin set.
     ///
     /// # Errors
     /// [`Failure::BadAnswer`].
@@ -69,7 +69,7 @@ impl AnswerHead {
             if HOP_BY_HOP.contains(&key) || key.as_str() == "keep-alive" {
                 return Err(bad(format!("plugins may not set the header `{key}`")));
             }
-            // The host knows better.
+            // The host sets the length itself.
             if key != header::CONTENT_LENGTH {
                 map.append(key, value);
             }

@@ -1,4 +1,4 @@
-//! What instances of a plugin are made from, as plain data, and what is known of its component.
+//! Plain data that instances of a plugin are created from, and the known facts about its component.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,40 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Action, Capability, Limits};
 
-/// What instances of one version of a plugin are made from, beside its native code.
+/// The data that instances of one version of a plugin are created from, apart from its native code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blueprint {
     /// The plugin's name.
     pub name: String,
     /// Its own configuration as JSON.
     pub config: String,
-    /// What is linked for it.
+    /// The capabilities that are linked for it.
     pub grants: BTreeSet<Capability>,
-    /// What one call may use.
+    /// The limits of one call.
     pub limits: Limits,
-    /// What a component that answers as `wasi:http` does not see of a request's path, where that begins with it.
+    /// The prefix that is removed from a request's path for a component that answers as `wasi:http`, if the path begins
+    /// with it.
     pub base_path: Option<String>,
-    /// The folders that it sees.
+    /// The folders that are visible to it.
     pub folders: Vec<FolderView>,
 }
 
-/// A folder of the host that a plugin sees.
+/// A folder of the host that is visible to a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FolderView {
-    /// Where it is.
+    /// The path on the host.
     pub host: PathBuf,
-    /// Where the plugin sees it.
+    /// The path inside the plugin.
     pub guest: String,
-    /// Whether the plugin may change what is in it.
+    /// Whether the plugin may change the contents.
     pub write: bool,
-    /// Whether the plugin is called all the same where the folder is missing, and does not see it.
+    /// Whether the plugin is still called if the folder is missing; it then does not see the folder.
     pub optional: bool,
 }
 
-/// What a component is, as far as the host asks.
+/// Facts about a component that the host needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentFacts {
-    /// The interfaces that it imports, but for those of types alone.
+    /// The interfaces that it imports, except those that contain only types.
     pub imports: Vec<String>,
     /// Whether it exports `platform:supervisor/handler` or `wasi:http/incoming-handler`.
     pub has_handler: bool,
@@ -48,6 +49,7 @@ pub struct ComponentFacts {
     pub actions: BTreeSet<Action>,
     /// How many memories an instance has.
     pub memories: u32,
-    /// Why it cannot be linked with all that a plugin can be granted, or which of its exports has not our type.
+    /// Why it cannot be linked with everything that a plugin can be granted, or which of its exports does not have our
+    /// type.
     pub link_error: Option<String>,
 }

@@ -1,38 +1,39 @@
-//! Who a plugin is called for.
+//! On whose behalf a plugin is called.
 
 use serde::{Deserialize, Serialize};
 
-/// Who a plugin is called for (`wit/caller.wit`).
+/// On whose behalf a plugin is called (`wit/caller.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
-    /// What the caller may see and touch on the device.
+    /// What the caller may see and change on the device.
     pub scope: CallerScope,
-    /// The plugin that has an action done; `None` where the host has it done, and for a request.
+    /// The plugin that requested the action; `None` if the host requested it, and for HTTP
+    /// requests.
     pub plugin: Option<String>,
 }
 
-/// What a caller may see and touch on the device.
+/// What a caller may see and change on the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallerScope {
-    /// The device is the caller, for its target state.
+    /// The device itself is the caller, for its target state.
     Device,
-    /// Whoever has the device's own key: everything.
+    /// A caller with the device's own key: everything.
     DeviceKey,
-    /// Whoever needs no key in local mode: everything.
+    /// A caller that needs no key in local mode: everything.
     LocalMode,
-    /// Whoever has the key of a service: what belongs to its app.
+    /// A caller with the key of a service: only what belongs to its app.
     Service {
         /// The app's number.
         app_id: u64,
         /// The service's name in the app.
         service: String,
     },
-    /// An instance that starts: it serves no call yet.
+    /// An instance that is starting: it serves no call yet.
     NoCall,
 }
 
 impl Caller {
-    /// A caller that is no plugin.
+    /// Creates a caller that is not a plugin.
     #[must_use]
     pub fn of(scope: CallerScope) -> Caller {
         Caller {
@@ -41,7 +42,8 @@ impl Caller {
         }
     }
 
-    /// The plugin `name`, which has an action done while it serves this caller.
+    /// Returns the caller for an action that the plugin `name` requests while it serves this
+    /// caller.
     #[must_use]
     pub fn through(&self, name: &str) -> Caller {
         Caller {

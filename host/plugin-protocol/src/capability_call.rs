@@ -1,4 +1,4 @@
-//! What an instance can ask of the host: all of it, in one table.
+//! Everything that an instance can request from the host, in one table.
 
 use std::time::Duration;
 
@@ -13,16 +13,17 @@ use crate::{
     UnitState,
 };
 
-/// A call whose answer has a type of its own.
+/// A call whose answer has its own type.
 pub trait Call: Into<CapabilityCall> + Send {
-    /// What is answered.
+    /// The type of the answer.
     type Answer: Send;
 
-    /// The answer to this call out of any; `None` for an answer to another.
+    /// Extracts the answer to this call; returns `None` for an answer to another call.
     fn answer(answer: CapabilityAnswer) -> Option<Self::Answer>;
 }
 
-/// Of each line `NAME needs [CAPABILITY] { ARGUMENTS } -> ANSWER;` a type, and an arm of the call and of the answer.
+/// Turns each line `NAME needs [CAPABILITY] { ARGUMENTS } -> ANSWER;` into a type, and into a variant of the call and
+/// of the answer.
 macro_rules! capability_calls {
     ($(
         $(#[$doc:meta])*
@@ -53,21 +54,21 @@ macro_rules! capability_calls {
             }
         )*
 
-        /// What an instance asks of the host.
+        /// A request from an instance to the host.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         pub enum CapabilityCall {
             $($(#[$doc])* $name($name),)*
         }
 
-        /// What the host answers: of the same kind as the call.
+        /// The host's answer: of the same kind as the call.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         pub enum CapabilityAnswer {
             $($(#[$doc])* $name($answer),)*
         }
 
         impl CapabilityCall {
-            /// The grant that it takes; `None` where every plugin may. What in a grant it takes (which LED, which
-            /// unit) is the host's to check as well.
+            /// Returns the grant that the call requires; `None` if every plugin may make it. The host must also check
+            /// the details of the grant (which LED, which unit).
             #[must_use]
             pub fn capability(&self) -> Option<Capability> {
                 match self {
@@ -75,7 +76,7 @@ macro_rules! capability_calls {
                 }
             }
 
-            /// What it is called in messages.
+            /// Returns the call's name for messages.
             #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
@@ -87,9 +88,9 @@ macro_rules! capability_calls {
 }
 
 capability_calls! {
-    /// Who the device is.
+    /// The device's identity.
     DeviceIdentity needs [Device] {} -> Identity;
-    /// The object that `GET /v1/device` answers, as JSON.
+    /// The object that `GET /v1/device` returns, as JSON.
     DeviceState needs [Device] {} -> String;
     /// The value of a key.
     StoreGet needs [Store] {
@@ -102,18 +103,18 @@ capability_calls! {
         key: String,
         /// At most 64 KiB.
         value: Vec<u8>,
-        /// After that it is removed.
+        /// The key is removed after this time.
         lifetime: Option<Duration>
     } -> Result<(), DataError>;
-    /// Sets or removes a key that holds what is expected; answers whether it did.
+    /// Sets or removes a key if it has the expected value; returns whether it did.
     StoreCompareAndSet needs [Store] {
         /// At most 256 bytes.
         key: String,
-        /// None where the key is not there.
+        /// `None` if the key is expected not to exist.
         expected: Option<Vec<u8>>,
-        /// At most 64 KiB; none to remove the key.
+        /// At most 64 KiB; `None` to remove the key.
         value: Option<Vec<u8>>,
-        /// After that it is removed.
+        /// The key is removed after this time.
         lifetime: Option<Duration>
     } -> Result<bool, DataError>;
     /// Removes a key.
@@ -126,28 +127,28 @@ capability_calls! {
         /// May be empty.
         prefix: String
     } -> Result<Vec<String>, DataError>;
-    /// The names of the LEDs that are there and granted.
+    /// The names of the existing LEDs that are granted.
     LedNames needs [Led] {} -> Result<Vec<String>, LedError>;
-    /// Takes an LED.
+    /// Opens an LED for exclusive use.
     LedOpen needs [Led] {
-        /// The kernel's name of it.
+        /// The kernel's name for it.
         name: String
     } -> Result<OpenLed, LedError>;
-    /// Sets the brightness of an LED that this instance has taken.
+    /// Sets the brightness of an LED that this instance has opened.
     LedSet needs [Led] {
         /// The LED.
         light: Handle,
-        /// Above its highest it is taken as that.
+        /// A value above the LED's maximum counts as the maximum.
         brightness: u32
     } -> Result<(), LedError>;
-    /// The records of a kind that the cloud keeps of this device, as JSON.
+    /// The records of one kind that the cloud stores for this device, as JSON.
     CloudRecords needs [Cloud] {
         /// The kind.
         kind: String,
         /// The fields of each record.
         fields: Vec<String>
     } -> Result<String, CloudRefusal>;
-    /// Has the cloud set values.
+    /// Sets values in the cloud.
     CloudQueue needs [Cloud] {
         /// The kind.
         kind: String,
@@ -164,142 +165,143 @@ capability_calls! {
         /// Such as `openvpn.service`.
         unit: String
     } -> Result<(), UnitError>;
-    /// Begins to read the journal.
+    /// Starts reading the journal.
     JournalOpen needs [Journal] {
-        /// What is printed.
+        /// What to print.
         options: JournalOptions
     } -> Result<Handle, JournalError>;
-    /// The next piece of what it prints. The piece before is given again where its bytes were not all used.
+    /// Returns the next piece of the journal's output, or the previous piece again if not all of its bytes were used.
     JournalRead needs [Journal] {
         /// The reader.
         reader: Handle,
-        /// How many bytes of it were used so far: all of the pieces before the latest, and of that none, some or all.
+        /// How many bytes were used so far: all pieces before the latest in full, and the latest not at all, in part or
+        /// in full.
         used: u64
     } -> Piece;
-    /// How long a device that identifies itself goes on, in milliseconds.
+    /// How long a device identifies itself, in milliseconds.
     IdentifyWindow needs [] {} -> u32;
-    /// Has the device shown to a person, and waits until that ends.
+    /// Makes the device identifiable to a person, and waits until that ends.
     Identify needs [Identify] {} -> Result<(), String>;
-    /// Has whoever provides it configure the redirector of connections.
+    /// Asks the provider to configure the redirector of connections.
     ProxyRequest needs [ProxyRedirector] {
-        /// Which function of its.
+        /// Which of the provider's functions to call.
         call: ProxyCall
     } -> Result<ProxyAnswer, ProxyError>;
     /// Takes the update locks of all apps.
     LockAcquire needs [UpdateLock] {
-        /// Also those that services hold, where the policy grants that.
+        /// Also take locks that services hold, if the policy grants that.
         force: bool
     } -> Result<Handle, LocksError>;
     /// The host's name.
     HostNameGet needs [HostName] {} -> Result<Option<String>, HostNameError>;
-    /// Names the host.
+    /// Sets the host's name.
     HostNameSet needs [HostName] {
         /// The new name.
         name: String
     } -> Result<(), HostNameError>;
-    /// Sets a gauge of the plugin's.
+    /// Sets one of the plugin's gauges.
     GaugeSet needs [Metrics] {
         /// The metric's name.
         name: String,
         /// Pairs of a name and a value.
         labels: Vec<(String, String)>,
-        /// What it is set to.
+        /// The new value.
         value: f64
     } -> Result<(), MetricsError>;
-    /// Adds to a counter of the plugin's.
+    /// Adds to one of the plugin's counters.
     CounterAdd needs [Metrics] {
         /// The metric's name.
         name: String,
         /// Pairs of a name and a value.
         labels: Vec<(String, String)>,
-        /// What is added.
+        /// The amount to add.
         increment: u64
     } -> Result<(), MetricsError>;
-    /// Sets a field of the device's report to its cloud.
+    /// Sets a field in the device's report to its cloud.
     ReportFieldSet needs [Report] {
         /// The field's name.
         name: String,
-        /// What it says.
+        /// The field's value.
         value: FieldValue,
-        /// For people.
+        /// The unit, for people.
         unit: Option<String>
     } -> Result<(), ReportError>;
-    /// Removes a field of the device's report to its cloud.
+    /// Removes a field from the device's report to its cloud.
     ReportFieldRemove needs [Report] {
         /// The field's name.
         name: String
     } -> Result<(), ReportError>;
-    /// Has another plugin do an action of its own.
+    /// Asks another plugin to perform one of its own actions.
     ActionRequest needs [Actions] {
         /// The plugin, a slash and the action's name.
         action: String,
-        /// What it is done with.
+        /// The action's input.
         input: Vec<u8>
     } -> Result<Vec<u8>, OwnActionError>;
-    /// Asks the device's own API.
+    /// Sends a request to the device's own API.
     ApiSend needs [Api] {
-        /// What is asked.
+        /// The request.
         request: ApiRequest
     } -> Result<ApiResponse, ApiError>;
     /// Opens a serial port.
     SerialOpen needs [Serial] {
-        /// As the policy has it.
+        /// The port's name in the policy.
         name: String,
-        /// How it is set.
+        /// The port's settings.
         settings: SerialSettings
     } -> Result<Handle, SerialError>;
-    /// Waits for something from a serial port.
+    /// Waits for bytes from a serial port.
     SerialRead needs [Serial] {
         /// The port.
         port: Handle,
-        /// The most bytes that are answered.
+        /// The most bytes to return.
         most: u32,
-        /// After so many milliseconds nothing is answered.
+        /// If nothing arrives within this many milliseconds, the answer is empty.
         milliseconds: u32
     } -> Result<Vec<u8>, SerialError>;
     /// Writes to a serial port.
     SerialWrite needs [Serial] {
         /// The port.
         port: Handle,
-        /// What is written.
+        /// The bytes to write.
         bytes: Vec<u8>
     } -> Result<(), SerialError>;
     /// Calls a method of a service on the system bus.
     DbusCall needs [Dbus] {
-        /// Which method, with its arguments.
+        /// The method, with its arguments.
         call: DbusMethodCall
     } -> Result<String, DbusError>;
     /// Reads a GPIO line.
     GpioRead needs [Gpio] {
-        /// As the policy calls it.
+        /// The line's name in the policy.
         name: String
     } -> Result<bool, GpioError>;
     /// Switches a GPIO line.
     GpioWrite needs [Gpio] {
-        /// As the policy calls it.
+        /// The line's name in the policy.
         name: String,
-        /// Whether it is on from then on.
+        /// The line's new state.
         on: bool
     } -> Result<(), GpioError>;
     /// Waits for an edge of a GPIO line.
     GpioWait needs [Gpio] {
-        /// As the policy calls it.
+        /// The line's name in the policy.
         name: String,
         /// Which edges count.
         edge: GpioEdge,
-        /// After so many milliseconds nothing is answered.
+        /// If no edge occurs within this many milliseconds, the answer is `None`.
         milliseconds: u32
     } -> Result<Option<GpioEdgeEvent>, GpioError>;
-    /// Transfers something on an I2C bus, and answers what was read.
+    /// Performs a transfer on an I2C bus, and returns the bytes that were read.
     I2cTransfer needs [I2c] {
-        /// The chip, as the policy calls it.
+        /// The chip's name in the policy.
         name: String,
-        /// What is done.
+        /// The operation.
         operation: I2cOperation
     } -> Result<Vec<u8>, I2cError>;
     /// Sends a request to another host.
     HttpSend needs [Http] {
-        /// What is sent.
+        /// The request.
         request: HttpRequest
     } -> Result<HttpResponse, HttpError>;
 }

@@ -1,8 +1,8 @@
-//! Why a call was not done. Texts are for the plugin's caller.
+//! Reasons why a call failed. Texts are for the plugin's caller.
 
 use serde::{Deserialize, Serialize};
 
-/// Why the cloud was not asked, or did not answer (`wit/cloud.wit`).
+/// Why no request was sent to the cloud, or no answer came back (`wit/cloud.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CloudRefusal {
     /// The device has no cloud.
@@ -11,13 +11,13 @@ pub enum CloudRefusal {
     Unprovisioned,
     /// The cloud did not answer.
     Unreachable(String),
-    /// It answered that it will not.
+    /// The cloud refused the request.
     Refused(String),
-    /// Something failed on the way, here or there.
+    /// Something failed on the way, on either side.
     Failed(String),
 }
 
-/// Why a plugin's store did not do what it was asked to (`wit/store.wit`).
+/// Why an operation on a plugin's store failed (`wit/store.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum DataError {
@@ -31,7 +31,7 @@ pub enum DataError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum HostNameError {
-    /// It is none that a host can have.
+    /// It is not a name that a host can have.
     Invalid(String),
     /// It could not be read or set.
     Other(String),
@@ -43,7 +43,7 @@ pub enum HostNameError {
 pub enum JournalError {
     /// An option has a value that no option can have.
     Invalid(String),
-    /// As many readers as the host allows are at work.
+    /// The host's limit of concurrent readers is reached.
     Busy(String),
     /// The journal command cannot be started.
     Other(String),
@@ -73,7 +73,8 @@ pub enum LocksError {
     Other(String),
 }
 
-/// Why the redirector of connections was not read, written or told (`wit/proxy-redirector.wit`).
+/// Why the redirector of connections was not read, written or notified
+/// (`wit/proxy-redirector.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum ProxyError {
@@ -81,7 +82,7 @@ pub enum ProxyError {
     Unavailable(String),
     /// A value cannot be configured; the text names it.
     Invalid(String),
-    /// The configuration could not be read, written or taken up.
+    /// The configuration could not be read, written or applied.
     Other(String),
 }
 
@@ -91,17 +92,17 @@ pub enum ProxyError {
 pub enum MetricsError {
     /// A name, a label or a value is not valid, or the metric is of the other kind.
     Invalid(String),
-    /// The plugin has as many series as it may have.
+    /// The plugin already has the maximum number of series.
     TooMany(String),
 }
 
-/// Why a field of the device's report was not changed (`wit/report.wit`).
+/// Why a field in the device's report was not changed (`wit/report.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum ReportError {
     /// The name, the value or the unit is not valid.
     Invalid(String),
-    /// There are as many fields as there may be.
+    /// The maximum number of fields exists already.
     TooMany(String),
 }
 
@@ -111,21 +112,21 @@ pub enum ReportError {
 pub enum HttpError {
     /// The policy does not name the host and port.
     NotGranted(String),
-    /// It is no request that can be sent.
+    /// It is not a valid request.
     Invalid(String),
     /// There was no answer.
     Unreachable(String),
-    /// The answer is longer than it may be.
+    /// The answer is too long.
     TooLarge(String),
 }
 
-/// Why another plugin did not do an action of its own (`wit/actions.wit`).
+/// Why another plugin did not perform one of its own actions (`wit/actions.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum OwnActionError {
-    /// The policy does not name it for the plugin.
+    /// The policy does not grant this action to the plugin.
     NotGranted(String),
-    /// No plugin has it now.
+    /// No plugin provides it at present.
     Unavailable(String),
     /// The input is too long.
     Invalid(String),
@@ -135,11 +136,11 @@ pub enum OwnActionError {
     Failed(String),
 }
 
-/// Why a unit was not looked at or not restarted (`wit/units.wit`).
+/// Why a unit was not queried or restarted (`wit/units.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum UnitError {
-    /// The policy does not name this unit, or it is no name of a unit.
+    /// The policy does not name this unit, or it is not the name of a unit.
     NotGranted(String),
     /// The host has no such unit.
     NotFound(String),
@@ -157,7 +158,7 @@ pub enum SerialError {
     NotFound(String),
     /// Another call holds it.
     Busy(String),
-    /// The settings, or a length.
+    /// The settings or a length are invalid.
     Invalid(String),
     /// It could not be read or written.
     Other(String),
@@ -171,7 +172,7 @@ pub enum GpioError {
     NotGranted(String),
     /// The device has no such chip or line.
     NotFound(String),
-    /// Somebody else holds it.
+    /// Something else holds it.
     Busy(String),
     /// The line cannot do that.
     Invalid(String),
@@ -187,9 +188,9 @@ pub enum I2cError {
     NotGranted(String),
     /// The device has no such bus.
     NotFound(String),
-    /// The kernel has the chip, or the bus is in use.
+    /// The chip is claimed by a kernel driver, or the bus is in use.
     Busy(String),
-    /// A length, or what the bus cannot do.
+    /// A length is invalid, or the bus cannot do this.
     Invalid(String),
     /// No chip answers.
     NoAnswer(String),
@@ -203,21 +204,21 @@ pub enum DbusError {
     /// The policy does not name it.
     #[error("{0}")]
     NotGranted(String),
-    /// It is no call that can be made.
+    /// It is not a valid call.
     #[error("{0}")]
     Invalid(String),
     /// The service's own error.
     #[error("{}: {}", _0.name, _0.message)]
     Refused(DbusRefusal),
-    /// The bus or the service does not answer.
+    /// The bus or the service did not answer.
     #[error("{0}")]
     Unreachable(String),
-    /// The answer has no form that plugins get.
+    /// The answer is not in a form that plugins can receive.
     #[error("{0}")]
     Unreadable(String),
 }
 
-/// The error that a service answered with.
+/// The error that a service returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DbusRefusal {
     /// Such as `org.freedesktop.DBus.Error.UnknownMethod`.
@@ -226,16 +227,16 @@ pub struct DbusRefusal {
     pub message: String,
 }
 
-/// Why the device's own API was not asked, or did not answer (`wit/api.wit`).
+/// Why no request was sent to the device's own API, or no answer came back (`wit/api.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]
 pub enum ApiError {
     /// The policy does not name the method and route.
     NotGranted(String),
-    /// It is no request that can be made.
+    /// It is not a valid request.
     Invalid(String),
-    /// It was not answered.
+    /// There was no answer.
     Unavailable(String),
-    /// The answer is longer than it may be.
+    /// The answer is too long.
     TooLarge(String),
 }

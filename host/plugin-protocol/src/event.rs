@@ -1,18 +1,19 @@
-//! What plugins are told of the device, and what they answer (`wit/events.wit`, where the promises are).
+//! Events that the device sends to plugins, and their answers (`wit/events.wit` contains the guarantees).
 
 use plugin_manifest::EventKind;
 use serde::{Deserialize, Serialize};
 
-/// Something that has happened, or a question.
+/// Something that has happened, or a question to the plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PluginEvent {
-    /// The supervisor has started, or the plugin was installed. Whether it is the first start of this boot.
+    /// The supervisor has started, or the plugin was installed. The value says whether this is the first start since
+    /// boot.
     Start(bool),
-    /// A schedule is due, by its name.
+    /// The schedule of this name is due.
     Schedule(String),
     /// The states of services have changed.
     Services(Vec<ServiceChange>),
-    /// How the device stands to its target.
+    /// The device's progress towards its target.
     Target(TargetProgress),
     /// Whether the device reaches its cloud.
     Connection(bool),
@@ -23,7 +24,7 @@ pub enum PluginEvent {
 }
 
 impl PluginEvent {
-    /// What a plugin has to be granted to be called for it.
+    /// Returns the kind of event that must be granted to the plugin to receive this one.
     #[must_use]
     pub fn kind(&self) -> EventKind {
         match self {
@@ -45,24 +46,24 @@ pub struct ServiceChange {
     pub app_id: u64,
     /// The service's name.
     pub service: String,
-    /// The words of `GET /v2/state/status`; none once nothing is left of the service.
+    /// A status as in `GET /v2/state/status`; `None` once the service is gone completely.
     pub status: Option<String>,
-    /// What it was before; none if there was nothing of it.
+    /// The previous status; `None` if the service did not exist.
     pub before: Option<String>,
 }
 
-/// How the device stands to its target.
+/// The device's progress towards its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TargetProgress {
-    /// It has begun to apply it.
+    /// It has begun to apply the target.
     Applying,
-    /// Everything is as the target says.
+    /// Everything matches the target.
     Reached,
-    /// It has stopped, and not everything is as the target says.
+    /// It has stopped, and not everything matches the target.
     Stopped,
 }
 
-/// An update of an app, of which no service has been disturbed yet.
+/// An update of an app that has not disturbed any service yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingUpdate {
     /// The app's number.
@@ -71,13 +72,13 @@ pub struct PendingUpdate {
     pub app_uuid: String,
     /// The services that would be disturbed.
     pub services: Vec<String>,
-    /// The release that runs, if one runs whole.
+    /// The running release, if all of it is running.
     pub running_commit: Option<String>,
-    /// The release that the target names.
+    /// The release named in the target.
     pub target_commit: Option<String>,
 }
 
-/// A release that was installed a short while ago: all of its services run and pass their health checks.
+/// A release that was installed a short while ago: all its services are running and pass their health checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledRelease {
     /// The app's number.
@@ -90,10 +91,10 @@ pub struct InstalledRelease {
     pub commit: String,
 }
 
-/// The answer to a gate.
+/// The answer to a gate event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventAnswer {
-    /// Nothing is in the way. To all other events this is the answer.
+    /// The device may go on. This is the answer to all other events.
     GoOn,
     /// Not now.
     Postpone {
@@ -102,7 +103,7 @@ pub enum EventAnswer {
         /// When to ask again.
         seconds: u32,
     },
-    /// Not healthy, and no use in waiting. An answer to [`PluginEvent::HealthGate`] alone.
+    /// Not healthy, and waiting is of no use. Only valid as an answer to [`PluginEvent::HealthGate`].
     Refuse {
         /// Why, for people.
         reason: String,

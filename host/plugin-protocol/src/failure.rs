@@ -1,4 +1,4 @@
-//! The ways in which a call of a plugin fails, and what its caller gets to know.
+//! The ways in which a call of a plugin can fail, and what is reported to the caller.
 
 use std::time::Duration;
 
@@ -7,39 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bound;
 
-/// Why a call has no answer of the plugin's.
+/// Why a plugin gave no answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// The guest trapped: it panicked, overflowed its stack, or broke the rules. Both are one line each.
+    /// The guest trapped: it panicked, overflowed its stack, or broke the rules. `what` and `account` are one line
+    /// each.
     Trap {
         /// What trapped.
         what: String,
-        /// Where: for the log.
+        /// Where it trapped: for the log.
         trace: String,
-        /// What the guest wrote of its failure before, in one line that goes on after its name: `panicked: …` or
-        /// `failed: …`.
+        /// What the guest wrote about its failure beforehand, in one line that continues after its name: `panicked: …`
+        /// or `failed: …`.
         account: Option<String>,
     },
-    /// It died after it was refused memory.
+    /// It died after a request for memory was refused.
     Memory {
         /// Bytes.
         limit: usize,
     },
     /// It used too much CPU time.
     Cpu {
-        /// What it has.
+        /// The limit.
         limit: Duration,
     },
     /// It took too long.
     Wall {
-        /// What it has.
+        /// The limit.
         limit: Duration,
     },
-    /// Its answer is no answer.
+    /// Its answer is invalid.
     BadAnswer(String),
-    /// No instance could be made.
+    /// No instance could be created.
     NotReady(String),
-    /// The request's body is over the plugin's limit: the caller's fault.
+    /// The request's body exceeds the plugin's limit: the caller's fault.
     BodyTooLarge {
         /// Bytes.
         limit: usize,
@@ -48,12 +49,12 @@ pub enum Failure {
     BodyIncomplete(String),
     /// There is no room for the call.
     Busy(Bound),
-    /// The process that runs the plugin ended meanwhile.
+    /// The process that runs the plugin ended during the call.
     Lost,
 }
 
 impl Failure {
-    /// Whether the plugin is to blame.
+    /// Returns whether the plugin is to blame.
     #[must_use]
     pub fn is_the_plugins(&self) -> bool {
         !matches!(
@@ -65,7 +66,7 @@ impl Failure {
         )
     }
 
-    /// The status that the caller gets.
+    /// Returns the status for the caller.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -80,11 +81,11 @@ impl Failure {
         }
     }
 
-    /// What the caller gets to know.
+    /// Returns the message for the caller.
     #[must_use]
     pub fn message(&self, plugin: &str) -> String {
         match self {
-            // What trapped, and not where: the trace is for the log.
+            // Only what trapped, not where: the trace is for the log.
             Failure::Trap { what, .. } => format!("plugin `{plugin}` failed: {what}"),
             Failure::Memory { limit } => {
                 format!(

@@ -1,13 +1,13 @@
-//! What plugins and their host say to each other, as plain data.
+//! The messages between plugins and their host, as plain data.
 //!
-//! A plugin's instance asks for what its capabilities reach with a [`CapabilityCall`]; the host looks up the
-//! grant that the call takes ([`CapabilityCall::capability`]), does it, and answers with a
-//! [`CapabilityAnswer`]. The host has what plugins provide done with an [`ActionCall`]. Nothing of either is a
-//! pointer into the other: what an instance holds of the host is a [`Handle`], and streams are read piece by
-//! piece. So none of it needs the two to be in one process.
+//! A plugin's instance uses its capabilities with a [`CapabilityCall`]; the host looks up the required grant
+//! ([`CapabilityCall::capability`]), carries out the call, and answers with a [`CapabilityAnswer`]. The host calls the
+//! actions that plugins provide with an [`ActionCall`]. Neither message contains pointers into the other side: an
+//! instance refers to the host's objects by [`Handle`], and streams are read piece by piece. So the two sides need not
+//! be in one process.
 //!
-//! Where plugins run is behind [`GuestRuntime`], and what it reaches of the host behind [`HostCalls`]. Nothing here does
-//! anything: the host does, and checks what it is asked for.
+//! [`GuestRuntime`] hides where plugins run, and [`HostCalls`] hides what they reach of the host. This crate does
+//! nothing itself: the host does the work, and checks what is requested.
 
 #![warn(missing_docs)]
 

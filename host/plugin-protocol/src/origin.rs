@@ -9,14 +9,14 @@ use crate::{Caller, CallerScope};
 /// Where a call comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Who the plugin is called for.
+    /// On whose behalf the plugin is called.
     pub caller: Caller,
-    /// How many plugins wait for the call: 0 for a request's.
+    /// How many plugins are waiting for the call: 0 for a request.
     pub depth: u32,
 }
 
 impl Origin {
-    /// A request, or the host itself.
+    /// Creates the origin of a request, or of a call by the host itself.
     #[must_use]
     pub fn outside(scope: CallerScope) -> Origin {
         Origin {
@@ -25,7 +25,7 @@ impl Origin {
         }
     }
 
-    /// The plugin `name`, which has an action done while it serves a call of this origin.
+    /// Returns the origin of an action that the plugin `name` requests while it serves a call of this origin.
     #[must_use]
     pub fn through(&self, name: &str) -> Origin {
         Origin {
@@ -38,18 +38,18 @@ impl Origin {
 /// The call that an instance serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedCall {
-    /// Where it comes from.
+    /// The call's origin.
     pub origin: Origin,
-    /// Which of the host's calls it is. A runtime in another process names it so, and its word on the origin is not
-    /// taken.
+    /// The number of the call on the host. A runtime in another process refers to the call by this number; what it says
+    /// about the origin is not trusted.
     pub call: u64,
 }
 
 impl ServedCall {
-    /// None: the instance starts.
+    /// No call: the instance is starting.
     pub const NO_CALL: u64 = 0;
 
-    /// The host's next call, of this origin.
+    /// Creates the host's next call, with this origin.
     #[must_use]
     pub fn next(origin: Origin) -> ServedCall {
         static LATEST: AtomicU64 = AtomicU64::new(ServedCall::NO_CALL);
@@ -59,7 +59,7 @@ impl ServedCall {
         }
     }
 
-    /// What an instance serves that starts.
+    /// Creates the placeholder for an instance that is starting.
     #[must_use]
     pub fn nothing() -> ServedCall {
         ServedCall {

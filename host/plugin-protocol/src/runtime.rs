@@ -1,5 +1,5 @@
-//! Where plugins run, as their host has it. The two know each other by these traits alone, so that a runtime may be in
-//! another process: nothing that it says is believed further than what the plugin was granted whose word it is.
+//! The place where plugins run, as seen by their host. The two only know each other by these traits, so a runtime may
+//! be in another process: it is trusted only as far as the grants of the plugin on whose behalf it speaks.
 
 use std::any::Any;
 use std::fs::File;
@@ -17,41 +17,41 @@ use crate::{
 
 /// Runs plugins.
 pub trait GuestRuntime: Send + Sync + 'static {
-    /// Opens the compiled code in this file, which is as it came from the compiler.
+    /// Opens the compiled code in this file, unchanged from the compiler.
     ///
-    /// An error is for code that does not load: of another version, or for another processor.
+    /// Returns an error for code that cannot be loaded: for another version or another processor.
     fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>>;
 
-    /// How many instances can be there at a time.
+    /// Returns how many instances can exist at a time.
     fn slots(&self) -> usize;
 
-    /// From now on the instances of all plugins together have so much memory, in bytes.
+    /// Sets how much memory the instances of all plugins may use together from now on, in bytes.
     fn set_memory(&self, bytes: usize);
 
-    /// What keeps it from running plugins, in sentences.
+    /// Returns what prevents it from running plugins, in sentences.
     fn problems(&self) -> Vec<String>;
 }
 
 /// The native code of a component.
 pub trait GuestCode: Send + Sync + 'static {
-    /// What the component is.
+    /// Returns the facts about the component.
     fn facts(&self) -> &ComponentFacts;
 
-    /// A plugin of this code, whose instances reach `host`.
+    /// Creates a plugin of this code, whose instances reach `host`.
     fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin>;
 }
 
-/// A plugin that can be called. Dropping the future of a call, or the stream of its answer, ends the call with all
-/// that its instance holds. No two calls share an instance.
+/// A plugin that can be called. Dropping the future of a call, or the stream of its answer, ends the call and
+/// everything that its instance holds. No two calls share an instance.
 pub trait GuestPlugin: Send + Sync + 'static {
-    /// Has it answer a request. How long that may take is the caller's matter.
+    /// Calls it to answer a request. The caller limits how long that may take.
     fn call(
         &self,
         serving: ServedCall,
         request: GuestRequest,
     ) -> BoxFuture<'_, Result<Outcome, Failure>>;
 
-    /// Has it do what it provides.
+    /// Calls it to perform an action that it provides.
     fn act(
         &self,
         serving: ServedCall,
@@ -59,9 +59,10 @@ pub trait GuestPlugin: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<ActionAnswer, Failure>>;
 }
 
-/// The host of one plugin, as its instances have it. Each call is checked against the plugin's grants.
+/// The host of one plugin, as seen by its instances. Each call is checked against the plugin's grants.
 pub trait HostCalls: Send + Sync + 'static {
-    /// Does what an instance asks for. An error is for a call that is not the plugin's to make: the instance ends.
+    /// Carries out a request from an instance. An error means that the plugin may not make this call: the instance
+    /// ends.
     fn ask(
         &self,
         instance: InstanceId,
@@ -69,25 +70,25 @@ pub trait HostCalls: Send + Sync + 'static {
         call: CapabilityCall,
     ) -> BoxFuture<'static, Result<CapabilityAnswer, String>>;
 
-    /// Lets go of what an instance holds by this handle.
+    /// Releases the object with this handle that an instance holds.
     fn release(&self, instance: InstanceId, handle: Handle);
 
-    /// Lets go of all that an instance holds, which is gone.
+    /// Releases everything that an instance holds, after the instance is gone.
     fn end(&self, instance: InstanceId);
 
-    /// Takes something for the log.
+    /// Accepts an entry for the log.
     fn log(&self, entry: LogEntry);
 }
 
-/// An instance of a plugin. No number is given twice.
+/// An instance of a plugin. No number is used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct InstanceId(pub u64);
 
 /// A request on its way to a plugin.
 pub struct GuestRequest {
-    /// All but its body.
+    /// Everything but its body.
     pub head: RequestHead,
-    /// Its body, of which no more comes than the plugin takes.
+    /// Its body; no more of it is received than the plugin reads.
     pub body: RequestBody,
 }
 
@@ -96,11 +97,11 @@ pub struct GuestRequest {
 pub struct RequestHead {
     /// In upper case.
     pub method: String,
-    /// As it came, without the query.
+    /// As received, without the query.
     pub path: String,
     /// The pattern that was matched.
     pub route: String,
-    /// What the pattern's names stand for.
+    /// The values of the pattern's names.
     pub params: Vec<(String, String)>,
     /// Without the question mark and the key.
     pub query: String,
@@ -110,22 +111,22 @@ pub struct RequestHead {
 
 /// A request's body.
 pub enum RequestBody {
-    /// There is none.
+    /// No body.
     Empty,
-    /// A small one.
+    /// A small body.
     Whole(Vec<u8>),
-    /// A large one, as it comes.
+    /// A large body, as it arrives.
     Stream(RequestStream),
 }
 
-/// The bytes of a request's body as they come.
+/// The bytes of a request's body as they arrive.
 pub type RequestStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = String> + Send>>;
 
-/// What came of a call.
+/// The result of a call.
 pub enum Outcome {
     /// The plugin's answer.
     Answer(GuestAnswer),
-    /// The plugin's own `error`.
+    /// The `error` that the plugin returned.
     Error(GuestError),
 }
 
@@ -141,28 +142,28 @@ pub struct GuestAnswer {
 pub enum AnswerBody {
     /// As bytes; may be empty.
     Whole(Vec<u8>),
-    /// In pieces as the plugin makes them, or what it did not read of the request's body.
+    /// In pieces as the plugin produces them, or the part of the request's body that it did not read.
     Stream(AnswerStream),
-    /// The host's own journal, which the plugin was given.
+    /// The host's own journal, which the plugin had opened.
     Journal(JournalAnswer),
 }
 
-/// The bytes of an answer as they come.
+/// The bytes of an answer as they arrive.
 pub type AnswerStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = Failure> + Send>>;
 
-/// A stream of the host's journal that a plugin gave back: its bytes pass outside the plugin.
+/// A stream of the host's journal that a plugin returned: its bytes bypass the plugin.
 pub struct JournalAnswer {
-    /// The instance whose it is.
+    /// The instance that owns it.
     pub instance: InstanceId,
-    /// What it was read by.
+    /// The handle for reading it.
     pub reader: Handle,
-    /// How many bytes of it the plugin has read.
+    /// How many bytes the plugin has already read.
     pub used: u64,
-    /// The reader is the instance's until this is dropped.
+    /// The reader belongs to the instance until this is dropped.
     pub guard: Box<dyn Any + Send>,
 }
 
-/// An error that a plugin answered (`wit/types.wit`).
+/// An error that a plugin returned (`wit/types.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestError {
     /// Any number.
@@ -173,16 +174,16 @@ pub struct GuestError {
     pub message: String,
 }
 
-/// What an instance says to the log.
+/// An entry for the log from an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogEntry {
     /// A line.
     Line(LogLevel, String),
-    /// So many lines of one call were not written.
+    /// This many lines of one call were not written.
     Lost(u32),
 }
 
-/// How much a line matters (`wit/log.wit`).
+/// The severity of a line (`wit/log.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the log")]
 pub enum LogLevel {

@@ -1,17 +1,18 @@
-//! What plugins say, made fit to be logged and answered: each of it is as hostile as a plugin's other words.
+//! Makes text from plugins fit for logs and answers: it is as hostile as anything else from a plugin.
 
-/// The longest text of a plugin that is passed on, in bytes: an error's, or a line of the log.
+/// The longest text from a plugin that is passed on, in bytes: an error, or a line of the log.
 pub const LONGEST: usize = 4 << 10;
 
-/// `text` as one line of at most `longest` bytes and the three of an ellipsis, without line breaks or other
-/// characters that could pass for something else in a terminal or a log. What was escaped counts as it is written.
+/// Turns `text` into one line of at most `longest` bytes plus three for an ellipsis, without line breaks or other
+/// characters that could pass for something else in a terminal or a log. Escaped characters count in their escaped
+/// form.
 #[must_use]
 pub fn one_line(text: &str, longest: usize) -> String {
     let mut line = String::with_capacity(text.len().min(longest));
     for char in text.trim_end().chars() {
         let before = line.len();
         match char {
-            // Of those that turn the direction of writing, each rewrites the rest of the line for whoever reads it.
+            // Each character that turns the direction of writing would rewrite the rest of the line for its reader.
             char if (char.is_control() && char != '\t') || turns(char) => {
                 line.extend(char.escape_default());
             }
@@ -25,7 +26,7 @@ pub fn one_line(text: &str, longest: usize) -> String {
     line
 }
 
-/// `text` cut to [`LONGEST`] bytes, at the end of a character; its line breaks stay.
+/// Cuts `text` to [`LONGEST`] bytes, at the end of a character; line breaks stay.
 #[must_use]
 pub fn cut(mut text: String) -> String {
     if text.len() > LONGEST {
@@ -39,14 +40,14 @@ pub fn cut(mut text: String) -> String {
     text
 }
 
-/// Whether a text has no control characters, and none that end a line or turn the direction of writing: it can stand in a
-/// line of a terminal, a log or a page as it is.
+/// Returns whether a text has no control characters, and none that end a line or turn the direction of writing: it can
+/// appear in a line of a terminal, a log or a page unchanged.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     !text.chars().any(|char| char.is_control() || turns(char))
 }
 
-/// Whether a character ends a line for some readers, or turns the direction of what follows.
+/// Returns whether a character ends a line for some readers, or turns the direction of the text after it.
 fn turns(char: char) -> bool {
     matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

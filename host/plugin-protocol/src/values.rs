@@ -1,27 +1,26 @@
-//! What calls carry and answers hold. Each type stands for one of `wit/`, where its promises are.
+//! Data in calls and answers. Each type corresponds to one in `wit/`, which contains the guarantees.
 
 use serde::{Deserialize, Serialize};
 
-/// Something of the host in the hands of one instance: an LED, update locks, a reader of the journal. Means
-/// nothing to any other instance, and is let go with its own.
+/// An object of the host that one instance holds: an LED, update locks, a reader of the journal. It means nothing to
+/// any other instance, and is released together with its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Handle(pub u64);
 
-/// Who the device is (`wit/device.wit`).
+/// The device's identity (`wit/device.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// 32 lower-case hexadecimal digits.
     pub uuid: String,
-    /// The latest name known; `local` before there is one.
+    /// The latest known name; `local` before there is one.
     pub name: String,
-    /// For example `raspberrypi4-64`; `unknown` where the host does not say. Plugins for other boards
-    /// are not loaded.
+    /// For example `raspberrypi4-64`; `unknown` if the host does not say. Plugins for other boards are not loaded.
     pub device_type: String,
-    /// For example `aarch64`; `unknown` where the host does not say.
+    /// For example `aarch64`; `unknown` if the host does not say.
     pub arch: String,
 }
 
-/// The service manager's own words (`wit/units.wit`).
+/// A unit's state in the words of the service manager (`wit/units.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitState {
     /// `loaded`, `not-found`, ...
@@ -32,28 +31,28 @@ pub struct UnitState {
     pub sub_state: String,
 }
 
-/// What the journal command is to print (`wit/journal.wit`).
+/// Options of the journal command (`wit/journal.wit`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalOptions {
     /// All fields in full.
     pub all: bool,
-    /// Goes on with what is logged later.
+    /// Continue with entries that are logged later.
     pub follow: bool,
     /// Only this unit.
     pub unit: Option<String>,
     /// Only this syslog identifier.
     pub identifier: Option<String>,
-    /// Only the newest so many.
+    /// Only this many of the newest entries.
     pub count: Option<u64>,
     /// Not older than this.
     pub since: Option<String>,
     /// Not newer than this.
     pub until: Option<String>,
-    /// How it is printed.
+    /// The output format.
     pub format: Option<String>,
 }
 
-/// The next piece of a stream. Whoever reads asks for one at a time, which is the back-pressure.
+/// The next piece of a stream. The reader requests one at a time, which provides back-pressure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
     /// At least one byte.
@@ -67,7 +66,7 @@ pub enum Piece {
 /// An LED that was opened (`wit/led.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenLed {
-    /// By this it is set.
+    /// The handle for setting it.
     pub light: Handle,
     /// Its highest brightness.
     pub max: u32,
@@ -86,7 +85,7 @@ pub struct HttpRequest {
     pub body: Vec<u8>,
 }
 
-/// Its answer.
+/// The answer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpResponse {
     /// Such as 200.
@@ -104,18 +103,18 @@ pub struct ApiRequest {
     pub method: String,
     /// With the query.
     pub path: String,
-    /// Of the body.
+    /// The body's type.
     pub content_type: Option<String>,
     /// May be empty.
     pub body: Vec<u8>,
 }
 
-/// Its answer.
+/// The answer to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiResponse {
     /// Such as 200.
     pub status: u16,
-    /// Of the body.
+    /// The body's type.
     pub content_type: Option<String>,
     /// All of it.
     pub body: Vec<u8>,
@@ -138,7 +137,7 @@ pub struct DbusMethodCall {
     pub arguments: String,
 }
 
-/// What a field of the device's report says (`wit/report.wit`).
+/// The value of a field in the device's report (`wit/report.wit`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum FieldValue {
@@ -147,7 +146,7 @@ pub enum FieldValue {
     Boolean(bool),
 }
 
-/// How a serial port is set (`wit/serial.wit`).
+/// The settings of a serial port (`wit/serial.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SerialSettings {
     /// Bits per second.
@@ -169,7 +168,7 @@ pub enum Parity {
     Odd,
 }
 
-/// Which edges of a GPIO line are waited for (`wit/gpio.wit`).
+/// The edges of a GPIO line to wait for (`wit/gpio.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum GpioEdge {
@@ -181,15 +180,15 @@ pub enum GpioEdge {
 /// An edge of a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpioEdgeEvent {
-    /// Whether the line went on.
+    /// Whether the line switched on.
     pub is_rising: bool,
-    /// When, on a clock that only goes forward.
+    /// The time, on a clock that only goes forward.
     pub nanoseconds: u64,
-    /// How many edges before it were lost.
+    /// How many edges were lost before this one.
     pub lost: u32,
 }
 
-/// What is done with a chip on an I2C bus (`wit/i2c.wit`).
+/// An operation on a chip on an I2C bus (`wit/i2c.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of `wit/i2c.wit`")]
 pub enum I2cOperation {
@@ -200,7 +199,7 @@ pub enum I2cOperation {
     WriteWord { register: u8, value: u16 },
 }
 
-/// How a proxy is spoken to (`wit/proxy-redirector.wit`).
+/// The protocol of a proxy (`wit/proxy-redirector.wit`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those of the protocols")]
 pub enum ProxyKind {
@@ -213,15 +212,15 @@ pub enum ProxyKind {
 /// The proxy that connections are sent to.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proxy {
-    /// How it is spoken to.
+    /// The protocol.
     pub kind: ProxyKind,
     /// An IPv4 address or a host name.
     pub address: String,
     /// 1 to 65535.
     pub port: u16,
-    /// Who the device is to the proxy.
+    /// The device's user name at the proxy.
     pub login: Option<String>,
-    /// A secret: not in what [`Debug`](std::fmt::Debug) shows.
+    /// A secret: not shown by [`Debug`](std::fmt::Debug).
     pub password: Option<String>,
 }
 
@@ -235,7 +234,7 @@ impl std::fmt::Debug for Proxy {
     }
 }
 
-/// A name server that is asked over TCP.
+/// A name server that is queried over TCP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DnsRemote {
     /// An IPv4 address or a host name.
@@ -244,12 +243,12 @@ pub struct DnsRemote {
     pub port: u16,
 }
 
-/// Where connections go.
+/// The destination of connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirection {
     /// The proxy.
     pub proxy: Proxy,
-    /// Where questions for names go.
+    /// Where name queries go.
     pub dns: Option<DnsRemote>,
 }
 
@@ -258,9 +257,9 @@ pub struct Redirection {
 pub enum ProxyState {
     /// They are not redirected.
     Direct,
-    /// There is a configuration that names no usable proxy; the text says what is wrong.
+    /// There is a configuration, but it names no usable proxy; the text says what is wrong.
     Unusable(String),
-    /// They go there.
+    /// They are sent to this proxy.
     Redirected(Redirection),
 }
 
@@ -269,33 +268,33 @@ pub enum ProxyState {
 pub struct BootSetting {
     /// Its key.
     pub name: String,
-    /// Its text.
+    /// Its value.
     pub value: String,
 }
 
-/// How a boot configuration stands to what is wanted of it.
+/// The difference between a boot configuration and the requested settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BootComparison {
     /// The settings that differ, by name.
     pub changes: Vec<String>,
-    /// Settings that cannot be written, and why. While there is one, nothing is written.
+    /// Settings that cannot be written, and why. While there are any, nothing is written.
     pub refused: Vec<(String, String)>,
-    /// Settings that mean nothing on this board.
+    /// Settings that have no meaning on this board.
     pub foreign: Vec<String>,
     /// The changes take effect with the next boot.
     pub needs_reboot: bool,
 }
 
-/// How an operating system with two places to boot from stands, as its provider says.
+/// The state of an operating system with two places to boot from, as reported by its provider.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OsStatus {
     /// The version that runs.
     pub running: String,
-    /// The version that is installed whole in the other place.
+    /// The version that is completely installed in the other place.
     pub staged: Option<String>,
-    /// The version that runs stays.
+    /// Whether the running version stays.
     pub committed: bool,
-    /// Percent of an installation that is under way.
+    /// The progress of a running installation in percent.
     pub installing: Option<u8>,
     /// Why the last installation failed.
     pub failure: Option<String>,

@@ -1,4 +1,4 @@
-//! Calls of the actions that a component exports: from plain data to its functions and back.
+//! Calls to the actions that a component exports: from plain data to its functions and back.
 
 use plugin_protocol::{
     ACTION_BYTES, Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison,
@@ -14,7 +14,7 @@ use crate::guest::{Answer, Guest};
 use wasmtime::component::Accessor;
 
 impl Exports {
-    /// Has the component do what `call` says.
+    /// Calls the component's function for `call`.
     pub(crate) async fn act(
         &self,
         inside: &Accessor<Guest>,
@@ -53,7 +53,7 @@ impl Exports {
     }
 }
 
-/// What is longer does not fit into a message to the host.
+/// A longer output does not fit into a message to the host.
 fn bounded(output: Vec<u8>) -> Result<Vec<u8>, String> {
     let (length, limit) = (output.len(), ACTION_BYTES >> 10);
     if length > ACTION_BYTES {
@@ -64,7 +64,7 @@ fn bounded(output: Vec<u8>) -> Result<Vec<u8>, String> {
     Ok(output)
 }
 
-/// The functions of the action, unless the component turns out not to export it after all.
+/// Returns the functions of the action, unless the component turns out not to export it after all.
 fn exported<F>(functions: Option<&F>, action: Action) -> wasmtime::Result<&F> {
     functions.ok_or_else(|| wasmtime::Error::msg(format!("it does not export `{action}`")))
 }

@@ -1,5 +1,5 @@
-//! Generated from `wit/`: one world of ours that has each interface once, so that a component with any
-//! of the exports, or all, is served by one set of types.
+//! Generated from `wit/`: one world of our own that contains each interface once, so one set of types works for
+//! components with any of the exports, or all of them.
 
 #![allow(
     clippy::all,
@@ -28,8 +28,8 @@ wasmtime::component::bindgen!({
     ",
     world: "platform:host/everything",
     imports: {
-        // What is answered at once, here. All else asks the host, which takes its time, and traps where the plugin is not
-        // to ask for it.
+        // These calls are answered at once, here. All other calls go to the host, which takes time, and trap if the
+        // plugin may not make them.
         "platform:supervisor/caller": trappable,
         "platform:supervisor/config": trappable,
         "platform:supervisor/log": trappable,

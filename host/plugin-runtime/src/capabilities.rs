@@ -1,5 +1,6 @@
-//! What plugins can call, one file for each interface of `wit/`: translated into plain data for the host, which
-//! does it ([`crate::provision`]), and its answers back. What a function promises stands in `wit/`.
+//! The functions that plugins can call, one file for each interface of `wit/`: calls are translated into plain data for
+//! the host, which carries them out (`host/plugins/src/provision.rs`), and its answers are translated back. The
+//! functions' guarantees are in `wit/`.
 
 mod actions;
 mod api;

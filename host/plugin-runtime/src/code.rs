@@ -14,7 +14,7 @@ use crate::plugin::{Plugin, PluginHandle};
 use crate::pool;
 use crate::wasi_http;
 
-/// A component that was opened.
+/// An opened component.
 pub(crate) struct Code {
     shared: Arc<Shared>,
     component: Component,
@@ -47,8 +47,8 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
     let engine = &shared.pool.engine;
     let types = component.component_type();
     let interface = |(name, item): (&str, _)| {
-        // A bare type is no import that anything could come through, and so is an instance of such: what
-        // exports an interface may import it for its types.
+        // Nothing can be reached through the import of a bare type, or of an instance that contains only types: a
+        // component that exports an interface may import it for its types.
         let reaches = match item {
             ComponentItem::ComponentFunc(_) => true,
             ComponentItem::ComponentInstance(instance) => instance
@@ -64,7 +64,7 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
         imports: imports.collect(),
         ..ComponentFacts::default()
     };
-    // With all that can be granted, whatever is: what does not fit then fits with nothing.
+    // Link with everything that can be granted, whatever the actual grants: what does not fit then never fits.
     let all = Capability::VARIANTS.iter().copied().collect();
     let linked = shared
         .linkers

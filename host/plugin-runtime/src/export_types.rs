@@ -1,7 +1,7 @@
-//! Whether a component's exports have the types of our interfaces.
+//! Checks that a component's exports have the types of our interfaces.
 //!
-//! wasmtime looks at that when it gets hold of a function in an instance, which is at the first call, and after the
-//! component's own start functions have run. Here the types alone are compared, when the component is loaded.
+//! wasmtime checks this when a function is looked up in an instance, which is at the first call, after the component's
+//! own start functions have run. Here only the types are compared, when the component is loaded.
 
 use wasmtime::Engine;
 use wasmtime::component::types::{Component, ComponentFunc, ComponentItem};
@@ -15,7 +15,7 @@ use crate::bindings::exports::platform::supervisor::proxy_redirector::{
 };
 use crate::bindings::platform::supervisor::types::{Error, Request, Response};
 
-/// Compares the type of a function, which a component of this type has, with ours.
+/// Compares the type of a function in a component of this type with ours.
 type Check = fn(&ComponentFunc, &Component) -> wasmtime::Result<()>;
 
 /// The functions of an interface that a component may export.
@@ -24,7 +24,7 @@ struct Interface {
     functions: &'static [(&'static str, Check)],
 }
 
-/// All of `wit/` that is exported.
+/// Everything in `wit/` that is exported.
 const INTERFACES: &[Interface] = &[
     Interface {
         name: "handler",
@@ -97,7 +97,7 @@ fn check<P: ComponentNamedList + Lower, R: ComponentNamedList + Lift>(
     function.typecheck::<P, R>(&component.instance_type())
 }
 
-/// What is wrong with the first export that differs from our interface of its name.
+/// Describes the first export that differs from our interface of the same name.
 pub(crate) fn mismatch(engine: &Engine, component: &Component) -> Option<String> {
     component.exports(engine).find_map(|(export, item)| {
         let (name, version) = export

@@ -1,4 +1,4 @@
-//! What a plugin exports: found once when it is loaded, and got hold of again in each instance.
+//! A plugin's exports: found once when it is loaded, and looked up again in each instance.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::bindings::exports::platform::supervisor::{
 };
 use crate::guest::Guest;
 
-/// Of each row an exported interface, with the action that a component provides by it.
+/// Each row is an exported interface, with the action that a component provides through it.
 macro_rules! exports {
     ($($export:ident $(provides $action:ident)?;)*) => {
-        /// Where a component's exports are.
+        /// The positions of a component's exports.
         pub(crate) struct ExportIndices {
             $(pub(crate) $export: Option<$export::GuestIndices>,)*
         }
@@ -32,12 +32,12 @@ macro_rules! exports {
                 }
             }
 
-            /// Whether the component answers requests, in either way.
+            /// Returns whether the component answers requests, in either way.
             pub(crate) fn answers_requests(&self) -> bool {
                 self.handler.is_some() || self.incoming_handler.is_some()
             }
 
-            /// The actions that the component exports.
+            /// Returns the actions that the component exports.
             pub(crate) fn actions(&self) -> BTreeSet<Action> {
                 let rows = [$($((Action::$action, self.$export.is_some()),)?)*];
                 let exported = rows.into_iter().filter(|(_, is_there)| *is_there);

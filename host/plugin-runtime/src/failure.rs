@@ -1,4 +1,4 @@
-//! Why a call failed, from what wasmtime says of it.
+//! Derives why a call failed from wasmtime's errors.
 
 use plugin_protocol::Failure;
 use plugin_protocol::text::{LONGEST, one_line};
@@ -6,10 +6,10 @@ use wasmtime::Trap;
 
 use crate::guest::Guest;
 
-/// The most of a trace that is logged, in bytes. The names of functions in it are the plugin's own words.
+/// The most of a trace that is logged, in bytes. The names of functions in it are chosen by the plugin.
 const TRACE: usize = 1 << 10;
 
-/// From what wasmtime says of a call in a store with this data.
+/// Derives the failure from wasmtime's error for a call in a store with this data.
 pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> Failure {
     let limits = &guest.blueprint.limits;
     let trap = error.downcast_ref::<Trap>().copied();
@@ -27,10 +27,10 @@ pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> 
     trapped(error, guest.log.account_of_failure())
 }
 
-/// What wasmtime says of a trap holds names that the plugin chose.
+/// wasmtime's text about a trap contains names that the plugin chose.
 fn trapped(error: &wasmtime::Error, account: Option<String>) -> Failure {
     let what = match error.downcast_ref::<Trap>() {
-        // A stack that grows beyond its place in memory is the most frequent reason, and nothing else names it.
+        // The most frequent reason is a stack that grows beyond its place in memory, and nothing else identifies it.
         Some(trap @ Trap::MemoryOutOfBounds) => {
             format!("{trap}, probably because its stack overflowed")
         }

@@ -1,4 +1,4 @@
-//! What stands behind one instance: the data of its store.
+//! The data behind one instance: that of its store.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Of an instance that is made from `blueprint`, whose memory is counted in `share`.
+    /// Creates the data of an instance of `blueprint`, whose memory is counted in `share`.
     pub(crate) fn new(
         blueprint: Arc<Blueprint>,
         share: &Arc<MemoryShare>,
@@ -63,7 +63,7 @@ impl Guest {
 }
 
 impl Guest {
-    /// From now on the instance serves this call.
+    /// Makes the instance serve this call from now on.
     pub(crate) fn serve(&mut self, serving: ServedCall) {
         self.host.serving = Arc::new(serving);
         self.outgoing.host = self.host.clone();
@@ -79,17 +79,17 @@ impl WasiView for Guest {
     }
 }
 
-/// Gives generated code the guest itself.
+/// Gives generated code access to the guest itself.
 pub(crate) struct ThisGuest;
 
-/// The guest that calls, from a function that takes its time.
+/// Access to the calling guest, from an asynchronous function.
 pub(crate) type GuestAccess = Accessor<Guest, ThisGuest>;
 
-/// What a function of `wit/` answers that can fail. The outer error is for calls that are not the plugin's to make: it
+/// The result of a function of `wit/` that can fail. The outer error is for calls that the plugin may not make: it
 /// traps.
 pub(crate) type Answer<T, E> = wasmtime::Result<Result<T, E>>;
 
-/// The host of the instance that calls.
+/// Returns the host of the calling instance.
 pub(crate) fn host(access: &GuestAccess) -> InstanceHost {
     access.with(|mut access| access.get().host.clone())
 }
@@ -98,14 +98,14 @@ impl HasData for ThisGuest {
     type Data<'a> = &'a mut Guest;
 }
 
-/// Bounds what an instance's memories and tables take together.
+/// Limits what an instance's memories and tables take together.
 pub(crate) struct MemoryLimit {
     most: usize,
     used: usize,
     share: Arc<MemoryShare>,
-    /// Whether it was refused memory: whatever it then dies of, that is why.
+    /// Whether it was refused memory: that is the cause of whatever it then dies of.
     pub(crate) exceeded: bool,
-    /// The same where there was none left of what plugins have together.
+    /// Set if it was refused memory because the memory shared by plugins ran out.
     pub(crate) no_room: Option<Bound>,
     table_elements: usize,
 }

@@ -1,5 +1,5 @@
-//! A stream of the host's on its way to a guest. The host can take it back out of a guest's hands with what the guest
-//! has not read: nothing is buffered on the way.
+//! A stream of the host's on its way to a guest. The host can take it back from the guest together with the part that
+//! the guest has not read: nothing is buffered on the way.
 
 use std::any::{Any, TypeId};
 use std::pin::Pin;
@@ -9,12 +9,12 @@ use bytes::{Buf as _, Bytes};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Destination, StreamProducer, StreamResult};
 
-/// How much a stream offers a guest at a time, in bytes.
+/// The most bytes that a stream offers a guest at a time.
 const PIECE: usize = 64 << 10;
 
-/// Where the bytes of a stream come from.
+/// The source of a stream's bytes.
 pub(crate) trait PieceSource: Send + Unpin + 'static {
-    /// The next piece, which is not empty, after the `used` bytes that were read; none at the end.
+    /// Returns the next piece, which is not empty, after the `used` bytes that were read; `None` at the end.
     fn poll_piece(
         &mut self,
         used: u64,
@@ -24,7 +24,7 @@ pub(crate) trait PieceSource: Send + Unpin + 'static {
 
 pub(crate) struct HostStream<S> {
     pub(crate) source: S,
-    /// Has come and was not read yet.
+    /// Bytes that have arrived and were not read yet.
     pub(crate) ready: Bytes,
     /// How many bytes were read.
     pub(crate) used: u64,
@@ -39,7 +39,7 @@ impl<S: PieceSource> HostStream<S> {
         }
     }
 
-    /// Waits for bytes in `ready`; false at the end.
+    /// Waits for bytes in `ready`; returns false at the end.
     pub(crate) fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<wasmtime::Result<bool>> {
         if self.ready.is_empty() {
             let piece = ready!(self.source.poll_piece(self.used, context))?;
@@ -51,7 +51,7 @@ impl<S: PieceSource> HostStream<S> {
 
 impl<D, S: PieceSource> StreamProducer<D> for HostStream<S> {
     type Item = u8;
-    // Stays empty: all is written directly, so that nothing is lost when the host takes the stream back.
+    // Stays empty: everything is written directly, so nothing is lost when the host takes the stream back.
     type Buffer = Option<u8>;
 
     fn poll_produce<'a>(

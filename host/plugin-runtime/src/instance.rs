@@ -1,4 +1,4 @@
-//! One instance: made, used for one call, thrown away.
+//! An instance: created, used for one call, thrown away.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -16,28 +16,28 @@ use crate::meter::Meter;
 use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
-/// How many bytes a guest can hand to the host in one call beyond the longest body of an answer, as the host holds
-/// them: a header of no length is 48.
+/// The most bytes that a guest can pass to the host in one call beyond the longest body of an answer. They count as the
+/// host stores them: an empty header takes 48.
 const HANDED_OVER: usize = 1 << 20;
 /// How many streams, tasks and resources an instance can have at a time.
 const HANDLES: usize = 1024;
 
-/// An instance that nobody has called yet.
+/// An instance that has not been called yet.
 pub(crate) struct Instance {
     pub(crate) store: Store<Guest>,
     pub(crate) exports: Exports,
     pub(crate) meter: Arc<Meter>,
-    /// Dropped after the store, as the fields' order has it.
+    /// Dropped after the store, by the order of the fields.
     _slot: Slot,
 }
 
 impl Instance {
-    /// Makes an instance of `plugin` in `slot`, within the plugin's limits.
+    /// Creates an instance of `plugin` in `slot`, within the plugin's limits.
     pub(crate) async fn new(pool: &Pool, plugin: &Plugin, slot: Slot) -> Result<Instance, Failure> {
         Instance::new_within(plugin.limits().wall, pool, plugin, slot).await
     }
 
-    /// As [`Self::new`], but no longer than `wall`.
+    /// Like [`Self::new`], but takes no longer than `wall`.
     pub(crate) async fn new_within(
         wall: Duration,
         pool: &Pool,
@@ -50,14 +50,15 @@ impl Instance {
         let meter = Arc::new(Meter::new(plugin.limits().cpu));
         let mut store = Store::new(&pool.engine, guest);
         store.limiter(|guest| &mut guest.memory);
-        // What a guest hands over in one call is copied from its memory, where the same bytes can stand
-        // for a thousand strings, while nothing of the guest runs that its limits could interrupt.
+        // The data that a guest passes in one call is copied from its memory. The same bytes there can be the content
+        // of a thousand strings, and the guest's limits cannot interrupt the copying, since none of its code runs
+        // during it.
         store.set_hostcall_fuel(plugin.limits().body.saturating_add(HANDED_OVER));
         store.set_max_component_handles(HANDLES);
         store.set_epoch_deadline(1);
         let callback_meter = Arc::clone(&meter);
         store.epoch_deadline_callback(move |_| {
-            // Between two ticks others get their turn.
+            // Other tasks get their turn between two ticks.
             Ok(if callback_meter.look() {
                 UpdateDeadline::Interrupt
             } else {
@@ -91,18 +92,18 @@ impl Instance {
         })
     }
 
-    /// From now on the instance serves this call.
+    /// Makes the instance serve this call from now on.
     pub(crate) fn serve(&mut self, serving: ServedCall) {
         self.store.data_mut().serve(serving);
     }
 
-    /// To be called before the instance is used: time has passed since it was made.
+    /// Must be called before the instance is used: time has passed since it was created.
     pub(crate) fn wake(&mut self) {
         self.store.set_epoch_deadline(1);
     }
 }
 
-/// A future that runs guest code: while it is polled the ticker ticks and the meter counts.
+/// A future that runs guest code: while it is polled, the ticker ticks and the meter counts.
 pub(crate) struct MeteredGuest<'a, F> {
     pub(crate) future: F,
     pub(crate) pool: &'a Pool,
@@ -118,7 +119,7 @@ impl<F: Future + Unpin> Future for MeteredGuest<'_, F> {
     }
 }
 
-/// Polls once, as [`MeteredGuest`] does.
+/// Polls once, like [`MeteredGuest`].
 pub(crate) fn poll_metered<F: Future + ?Sized>(
     future: Pin<&mut F>,
     pool: &Pool,
@@ -132,7 +133,7 @@ pub(crate) fn poll_metered<F: Future + ?Sized>(
     polled
 }
 
-/// Ends as soon as the meter is exceeded: a guest that runs a little at a time is not seen by a tick.
+/// Ends as soon as the meter is exceeded: ticks do not catch a guest that runs only a little at a time.
 pub(crate) async fn within_cpu<F: Future + Unpin>(
     mut metered: MeteredGuest<'_, F>,
 ) -> Option<F::Output> {

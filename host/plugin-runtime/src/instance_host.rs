@@ -1,4 +1,4 @@
-//! The host, as one instance has it.
+//! The host, as seen by one instance.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,8 @@ use plugin_protocol::{Call, Handle, HostCalls, InstanceId, LogEntry, ServedCall}
 
 use crate::guest::Answer;
 
-/// What stands behind one instance. Cloning shares it; the host lets go of what the instance holds with the last.
+/// The connection between one instance and the host. Clones share it; when the last one is dropped, the host releases
+/// what the instance holds.
 #[derive(Clone)]
 pub(crate) struct InstanceHost {
     link: Arc<Link>,
@@ -21,7 +22,7 @@ struct Link {
 }
 
 impl InstanceHost {
-    /// For an instance that starts.
+    /// Creates the host for an instance that is starting.
     pub(crate) fn new(calls: Arc<dyn HostCalls>) -> InstanceHost {
         static LATEST: AtomicU64 = AtomicU64::new(0);
         let instance = InstanceId(LATEST.fetch_add(1, Relaxed) + 1);
@@ -31,7 +32,7 @@ impl InstanceHost {
         }
     }
 
-    /// Has the host do what is asked for. An error is for a call that is not the plugin's to make, and traps.
+    /// Sends a call to the host. An error is for a call that the plugin may not make, and traps.
     pub(crate) async fn ask<C: Call>(&self, call: C) -> wasmtime::Result<C::Answer> {
         let Link { instance, calls } = &*self.link;
         let answer = calls.ask(*instance, &self.serving, call.into()).await;
@@ -40,7 +41,7 @@ impl InstanceHost {
             .ok_or_else(|| wasmtime::Error::msg("the host's answer does not match the call"))
     }
 
-    /// As [`Self::ask`], where the host may answer an error: it is the guest's to read.
+    /// Like [`Self::ask`], for calls that the host may answer with an error: that error goes to the guest.
     pub(crate) async fn try_ask<C, T, E, F: From<E>>(&self, call: C) -> Answer<T, F>
     where
         C: Call<Answer = Result<T, E>>,
@@ -49,17 +50,17 @@ impl InstanceHost {
         Ok(answer.map_err(Into::into))
     }
 
-    /// Lets go of what the instance holds by this handle.
+    /// Releases the object with this handle that the instance holds.
     pub(crate) fn release(&self, handle: Handle) {
         self.link.calls.release(self.link.instance, handle);
     }
 
-    /// Tells the log.
+    /// Sends an entry to the log.
     pub(crate) fn log(&self, entry: LogEntry) {
         self.link.calls.log(entry);
     }
 
-    /// Which instance it is.
+    /// Returns the instance's number.
     pub(crate) fn instance(&self) -> InstanceId {
         self.link.instance
     }

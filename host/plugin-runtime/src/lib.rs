@@ -1,8 +1,8 @@
 //! Runs plugins: components in the sandbox of wasmtime, an instance for each call.
 //!
-//! [`Runtime`] is the whole of it for others, and stands behind the trait [`GuestRuntime`] of `plugin_protocol`. It gives
-//! instances what their blueprints say, within the limits that stand there, and asks the host for everything else
-//! through `HostCalls`. It knows no policy, no manifest and nothing of the supervisor.
+//! [`Runtime`] is the whole interface of this crate, and implements the trait [`GuestRuntime`] of `plugin_protocol`. It
+//! gives instances what their blueprints grant, within the limits in them, and gets everything else from the host
+//! through `HostCalls`. It knows nothing of policies, manifests or the supervisor.
 
 #![warn(missing_docs)]
 
@@ -46,20 +46,21 @@ use linker::Linkers;
 use pool::Pool;
 use warm_pool::WarmPool;
 
-/// What a runtime has for all plugins together.
+/// The resources of a runtime for all plugins together.
 #[derive(Debug, Clone, Copy)]
 pub struct Resources {
-    /// How many instances can be there at a time, spares included; `plugin_protocol::DEFAULT_SLOTS` unless there is a reason.
+    /// How many instances can exist at a time, spares included; `plugin_protocol::DEFAULT_SLOTS` unless there is a
+    /// reason.
     pub slots: usize,
     /// The memory of all instances together, in bytes.
     pub memory: usize,
-    /// Gives what the heap keeps back to the system; called once plugins have come to rest.
+    /// Returns the memory that the heap keeps to the system; called once plugins have come to rest.
     pub return_memory: Option<fn()>,
 }
 
-/// Opens what the kernel says of this process's pages, if it says which were written: an instance's place is made new by
-/// writing these again, rather than by giving all of them back, which costs each thread a moment and the next instance a
-/// fault for each page. To be called while this process may still open it; later runtimes use it.
+/// Opens the kernel's information about this process's pages, if it shows which were written. An instance's place is
+/// then reset by rewriting these pages instead of returning all of them, which costs each thread a moment and the next
+/// instance a fault for each page. Must be called while this process may still open it; later runtimes use it.
 pub fn open_page_map() -> bool {
     PoolingAllocationConfig::is_pagemap_scan_available()
 }
@@ -69,20 +70,20 @@ pub struct Runtime {
     shared: Arc<Shared>,
 }
 
-/// What all plugins share.
+/// State that all plugins share.
 struct Shared {
     pool: Arc<Pool>,
     spares: WarmPool,
     linkers: Linkers,
 }
 
-/// The wasm engine does not start.
+/// The wasm engine could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the wasm engine: {0}")]
 pub struct EngineError(String);
 
 impl Runtime {
-    /// Runs in a tokio runtime.
+    /// Creates a runtime. Must be called in a tokio runtime.
     ///
     /// # Errors
     /// [`EngineError`].
@@ -108,7 +109,7 @@ impl GuestRuntime for Runtime {
                 .map_err(|error| format!("{error:#}"))?;
             Ok(Arc::new(Code::new(shared, component)) as Arc<dyn GuestCode>)
         };
-        // It reads the file.
+        // Opening reads the file.
         let opened = tokio::task::spawn_blocking(open);
         let stopping = || Err("the runtime is stopping".to_owned());
         opened

@@ -1,4 +1,4 @@
-//! Links what is granted. The host has checked before that nothing else is asked for.
+//! Links what is granted. The host has checked before that nothing else is requested.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,12 +11,12 @@ use crate::bindings::platform::supervisor;
 use crate::guest::{Guest, ThisGuest};
 use crate::wasi;
 
-/// The linkers made so far, one for each set of capabilities: plugins that may do the same share one.
+/// The linkers created so far, one for each set of capabilities: plugins with the same grants share one.
 #[derive(Default)]
 pub(crate) struct Linkers(Mutex<HashMap<BTreeSet<Capability>, Linker<Guest>>>);
 
 impl Linkers {
-    /// Links with all that a plugin with these grants gets, and nothing else.
+    /// Links with everything that a plugin with these grants gets, and nothing else.
     pub(crate) fn granted<R>(
         &self,
         engine: &Engine,
@@ -52,7 +52,7 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
     Ok(linker)
 }
 
-/// Adds the interface of a capability, where that is one of ours: WASI's own are linked with the rest of it.
+/// Adds the interface of a capability if it is one of ours: WASI's own are linked with the rest of WASI.
 macro_rules! link {
     (ours $module:ident $linker:ident) => {
         supervisor::$module::add_to_linker::<Guest, ThisGuest>($linker, |guest| guest)

@@ -1,5 +1,5 @@
-//! The memory of all plugins' instances together. What an instance has is counted as it grows, and given back when it is
-//! thrown away: many small calls fit where a few large ones do.
+//! The memory of all plugins' instances together. An instance's memory is counted as it grows, and given back when the
+//! instance is thrown away: many small calls fit into the space of a few large ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,16 +9,16 @@ use tokio::sync::Notify;
 
 use crate::bounds::FIRST_MEMORY;
 
-/// What all plugins may have, in bytes.
+/// The memory that all plugins may use, in bytes.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     most: AtomicUsize,
     used: AtomicUsize,
-    /// Told when somebody gives some back.
+    /// Notified when memory is given back.
     freed: Notify,
 }
 
-/// What the instances of one plugin have of it: half of all at most.
+/// The share that the instances of one plugin use: at most half of the budget.
 #[derive(Debug)]
 pub(crate) struct MemoryShare {
     budget: Arc<MemoryBudget>,
@@ -34,13 +34,13 @@ impl MemoryBudget {
         }
     }
 
-    /// From now on there are so many bytes. What somebody has above that stays theirs.
+    /// Sets how many bytes there are from now on. Anyone who already uses more keeps it.
     pub(crate) fn set_most(&self, bytes: usize) {
         self.most.store(bytes, Relaxed);
         self.freed.notify_waiters();
     }
 
-    /// The share of a plugin, which has nothing yet.
+    /// Creates the share of a plugin, which is still empty.
     pub(crate) fn share(self: &Arc<Self>) -> Arc<MemoryShare> {
         Arc::new(MemoryShare {
             budget: Arc::clone(self),
@@ -50,7 +50,7 @@ impl MemoryBudget {
 }
 
 impl MemoryShare {
-    /// Takes so many bytes, or none and says which bound they are over.
+    /// Takes this many bytes, or takes none and returns the bound that they would exceed.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Bound> {
         let all = self.budget.most.load(Relaxed);
         if !add_within(&self.used, bytes, all / 2) {
@@ -63,7 +63,7 @@ impl MemoryShare {
         Ok(())
     }
 
-    /// Gives back what was taken.
+    /// Gives back bytes that were taken.
     pub(crate) fn give_back(&self, bytes: usize) {
         if bytes > 0 {
             self.used.fetch_sub(bytes, Relaxed);
@@ -72,16 +72,16 @@ impl MemoryShare {
         }
     }
 
-    /// Whether an instance can begin.
+    /// Returns whether an instance can start.
     pub(crate) fn has_room(&self) -> bool {
         self.missing().is_none()
     }
 
-    /// Waits until an instance can begin, but no longer than [`PATIENCE`].
+    /// Waits until an instance can start, but no longer than [`PATIENCE`].
     pub(crate) async fn room(&self) -> Result<(), Bound> {
         let waiting = async {
             loop {
-                // Before the look, so that what is freed after it is not missed.
+                // Registered before the check, so that memory freed after it is not missed.
                 let mut freed = std::pin::pin!(self.budget.freed.notified());
                 freed.as_mut().enable();
                 if self.has_room() {

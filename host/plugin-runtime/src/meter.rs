@@ -1,8 +1,7 @@
 //! Counts the CPU time of one instance.
 //!
-//! Time counts while the instance is being polled, from look to look: at each tick of the
-//! [`crate::ticker`] that the guest runs into, and at the end of a poll. Waiting is between polls and
-//! costs nothing.
+//! Time counts while the instance is being polled, from one check to the next: at each tick of the [`crate::ticker`]
+//! that occurs while the guest runs, and at the end of a poll. Waiting happens between polls and costs nothing.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::ticker::TICK;
 
-/// The most that counts between two looks. A guest that runs is looked at every tick; where more time
-/// has passed the system had others to run, and that is not the guest's.
+/// The most that counts between two checks. A running guest is checked at every tick; if more time has passed, the
+/// system had other work to run, and that is not the guest's.
 const BETWEEN: Duration = TICK.saturating_mul(2);
 
 /// One instance's CPU time. Its functions are called by one thread at a time.
@@ -30,12 +29,12 @@ impl Meter {
         }
     }
 
-    /// A poll begins.
+    /// Marks the beginning of a poll.
     pub(crate) fn begin(&self) {
         self.since.store(now(), Relaxed);
     }
 
-    /// Counts the time since the last look; whether the limit is exceeded.
+    /// Counts the time since the last check; returns whether the limit is exceeded.
     pub(crate) fn look(&self) -> bool {
         let now = now();
         let passed = now
@@ -46,18 +45,18 @@ impl Meter {
         used > nanoseconds(self.limit)
     }
 
-    /// Whether the limit is exceeded.
+    /// Returns whether the limit is exceeded.
     pub(crate) fn exceeded(&self) -> bool {
         self.used.load(Relaxed) > nanoseconds(self.limit)
     }
 
-    /// Counts from zero again: a stream has the limit for each piece that it delivers.
+    /// Counts from zero again: for a stream, the limit applies to each piece that it delivers.
     pub(crate) fn reset(&self) {
         self.used.store(0, Relaxed);
     }
 }
 
-/// Nanoseconds since the first call.
+/// Returns the nanoseconds since the first call.
 pub(crate) fn now() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     nanoseconds(START.get_or_init(Instant::now).elapsed())

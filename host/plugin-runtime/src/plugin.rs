@@ -1,4 +1,4 @@
-//! One version of a plugin, linked: its instances are made from this.
+//! One version of a plugin, linked: its instances are created from this.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -31,11 +31,11 @@ pub(crate) struct Plugin {
     pub(crate) memory_share: Arc<MemoryShare>,
     host: Arc<dyn HostCalls>,
     shared: Arc<Shared>,
-    /// Whether nobody can call it any more.
+    /// Whether it can no longer be called.
     retired: AtomicBool,
 }
 
-/// A component with what is linked for it.
+/// A component, linked with its capabilities.
 pub(crate) struct LinkedComponent {
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) exports: ExportIndices,
@@ -98,7 +98,7 @@ impl Plugin {
         linked.map_err(|reason| Failure::NotReady(reason.clone()))
     }
 
-    /// What stands behind a new instance.
+    /// Creates the data behind a new instance.
     pub(crate) fn guest(&self) -> wasmtime::Result<Guest> {
         let blueprint = Arc::clone(&self.blueprint);
         Guest::new(blueprint, &self.memory_share, &self.host)
@@ -121,14 +121,14 @@ impl Plugin {
         outcome
     }
 
-    /// One that is ready, or else a fresh one.
+    /// Returns an instance that is ready, or else creates one.
     async fn instance(self: &Arc<Self>) -> Result<Instance, Failure> {
         let (pool, spares) = (self.pool(), self.spares());
         if let Some(mut ready) = spares.take(self) {
             ready.wake();
             return Ok(ready);
         }
-        // Where none is free, a spare of some other plugin's is less urgent than this call.
+        // If no slot is free, another plugin's spare is less urgent than this call.
         let slot = loop {
             if let Some(slot) = pool.try_slot(self.memories) {
                 break slot;
@@ -139,7 +139,7 @@ impl Plugin {
             }
         };
         let share = &self.memory_share;
-        // The same of memory.
+        // The same applies to memory.
         while !share.has_room() && spares.give_up_one() {}
         share.room().await.map_err(Failure::Busy)?;
         let begun = Instant::now();
@@ -149,7 +149,7 @@ impl Plugin {
         started
     }
 
-    /// One call of an action in a fresh instance, within its CPU time; the clock is the caller's matter.
+    /// Calls an action in a new instance, within its CPU time; the caller limits the wall-clock time.
     async fn act(&self, serving: ServedCall, call: ActionCall) -> Result<ActionAnswer, Failure> {
         let pool = self.pool();
         let Some(slot) = pool.slot(self.memories).await else {
@@ -180,7 +180,7 @@ impl Plugin {
     }
 }
 
-/// A call without an answer: its plugin gets another instance where the call fails, or is given up.
+/// A call without an answer yet: its plugin gets another instance if the call fails or is abandoned.
 struct OpenCall<'a>(Option<&'a Arc<Plugin>>);
 
 impl Drop for OpenCall<'_> {
@@ -191,7 +191,7 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// A plugin as others have it.
+/// A plugin as seen from outside this crate.
 pub(crate) struct PluginHandle(pub(crate) Arc<Plugin>);
 
 impl GuestPlugin for PluginHandle {

@@ -1,4 +1,4 @@
-//! The engine and its slots: how many instances can be there at a time.
+//! The engine and its slots: how many instances can exist at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,39 +14,38 @@ use wasmtime::{Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationCon
 use crate::memory_budget::MemoryBudget;
 use crate::ticker::Ticker;
 
-/// How long no call may get a slot before something is wrong: calls have limits in time, so that places come
-/// free.
+/// If no call gets a slot for this long, something is wrong: calls are limited in time, so places do become free.
 const STARVED: Duration = Duration::from_secs(60);
 
-/// What a slot keeps of its memory, tables and stack when it is free, in bytes: resetting these pages
-/// is cheaper than getting new ones.
+/// How much of its memory, tables and stack a free slot keeps, in bytes: resetting these pages is cheaper than getting
+/// new ones.
 const KEEP: usize = 64 << 10;
-/// How many slots keep that; the rest give everything back.
+/// How many slots keep that much; the rest give everything back.
 const WARM: u32 = 8;
 
 /// The engine of all plugins.
 pub(crate) struct Pool {
     pub(crate) engine: Engine,
     pub(crate) ticker: Ticker,
-    /// What all plugins may have of memory.
+    /// The memory that all plugins may use.
     pub(crate) memory: Arc<MemoryBudget>,
     free: Arc<Semaphore>,
     slots: usize,
-    /// Since when every request for a slot was refused.
+    /// Since when every request for a slot has been refused.
     starved: Mutex<Option<Instant>>,
 }
 
-/// The places of one instance in the pool. To be dropped after the store that takes them.
+/// The places of one instance in the pool. Must be dropped after the store that uses them.
 pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
 
-/// How many memories an instance of the component has. One without any counts as one.
+/// Returns how many memories an instance of the component has. A component without any counts as having one.
 pub(crate) fn memories(component: &Component) -> u32 {
     let parts = component.resources_required();
     parts.map_or(1, |parts| parts.num_memories.max(1))
 }
 
 impl Pool {
-    /// With so many slots and so much memory for all plugins, in bytes.
+    /// Creates a pool with this many slots and this much memory for all plugins, in bytes.
     pub(crate) fn new(slots: usize, memory: usize) -> wasmtime::Result<Pool> {
         let slots = slots.clamp(2, 4096);
         let count = u32::try_from(slots).unwrap_or(u32::MAX);
@@ -55,8 +54,8 @@ impl Pool {
             .total_component_instances(count)
             .total_stacks(count)
             .total_core_instances(count.saturating_mul(PLUGIN_PARTS.core_instances))
-            // A slot has one: an instance with more memories takes as many slots, so that address space, of which
-            // 32-bit devices have little, is reserved for what can be there at a time and no more.
+            // A slot has one memory: an instance with more memories takes as many slots. So address space, which is
+            // scarce on 32-bit devices, is only reserved for what can exist at a time.
             .total_memories(count)
             .total_tables(count.saturating_mul(PLUGIN_PARTS.tables))
             .max_core_instances_per_component(PLUGIN_PARTS.core_instances)
@@ -68,7 +67,7 @@ impl Pool {
             .linear_memory_keep_resident(KEEP)
             .table_keep_resident(KEEP)
             .async_stack_keep_resident(KEEP)
-            // Linux 6.7 tells which pages were written, which halves the cost of a fresh instance.
+            // Linux 6.7 reports which pages were written, which halves the cost of a new instance.
             .pagemap_scan(Enabled::Auto);
         let mut config = sandbox::engine_config(sandbox::Profile::Plugin);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling));
@@ -84,23 +83,23 @@ impl Pool {
         })
     }
 
-    /// How many slots there are.
+    /// Returns how many slots there are.
     pub(crate) fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Why there is no slot.
+    /// Returns the reason why there is no slot.
     pub(crate) fn full(&self) -> Bound {
         Bound::Places(self.slots)
     }
 
-    /// Room for an instance with so many memories, if there is.
+    /// Returns room for an instance with this many memories, if there is any.
     pub(crate) fn try_slot(&self, memories: u32) -> Option<Slot> {
         let free = Arc::clone(&self.free);
         free.try_acquire_many_owned(memories).ok().map(Slot)
     }
 
-    /// Room for an instance with so many memories, once there is; none after [`PATIENCE`].
+    /// Waits for room for an instance with this many memories; returns `None` after [`PATIENCE`].
     pub(crate) async fn slot(&self, memories: u32) -> Option<Slot> {
         let acquire = Arc::clone(&self.free).acquire_many_owned(memories);
         let slot = tokio::time::timeout(PATIENCE, acquire).await;
@@ -115,10 +114,10 @@ impl Pool {
         slot
     }
 
-    /// What keeps plugins from being called.
+    /// Returns what prevents plugins from being called.
     pub(crate) fn problems(&self) -> Vec<String> {
         let starved = *self.starved.lock();
-        // One that is free now may have been for long: nobody asked.
+        // A slot that is free now may have been free for long: it was not requested.
         let starved = starved.filter(|_| self.free.available_permits() == 0);
         let starved = starved
             .map(|since| since.elapsed())

@@ -1,4 +1,4 @@
-//! A large body of a request on its way to a guest, and past it where the guest gives it back.
+//! A large body of a request on its way to a guest, and past it if the guest gives it back.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,13 +9,13 @@ use plugin_protocol::{Failure, RequestStream};
 
 use crate::host_stream::{HostStream, PieceSource};
 
-/// The bytes of a large body as they come.
+/// The bytes of a large body as they arrive.
 pub(crate) type RequestPieces = HostStream<RequestSource>;
 
 pub(crate) struct RequestSource {
-    /// None once it has ended.
+    /// `None` once it has ended.
     rest: Option<RequestStream>,
-    /// How it broke off, where it did: a guest cannot tell that from a proper end.
+    /// Why it broke off, if it did: a guest cannot distinguish that from a proper end.
     broken: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl PieceSource for RequestSource {
     }
 }
 
-/// As an answer's body: it passes outside the plugin.
+/// As an answer's body: it bypasses the plugin.
 impl Body for RequestPieces {
     type Data = Bytes;
     type Error = Failure;

@@ -1,4 +1,4 @@
-//! A guest at work: the future that runs it, until its answer is there or its stream has ended.
+//! A guest at work: the future that runs it until its answer is complete or its stream has ended.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -29,19 +29,19 @@ use crate::request_body::{RequestPieces, RequestSource};
 use crate::sink::sink;
 use crate::wasi_http::{self, ResponseBody};
 
-/// The most of an error's code that is passed on, in bytes.
+/// The longest error code that is passed on, in bytes.
 const CODE: usize = 64;
 
-/// How a guest ended: with its answer, or none where that is the stream that it began.
+/// How a guest ended: with its answer, or `None` if the answer is the stream that it began.
 pub(crate) type End = Result<Option<Outcome>, Failure>;
 
-/// An answer that a guest goes on to produce: its head, and what comes after.
+/// An answer that a guest continues to produce: its head, and the source of the rest.
 pub(crate) type Stream = (AnswerHead, AnswerPieces);
 
-/// Where the guest's side leaves the head of a stream.
+/// The place where the guest's side puts the head of a stream.
 pub(crate) type StreamSlot = Arc<Mutex<Option<Stream>>>;
 
-/// Where the body of an answer comes from that a guest goes on to produce.
+/// The source of the body of an answer that a guest continues to produce.
 pub(crate) enum AnswerPieces {
     /// A stream of `wit/types.wit`.
     Stream(mpsc::Receiver<Bytes>),
@@ -58,10 +58,10 @@ impl AnswerPieces {
     }
 }
 
-/// Gives the instance back, so that it is thrown away elsewhere.
+/// Returns the instance as well, so that it is thrown away elsewhere.
 type Run = Pin<Box<dyn Future<Output = (Instance, End)> + Send>>;
 
-/// A guest at work. Polling it is what makes the guest run.
+/// A guest at work. The guest only runs while this is polled.
 pub(crate) struct RunningGuest {
     future: Run,
     begun: StreamSlot,
@@ -87,7 +87,7 @@ impl RunningGuest {
         }
     }
 
-    /// Runs until the answer is there or its stream begins.
+    /// Runs until the answer is complete or its stream begins.
     pub(crate) async fn until_head(mut self) -> Result<Outcome, Failure> {
         let polled = poll_fn(|context| match self.poll(context) {
             Poll::Ready(end) => Poll::Ready(Some(end)),
@@ -98,7 +98,7 @@ impl RunningGuest {
         let streaming = self.begun.lock().take();
         let ended = polled.transpose()?;
         match (streaming, ended) {
-            // Of `wasi:http` each answer is a stream, most of them as short as this.
+            // With `wasi:http`, each answer is a stream, and most of them are as short as this.
             (Some((head, AnswerPieces::WasiHttp(body))), Some(_)) => {
                 let limit = self.plugin.limits().body;
                 let body = match body.rest()? {
@@ -109,7 +109,7 @@ impl RunningGuest {
                 };
                 Ok(Outcome::Answer(GuestAnswer { head, body }))
             }
-            // A short stream may have ended by the time that it is first looked at.
+            // A short stream may have ended by the time that it is first polled.
             (Some((head, pieces)), ended) => {
                 self.plugin.spares().replace(&self.plugin, None);
                 self.meter.reset();
@@ -127,8 +127,7 @@ impl RunningGuest {
         }
     }
 
-    /// Lets the guest run until it waits, is done, or is over a limit. Once it is ready, not to be called
-    /// again.
+    /// Lets the guest run until it waits, is done, or exceeds a limit. Must not be called again once it is ready.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<End> {
         let (future, pool) = (self.future.as_mut(), self.plugin.pool());
         match poll_metered(future, pool, &self.meter, context) {
@@ -208,7 +207,7 @@ async fn run(
                             let (sink, pieces, ended) = sink();
                             accessor.with(|mut access| reader.pipe(&mut access, sink))?;
                             *begun.lock() = Some((head, AnswerPieces::Stream(pieces)));
-                            // Resolves when the sink is dropped, whoever does it.
+                            // Resolves when the sink is dropped, whoever drops it.
                             let _ = ended.await;
                             return Ok(Ok(None));
                         }
@@ -229,7 +228,7 @@ async fn run(
     (instance, end)
 }
 
-/// The error, cut to what is passed on.
+/// Returns the error, cut to the length that is passed on.
 fn bounded(error: types::Error) -> GuestError {
     let mut code = error.code;
     code.truncate(code.floor_char_boundary(CODE));
@@ -240,7 +239,7 @@ fn bounded(error: types::Error) -> GuestError {
     }
 }
 
-/// The host's own stream, where it is one that the guest was given: the guest can be thrown away.
+/// Takes back the host's own stream if the guest returned one: the guest can be thrown away.
 fn take_back(
     reader: StreamReader<u8>,
     mut store: impl AsContextMut,
@@ -258,12 +257,12 @@ fn take_back(
     })
 }
 
-/// A body that a guest produces as it is read.
+/// A body that a guest produces while it is read.
 struct GuestStream {
-    /// None once the guest is done.
+    /// `None` once the guest is done.
     running: Option<RunningGuest>,
     pieces: AnswerPieces,
-    /// Why it broke off: told after the pieces that came before.
+    /// Why it broke off: reported after the pieces before it.
     failure: Option<Failure>,
 }
 
@@ -286,7 +285,7 @@ impl http_body::Body for GuestStream {
             Poll::Ready(Some(Err(failure))) => Poll::Ready(Some(Err(failure))),
             Poll::Ready(Some(Ok(piece))) => {
                 if let Some(running) = &this.running {
-                    // The limit is for the work that a piece takes, not for a stream of any length.
+                    // The limit is for the work on one piece, not for a stream of any length.
                     running.meter.reset();
                 }
                 Poll::Ready(Some(Ok(Frame::data(piece))))
@@ -294,7 +293,7 @@ impl http_body::Body for GuestStream {
             Poll::Ready(None) if this.failure.is_some() => {
                 Poll::Ready(this.failure.take().map(Err))
             }
-            // The sink is gone, and the guest may have something left to fail with.
+            // The sink is gone, but the guest may still fail.
             Poll::Ready(None) if this.running.is_some() => Poll::Pending,
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,

@@ -11,18 +11,18 @@ use wasmtime::component::{Source, StreamConsumer, StreamResult};
 
 /// The most that is taken from a guest's stream at a time, in bytes.
 const PIECE: usize = 64 << 10;
-/// How many such pieces wait for a slow client.
+/// How many such pieces can wait for a slow client.
 const PIECES: usize = 2;
 
-/// Takes a guest's stream, with backpressure: the guest waits while the client has not taken what is
-/// there, and its stream is closed when the client is gone.
+/// Receives a guest's stream with back-pressure: the guest waits while the client has not read the available pieces,
+/// and its stream is closed when the client is gone.
 pub(crate) struct Sink {
     pieces: PollSender<Bytes>,
-    /// Tells that the stream has ended.
+    /// Dropped to signal that the stream has ended.
     _done: oneshot::Sender<()>,
 }
 
-/// A sink, what comes out of it, and what resolves when it is dropped.
+/// Creates a sink, its output, and a receiver that resolves when the sink is dropped.
 pub(crate) fn sink() -> (Sink, mpsc::Receiver<Bytes>, oneshot::Receiver<()>) {
     let (sender, pieces) = mpsc::channel(PIECES);
     let (done, ended) = oneshot::channel();

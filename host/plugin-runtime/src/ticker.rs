@@ -1,6 +1,6 @@
-//! The thread that interrupts guests: it moves the engine's epoch on while any of them runs.
+//! The thread that interrupts guests: it advances the engine's epoch while any of them runs.
 //!
-//! When none has run for a while it sleeps until the next one does, so that an idle device is not woken.
+//! If none has run for a while it sleeps until the next one does, so that an idle device is not woken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -11,16 +11,16 @@ use wasmtime::Engine;
 
 use crate::meter::now;
 
-/// The time between two ticks: how exactly CPU time is limited, and how long a guest can hold a thread
-/// before it has to let others run.
+/// The time between two ticks: how precisely CPU time is limited, and how long a guest can occupy a thread before it
+/// has to let others run.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
-/// How many ticks without a guest it takes to fall asleep. Waking up costs a call some microseconds.
+/// After how many ticks without a guest the thread falls asleep. Waking it costs a call some microseconds.
 const LINGER: u32 = 50;
-/// How long guests may run without a tick before something is wrong: a busy machine lets a thread wait, but not
-/// for so long.
+/// If guests run without a tick for this long, something is wrong: a busy machine makes a thread wait, but not for so
+/// long.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// The ticking of one engine; it ends when this is dropped.
+/// The ticking of one engine; it stops when this is dropped.
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
@@ -28,9 +28,9 @@ pub(crate) struct Ticker {
 
 #[derive(Default)]
 struct Shared {
-    /// How many guests are running now.
+    /// How many guests are running.
     running: AtomicUsize,
-    /// Whether any has begun since the last tick.
+    /// Whether any guest has begun since the last tick.
     recent: AtomicBool,
     asleep: AtomicBool,
     /// When it last ticked or was woken, in nanoseconds.
@@ -38,7 +38,7 @@ struct Shared {
     stop: AtomicBool,
 }
 
-/// A guest runs as long as this is there.
+/// A guest is running as long as this exists.
 pub(crate) struct TickerGuard<'a>(&'a Shared);
 
 impl Ticker {
@@ -63,7 +63,7 @@ impl Ticker {
         Ok(Ticker { shared, thread })
     }
 
-    /// A guest runs from now on.
+    /// Marks a guest as running from now on.
     pub(crate) fn run(&self) -> TickerGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
         self.shared.recent.store(true, SeqCst);
@@ -76,7 +76,7 @@ impl Ticker {
 }
 
 impl Ticker {
-    /// What keeps it from interrupting guests.
+    /// Returns what prevents it from interrupting guests.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.thread.is_finished() {
             return Some("the thread that interrupts plugins has ended".to_owned());
@@ -92,7 +92,7 @@ impl Ticker {
 }
 
 impl Shared {
-    /// Until the next tick.
+    /// Waits until the next tick.
     fn wait(&self) {
         for _ in 0..LINGER {
             thread::sleep(TICK);
@@ -101,7 +101,7 @@ impl Shared {
             }
         }
         self.asleep.store(true, SeqCst);
-        // One that began before it could see that we sleep is running now.
+        // A guest that began before it could see that this thread sleeps is already running.
         if self.running.load(SeqCst) > 0 {
             self.asleep.store(false, SeqCst);
         }
@@ -134,7 +134,7 @@ mod tests {
         let ticker = Ticker::start(&engine).unwrap();
         drop(ticker.run());
         assert_eq!(ticker.problem(), None);
-        // It ends with its engine.
+        // The ticking ends with its engine.
         drop(engine);
         let running = ticker.run();
         let deadline = std::time::Instant::now() + Duration::from_secs(30);

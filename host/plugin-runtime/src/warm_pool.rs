@@ -1,10 +1,10 @@
-//! Instances made ready ahead, so that a call need not wait for its own.
+//! Instances that are prepared ahead, so that a call need not wait for its own.
 //!
-//! They take at most half of the pool and belong to the plugins that were called last. Making one runs the plugin's
-//! start function, so each plugin's are made by a task of its own and within a second: one that starts for ever holds
-//! up no other. It throws away the one that was used before, or a task that runs nothing of a plugin's does. Both are off the
-//! way of the requests. A plugin with folders has none: an instance opens them when it is made, and by its call they may be
-//! others.
+//! They take at most half of the pool and belong to the plugins that were called last. Creating one runs the plugin's
+//! start function, so each plugin's instances are created by a separate task and within a second: one that never
+//! finishes starting delays no other. The same task throws away the instance that was used before, or a task that runs
+//! no plugin code does. Neither happens in the path of the requests. Plugins with folders have no prepared instances:
+//! an instance opens the folders when it is created, and they may have changed by the time of its call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -19,41 +19,41 @@ use crate::instance::Instance;
 use crate::plugin::Plugin;
 use crate::pool::Pool;
 
-/// How long no plugin is called before they are at rest.
+/// How long plugins must not have been called to count as being at rest.
 const AT_REST: Duration = Duration::from_secs(5);
 /// How many are kept ready for one plugin.
 const EACH: usize = 2;
-/// The ready instances.
+/// The prepared instances.
 pub(crate) struct WarmPool {
     pool: Arc<Pool>,
     shared: Arc<Shared>,
-    /// One for each plugin whose instances are being made; they end with this.
+    /// One for each plugin whose instances are being created; they end with this.
     makers: Mutex<JoinSet<()>>,
-    /// Takes an instance that was used, or none where that is thrown away already.
+    /// Accepts used instances, or `None` for one that has already been thrown away.
     used: mpsc::UnboundedSender<Option<Instance>>,
     clearing: JoinHandle<()>,
 }
 
 struct Shared {
-    /// The most of all plugins together.
+    /// The most instances of all plugins together.
     most: usize,
     /// The plugin called last comes first.
     entries: Mutex<VecDeque<Entry>>,
 }
 
-/// What there is for one plugin.
+/// The state of one plugin.
 struct Entry {
     plugin: Weak<Plugin>,
     instances: Vec<Instance>,
-    /// Alive while a task makes more; it makes one at a time.
+    /// Alive while a task creates more instances; it creates one at a time.
     maker: Weak<()>,
-    /// Whether it started in time when it was last tried.
+    /// Whether the last attempt started in time.
     starts: bool,
 }
 
 impl WarmPool {
-    /// Starts the task that clears away; it ends when this is dropped.
-    /// `return_memory` is called once plugins have come to rest.
+    /// Starts the cleanup task, which ends when this is dropped. `return_memory` is called once plugins have come to
+    /// rest.
     pub(crate) fn start(pool: Arc<Pool>, return_memory: Option<fn()>) -> WarmPool {
         let (used, to_drop) = mpsc::unbounded_channel::<Option<Instance>>();
         let clearing = tokio::spawn(clear(to_drop, return_memory));
@@ -70,12 +70,12 @@ impl WarmPool {
         }
     }
 
-    /// Whether the task that throws away used instances is there.
+    /// Returns whether the task that throws away used instances is alive.
     pub(crate) fn are_cleared(&self) -> bool {
         !self.clearing.is_finished()
     }
 
-    /// An instance of `plugin` that is ready, if there is one. The plugin is the one called last now.
+    /// Returns a prepared instance of `plugin`, if there is one. The plugin now counts as the one called last.
     pub(crate) fn take(&self, plugin: &Arc<Plugin>) -> Option<Instance> {
         let mut entries = self.shared.entries.lock();
         let at = entries.iter().position(|other| is(&other.plugin, plugin))?;
@@ -87,7 +87,7 @@ impl WarmPool {
         entries.front_mut()?.instances.pop()
     }
 
-    /// After a call: throws `used` away and has another made ready.
+    /// Throws `used` away after a call, and has another instance prepared.
     pub(crate) fn replace(&self, plugin: &Arc<Plugin>, used: Option<Instance>) {
         let maker = if plugin.has_folders() {
             None
@@ -96,7 +96,7 @@ impl WarmPool {
         };
         let Some(maker) = maker else {
             if used.is_some() {
-                // Where the task is gone it is thrown away here.
+                // If the task is gone, the instance is thrown away here.
                 let _ = self.used.send(used);
             }
             return;
@@ -109,22 +109,22 @@ impl WarmPool {
             Arc::clone(plugin),
         );
         let cleared = self.used.clone();
-        // One task for both: a second one would have another thread woken while the answer is on its way.
+        // One task does both: a second one would wake another thread while the answer is on its way.
         makers.spawn(async move {
             drop(used);
             shared.fill(&pool, &plugin, maker).await;
-            // Which gives memory back once nobody has called for a while.
+            // Memory is returned there once no call has been made for a while.
             let _ = cleared.send(None);
         });
     }
 
-    /// A call had to start an instance of its own, which took so long, or failed (`None`).
+    /// Records that a call had to start its own instance, which took this long, or failed (`None`).
     pub(crate) fn started(&self, plugin: &Arc<Plugin>, took: Option<Duration>) {
         let in_time = took.is_some_and(|took| took <= START_WITHIN);
         self.shared.note_start(plugin, in_time);
     }
 
-    /// Gives up the instance that is needed least, for its slot. Whether there was one.
+    /// Gives up the instance that is needed least, for its slot. Returns whether there was one.
     pub(crate) fn give_up_one(&self) -> bool {
         let mut entries = self.shared.entries.lock();
         let given_up = entries
@@ -135,7 +135,7 @@ impl WarmPool {
         given_up.is_some()
     }
 
-    /// Gives up those of a version that nobody can call any more.
+    /// Gives up the instances of a version that can no longer be called.
     pub(crate) fn forget(&self, plugin: &Arc<Plugin>) {
         let mut entries = self.shared.entries.lock();
         plugin.retire();
@@ -147,7 +147,8 @@ impl WarmPool {
     }
 }
 
-/// Throws away what comes. Calls leave holes in the heap: after a burst of them, what it keeps goes back to the system.
+/// Throws away the instances it receives. Calls leave holes in the heap: after a burst of calls, the memory that the
+/// heap keeps is returned to the system.
 async fn clear(
     mut to_drop: mpsc::UnboundedReceiver<Option<Instance>>,
     return_memory: Option<fn()>,
@@ -168,8 +169,8 @@ async fn clear(
 }
 
 impl Shared {
-    /// Whoever holds what this answers makes the instances of `plugin`; `None` where somebody does already, or where
-    /// it does not start in time.
+    /// Returns a token whose holder creates the instances of `plugin`; `None` if a task already does so, or if the
+    /// plugin does not start in time.
     fn begin(&self, plugin: &Arc<Plugin>) -> Option<Arc<()>> {
         let mut entries = self.entries.lock();
         if plugin.is_retired() {
@@ -193,14 +194,14 @@ impl Shared {
         }
     }
 
-    /// Makes instances of `plugin` until it has [`EACH`], at the cost of those called less recently.
+    /// Creates instances of `plugin` until it has [`EACH`], at the expense of plugins called less recently.
     async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
         while self.make_room(plugin) {
             let Some(slot) = pool.try_slot(plugin.memories) else {
                 break;
             };
             let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;
-            // Why it cannot be made is for the call to say that needs it.
+            // The call that needs an instance reports why it cannot be created.
             let Ok(instance) = started else {
                 self.note_start(plugin, false);
                 break;
@@ -213,7 +214,7 @@ impl Shared {
         drop(maker);
     }
 
-    /// Whether `plugin` can have another, making room for it. Where not, its maker is done.
+    /// Returns whether `plugin` can have another instance, and makes room for it. If not, its maker is done.
     fn make_room(&self, plugin: &Arc<Plugin>) -> bool {
         // Thrown away once others can go on.
         let mut given_up = None;
@@ -221,21 +222,21 @@ impl Shared {
         let Some(at) = entries.iter().position(|other| is(&other.plugin, plugin)) else {
             return false;
         };
-        // What others are making takes a place as well.
+        // An instance that is being created takes a place as well.
         let places = |entry: &Entry| entry.instances.len() + entry.maker.strong_count().min(1);
         let total: usize = entries.iter().map(places).sum();
         let mut can = entries
             .get(at)
             .is_some_and(|entry| entry.instances.len() < EACH);
-        // Its own place is in the total.
+        // This plugin's place is already in the total.
         if can && total > self.most {
-            // Someone who was called less recently than this one has to give one up.
+            // A plugin that was called less recently has to give up an instance.
             let mut later = entries.iter_mut().enumerate().skip(at + 1).rev();
             given_up = later.find_map(|(_, entry)| entry.instances.pop());
             can = given_up.is_some();
         }
         if !can && let Some(entry) = entries.get_mut(at) {
-            // Under the lock, so that a call which ends now has another maker begin.
+            // Done under the lock, so that a call which ends now starts another maker.
             entry.maker = Weak::new();
         }
         drop(entries);
@@ -244,7 +245,7 @@ impl Shared {
     }
 }
 
-/// The entry of `plugin`, made where it has none. Those of plugins with nothing to remember go.
+/// Returns the entry of `plugin`, and creates it if necessary. Entries with nothing to remember are removed.
 fn entry_of<'a>(entries: &'a mut VecDeque<Entry>, plugin: &Arc<Plugin>) -> Option<&'a mut Entry> {
     if !entries.iter().any(|other| is(&other.plugin, plugin)) {
         entries.retain(|entry| {

@@ -1,5 +1,5 @@
-//! What of WASI a plugin sees: nothing, but for what a standard library needs to start, its output as
-//! lines of the log, and what its grants add, interface by interface.
+//! The part of WASI that is visible to a plugin: only what a standard library needs to start, its output as lines of
+//! the log, and what its grants add, interface by interface.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ pub(crate) fn link(
     wasi_http::link(linker, grants)
 }
 
-/// The context of an instance: no arguments, no environment, closed input, output to the log, and the
-/// folders that the policy names.
+/// Creates the context of an instance: no arguments, no environment, closed input, output to the log, and the folders
+/// that the policy names.
 pub(crate) fn context(blueprint: &Blueprint, log: &Arc<LogBudget>) -> wasmtime::Result<WasiCtx> {
     let mut builder = WasiCtx::builder();
     builder.stdout(LogOutput::new(log.clone(), LogLevel::Info));

@@ -1,9 +1,9 @@
-//! Components that answer as `wasi:http` does (version 0.2, `incoming-handler`), unchanged: a second way to answer a
-//! request beside `wit/handler.wit`, with the same routes, grants and limits.
+//! Supports unmodified components that answer as `wasi:http` does (version 0.2, `incoming-handler`): a second way to
+//! answer a request in addition to `wit/handler.wit`, with the same routes, grants and limits.
 //!
-//! What such a component has the host hold for it is not in its memory, so all of it is bounded here: the number of
-//! resources with those of everything else ([`RESOURCES`](crate::guest::RESOURCES)), and the size of each below.
-//! Requests that it sends go the way of `wit/http.wit`, to the hosts that the policy names.
+//! The resources that the host holds for such a component are not in the component's memory, so all of them are limited
+//! here: their number together with everything else ([`RESOURCES`](crate::guest::RESOURCES)), and the size of each
+//! below. Requests that it sends take the path of `wit/http.wit`, to the hosts that the policy names.
 
 mod incoming;
 mod outgoing;
@@ -25,16 +25,17 @@ pub(crate) use outgoing::OutgoingRequests;
 
 use crate::guest::Guest;
 
-/// The largest headers that a component writes, in bytes of the host's memory: each takes some 70 beside its text.
+/// The largest headers that a component writes, in bytes of the host's memory: each takes some 70 in addition to its
+/// text.
 const FIELDS: usize = 32 << 10;
-/// The longest method of a request that a component writes, in bytes: `HTTP_METHOD` of no standard is longer.
+/// The longest method of a request that a component writes, in bytes: no standard has a longer `HTTP_METHOD`.
 const METHOD: usize = 32;
 /// The export.
 const INCOMING_HANDLER: &str = "wasi:http/incoming-handler";
-/// The interface that the functions below replace parts of, as `wasmtime_wasi_http` names it.
+/// The interface in which the functions below replace parts, as named by `wasmtime_wasi_http`.
 const TYPES: &str = "wasi:http/types@0.2.12";
 
-/// The bounds of what an instance has the host hold.
+/// Limits what the host holds for an instance.
 pub(crate) fn context() -> WasiHttpCtx {
     let mut context = WasiHttpCtx::new();
     context.set_field_size_limit(FIELDS);
@@ -51,7 +52,8 @@ impl WasiHttpView for Guest {
     }
 }
 
-/// Links the types for every plugin, since they reach nothing, and the sending of requests by its grant.
+/// Links the types for every plugin, since nothing can be reached through them, and the sending of requests if it is
+/// granted.
 pub(crate) fn link(
     linker: &mut Linker<Guest>,
     grants: &BTreeSet<Capability>,
@@ -64,7 +66,7 @@ pub(crate) fn link(
     bound_requests(linker)
 }
 
-/// Bounds the texts of requests that a component writes. `wasmtime_wasi_http` keeps them at any length.
+/// Limits the texts of requests that a component writes. `wasmtime_wasi_http` keeps them at any length.
 fn bound_requests(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     type Request = Resource<HostOutgoingRequest>;
     type Set = Result<(), ()>;
@@ -107,8 +109,8 @@ fn bound_requests(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// What is wrong with a component's `incoming-handler`, if it exports one: its function has to take a request and the
-/// place for the answer. Which resources these are shows when an instance is made.
+/// Describes what is wrong with a component's `incoming-handler`, if it exports one: its function must accept a request
+/// and the place for the answer. Whether these are the right resources only shows when an instance is created.
 pub(crate) fn mismatch(
     engine: &wasmtime::Engine,
     component: &wasmtime::component::types::Component,

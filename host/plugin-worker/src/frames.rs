@@ -1,4 +1,4 @@
-//! Messages on a stream: a length, a kind, and so many bytes.
+//! Messages on a stream: a length, a kind, and that many bytes.
 
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Result};
@@ -15,10 +15,10 @@ use crate::wire::PIECE;
 
 /// The length and the kind, in bytes.
 const HEAD: usize = 5;
-/// How much is read at least, where it is there: a small message by one call of the system.
+/// The least that is read if available: enough for a small message in a single system call.
 const READ: usize = 4 << 10;
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// A message.
@@ -47,7 +47,7 @@ impl FrameKind {
 #[derive(Debug)]
 pub(crate) struct Frame(pub(crate) FrameKind, pub(crate) Bytes);
 
-/// Frames as they come, none longer than what was said.
+/// Frames as they arrive, none longer than the given maximum.
 pub(crate) struct FrameReader<R> {
     source: R,
     most: usize,
@@ -63,12 +63,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Whether nothing has come after the latest frame.
+    /// Returns whether nothing has arrived after the latest frame.
     pub(crate) fn is_drained(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// The next frame; none at the end.
+    /// Returns the next frame; `None` at the end.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Frame>>> {
         loop {
             let missing = match self.buffer.split_at_checked(HEAD) {
@@ -89,7 +89,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                     HEAD + length - self.buffer.len()
                 }
             };
-            // Memory comes as bytes do, and not as they are promised.
+            // Memory grows as bytes arrive, not with the announced length.
             self.buffer.reserve(missing.clamp(READ, PIECE));
             let source = Pin::new(&mut self.source);
             match ready!(poll_read_buf(source, context, &mut self.buffer))? {
@@ -100,12 +100,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// As [`Self::poll_next`].
+    /// Like [`Self::poll_next`].
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next message; none at the end.
+    /// Returns the next message; `None` at the end.
     pub(crate) async fn message<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
         match self.next().await? {
             Some(Frame(FrameKind::Message, content)) => Ok(Some(decode(&content)?)),
@@ -115,7 +115,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 }
 
-/// Frames to be written at once.
+/// Frames that are written together.
 #[derive(Debug, Default)]
 pub(crate) struct Frames(Vec<u8>);
 
@@ -124,12 +124,12 @@ impl Frames {
         Frames::of_message(FrameKind::Message, message)
     }
 
-    /// Why a body broke off.
+    /// Creates a frame with the reason why a body broke off.
     pub(crate) fn broken<T: Serialize>(reason: &T) -> Result<Frames> {
         Frames::of_message(FrameKind::Broken, reason)
     }
 
-    /// A body, or a part of one, in pieces.
+    /// Adds a body, or a part of one, in pieces.
     pub(crate) fn add_body(&mut self, body: &[u8]) {
         for piece in body.chunks(PIECE) {
             // No longer than PIECE.
@@ -142,7 +142,7 @@ impl Frames {
         self.add_head(FrameKind::End, 0);
     }
 
-    /// Puts others behind them.
+    /// Appends other frames.
     pub(crate) fn append(&mut self, others: &Frames) {
         self.0.extend_from_slice(&others.0);
     }
@@ -168,7 +168,7 @@ impl Frames {
     }
 }
 
-/// The message in these bytes, all of them.
+/// Decodes the message in these bytes, using all of them.
 pub(crate) fn decode<T: DeserializeOwned>(content: &[u8]) -> Result<T> {
     match postcard::take_from_bytes(content) {
         Ok((message, [])) => Ok(message),

@@ -27,18 +27,20 @@ use plugin_protocol::{FolderView, GuestCode, GuestRuntime};
 use plugin::RemoteCode;
 use supervision::Worker;
 
-/// What workers are started with.
+/// The settings for starting workers.
 #[derive(Clone)]
 pub struct WorkerConfig {
     /// The program `supervisor-wasm`.
     pub program: PathBuf,
-    /// How many instances can be there at a time in one worker.
+    /// How many instances can exist at a time in one worker.
     pub slots: usize,
     /// The memory of all instances of one worker together, in bytes.
     pub memory: usize,
-    /// Below which name control groups of workers are made: a path from where the system lets the supervisor have some.
+    /// The path below which control groups of workers are created: within those that the system lets the supervisor
+    /// manage.
     pub control_groups: PathBuf,
-    /// Whether none runs plugins where a wall around it is missing; asked each time that one is started. May block.
+    /// Whether no worker may run plugins if a wall around it is missing; called each time a worker is started. May
+    /// block.
     pub requires_confinement: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -47,12 +49,12 @@ pub struct WorkerConfig {
 pub struct WorkerWalls {
     /// The folders that it can reach.
     pub folders: Vec<PathBuf>,
-    /// As it found them.
+    /// The walls, as the process found them.
     pub walls: Report,
 }
 
-/// A runtime in processes without rights: one for all plugins without folders, and one for those of the same folders,
-/// which can reach these and no others.
+/// A runtime in processes without rights: one for all plugins without folders, and one for each set of folders, which
+/// can reach only these.
 pub struct WorkerRuntime {
     shared: Arc<Shared>,
 }
@@ -65,12 +67,12 @@ struct Shared {
 }
 
 impl WorkerRuntime {
-    /// Starts a worker. Runs in a tokio runtime.
+    /// Starts a worker. Must be called in a tokio runtime.
     #[must_use]
     pub fn start(config: WorkerConfig) -> WorkerRuntime {
         let memory = config.memory;
         let control_groups = config.control_groups.clone();
-        // It may block, and nobody waits for it.
+        // It may block, and nothing waits for it.
         tokio::task::spawn_blocking(move || groups::sweep(&control_groups));
         WorkerRuntime {
             shared: Arc::new(Shared {
@@ -84,14 +86,14 @@ impl WorkerRuntime {
 }
 
 impl WorkerRuntime {
-    /// The walls around each process that is there, or was last.
+    /// Returns the walls around each process that exists, or was the last of its worker.
     #[must_use]
     pub fn walls(&self) -> Vec<WorkerWalls> {
         let workers = self.shared.workers();
         workers.iter().filter_map(|worker| worker.walls()).collect()
     }
 
-    /// Ends all processes, and answers once nothing is left of them.
+    /// Ends all processes, and returns once nothing is left of them.
     pub async fn stop(&self) {
         for worker in self.shared.workers() {
             worker.stop().await;
@@ -100,7 +102,7 @@ impl WorkerRuntime {
 }
 
 impl Shared {
-    /// The worker of plugins that see these folders.
+    /// Returns the worker of plugins that see these folders.
     fn worker(&self, folders: &[FolderView]) -> Arc<Worker> {
         if folders.is_empty() {
             return Arc::clone(&self.main);

@@ -1,18 +1,19 @@
-//! Plugins in a process of their own, and what it and its host say to each other.
+//! Plugins in a separate process, and the protocol between it and its host.
 //!
-//! [`WorkerRuntime`] is the host's end: a `GuestRuntime` that has plugins run by `supervisor-wasm plugins`, which it
-//! starts, watches, and starts again. [`serve`] is the worker's end, around a runtime in its own process.
+//! [`WorkerRuntime`] is the host's end: a `GuestRuntime` that runs plugins in `supervisor-wasm plugins`, which it
+//! starts, watches, and restarts. [`serve`] is the worker's end, around a runtime in its own process.
 //!
 //! ```text
-//! notes          host ──> worker    SOCK_SEQPACKET, the worker's standard input; they carry descriptors
-//! conversations  host <─> worker    a socket pair each, for one question and its answer after another, bodies in pieces
-//! host calls     host <── worker    one stream: what instances ask for, by numbers, and the answers
+//! notes          host ──> worker  SOCK_SEQPACKET, the worker's standard input; they carry descriptors
+//! conversations  host <─> worker  a socket pair each, for one request and its answer after another, bodies in pieces
+//! host calls     host <── worker  one stream: requests of instances, with numbers, and the answers
 //! ```
 //!
-//! A conversation has the kernel's buffers for its flow control. It is used for the next question where the answer was
-//! read to its end, and ends with its socket where a call is given up, or has a body that comes in pieces. The worker is taken for
-//! hostile: each length that it says is bounded, and what it asks for is checked against what the plugin was granted that
-//! it asks for. It names plugins, instances and calls by numbers; a number that the host has not given out is nothing.
+//! The kernel's buffers provide a conversation's flow control. A conversation is used for the next question if the
+//! answer was read to its end. It ends with its socket if a call is cancelled, or has a body in pieces. The worker is
+//! treated as hostile: each length that it sends is limited, and its calls are checked against the grants of the plugin
+//! that makes them. It refers to plugins, instances and calls by numbers; a number that the host has not given out
+//! means nothing.
 
 #![warn(missing_docs)]
 

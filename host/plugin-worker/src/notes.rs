@@ -1,4 +1,4 @@
-//! Notes on a socket of whole messages, which carry descriptors.
+//! Notes on a socket for whole messages, which carry descriptors.
 
 use std::io::{Error, IoSlice, IoSliceMut, Result};
 use std::mem::MaybeUninit;
@@ -16,13 +16,13 @@ use crate::wire::{Note, ReceivedNote};
 
 /// The longest note, in bytes.
 const NOTE: usize = 64;
-/// The most descriptors of one.
+/// The most descriptors of one note.
 const DESCRIPTORS: usize = 2;
 
 /// One end.
 pub(crate) struct Notes(UnixDatagram);
 
-/// Two ends: this process's, and the one that is for another.
+/// Creates two ends: one for this process, and one for another.
 pub(crate) fn pair() -> Result<(Notes, OwnedFd)> {
     let (own, other) = socketpair(
         AddressFamily::UNIX,
@@ -34,9 +34,9 @@ pub(crate) fn pair() -> Result<(Notes, OwnedFd)> {
 }
 
 impl Notes {
-    /// Runs in a tokio runtime.
+    /// Creates one end. Must be called in a tokio runtime.
     pub(crate) fn new(socket: OwnedFd) -> Result<Notes> {
-        // Of what a socket of datagrams does more than this one, nothing is used.
+        // Nothing is used that a datagram socket can do and this one cannot.
         let socket = std::os::unix::net::UnixDatagram::from(socket);
         socket.set_nonblocking(true)?;
         Ok(Notes(UnixDatagram::from_std(socket)?))
@@ -62,7 +62,7 @@ impl Notes {
         self.0.async_io(Interest::WRITABLE, send).await
     }
 
-    /// The next note; none where the other end is closed.
+    /// Returns the next note; `None` if the other end is closed.
     pub(crate) async fn receive(&self) -> Result<Option<ReceivedNote>> {
         let receive = || {
             let mut buffer = [0; NOTE];

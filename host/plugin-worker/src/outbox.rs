@@ -1,5 +1,5 @@
-//! Frames of many on their way over one stream: written at once where there is room, by whoever has them, and else by a
-//! task, in their order.
+//! Frames from many senders on their way over one stream: written at once by the sender if there is room, and otherwise
+//! by a task, in order.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -13,31 +13,31 @@ use crate::frames::Frames;
 use crate::socket::WriteHalf;
 use crate::wire::PIECE;
 
-/// How long frames that nobody waits for may be kept, so that others take them along.
+/// How long frames that nothing waits for may be kept, so that others take them along.
 const LATER: Duration = Duration::from_millis(2);
 
-/// One end's frames.
+/// The frames of one end.
 pub(crate) struct Outbox {
     state: Mutex<State>,
-    /// Told when the task has something to write.
+    /// Notified when the task has something to write.
     queued: Notify,
-    /// Told when the queue has become shorter.
+    /// Notified when the queue has become shorter.
     shorter: Notify,
 }
 
 struct State {
     queue: VecDeque<Frames>,
-    /// How many bytes of the first are written.
+    /// How many bytes of the first entry are written.
     written: usize,
-    /// None once the other end is gone, or while the task waits for room.
+    /// `None` once the other end is gone, or while the task waits for room.
     write: Option<WriteHalf>,
     is_closed: bool,
-    /// Whether the task is to write without waiting for others.
+    /// Whether the task should write without waiting for more.
     is_urgent: bool,
 }
 
 impl Outbox {
-    /// Starts the task, which ends when this is closed. Runs in a tokio runtime.
+    /// Starts the task, which ends when this is closed. Must be called in a tokio runtime.
     pub(crate) fn start(write: WriteHalf) -> Arc<Outbox> {
         let outbox = Arc::new(Outbox {
             state: Mutex::new(State {
@@ -78,7 +78,7 @@ impl Outbox {
         self.queued.notify_one();
     }
 
-    /// As [`Self::send`], once fewer than `most` frames wait.
+    /// Like [`Self::send`], once fewer than `most` frames are waiting.
     pub(crate) async fn send_among(&self, most: usize, frames: Frames) {
         loop {
             let mut shorter = std::pin::pin!(self.shorter.notified());
@@ -94,17 +94,17 @@ impl Outbox {
         }
     }
 
-    /// How many frames wait.
+    /// Returns how many frames are waiting.
     pub(crate) fn waiting(&self) -> usize {
         self.state.lock().queue.len()
     }
 
-    /// Whether the other end is gone.
+    /// Returns whether the other end is gone.
     pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().is_closed
     }
 
-    /// Nothing is written any more.
+    /// Stops writing.
     pub(crate) fn close(&self) {
         self.state.lock().close();
         self.queued.notify_one();
@@ -113,7 +113,7 @@ impl Outbox {
 }
 
 impl State {
-    /// Puts frames behind those that wait: small ones into one piece with them, which is written at once.
+    /// Queues frames after those that are waiting: small ones are combined into one piece, which is written at once.
     fn push(&mut self, frames: Frames) {
         let is_begun = self.written > 0 && self.queue.len() == 1;
         match self.queue.back_mut() {
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// Writes what there is room for. While the task waits for room, nothing.
+    /// Writes as much as there is room for, and nothing while the task waits for room.
     fn write_some(&mut self) {
         let Some(write) = &self.write else { return };
         while let Some(frames) = self.queue.front() {
@@ -166,7 +166,7 @@ async fn write_queued(outbox: Arc<Outbox>) {
                 if state.queue.is_empty() {
                     None
                 } else {
-                    // There is no room. Others put theirs behind what waits.
+                    // There is no room. Until there is, other frames are only queued.
                     state.write.take()
                 }
             };

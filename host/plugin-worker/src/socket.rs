@@ -1,7 +1,8 @@
 //! A stream between the two processes.
 //!
-//! Only its end to read from is watched. Whoever watches both is woken each time that the other process has read
-//! something, which is twice a call for nothing; here somebody who finds no room watches for it as long as that lasts.
+//! Only the reading end is watched. If both were watched, the process would be woken each time the other has read
+//! something, which is twice a call for nothing. Here, a writer that finds no room watches for it as long as that
+//! lasts.
 
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::OwnedFd;
@@ -16,7 +17,7 @@ use rustix::net::{
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, Interest, ReadBuf};
 
-/// Two ends of a stream: one to be used here, and one that is for another process.
+/// Creates the two ends of a stream: one for this process, and one for another.
 pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd)> {
     let ends = socketpair(
         AddressFamily::UNIX,
@@ -27,7 +28,7 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd)> {
     Ok(ends)
 }
 
-/// The two halves of an end. Runs in a tokio runtime.
+/// Splits an end into its two halves. Must be called in a tokio runtime.
 pub(crate) fn halves(end: OwnedFd) -> Result<(ReadHalf, WriteHalf)> {
     let socket = Arc::new(watched(end, Interest::READABLE)?);
     let write = WriteHalf {
@@ -37,24 +38,24 @@ pub(crate) fn halves(end: OwnedFd) -> Result<(ReadHalf, WriteHalf)> {
     Ok((ReadHalf(socket), write))
 }
 
-/// What the runtime watches until it is dropped.
+/// Registers a descriptor that the runtime watches until it is dropped.
 fn watched(end: OwnedFd, interest: Interest) -> Result<AsyncFd<OwnedFd>> {
     #[expect(
         unsafe_code,
         reason = "any type could answer another descriptor each time"
     )]
-    // SAFETY: an `OwnedFd` is one descriptor, which nobody closes before it is dropped.
+    // SAFETY: an `OwnedFd` is one descriptor, which is not closed before it is dropped.
     let watched = unsafe { AsyncFd::register_with_interest(end, interest) };
     Ok(watched?)
 }
 
-/// What is read from. The stream is closed with both halves.
+/// The half for reading. The stream is closed with both halves.
 pub(crate) struct ReadHalf(Arc<AsyncFd<OwnedFd>>);
 
-/// What is written to.
+/// The half for writing.
 pub(crate) struct WriteHalf {
     socket: Arc<AsyncFd<OwnedFd>>,
-    /// Tells of room, while there is none.
+    /// Reports room while there is none.
     full: Option<AsyncFd<OwnedFd>>,
 }
 
@@ -71,7 +72,7 @@ impl AsyncRead for ReadHalf {
             match recv(self.0.get_ref(), room, RecvFlags::DONTWAIT) {
                 Ok((length, _)) => {
                     buffer.advance(length);
-                    // There is no more, and the next bytes are told of. Of the end nothing is forgotten.
+                    // There is no more, and the next bytes will be reported. The end of the stream stays visible.
                     if length > 0 && length < most {
                         ready.clear_ready();
                     }
@@ -89,7 +90,7 @@ impl WriteHalf {
     /// Writes as much as there is room for.
     ///
     /// # Errors
-    /// `WouldBlock` where there is none.
+    /// `WouldBlock` if there is none.
     pub(crate) fn try_write(&self, bytes: &[u8]) -> Result<usize> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
@@ -116,7 +117,7 @@ impl WriteHalf {
     pub(crate) async fn room(&mut self) -> Result<()> {
         let full = match self.full.take() {
             Some(full) => full,
-            // Another number of the same socket, which the runtime watches by number.
+            // A duplicate of the descriptor, since the runtime watches by descriptor number.
             None => {
                 let other = self.socket.get_ref().try_clone()?;
                 watched(other, Interest::WRITABLE)?
@@ -127,19 +128,19 @@ impl WriteHalf {
         Ok(())
     }
 
-    /// Nobody watches for room any more.
+    /// Stops watching for room.
     pub(crate) fn has_room(&mut self) {
         self.full = None;
     }
 
-    /// The other end reads what was written, and then the end.
+    /// Closes the writing half: the other end reads what was written, and then the end.
     pub(crate) fn finish(self) {
-        // Where the other end is gone there is nobody to be told.
+        // If the other end is gone, there is nothing to report.
         let _ = shutdown(self.socket.get_ref(), Shutdown::Write);
     }
 }
 
-/// Of a descriptor that should have come from the other process.
+/// The error for a descriptor that should have arrived from the other process.
 pub(crate) fn missing() -> Error {
     Error::new(ErrorKind::InvalidData, "a socket is missing")
 }

@@ -9,44 +9,44 @@ use plugin_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Programs of two versions do not understand each other: both are of one layout.
+/// Programs of two versions do not understand each other: they rely on the same layout.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The longest message of a worker, in bytes: the head of an answer, a piece of one, something that an instance asks for.
+/// The longest message from a worker, in bytes: the head of an answer, a piece of one, or a call of an instance.
 pub(crate) const MOST_OF_WORKER: usize = 1 << 20;
-/// The longest message of the host, in bytes: an answer of the cloud's is the longest.
+/// The longest message from the host, in bytes: the longest are answers from the cloud.
 pub(crate) const MOST_OF_HOST: usize = 64 << 20;
 /// The longest piece of a body, in bytes.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// What the host says beside conversations.
+/// A message from the host outside conversations.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// A conversation begins; its socket comes with it, and for code that is opened its file.
+    /// A conversation begins; its socket comes with the note, together with the file if code is opened.
     Conversation {
         /// Its number.
         id: u64,
     },
-    /// A conversation is given up, with the call that it is.
+    /// A conversation is cancelled, together with its call.
     Cancel {
-        /// Which.
+        /// Its number.
         conversation: u64,
     },
-    /// Nobody calls this plugin any more.
+    /// This plugin is not called any more.
     Unload {
-        /// Which.
+        /// Its number.
         plugin: u64,
     },
-    /// Nobody makes plugins of this code any more.
+    /// No more plugins are created from this code.
     Forget {
-        /// Which.
+        /// Its number.
         code: u64,
     },
 }
 
-/// A note with what came with it.
+/// A note with its descriptors.
 pub(crate) type ReceivedNote = (Note, Vec<OwnedFd>);
 
-/// What a conversation begins with.
+/// The question that begins a conversation.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
     /// The first one. The socket of the host calls comes with it.
@@ -56,11 +56,11 @@ pub(crate) enum Question {
     Ping,
     /// The memory of all instances, in bytes.
     Memory(u64),
-    /// Opens code, whose file comes with it.
+    /// Opens code; its file comes with the question.
     Open {
         code: u64,
     },
-    /// Makes a plugin of code, whose file comes with it.
+    /// Creates a plugin from code; its file comes with the question.
     Load {
         plugin: u64,
         code: u64,
@@ -70,7 +70,7 @@ pub(crate) enum Question {
         plugin: u64,
         call: u64,
         origin: Origin,
-        /// Who the device is, for a plugin that asked for it before.
+        /// The device's identity, for a plugin that asked for it before.
         identity: Option<Identity>,
         head: RequestHead,
         body: BodyHead,
@@ -83,7 +83,7 @@ pub(crate) enum Question {
     },
 }
 
-/// A request's body, as far as it comes with its head.
+/// The part of a request's body that comes with its head.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum BodyHead {
     Empty,
@@ -92,7 +92,7 @@ pub(crate) enum BodyHead {
     Stream,
 }
 
-/// What a conversation is answered with.
+/// The answer in a conversation.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Hello {
@@ -101,7 +101,7 @@ pub(crate) enum Reply {
     },
     Done,
     Opened(ComponentFacts),
-    /// Code does not load, or the worker cannot work: why.
+    /// Code could not be loaded, or the worker cannot work, for this reason.
     Refused(String),
     Answer {
         status: u16,
@@ -113,13 +113,13 @@ pub(crate) enum Reply {
     Failed(Failure),
 }
 
-/// How the body of an answer comes.
+/// How the body of an answer is sent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum AnswerKind {
     Empty,
-    /// In the pieces that follow, all of which are there.
+    /// In the pieces that follow, all of which are available.
     Whole,
-    /// In the pieces that follow, as they are made.
+    /// In the pieces that follow, as they are produced.
     Stream,
     Journal {
         instance: InstanceId,
@@ -128,11 +128,11 @@ pub(crate) enum AnswerKind {
     },
 }
 
-/// What a worker says on the socket of the host calls.
+/// A message from a worker on the socket for host calls.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum HostCall {
     Ask {
-        /// The answer has the same.
+        /// The answer has the same number.
         id: u64,
         plugin: u64,
         instance: InstanceId,
@@ -155,7 +155,7 @@ pub(crate) enum HostCall {
     },
 }
 
-/// What the host answers there.
+/// The host's answer there.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostAnswer {
     pub(crate) id: u64,

@@ -20,30 +20,30 @@ use crate::wire::{Note, Question, Reply, VERSION};
 use conversation::Conversation;
 use host_link::HostLink;
 
-/// What a worker works with.
+/// What a worker gets for its work.
 pub struct Assignment {
-    /// The socket that the host gave it.
+    /// The socket from the host.
     pub notes: OwnedFd,
     /// The walls around this process.
     pub walls: Report,
-    /// Where plugins run; or why they cannot, which the host is told.
+    /// The runtime for plugins, or why there is none, which is reported to the host.
     pub runtime: std::result::Result<Arc<dyn GuestRuntime>, String>,
 }
 
-/// What all conversations share.
+/// State that all conversations share.
 struct Worker {
     runtime: Arc<dyn GuestRuntime>,
     host: Arc<HostLink>,
     codes: Mutex<HashMap<u64, Arc<dyn GuestCode>>>,
     plugins: Mutex<HashMap<u64, Arc<dyn GuestPlugin>>>,
-    /// The conversations that are there.
+    /// The current conversations.
     conversations: Mutex<HashMap<u64, AbortHandle>>,
 }
 
-/// Works until the host is gone. Runs in a tokio runtime.
+/// Works until the host is gone. Must be called in a tokio runtime.
 ///
 /// # Errors
-/// Where the host says something else than a host does, or cannot be heard.
+/// If the host sends something that a host does not send, or cannot be read from.
 pub async fn serve(assignment: Assignment) -> Result<()> {
     let notes = Notes::new(assignment.notes)?;
     let Some((Note::Conversation { id }, descriptors)) = notes.receive().await? else {
@@ -114,12 +114,12 @@ async fn greet(
 }
 
 impl Worker {
-    /// Has a task of its own for a conversation, which is known by its number from here on, so that it can be given up.
+    /// Starts a separate task for a conversation. The conversation can be cancelled by its number from here on.
     fn go_on(self: &Arc<Self>, id: u64, conversation: Conversation, file: Option<OwnedFd>) {
         let worker = Arc::clone(self);
         let mut conversations = self.conversations.lock();
         let task = tokio::spawn(async move {
-            // Who does not want to hear the answer is no matter of the worker's.
+            // If nobody wants the answer any more, that is not the worker's concern.
             let _ = worker.converse(conversation, file).await;
             worker.conversations.lock().remove(&id);
         });

@@ -1,8 +1,8 @@
-//! Typed actions: what one plugin provides and others, or the host itself, have done.
+//! Typed actions: provided by one plugin, and requested by other plugins or the host itself.
 //!
-//! Each call runs in a fresh instance of the provider's, in a task of its own: its CPU time is the
-//! provider's and not its caller's, and it ends what it has begun though its caller be gone. Providers
-//! change with the plugins; a call goes to who provides the action when it begins.
+//! Each call runs in a new instance of the provider, in a separate task: its CPU time counts against the provider and
+//! not its caller, and it finishes what it has begun even if its caller is gone. Providers change with the plugins; a
+//! call goes to the provider at the time when it begins.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -13,34 +13,35 @@ use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 use crate::loaded::LoadedPlugin;
 use plugin_manifest::Action;
 
-/// How many plugins can wait for each other. Each holds a place of the pool, and a circle of them would
-/// take all.
+/// How many plugins can wait for each other. Each occupies a place in the pool, and a circle of them would occupy all
+/// places.
 pub(crate) const DEPTH: u32 = 4;
 
-/// Who provides what. Cloning shares it.
+/// The providers of actions. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Actions(Arc<RwLock<Providers>>);
 
 #[derive(Default)]
 struct Providers {
-    /// Of the actions that one plugin of a device does.
+    /// Providers of the actions that only one plugin of a device provides.
     by_action: BTreeMap<Action, Weak<LoadedPlugin>>,
-    /// Of actions of their own, by the plugin's name.
+    /// Providers of their own actions, by the plugin's name.
     by_name: BTreeMap<String, Weak<LoadedPlugin>>,
 }
 
-/// Why an action was not done.
+/// Why an action was not performed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ActionError {
     #[error("no plugin of this device provides `{0}`")]
     NoProvider(&'static str),
-    /// The provider broke the rules or its limits, or was not called; the text is for whoever reads the answer.
+    /// The provider broke the rules or exceeded its limits, or was not called; the text is for the reader of the
+    /// answer.
     #[error("{0}")]
     Failed(String),
 }
 
 impl Actions {
-    /// From now on these are called. Calls that are under way go on.
+    /// Sets the providers that are called from now on. Calls that are under way continue.
     pub(crate) fn set_providers<'a>(
         &self,
         providers: &BTreeMap<Action, Arc<LoadedPlugin>>,
@@ -58,7 +59,7 @@ impl Actions {
         };
     }
 
-    /// The plugin of this name, if it does this action of its own now.
+    /// Returns the plugin of this name if it currently provides this action of its own.
     pub(crate) fn own_provider(&self, plugin: &str, action: &str) -> Option<Arc<LoadedPlugin>> {
         let providers = self.0.read();
         let provider = providers.by_name.get(plugin)?.upgrade()?;
@@ -69,13 +70,13 @@ impl Actions {
             .then_some(provider)
     }
 
-    /// Who provides `action` now.
+    /// Returns the current provider of `action`.
     pub(crate) fn provider(&self, action: Action) -> Option<Arc<LoadedPlugin>> {
         let providers = self.0.read();
         providers.by_action.get(&action)?.upgrade()
     }
 
-    /// Has the provider of the action do what `call` says, within the provider's limits.
+    /// Calls the provider of the action, within the provider's limits.
     pub(crate) async fn call(
         &self,
         origin: Origin,
@@ -88,7 +89,7 @@ impl Actions {
     }
 }
 
-/// Has the plugin do what `call` says, within its limits, in a task of its own.
+/// Calls the plugin to perform an action, within its limits, in a separate task.
 pub(crate) async fn perform(
     plugin: &Arc<LoadedPlugin>,
     origin: Origin,

@@ -1,4 +1,4 @@
-//! An answer's body as it comes from where the plugin runs.
+//! An answer's body, as it arrives from where the plugin runs.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::BodyError;
 use crate::loaded::LoadedPlugin;
 use crate::request_body::RequestFault;
 
-/// A stream of a plugin's. The call goes on for as long as it is there.
+/// A stream from a plugin. The call lasts as long as the stream exists.
 pub(crate) struct AnswerPieces {
-    /// None once it has ended.
+    /// `None` once it has ended.
     pub(crate) stream: Option<AnswerStream>,
     pub(crate) plugin: Arc<LoadedPlugin>,
-    /// What goes wrong with the request's body.
+    /// What went wrong with the request's body.
     pub(crate) fault: Arc<RequestFault>,
     pub(crate) _permit: OwnedSemaphorePermit,
 }
@@ -35,7 +35,7 @@ impl http_body::Body for AnswerPieces {
             return Poll::Ready(None);
         };
         let polled = stream.as_mut().poll_frame(context);
-        // What is made of a request that was cut short is no answer to it.
+        // An answer to a request that was cut short is not valid.
         let failure = match self.fault.get() {
             Some(failure) => failure.clone(),
             None => match ready!(polled) {

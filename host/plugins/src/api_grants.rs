@@ -1,7 +1,7 @@
 //! The routes of the device's own API that the policy lets a plugin request.
 //!
-//! `GET /v2/state/status` is that route; `:name` stands for any one segment, and `/v3/acme/*` for `/v3/acme` and all below
-//! it. Whoever may GET may HEAD.
+//! `GET /v2/state/status` is that route; `:name` matches any one segment, and `/v3/acme/*` is `/v3/acme` and everything
+//! below it. GET includes HEAD.
 
 use http::Method;
 use plugin_manifest::{Pattern, parse_method};
@@ -15,7 +15,7 @@ pub(crate) struct ApiGrants(Vec<ApiGrant>);
 struct ApiGrant {
     method: Method,
     pattern: Pattern,
-    /// Whether the paths below are meant as well.
+    /// Whether the paths below it are included.
     below: bool,
 }
 
@@ -24,7 +24,7 @@ impl ApiGrants {
         self.0.is_empty()
     }
 
-    /// Whether this method of this path, without a query, may be requested.
+    /// Returns whether this method may be requested on this path, which has no query.
     pub(crate) fn cover(&self, method: &Method, path: &str) -> bool {
         let method = match *method {
             Method::HEAD => &Method::GET,
@@ -59,7 +59,7 @@ impl ApiGrant {
         if !self.below {
             return self.pattern.matches(path).is_some();
         }
-        // By what the path begins with.
+        // Try each prefix of the path.
         let ends = path.match_indices('/').skip(1).map(|(end, _)| end);
         let mut beginnings = ends.chain([path.len()]);
         beginnings.any(|end| self.pattern.matches(&path[..end]).is_some())
@@ -85,7 +85,7 @@ mod tests {
             ("GET /v2/state/status", "GET", "/v2/state/status", true),
             ("GET /v2/state/status", "HEAD", "/v2/state/status", true),
             ("GET /v2/state/status", "POST", "/v2/state/status", false),
-            // The API finds the route by either, so that is the route that was named.
+            // The API finds the route by either spelling, so both are granted.
             ("GET /v2/state/status", "GET", "/V2/State/Status/", true),
             ("GET /v2/state/status", "GET", "/v2/state/status/x", false),
             ("GET /v2/state/status", "GET", "/v2/%73tate/status", false),

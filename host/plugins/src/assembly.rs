@@ -1,4 +1,4 @@
-//! Putting the table together: who serves beside whom, and what keeps the others from it.
+//! Putting the table together: which plugins serve together, and what prevents the others from serving.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::table::{Entry, Other, PolicyStanding, Standing, Table};
 use crate::text::{LONGEST, one_line};
 use plugin_manifest::{Action, Manifest};
 
-/// A table in the making.
+/// A table under construction.
 pub(crate) struct Assembly<'a> {
     before: &'a Table,
     reserved: &'a ReservedRoutes,
@@ -21,8 +21,8 @@ pub(crate) struct Assembly<'a> {
     expected: Vec<ExpectedPlugin>,
 }
 
-/// A plugin that is being loaded and serves from no version before. What it is to have counts already, so that it
-/// does not matter who is loaded first.
+/// A plugin that is being loaded, and of which no earlier version serves. Its claims count already, so that the order
+/// of loading does not matter.
 pub(crate) struct ExpectedPlugin {
     pub(crate) file: PathBuf,
     pub(crate) manifest: Manifest,
@@ -30,7 +30,7 @@ pub(crate) struct ExpectedPlugin {
     pub(crate) is_boards_own: bool,
 }
 
-/// What a plugin is to have of what there is once.
+/// A plugin's claims to things that exist only once.
 #[derive(Clone, Copy)]
 struct Demand<'a> {
     manifest: &'a Manifest,
@@ -38,7 +38,7 @@ struct Demand<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    /// One that is to follow `before`, with the host's own routes.
+    /// Creates the assembly of the table that follows `before`, with the host's own routes.
     pub(crate) fn new(before: &'a Table, reserved: &'a ReservedRoutes) -> Assembly<'a> {
         Assembly {
             before,
@@ -50,27 +50,27 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Has the version that served before serve on, unless the one that is offered from the same file fits in.
+    /// Keeps the version that served before, unless the one offered from the same file fits in.
     pub(crate) fn keep(&mut self, file: &Path, plugin: Arc<LoadedPlugin>) {
         self.serving.insert(file.to_owned(), plugin);
     }
 
-    /// Has the plugin serve if it fits in among the others.
+    /// Offers the plugin: it serves if it fits in among the others.
     pub(crate) fn offer(&mut self, file: PathBuf, plugin: Arc<LoadedPlugin>) {
         self.waiting.push((file, plugin));
     }
 
-    /// Notes a plugin that is offered later.
+    /// Notes a plugin that will be offered later.
     pub(crate) fn expect(&mut self, plugin: ExpectedPlugin) {
         self.expected.push(plugin);
     }
 
-    /// Has the file as it is now not serve.
+    /// Notes that the file's current content does not serve.
     pub(crate) fn set_aside(&mut self, file: PathBuf, other: Other) {
         self.others.insert(file, other);
     }
 
-    /// The table. `is_unread` where there are files of which nobody knows yet what they are.
+    /// Builds the table. `is_unread` if there are files whose contents are not known yet.
     pub(crate) fn table(mut self, policy: PolicyStanding, is_unread: bool) -> Table {
         self.let_in();
         let mut table = Table {
@@ -101,7 +101,7 @@ impl<'a> Assembly<'a> {
             table.routes.add(&plugin, &plugin.manifest.routes);
             let provided = plugin.manifest.provides.iter();
             for action in provided.filter(|action| action.has_one_provider()) {
-                // A board's own provider goes before a general one.
+                // A board's own provider takes precedence over a general one.
                 let general = table
                     .providers
                     .get(action)
@@ -137,7 +137,7 @@ impl<'a> Assembly<'a> {
         table
     }
 
-    /// Notes in the table what a plugin is to have that does not serve yet.
+    /// Notes in the table the claims of a plugin that does not serve yet.
     fn set_aside_for_now(
         &mut self,
         table: &mut Table,
@@ -156,11 +156,11 @@ impl<'a> Assembly<'a> {
         self.others.insert(file, other);
     }
 
-    /// Has those that wait serve where they fit in; leaves those that do not, or not yet.
+    /// Lets the waiting plugins serve if they fit in; keeps those that do not, or not yet.
     fn let_in(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        // What served before comes first, then the next version of what did, and what is new last. One that waits for
-        // what another gives up comes after it.
+        // Plugins that served before come first, then new versions of these, and new plugins last. A plugin that waits
+        // for something that another gives up comes after it.
         waiting.sort_by_key(|(file, plugin)| self.rank(file, plugin));
         loop {
             let count = waiting.len();
@@ -187,8 +187,8 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Whether `plugin` from `file`, which is new, comes after one that is being loaded: one that wants the same and
-    /// whose file goes before, or that is to do what this one has others do.
+    /// Returns whether `plugin` from `file`, which is new, must wait for one that is being loaded: one with the same
+    /// claims whose file comes first, or one that will provide an action that this plugin requests.
     fn has_to_wait(&self, file: &Path, plugin: &LoadedPlugin) -> bool {
         let has_others_do = |action: &Action| {
             let mut needed = plugin.manifest.capabilities.iter();
@@ -202,8 +202,8 @@ impl<'a> Assembly<'a> {
             })
     }
 
-    /// Whether `plugin` from `file` has nothing that one of the others has, but for an older version
-    /// from the same file.
+    /// Checks that `plugin` from `file` claims nothing that another plugin has, other than an older version from the
+    /// same file.
     fn fits(&self, file: &Path, plugin: &LoadedPlugin) -> Result<(), String> {
         self.reserved.check(&plugin.manifest.routes)?;
         let mut others = self.serving.iter().filter(|(other, _)| *other != file);
@@ -211,7 +211,7 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// The [`Assembly::rank`] of a plugin of which no version served before.
+/// The [`Assembly::rank`] of a plugin of which no earlier version served.
 const NEW: u8 = 2;
 
 impl LoadedPlugin {
@@ -232,7 +232,7 @@ impl ExpectedPlugin {
     }
 }
 
-/// Why a plugin cannot serve beside another one.
+/// Returns an error that says why two plugins cannot serve together.
 fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
     let Manifest {
         name,
@@ -260,7 +260,7 @@ fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
     Err(reason)
 }
 
-/// Tells the log what has become of a file, where that has changed.
+/// Logs what has become of a file, if that has changed.
 fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
     let version = |entry: &Entry| entry.serving.as_ref().map(Arc::as_ptr);
     let other = |entry: &Entry| {

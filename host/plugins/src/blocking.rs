@@ -1,22 +1,22 @@
-//! Work of plugins that may wait for the disk, or for hardware.
+//! Work for plugins that may wait for the disk, or for hardware.
 
 use tokio::sync::Semaphore;
 
-/// How much of it is under way at a time. What the supervisor itself waits for has the other threads.
+/// How many such jobs can be under way at a time. The other threads remain for the supervisor's own work.
 const AT_ONCE: usize = 4;
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
-/// Hardware has places of its own: a bus that is stuck keeps nobody from the disk.
+/// Hardware has its own places, so a stuck bus does not keep others from the disk.
 static HARDWARE_PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
 
-/// Runs `work` where it may wait for the disk, once it is its turn; `None` where the supervisor stops meanwhile.
+/// Runs `work` where it may wait for the disk, once it is its turn; returns `None` if the supervisor stops before.
 pub(crate) async fn blocking<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Option<R> {
     blocking_in(&PLACES, work).await
 }
 
-/// As [`blocking`], for what may wait for hardware.
+/// Like [`blocking`], for work that may wait for hardware.
 pub(crate) async fn blocking_on_hardware<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Option<R> {
@@ -60,7 +60,7 @@ mod tests {
         while begun.load(SeqCst) < AT_ONCE {
             tokio::task::yield_now().await;
         }
-        // Others of the supervisor go on meanwhile, and none of the plugins' begins.
+        // Other work of the supervisor continues, but no further work of plugins begins.
         tokio::task::spawn_blocking(|| {}).await.unwrap();
         assert_eq!(begun.load(SeqCst), AT_ONCE);
         drop(let_go);

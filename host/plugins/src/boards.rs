@@ -1,16 +1,16 @@
-//! Patterns of device types, in which `*` stands for any text.
+//! Patterns of device types, in which `*` matches any text.
 
 use std::collections::BTreeSet;
 
 use plugin_manifest::glob;
 use serde::{Deserialize, Deserializer};
 
-/// The boards on which a plugin goes before one that provides the same on all boards.
+/// The boards on which a plugin takes precedence over one that provides the same on all boards.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct BoardPatterns(BTreeSet<String>);
 
 impl BoardPatterns {
-    /// Whether devices of this type are among them.
+    /// Returns whether devices of this type match.
     pub(crate) fn include(&self, device_type: &str) -> bool {
         self.0.iter().any(|pattern| glob(pattern, device_type))
     }
@@ -19,7 +19,7 @@ impl BoardPatterns {
         self.0.extend(others.0.iter().cloned());
     }
 
-    /// Whether the pattern leaves nothing out, so that it names no board.
+    /// Returns whether the pattern matches everything, so that it names no board.
     pub(crate) fn is_every_board(pattern: &str) -> bool {
         pattern.bytes().all(|byte| byte == b'*')
     }

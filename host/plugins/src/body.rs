@@ -1,4 +1,4 @@
-//! The body of an answer: bytes that are there, or a stream that a plugin or the host produces.
+//! The body of an answer: available bytes, or a stream that a plugin or the host produces.
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -7,8 +7,8 @@ use http_body_util::{BodyExt as _, Full};
 /// The body of a plugin's answer. Dropping it ends the guest that produces it.
 pub type Body = UnsyncBoxBody<Bytes, BodyError>;
 
-/// A stream that broke off. The connection is closed without the end that HTTP would have, so that the
-/// client sees that something is missing; why is in the log.
+/// A stream that broke off. The connection is closed without the end that HTTP requires, so that the client notices the
+/// missing part; the reason is in the log.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("plugin `{plugin}` did not finish its answer")]
 pub struct BodyError {
@@ -16,7 +16,7 @@ pub struct BodyError {
     pub plugin: String,
 }
 
-/// Bytes that are there.
+/// Creates a body from available bytes.
 pub(crate) fn whole(bytes: Vec<u8>) -> Body {
     Full::from(bytes)
         .map_err(|never| match never {})

@@ -1,6 +1,6 @@
-//! The action `boot-config` (`wit/boot-config.wit`), which the host itself has done.
+//! The action `boot-config` (`wit/boot-config.wit`), which the host itself requests.
 //!
-//! What a provider answers is as hostile as any plugin's word: it is cut to what a person can read.
+//! A provider's answer is as hostile as anything from a plugin: it is cut to what a person can read.
 
 use plugin_protocol::{ActionAnswer, ActionCall, BootAnswer, BootCall, CallerScope, Origin};
 pub use plugin_protocol::{BootComparison, BootSetting};
@@ -8,10 +8,10 @@ pub use plugin_protocol::{BootComparison, BootSetting};
 use crate::actions::{ActionError, Actions};
 use crate::text::cut;
 
-/// The most settings of a comparison or of a configuration that are looked at.
+/// The most settings that are read of a comparison or a configuration.
 const COUNT: usize = 1024;
 
-/// Why the boot configuration could not be looked at or written.
+/// Why the boot configuration could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BootConfigError {
     /// No plugin of this device provides the action.
@@ -37,7 +37,7 @@ pub(crate) async fn get(actions: &Actions) -> Result<Vec<BootSetting>, BootConfi
     }
 }
 
-/// Has the boot configuration compared or written, and answers the comparison, cut to what is looked at.
+/// Compares or writes the boot configuration, and returns the comparison, cut to the settings that are read.
 pub(crate) async fn compare_or_set(
     actions: &Actions,
     call: BootCall,

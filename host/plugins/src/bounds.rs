@@ -1,8 +1,8 @@
-//! What plugins may take of the device, all of them together, in one place. What one call may take is in `limits.rs`;
-//! where a bound is on all, one plugin has half of it at most, so that others have the other half.
+//! The limits for all plugins together, in one place. The limits of one call are in `limits.rs`; if a limit applies to
+//! all plugins, each of them gets at most half, so that the other half is left for others.
 //!
 //! ```text
-//! places      instances at a time                DEFAULT_SLOTS of `host/plugin-protocol`; half for one plugin
+//! places      concurrent instances               DEFAULT_SLOTS of `host/plugin-protocol`; half for one plugin
 //! memory      linear memory of all instances     memory_of_board, or `memory_mib` in `[bounds]` of the policy; half for one
 //! waiting     for a place, a turn or memory      PATIENCE of `host/plugin-protocol`
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
@@ -16,19 +16,20 @@
 //! journal     readers                            `os::Journal`
 //! ```
 
-/// The least memory of all plugins, in bytes: a plugin with half of it can have all that a policy can give to one call.
+/// The least memory of all plugins together, in bytes: half of it is the most that a policy can give to one call.
 pub(crate) const LEAST_MEMORY: usize = 2 * compiled_code::PLUGIN_MEMORY;
-/// Which part of a board's memory plugins have.
+/// The fraction of a board's memory that plugins get.
 const MEMORY_PART: u64 = 8;
-/// Lines that all plugins may write to the log at once, after they wrote none for a while: as many as eight calls may.
+/// Lines that all plugins may write to the log at once after writing none for a while: as many as eight calls may
+/// write.
 pub(crate) const LINES_AT_ONCE: u32 = 800;
-/// The same over time, in a second.
+/// The same over time, in lines per second.
 pub(crate) const LINES_A_SECOND: u32 = 40;
 /// The last lines of one plugin that are kept in memory.
 pub(crate) const RECENT_LINES: usize = 100;
-/// What they take of the memory, in bytes.
+/// The memory that these lines take, in bytes.
 pub(crate) const RECENT_BYTES: usize = 16 << 10;
-/// What those of all plugins take, in bytes.
+/// The memory that the lines of all plugins take, in bytes.
 pub(crate) const RECENT_BYTES_OF_ALL: usize = 256 << 10;
 /// The series of metrics that one plugin reports (`wit/metrics.wit`).
 pub(crate) const SERIES: usize = 100;
@@ -42,15 +43,15 @@ pub(crate) const LABEL_NAME: usize = 32;
 pub(crate) const LABEL_VALUE: usize = 128;
 /// The fields that one plugin adds to the device's report to its cloud (`wit/report.wit`).
 pub(crate) const FIELDS: usize = 16;
-/// Those of all plugins together.
+/// The fields of all plugins together.
 pub(crate) const FIELDS_OF_ALL: usize = 64;
 
-/// Requests to other hosts that all plugins have under way.
+/// How many requests to other hosts all plugins together can have under way.
 pub const HTTP_REQUESTS: usize = 16;
-/// The longest body of an answer to one, in bytes.
+/// The longest body of an answer to such a request, in bytes.
 pub(crate) const HTTP_ANSWER: usize = 1 << 20;
 
-/// What plugins have of a board with so much memory, in bytes.
+/// Returns how much memory plugins get on a board with this much memory, in bytes.
 #[must_use]
 pub fn memory_of_board(memory: u64) -> usize {
     let part = usize::try_from(memory / MEMORY_PART).unwrap_or(usize::MAX);

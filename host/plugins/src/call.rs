@@ -1,7 +1,7 @@
-//! The way of one call: body, turn, guest, answer.
+//! The path of one call: body, turn, guest, answer.
 //!
 //! All of it runs on the caller's task. Dropping the future, or the body of the answer, drops the
-//! instance with all that it holds.
+//! instance and everything that it holds.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -26,10 +26,10 @@ use crate::request_body::{self, RequestFault};
 use crate::route_match::RouteMatch;
 use crate::text::{self, one_line};
 
-/// The most of an error's code that is logged, in bytes.
+/// The longest error code that is logged, in bytes.
 const CODE: usize = 64;
 
-/// Calls the plugin of `matched` for a caller of this scope, and answers for it where it fails.
+/// Calls the plugin of `matched` for a caller of this scope, and answers in its place if it fails.
 pub(crate) async fn call<B>(
     matched: RouteMatch,
     scope: CallerScope,
@@ -71,7 +71,7 @@ where
     })
 }
 
-/// What came of a call, and what it has for as long as it goes on.
+/// The result of a call, and what it holds while it lasts.
 struct CallResult {
     outcome: Outcome,
     fault: Arc<RequestFault>,
@@ -100,13 +100,13 @@ where
     let permit = plugin.permit().await?;
     plugin.make_folders().await;
     let head = guest_request(&parts, matched.pattern(), params);
-    // Of a plugin that asks the device's own API; nothing from outside has such an extension.
+    // Set if a plugin calls the device's own API; requests from outside never have this extension.
     let origin = parts.extensions.get::<Origin>().cloned();
     let serving = ServedCall::next(origin.unwrap_or_else(|| Origin::outside(scope)));
     let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
     let answered = poll_fn(|context| {
         let polled = answered.as_mut().poll(context);
-        // What is made of a request that was cut short is no answer to it.
+        // An answer to a request that was cut short is not valid.
         match fault.get() {
             Some(failure) => Poll::Ready(Err(failure.clone())),
             None => polled,
@@ -167,13 +167,13 @@ fn respond(
     Ok(response)
 }
 
-/// What the caller gets where the plugin answered an error of its own.
+/// Returns the response for a plugin's own error.
 fn error_response(plugin: &str, error: GuestError) -> Response<Body> {
     let status = StatusCode::from_u16(error.status)
         .ok()
         .filter(|status| status.is_client_error() || status.is_server_error());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    // Escaped into JSON it may be six times as long.
+    // Escaped in JSON, it may be six times as long.
     let message = text::cut(error.message);
     tracing::debug!(
         plugin,
@@ -184,7 +184,7 @@ fn error_response(plugin: &str, error: GuestError) -> Response<Body> {
     failed(status, &message)
 }
 
-/// The request as the guest gets it, but for the body.
+/// Converts the request for the guest, without the body.
 fn guest_request(
     parts: &http::request::Parts,
     route: &str,
@@ -195,7 +195,7 @@ fn guest_request(
     } else {
         parts.method.clone()
     };
-    // The API has taken the key out already; no plugin sees one even if it had not.
+    // The API has already removed the key; even if it had not, no plugin would see it.
     let headers = parts
         .headers
         .iter()

@@ -1,21 +1,21 @@
-//! Which import of a component stands for which capability.
+//! Which import of a component requires which capability.
 
 use strum::VariantArray;
 
 use plugin_manifest::Capability;
 
-/// What it takes for a component to get an import.
+/// What a component needs to get an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Import {
     /// Linked for every plugin.
     Always,
-    /// Linked for those with one of these capabilities; the first is the one to ask for.
+    /// Linked for plugins with one of these capabilities; the first is the one to ask for.
     With(Capability, Vec<Capability>),
-    /// This host has no such interface for plugins.
+    /// This host has no such interface.
     Unknown,
 }
 
-/// What the import called `name` (`package/interface@version`) takes.
+/// Returns what the import called `name` (`package/interface@version`) requires.
 pub(crate) fn of_import(name: &str) -> Import {
     let interface = name.split('@').next().unwrap_or(name);
     if ALWAYS.contains(&interface) {
@@ -40,9 +40,9 @@ const ALWAYS: &[&str] = &[
     "platform:supervisor/caller",
     "platform:supervisor/identify-window",
     "platform:supervisor/proxy-types",
-    // Requests and answers as values. To send one takes `wasi:http/outgoing-handler`.
+    // Requests and answers as values. Sending a request requires `wasi:http/outgoing-handler`.
     "wasi:http/types",
-    // Every guest with a standard library imports these; what they reach is empty.
+    // Every guest with a standard library imports these; nothing can be reached through them.
     "wasi:io/error",
     "wasi:io/poll",
     "wasi:io/streams",

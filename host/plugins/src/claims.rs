@@ -1,10 +1,10 @@
-//! Which files claim which plugin's name. A name that several claim is nobody's: whichever of them came first
-//! or stands first proves nothing.
+//! Which files claim which plugin's name. If several files claim a name, none of them gets it: being the first proves
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The files by the names that they claim.
+/// The files by the names they claim.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     files: BTreeMap<String, BTreeSet<PathBuf>>,
@@ -16,13 +16,13 @@ impl Claims {
         files.insert(file.to_owned());
     }
 
-    /// Whether another file than this one claims the name.
+    /// Returns whether a file other than this one claims the name.
     pub(crate) fn are_of_others(&self, name: &str, file: &Path) -> bool {
         let mut files = self.files.get(name).into_iter().flatten();
         files.any(|other| other != file)
     }
 
-    /// What is wrong with a name that several files claim, with all of them.
+    /// Returns the error for a name that several files claim, listing all of them.
     pub(crate) fn doubled(&self, name: &str) -> Option<String> {
         let files = self.files.get(name).filter(|files| files.len() > 1)?;
         let list: Vec<_> = files

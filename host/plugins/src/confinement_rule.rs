@@ -1,4 +1,4 @@
-//! Whether the policy does without walls that the system lacks.
+//! Whether the policy tolerates that the system lacks walls.
 
 use std::path::PathBuf;
 
@@ -7,19 +7,19 @@ use parking_lot::Mutex;
 use crate::failure::chain;
 use crate::policy::Policy;
 
-/// What the policy says of the walls around processes that run foreign code (`require_confinement`).
+/// The policy's rule about the walls around processes that run foreign code (`require_confinement`).
 ///
-/// It is read each time that it is asked for, so that a change acts on what is started next. Where it cannot be read, what
-/// it said before holds; where it never could, all walls are required.
+/// It is read each time it is needed, so a change affects whatever is started next. If it cannot be read, the previous
+/// rule remains valid; if it never could be read, all walls are required.
 pub struct ConfinementRule {
     policy: PathBuf,
-    /// In developer mode it may be written by anybody.
+    /// In developer mode, the file may be written by anyone.
     anybodys: bool,
     latest: Mutex<Option<bool>>,
 }
 
 impl ConfinementRule {
-    /// The rule of the policy in this file; `allow_unpinned` in developer mode.
+    /// Creates the rule for the policy in this file; `allow_unpinned` in developer mode.
     #[must_use]
     pub fn new(policy: PathBuf, allow_unpinned: bool) -> Self {
         ConfinementRule {
@@ -29,7 +29,7 @@ impl ConfinementRule {
         }
     }
 
-    /// Whether nothing foreign is run where a wall is missing. Reads the file.
+    /// Returns whether foreign code must not run if a wall is missing. Reads the file.
     #[must_use]
     pub fn is_required(&self) -> bool {
         let read = Policy::requires_confinement(&self.policy, self.anybodys);
@@ -75,7 +75,7 @@ mod tests {
             assert_eq!(rule().is_required(), required, "{text}");
             assert_eq!(lasting.is_required(), required, "{text}");
         }
-        // A slip of the pen.
+        // A typing error.
         fs::write(&policy, "require_confinement = maybe").unwrap();
         assert!(lasting.is_required(), "as before");
         assert!(rule().is_required(), "nobody knows");

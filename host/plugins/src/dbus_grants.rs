@@ -19,7 +19,7 @@ pub(crate) struct DbusGrants(Vec<DbusGrant>);
 struct DbusGrant {
     service: String,
     paths: Vec<String>,
-    /// Interface, dot and method; `*` in place of the method is all of the interface.
+    /// Interface, dot and method; `*` in place of the method means all methods of the interface.
     members: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl DbusGrants {
         self.0.is_empty()
     }
 
-    /// Whether this method of this object may be called.
+    /// Returns whether this method of this object may be called.
     pub(crate) fn cover(&self, service: &str, path: &str, interface: &str, member: &str) -> bool {
         self.0.iter().any(|grant| {
             grant.service == service
@@ -40,10 +40,10 @@ impl DbusGrants {
         })
     }
 
-    /// Checks what the policy has written.
+    /// Checks the grants as written in the policy.
     ///
     /// # Errors
-    /// What cannot be granted, and what to write.
+    /// What cannot be granted, and what to write instead.
     pub(crate) fn check(&self) -> Result<(), String> {
         for grant in &self.0 {
             let service = &grant.service;

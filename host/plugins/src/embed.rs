@@ -1,4 +1,4 @@
-//! Putting a signature into the file that it signs, so that there is one file to ship.
+//! Putting a signature into the file that it signs, so that only one file has to be shipped.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::settled_file::bytes;
 use crate::signature;
 use plugin_manifest::Manifest;
 
-/// Why a signature is not in the file now.
+/// Why the signature could not be put into the file.
 #[derive(Debug, thiserror::Error)]
 #[error("the signature was not put into `{file}`: {reason}")]
 pub struct EmbedError {
@@ -19,12 +19,13 @@ pub struct EmbedError {
     reason: String,
 }
 
-/// Moves the signature of the plugin in `file` from `FILE.minisig` to the file's end, where the host looks for it as
-/// well. The file is replaced in one step; whose signature it is, and whether it fits, is for those to find out who
-/// know the key.
+/// Moves the signature of the plugin in `file` from `FILE.minisig` to the file's end, where the host also looks for it.
+/// The file is replaced in one step. Whose signature it is and whether it matches is not checked: that requires the
+/// key.
 ///
 /// # Errors
-/// [`EmbedError`] where one of both cannot be read or is none, or cannot be written; the file is as it was then.
+/// [`EmbedError`] if one of the two files cannot be read, is not valid, or cannot be written; the file is then
+/// unchanged.
 pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
     embed(file).map_err(|reason| EmbedError {
         file: file.display().to_string(),

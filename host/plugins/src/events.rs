@@ -1,11 +1,11 @@
-//! What happens on the device, for the plugins that ask for it (`wit/events.wit`).
+//! Events on the device, for the plugins that ask for them (`wit/events.wit`).
 //!
 //! ```text
-//! supervisor ──► PendingEvents, one a plugin ──► its task ──► the plugin, one call after the other
+//! supervisor ──► PendingEvents, one per plugin ──► its task ──► the plugin, one call after the other
 //! schedules  ──┘
 //! ```
 //!
-//! Whoever reports an event puts it down and goes on: a plugin that is slow, fails or floods costs nobody else anything.
+//! An event is queued, and its sender goes on: a plugin that is slow, fails or floods affects nothing else.
 
 mod gates;
 mod pending;
@@ -28,7 +28,7 @@ use gates::Gates;
 pub use gates::{GateVerdict, Postponement};
 use pending::PendingEvents;
 
-/// Between two calls of a plugin. What happens meanwhile is one call.
+/// The pause between two calls of a plugin. Everything that happens during it is combined into one call.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The plugins that are called for events. Cloning shares them.
@@ -38,11 +38,11 @@ pub(crate) struct Events {
     gates: Arc<Gates>,
 }
 
-/// A plugin that is called for events. It is called no more once this is dropped.
+/// A plugin that is called for events, until this is dropped.
 struct Watcher {
     plugin: Arc<LoadedPlugin>,
     pending: Arc<PendingEvents>,
-    /// Whether it has been called for its start, if it asks for that.
+    /// Whether it has been called for its start, if it asks for that event.
     has_started: Arc<AtomicBool>,
     tasks: Vec<AbortHandle>,
 }
@@ -54,8 +54,8 @@ impl Drop for Watcher {
 }
 
 impl Events {
-    /// From now on these are called. Runs in a tokio runtime. Those that are new are there because the supervisor
-    /// `starts`, or else because somebody has installed them.
+    /// Sets the plugins that are called from now on. Must be called in a tokio runtime. New plugins are there because
+    /// the supervisor `starts`, or else because they have just been installed.
     pub(crate) fn set_plugins<'a>(
         &self,
         plugins: impl Iterator<Item = &'a Arc<LoadedPlugin>>,
@@ -76,21 +76,21 @@ impl Events {
         }
     }
 
-    /// Has the plugins called that asked for events of this kind.
+    /// Calls the plugins that asked for events of this kind.
     pub(crate) fn publish(&self, event: &PluginEvent) {
         for watcher in self.watchers.lock().values() {
             watcher.pending.add(event.clone());
         }
     }
 
-    /// Whether all that ask for their start have been called for it, and have answered or failed.
+    /// Returns whether all plugins that ask for the start event have been called for it, and have answered or failed.
     pub(crate) fn have_started(&self) -> bool {
         let watchers = self.watchers.lock();
         let mut started = watchers.values().map(|watcher| &watcher.has_started);
         started.all(|has_started| has_started.load(Ordering::Acquire))
     }
 
-    /// The plugins that are asked at this gate.
+    /// Returns the plugins that are called for this gate.
     fn gates(&self, gate: EventKind) -> Vec<Arc<LoadedPlugin>> {
         let watchers = self.watchers.lock();
         let plugins = watchers.values().map(|watcher| &watcher.plugin);
@@ -136,7 +136,7 @@ async fn call_for_each(
     loop {
         let event = pending.next().await;
         let kind = event.kind();
-        // A failure of the plugin itself has been logged and counted.
+        // A failure of the plugin itself has already been logged and counted.
         if let Ok(Err(reason)) = tell(&plugin, event).await {
             plugin.failed_itself(&format!("the event `{kind}` failed: {reason}"));
         }
@@ -147,7 +147,8 @@ async fn call_for_each(
     }
 }
 
-/// Calls the plugin for an event. The outer error is that it was not called or broke the rules, the inner one its own.
+/// Calls the plugin for an event. The outer error means that it was not called or broke the rules, the inner one is the
+/// plugin's own.
 async fn tell(
     plugin: &Arc<LoadedPlugin>,
     event: PluginEvent,

@@ -1,4 +1,4 @@
-//! What callers and the log get to know of a call that failed.
+//! What is reported to callers and the log about a call that failed.
 
 use http::{Response, StatusCode, header};
 use plugin_manifest::LIMITS;
@@ -11,7 +11,8 @@ use crate::text::{LONGEST, one_line};
 /// The most of a trace that is logged, in bytes.
 const TRACE: usize = 1 << 10;
 
-/// What the plugin's author gets to know: also what the plugin wrote of its failure, and which limit may be raised how far.
+/// Returns the message for the plugin's author: it includes what the plugin wrote about its failure, and which limit
+/// may be raised and how far.
 pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
     let key = match failure {
         Failure::Trap {
@@ -33,7 +34,7 @@ pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
     }
 }
 
-/// The answer that the caller gets; in developer mode the one for the plugin's author.
+/// Returns the answer for the caller; in developer mode, the one for the plugin's author.
 pub(crate) fn failed_response(
     failure: &Failure,
     plugin: &str,
@@ -53,11 +54,11 @@ pub(crate) fn failed_response(
     response
 }
 
-/// Writes it to the log, with the trace where there is one.
+/// Writes it to the log, with the trace if there is one.
 pub(crate) fn log(failure: &Failure, plugin: &str) {
     let message = for_author(failure, plugin);
     match failure {
-        // What the plugin wrote of a panic is in the log already.
+        // The plugin's output about a panic is already in the log.
         Failure::Trap { trace, .. } => {
             let message = failure.message(plugin);
             tracing::warn!(plugin, "{message}: {}", one_line(trace, TRACE));
@@ -72,7 +73,7 @@ pub(crate) fn log(failure: &Failure, plugin: &str) {
     }
 }
 
-/// `{"status":"failed","message":...}`, as all of the API fails.
+/// Returns `{"status":"failed","message":...}`, the form of all failures of the API.
 pub(crate) fn failed(status: StatusCode, message: &str) -> Response<Body> {
     let body = serde_json::json!({ "status": "failed", "message": message }).to_string();
     let mut response = Response::new(body::whole(body.into_bytes()));
@@ -82,7 +83,7 @@ pub(crate) fn failed(status: StatusCode, message: &str) -> Response<Body> {
     response
 }
 
-/// An error with its causes, in one line but for what a cause spreads over more.
+/// Returns an error with its causes, in one line unless a cause itself has several.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

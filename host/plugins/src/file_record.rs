@@ -1,4 +1,4 @@
-//! A plugin's file as it was last read, what came of it, and what is being done with it.
+//! A plugin's file as it was last read, the result, and what is being done with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,53 +14,53 @@ use crate::settled_file::{FileHead, Stamp};
 use crate::table::{Other, Standing};
 use plugin_manifest::Manifest;
 
-/// A file of a plugin folder.
+/// A file in a plugin folder.
 #[derive(Default)]
 pub(crate) struct FileRecord {
-    /// The file that this one stands in for: a version that served from it before, and is kept.
+    /// The file that this one stands in for: this is a version that served from it before, and was kept.
     pub(crate) stands_in_for: Option<PathBuf>,
-    /// Why nothing is loaded from where it is.
+    /// Why nothing may be loaded from its place.
     pub(crate) place: Option<String>,
-    /// What it was like when it was read; none where it could not be read.
+    /// The file's stamp when it was read; `None` if it could not be read.
     pub(crate) stamp: Option<Stamp>,
-    /// None until it is read for the first time.
+    /// `None` until it is read for the first time.
     pub(crate) head: Option<Result<FileHead, String>>,
-    /// Its content in native code.
+    /// Its content as native code.
     pub(crate) code: NativeCode,
-    /// Its content, linked; also where another plugin keeps it from serving.
+    /// Its content, linked; also set if another plugin prevents it from serving.
     pub(crate) loaded: Option<Arc<LoadedPlugin>>,
     pub(crate) failure: Option<LoadFailure>,
     pub(crate) reading: Option<Task>,
-    /// Whether it may have changed since it began to be read.
+    /// Whether it may have changed since reading began.
     pub(crate) read_again: bool,
-    /// Until when its writer is expected to close it; none where nobody is writing it.
+    /// When its writer is expected to have closed it; `None` if it is not being written.
     pub(crate) pending_until: Option<Instant>,
-    /// Until when the file, which is not there, is taken for one that is being replaced; none where it is there.
+    /// Until when a missing file counts as being replaced; `None` if the file exists.
     pub(crate) missing_until: Option<Instant>,
 }
 
-/// How far it is with the native code of a content.
+/// The state of a content's native code.
 #[derive(Default)]
 pub(crate) enum NativeCode {
-    /// Nobody has asked for it.
+    /// It was not requested yet.
     #[default]
     Unasked,
-    /// It is looked for among what was compiled before.
+    /// It is being looked up in the cache.
     Sought(#[expect(dead_code, reason = "held for its drop")] Task),
-    /// It was not there, and is to be compiled.
+    /// It was not in the cache, and has to be compiled.
     Missing,
     Compiling(#[expect(dead_code, reason = "held for its drop")] Task),
     Ready(Arc<dyn GuestCode>),
 }
 
-/// Why a content does not load.
+/// Why a content could not be loaded.
 pub(crate) enum LoadFailure {
     Compile(String),
-    /// With the grants that it was tried with.
+    /// With the grants that were tried.
     Link(Box<Grants>, String),
 }
 
-/// A task that ends when nobody waits for it any more.
+/// A task that ends when this is dropped.
 pub(crate) struct Task(pub(crate) AbortHandle);
 
 impl Drop for Task {
@@ -70,7 +70,7 @@ impl Drop for Task {
 }
 
 impl FileRecord {
-    /// Takes what the file says of itself now. What was made of another content goes.
+    /// Records what was read from the file. Results for a different content are dropped.
     pub(crate) fn read(&mut self, read: Result<(Stamp, FileHead), String>) {
         let (stamp, mut head) = match read {
             Ok((stamp, head)) => (Some(stamp), Ok(head)),
@@ -81,64 +81,64 @@ impl FileRecord {
             self.code = NativeCode::Unasked;
             self.loaded = None;
         } else if let (Some(Ok(before)), Ok(head)) = (&self.head, &mut head) {
-            // What somebody has signed stays signed by them, also where the file beside it is being replaced
-            // by the signature of the next version.
+            // A content that was signed stays signed, even while the signature file next to it is being replaced by
+            // that of the next version.
             head.signatures.remember(&before.signatures);
         }
-        // Whoever writes a file anew has it tried anew.
+        // Writing the file again causes another attempt.
         self.failure = None;
         self.stamp = stamp;
         self.head = Some(head);
     }
 
-    /// Whether nobody knows yet what it is, and it is being found out. What is being written may take any time.
+    /// Returns whether its content is still unknown, and is being read. A file that is being written may take any time.
     pub(crate) fn is_to_be_read(&self) -> bool {
         self.head.is_none() && self.pending_until.is_none()
     }
 
-    /// Whether its content is in the making, and nothing that was loaded from it stands for it meanwhile.
+    /// Returns whether its content is being written, and nothing loaded from it is available in the meantime.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.pending_until.is_some() && self.loaded.is_none()
     }
 
-    /// What the file says of itself, as far as it could be read.
+    /// Returns the file's head, if it could be read.
     pub(crate) fn head(&self) -> Option<&FileHead> {
         self.head.as_ref()?.as_ref().ok()
     }
 
-    /// Its manifest, which makes it a plugin's.
+    /// Returns its manifest; only a plugin has one.
     pub(crate) fn manifest(&self) -> Option<&Manifest> {
         self.head()?.manifest.as_ref().ok()
     }
 
-    /// The plugin's name: the manifest's, or where that cannot be read the one that the file's name stands for.
+    /// Returns the plugin's name from the manifest or, if that cannot be read, the name derived from the file's name.
     pub(crate) fn name(&self, file: &Path) -> String {
         if let Some(manifest) = self.manifest() {
             return manifest.name.clone();
         }
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        // Cargo makes `led_blink.wasm` of the crate `led-blink`.
+        // Cargo creates `led_blink.wasm` from the crate `led-blink`.
         stem.replace('_', "-")
     }
 
-    /// The digest of the file as it was last read.
+    /// Returns the digest of the file as it was last read.
     pub(crate) fn digest(&self) -> Option<&str> {
         Some(&self.head()?.digest)
     }
 
-    /// Whether it has signatures that were checked against other keys.
+    /// Returns whether it has signatures that were checked against other keys.
     pub(crate) fn is_signed_by_others_than(&self, keys: &[PublicKey]) -> bool {
         self.head()
             .is_some_and(|head| head.signatures.are_there() && *head.keys != *keys)
     }
 
-    /// The plugin, if it is linked with these grants.
+    /// Returns the plugin if it is linked with these grants.
     pub(crate) fn loaded_with(&self, grants: &Grants) -> Option<&Arc<LoadedPlugin>> {
         let loaded = self.loaded.as_ref();
         loaded.filter(|plugin| plugin.context.grants == *grants)
     }
 
-    /// Why it does not load with these grants, as far as that is known.
+    /// Returns why it cannot be loaded with these grants, as far as that is known.
     pub(crate) fn failed_with(&self, grants: &Grants) -> Option<&str> {
         match &self.failure {
             Some(LoadFailure::Compile(reason)) => Some(reason),
@@ -147,12 +147,12 @@ impl FileRecord {
         }
     }
 
-    /// Its size in bytes, as far as it is known.
+    /// Returns its size in bytes, as far as it is known.
     pub(crate) fn size(&self) -> u64 {
         self.stamp.as_ref().map_or(0, Stamp::size)
     }
 
-    /// What the report says of it where it is not what serves.
+    /// Returns its entry in the report if it is not the version in use.
     pub(crate) fn other(&self, standing: Standing) -> Other {
         Other {
             manifest: self.manifest().cloned(),

@@ -1,4 +1,4 @@
-//! Writing a plugin's file and the signature beside it so that they stay together: both are as they were, or both are
+//! Writing a plugin's file and the signature next to it so that they always match: both are the old ones, or both are
 //! the new ones.
 
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use crate::signature;
 /// Why a file and its signature were not replaced.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplaceError {
-    /// Both are as they were.
+    /// Both are unchanged.
     #[error("`{path}` cannot be written: {cause}; make room or the folder writable, and try again")]
     Unchanged { path: PathBuf, cause: io::Error },
-    /// The file is as it was, and the signature beside it is not.
+    /// The file is unchanged, but the signature next to it is not.
     #[error(
         "`{file}` cannot be written: {cause}; nor can its signature `{signature}` be put back: {restoring}; {remedy}"
     )]
@@ -28,11 +28,11 @@ pub(crate) enum ReplaceError {
     },
 }
 
-/// Replaces `file`, which is there, and the signature beside it: none removes that.
+/// Replaces the existing `file` and the signature next to it; `None` removes the signature.
 ///
-/// Everything is written under other names before anything is renamed, so that what fails for want of room fails while
-/// the present pair is untouched. The signature is renamed first: a supervisor that looks in between knows who has
-/// signed the present content, and reads the new one with its own signature.
+/// Everything is written under other names before anything is renamed, so a lack of space is noticed while the present
+/// pair is untouched. The signature is renamed first: a supervisor that reads the files in between already knows who
+/// signed the present content, and reads the new content with its own signature.
 ///
 /// # Errors
 /// [`ReplaceError`].
@@ -83,14 +83,14 @@ pub(crate) fn replace(
     })
 }
 
-/// Puts a new file at `file`, where nothing is, in one step; everybody may read it.
+/// Creates `file`, which must not exist, in one step; everyone may read it.
 ///
 /// # Errors
 /// [`ReplaceError::Unchanged`] if it cannot be written.
 pub(crate) fn create(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     let path = file.with_added_extension("new");
     let write = || {
-        // A link that somebody has left there would lead elsewhere.
+        // An existing link would lead elsewhere.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -112,19 +112,19 @@ pub(crate) fn create(file: &Path, content: &[u8]) -> Result<(), ReplaceError> {
     })
 }
 
-/// Replaces `file`, which is there, in one step.
+/// Replaces the existing `file` in one step.
 ///
 /// # Errors
-/// Where it cannot be written; it is as it was then.
+/// If it cannot be written; it is then unchanged.
 pub(crate) fn replace_alone(file: &Path, content: &[u8]) -> io::Result<()> {
     TemporaryFile::for_file(file, content, file)?.rename_to(file)
 }
 
-/// A file beside another, which is removed unless it gets that one's name.
+/// A file next to another one; it is removed unless it is renamed to that one.
 struct TemporaryFile(PathBuf);
 
 impl TemporaryFile {
-    /// What is to be `file`, with the permissions of `model`.
+    /// Writes the future content of `file`, with the permissions of `model`.
     fn for_file(file: &Path, content: &[u8], model: &Path) -> io::Result<TemporaryFile> {
         let path = file.with_added_extension("new");
         let mut opened = File::create(&path)?;
@@ -135,7 +135,7 @@ impl TemporaryFile {
         Ok(new)
     }
 
-    /// A copy of `file`; none where it is not there.
+    /// Creates a copy of `file`; returns `None` if it does not exist.
     fn copy_of(file: &Path) -> io::Result<Option<TemporaryFile>> {
         let copy = TemporaryFile(file.with_added_extension("old"));
         match fs::copy(file, &copy.0) {
@@ -149,7 +149,7 @@ impl TemporaryFile {
         fs::rename(&self.0, file)
     }
 
-    /// Leaves it where it is.
+    /// Leaves the file in place.
     fn keep(mut self) -> PathBuf {
         std::mem::take(&mut self.0)
     }
@@ -157,7 +157,7 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // Where it was renamed it is not there any more.
+        // If it was renamed, it no longer exists.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with the file `a.wasm`, and this signature beside it.
+    /// Creates a folder with the file `a.wasm` and this signature next to it.
     fn folder(signature: Option<&[u8]>) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.wasm"), "one").unwrap();
@@ -178,7 +178,7 @@ mod tests {
         folder
     }
 
-    /// The files in the folder, with their contents.
+    /// Returns the files in the folder, with their contents.
     fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
         let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Where one of the names that they are written under is a folder, as on a disk without room.
+    /// One of the names under which they are written is taken by a folder, which fails like a full disk.
     #[test]
     fn a_file_keeps_its_signature_if_one_of_both_cannot_be_written() {
         for (present, new) in SIGNATURES {
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// The second name is a folder's, which no file can take.
+    /// The second name is that of a folder, which a file cannot replace.
     #[test]
     fn a_file_keeps_its_signature_if_it_cannot_be_renamed_after_it() {
         for (present, new) in SIGNATURES {

@@ -1,4 +1,4 @@
-//! The GPIO lines that the policy lets a plugin use, under names that the policy gives them.
+//! The GPIO lines that the policy lets a plugin use, under names defined in the policy.
 //!
 //! ```toml
 //! gpio = [
@@ -15,9 +15,9 @@ use serde::Deserialize;
 
 use crate::hardware_names::{check_kernel_name, check_name};
 
-/// The most lines of one plugin.
+/// The most lines for one plugin.
 const LINES: usize = 64;
-/// The longest time that a line must stay at a level, in milliseconds.
+/// The longest time for which a line must stay at a level, in milliseconds.
 const DEBOUNCE: u32 = 1000;
 
 /// Lines with their names.
@@ -29,7 +29,7 @@ pub(crate) struct GpioGrants(Vec<GpioGrant>);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GpioGrant {
-    /// What the plugin calls it.
+    /// The plugin's name for it.
     pub(crate) name: String,
     /// The chip's name or its label.
     chip: String,
@@ -39,11 +39,11 @@ pub(crate) struct GpioGrant {
     /// Whether the line is on when its voltage is low.
     #[serde(default)]
     pub(crate) active_low: bool,
-    /// Of an input: what it is pulled to; without this the board's own setting stays.
+    /// For an input: its pull resistor; without this, the board's own setting stays.
     bias: Option<Bias>,
-    /// Of an input: for how long it must stay at a level before that counts.
+    /// For an input: how long it must stay at a level before that counts.
     debounce_ms: Option<u32>,
-    /// Of an output; push-pull without this.
+    /// For an output; push-pull without this.
     drive: Option<Drive>,
 }
 
@@ -62,7 +62,7 @@ impl GpioGrant {
         }
     }
 
-    /// What an input is requested for.
+    /// Returns the mode for requesting an input.
     pub(crate) fn as_input(&self) -> LineMode {
         LineMode::Input {
             bias: self.bias,
@@ -72,7 +72,7 @@ impl GpioGrant {
         }
     }
 
-    /// What an output is requested for that begins like this.
+    /// Returns the mode for requesting an output that starts in this state.
     pub(crate) fn as_output(&self, on: bool) -> LineMode {
         LineMode::Output {
             drive: self.drive.unwrap_or_default(),
@@ -117,7 +117,7 @@ impl GpioGrants {
         self.0.is_empty()
     }
 
-    /// The line that the plugin calls so.
+    /// Returns the line with the plugin's name for it.
     pub(crate) fn line(&self, name: &str) -> Option<&GpioGrant> {
         self.0.iter().find(|grant| grant.name == name)
     }
@@ -126,10 +126,10 @@ impl GpioGrants {
         self.0.iter()
     }
 
-    /// Checks what the policy has written.
+    /// Checks the grants as written in the policy.
     ///
     /// # Errors
-    /// What cannot be granted, and what to write.
+    /// What cannot be granted, and what to write instead.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.0.len() > LINES {
             let number = self.0.len();

@@ -1,4 +1,4 @@
-//! Adds to the policy what a plugin asks for: what an owner else does by hand with the lines of `trust`.
+//! Adds what a plugin asks for to the policy; otherwise the owner adds the lines of `trust` by hand.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use crate::file_with_signature::replace_alone;
 use crate::policy::{Policy, PolicyError, PolicyFiles, policy_text};
 use crate::trust::{TrustError, TrustedPlugin, has_section, trust};
 
-/// Why nothing was added to the policy, which is as it was.
+/// Why nothing was added to the policy, which is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
-    /// The file is no plugin.
+    /// The file is not a plugin.
     #[error(transparent)]
     File(#[from] TrustError),
-    /// The policy is invalid as it is, or would be with the lines.
+    /// The policy is invalid, or would be with the lines.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The section of the policy is for other files. Whatever it gives would be this one's too.
+    /// The section of the policy is for other files. Whatever it grants would then apply to this one too.
     #[error(
         "[plugins.{plugin}] of the policy `{}` is for files of other makers or contents, and not for this one; to give this one \
          what the section has, edit it by hand with these lines:\n\n{lines}",
@@ -28,7 +28,7 @@ pub enum GrantError {
         policy: PathBuf,
         /// The plugin's name.
         plugin: String,
-        /// What would have been added.
+        /// The lines that would have been added.
         lines: String,
     },
     /// The policy cannot be written.
@@ -36,18 +36,19 @@ pub enum GrantError {
     Write {
         /// The policy.
         policy: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// Adds to `policy` what gives the plugin in `file` what it asks for, and returns it: a section at the end or, if there is
-/// one for this maker's key or this content, what that does not give yet. The rest of the policy stays as it is, comments included; it is
-/// replaced in one step. `stock_plugins` is the layout's list. With `maker_key` they are for what the key in that file signs ([`trust_lines`](crate::trust_lines)). With
-/// `anybodys`, a policy that others can write is used too.
+/// Adds to `policy` what the plugin in `file` asks for, and returns the added lines: a section at the end or, if there
+/// is already one for this maker's key or this content, whatever it does not grant yet. The rest of the policy stays
+/// unchanged, comments included; the file is replaced in one step. `stock_plugins` is the layout's list. With
+/// `maker_key`, the lines are for everything signed with the key in that file ([`trust_lines`](crate::trust_lines)).
+/// With `anybodys`, a policy that others can write is also accepted.
 ///
 /// # Errors
-/// [`GrantError`]; the policy is as it was then.
+/// [`GrantError`]; the policy is then unchanged.
 pub fn grant(
     file: &Path,
     policy: &Path,
@@ -84,7 +85,7 @@ pub fn grant(
     };
     Policy::parse(&files, &after, &stock)?;
     let write = || {
-        // A new policy is for its owner to write, and for everybody to read.
+        // A new policy can be written by its owner and read by everyone.
         if text.is_none() {
             std::fs::write(policy, "")?;
         }
@@ -97,7 +98,7 @@ pub fn grant(
     Ok(added)
 }
 
-/// Whether the plugin's section names this key or digest.
+/// Returns whether the plugin's section names this key or digest.
 fn is_pinned(policy: &toml::Table, plugin: &str, (key, value): &(&'static str, String)) -> bool {
     let section = policy
         .get("plugins")
@@ -106,7 +107,7 @@ fn is_pinned(policy: &toml::Table, plugin: &str, (key, value): &(&'static str, S
     pins.is_some_and(|pins| pins.iter().any(|pin| pin.as_str() == Some(value)))
 }
 
-/// The policy with these lines at its end.
+/// Returns the policy with these lines at its end.
 fn with_section(policy: &str, lines: &str) -> String {
     let separator = match policy {
         "" => "",
@@ -116,8 +117,8 @@ fn with_section(policy: &str, lines: &str) -> String {
     format!("{policy}{separator}{lines}")
 }
 
-/// The policy whose tables also have what those of `section` have, and what that is: values of lists that are not in them
-/// yet, and keys that are not there. What the policy says otherwise stays. Both are valid TOML.
+/// Returns the policy, extended with the contents of `section`, and the additions: list values and keys that are
+/// missing. Everything else in the policy stays unchanged. Both must be valid TOML.
 fn extended(policy: &str, section: &str) -> (String, String) {
     let (Ok(mut policy), Ok(section)) = (
         policy.parse::<DocumentMut>(),
@@ -130,10 +131,10 @@ fn extended(policy: &str, section: &str) -> (String, String) {
     (policy.to_string(), added.to_string())
 }
 
-/// Adds what `given` has and `table` has not, and returns it.
+/// Adds what is in `given` and missing in `table`, and returns it.
 fn add(table: &mut dyn TableLike, given: &dyn TableLike) -> Table {
     let mut added = Table::new();
-    // It has a header only if it has keys of its own.
+    // It only gets a header if it has keys of its own.
     added.set_implicit(true);
     for (key, item) in given.iter() {
         let Some(present) = table.get_mut(key) else {
@@ -145,7 +146,7 @@ fn add(table: &mut dyn TableLike, given: &dyn TableLike) -> Table {
             let mut missing = Array::new();
             for value in values {
                 if !list.iter().any(|present| covers(present, value)) {
-                    // With the spaces of its new place.
+                    // The spacing follows its new place.
                     let mut value = value.clone();
                     value.decor_mut().clear();
                     list.push(value.clone());
@@ -167,7 +168,7 @@ fn add(table: &mut dyn TableLike, given: &dyn TableLike) -> Table {
     added
 }
 
-/// Whether a value of a list gives another: the same, or all that begins alike (`/v3/rails/*`).
+/// Returns whether a list value covers another: it is equal, or it covers the beginning (`/v3/rails/*`).
 fn covers(present: &Value, value: &Value) -> bool {
     match (present.as_str(), value.as_str()) {
         (Some(present), Some(value)) => {
@@ -186,7 +187,7 @@ mod tests {
 
     struct Owner(tempfile::TempDir);
 
-    /// The plugin `a`, which answers a route and has a store.
+    /// Creates the plugin `a`, which answers a route and has a store.
     fn plugin() -> Vec<u8> {
         let manifest = "name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n\
             capabilities = [{ name = \"store\", reason = \"r\" }]\n\
@@ -227,7 +228,7 @@ mod tests {
         let lines = owner.grant().unwrap();
         assert!(lines.contains("[plugins.a]"), "{lines}");
         assert_eq!(owner.policy(), format!("{before}\n{lines}"));
-        // A second time it has all of it.
+        // The second time, everything is already there.
         assert_eq!(owner.grant().unwrap(), "");
         assert_eq!(owner.policy(), format!("{before}\n{lines}"));
     }
@@ -241,13 +242,13 @@ mod tests {
             )
         };
         for (before, after, added) in [
-            // The values of lists that are missing, behind those that are there.
+            // Missing list values are added after the existing ones.
             (
                 "routes = [\"/v3/other\"] # two\ngrants = [\"led\"]\nleds = [\"ACT\"]\n",
                 "routes = [\"/v3/other\", \"/v3/a\"] # two\ngrants = [\"led\", \"store\"]\nleds = [\"ACT\"]\n",
                 "[plugins.a]\nroutes = [\"/v3/a\"]\ngrants = [\"store\"]\n",
             ),
-            // What covers them is enough.
+            // A value that covers the missing ones is enough.
             (
                 "routes = [\"/v3/*\"]\ngrants = [\"store\"]\n",
                 "routes = [\"/v3/*\"]\ngrants = [\"store\"]\n",

@@ -1,8 +1,8 @@
-//! Whether a plugin may be linked: what its component imports against what its manifest asks for, and
-//! that against what the policy grants.
+//! Checks whether a plugin may be linked: its component's imports against what its manifest asks for, and that against
+//! what the policy grants.
 //!
-//! Asked before linking, of all imports at once: the linker itself would name the first only, and not
-//! what to do. This is the one place where grants are checked; below it, what is linked is granted.
+//! This is checked before linking, for all imports at once: the linker itself would only name the first one, and not
+//! say what to do. It is the only place where grants are checked; later on, everything that is linked is granted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,11 +13,10 @@ use crate::route_grants::is_of_stock_plugins;
 use plugin_manifest::Capability;
 use plugin_manifest::{INTERFACE, Manifest};
 
-/// Checks what the manifest says that it answers and provides. Takes no component, and so comes before anything
-/// is compiled.
+/// Checks what the manifest claims to answer and provide. Needs no component, so it runs before anything is compiled.
 ///
 /// # Errors
-/// All that the policy does not let it answer or provide.
+/// Everything that the policy does not let it answer or provide.
 pub(crate) fn check_routes_and_actions(
     manifest: &Manifest,
     granted: &Grants,
@@ -54,7 +53,7 @@ pub(crate) fn check_routes_and_actions(
             quoted(&paths, '"')
         ));
     }
-    // Events are granted by their kinds.
+    // Events are granted by kind.
     let actions = manifest.provides.iter();
     let actions = actions.filter(|action| action.has_one_provider());
     if actions
@@ -80,7 +79,7 @@ pub(crate) fn check_routes_and_actions(
     all_of(wrong)
 }
 
-/// An error of all that is wrong, where something is.
+/// Returns everything that is wrong as one error, if anything is.
 fn all_of(wrong: Vec<String>) -> Result<(), String> {
     if wrong.is_empty() {
         Ok(())
@@ -100,7 +99,7 @@ fn quoted(names: &[&str], quote: char) -> String {
 /// Checks a component that imports `imports`.
 ///
 /// # Errors
-/// All that its manifest does not ask for, or all that the policy does not grant.
+/// Everything that its manifest does not ask for, or that the policy does not grant.
 pub(crate) fn check<'a>(
     manifest: &Manifest,
     imports: impl Iterator<Item = &'a str>,
@@ -147,7 +146,7 @@ pub(crate) fn check<'a>(
         .iter()
         .map(|need| format!("`{}` ({})", need.name, need.reason))
         .collect();
-    // The whole line, with what is granted already: to be pasted in place of the one there.
+    // The whole line, including existing grants: it can be pasted over the existing line.
     let mut all = granted.clone();
     all.extend(missing.iter().map(|need| need.name));
     let all: Vec<_> = all.into_iter().map(<&str>::from).collect();

@@ -1,14 +1,14 @@
-//! Names of what hardware is connected to, in the policy: those that the policy gives, and those that the kernel has.
+//! Names of hardware connections in the policy: those that the policy defines, and those of the kernel.
 
-/// The longest name that the policy gives, in bytes.
+/// The longest name that the policy can define, in bytes.
 const NAME: usize = 63;
-/// The longest name of the kernel's that is looked for, in bytes.
+/// The longest kernel name that can be looked up, in bytes.
 const KERNEL_NAME: usize = 255;
 
-/// Checks the name that the policy gives a line or a chip, of the kind `kind`, in the list `list`.
+/// Checks the name that the policy defines for a line or a chip, of the kind `kind`, in the list `list`.
 ///
 /// # Errors
-/// What to write.
+/// What to write instead.
 pub(crate) fn check_name(list: &str, kind: &str, name: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if !name.is_empty() && name.len() <= NAME && name.bytes().all(fits) {
@@ -20,7 +20,7 @@ pub(crate) fn check_name(list: &str, kind: &str, name: &str) -> Result<(), Strin
     ))
 }
 
-/// Checks a name by which something of the kernel's is looked for.
+/// Checks the name of a kernel object that is to be looked up.
 ///
 /// # Errors
 /// What is wrong with it.

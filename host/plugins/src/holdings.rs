@@ -1,4 +1,4 @@
-//! What one instance holds of the host, by handles that mean nothing to any other.
+//! The objects of the host that one instance holds, by handles that mean nothing to any other instance.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::provision::led::Light;
 use crate::provision::serial::Port;
 use crate::provision::update_lock::Lock;
 
-/// How many things an instance can hold at a time.
+/// How many objects an instance can hold at a time.
 const MOST: usize = 256;
 
-/// What an instance holds. Dropping it lets all of that go.
+/// The objects that an instance holds. Dropping it releases all of them.
 #[derive(Default)]
 pub(crate) struct Holdings(Mutex<HandleTable>);
 
@@ -26,7 +26,7 @@ struct HandleTable {
     latest: u64,
 }
 
-/// One thing.
+/// A single object.
 pub(crate) enum HeldResource {
     Light(Arc<Mutex<Light>>),
     Locks(#[expect(dead_code, reason = "held for its drop")] Lock),
@@ -35,12 +35,12 @@ pub(crate) enum HeldResource {
     Edges(Arc<EdgeWatch>),
 }
 
-/// The instance holds [`MOST`] already.
+/// The instance already holds [`MOST`].
 #[derive(Debug)]
 pub(crate) struct TooMany;
 
 impl Holdings {
-    /// Takes one more.
+    /// Adds an object.
     pub(crate) fn add(&self, holding: HeldResource) -> Result<Handle, TooMany> {
         let mut table = self.0.lock();
         if table.things.len() >= MOST {
@@ -52,7 +52,7 @@ impl Holdings {
         Ok(handle)
     }
 
-    /// What `using` makes of the thing of this handle.
+    /// Returns the result of `using` for the object with this handle.
     pub(crate) fn with<R>(
         &self,
         handle: Handle,
@@ -63,7 +63,7 @@ impl Holdings {
         using(holding.ok_or(Refusal::Handle(handle))?)
     }
 
-    /// The LED of this handle.
+    /// Returns the LED with this handle.
     pub(crate) fn light(&self, handle: Handle) -> Result<Arc<Mutex<Light>>, Refusal> {
         self.with(handle, |holding| match holding {
             HeldResource::Light(light) => Ok(Arc::clone(light)),
@@ -71,7 +71,7 @@ impl Holdings {
         })
     }
 
-    /// The reader of the journal of this handle.
+    /// Returns the reader of the journal with this handle.
     pub(crate) fn journal(&self, handle: Handle) -> Result<Arc<JournalSource>, Refusal> {
         self.with(handle, |holding| match holding {
             HeldResource::Journal(source) => Ok(Arc::clone(source)),
@@ -79,7 +79,7 @@ impl Holdings {
         })
     }
 
-    /// The serial port of this handle.
+    /// Returns the serial port with this handle.
     pub(crate) fn serial(&self, handle: Handle) -> Result<Arc<Port>, Refusal> {
         self.with(handle, |holding| match holding {
             HeldResource::Serial(port) => Ok(Arc::clone(port)),
@@ -87,7 +87,7 @@ impl Holdings {
         })
     }
 
-    /// The wait for the edges of the GPIO line that the plugin calls so, where the instance has begun one.
+    /// Returns the wait for edges of the GPIO line with this name, if the instance has begun one.
     pub(crate) fn edge_watch(&self, line: &str) -> Option<Arc<EdgeWatch>> {
         let table = self.0.lock();
         table.things.values().find_map(|holding| match holding {
@@ -96,9 +96,9 @@ impl Holdings {
         })
     }
 
-    /// Lets one go.
+    /// Releases an object.
     pub(crate) fn release(&self, handle: Handle) {
-        // What that does may take its time, and is no matter of the others.
+        // This may take time, and must not delay the others.
         let released = self.0.lock().things.remove(&handle);
         drop(released);
     }

@@ -1,6 +1,6 @@
 //! The hosts and ports that the policy lets a plugin send requests to.
 //!
-//! `api.acme.example` is that host over TLS, on port 443; `https://api.acme.example:8443` is another port, and
+//! `api.acme.example` is that host over TLS, on port 443; `https://api.acme.example:8443` uses another port, and
 //! `http://192.168.1.20` is without TLS, on port 80. `*.acme.example` is all hosts below that one.
 
 use std::fmt;
@@ -17,13 +17,13 @@ pub(crate) struct HttpGrants(Vec<HttpGrant>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HttpGrant {
     is_tls: bool,
-    /// In lower case; without the `*.` of all hosts below.
+    /// In lower case; without the `*.` for all hosts below it.
     host: String,
     with_subdomains: bool,
     port: u16,
 }
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
     is_tls: bool,
@@ -31,12 +31,12 @@ pub(crate) struct Destination {
     port: u16,
 }
 
-/// What the policy says of a destination.
+/// What the policy allows for a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Nothing.
     Nowhere,
-    /// It names the host: an address that its name has counts unless it is the device's own.
+    /// It names the host: its name may resolve to any address but the device's own.
     ByName,
     /// It names this address, or the device itself.
     ByAddress,
@@ -96,7 +96,7 @@ impl HttpGrant {
 }
 
 impl Destination {
-    /// `None` for what is not an absolute address of HTTP, or has a user in it.
+    /// Returns `None` for anything that is not an absolute HTTP address, or contains a user.
     pub(crate) fn of(uri: &Uri) -> Option<Destination> {
         let scheme = uri.scheme()?;
         let is_tls = match scheme {
@@ -111,12 +111,12 @@ impl Destination {
         }
         let port = match authority.port() {
             Some(port) => port.as_u16(),
-            // It is empty, or larger than a port can be.
+            // The port is empty, or too large.
             None if authority.as_str() != host => return None,
             None if is_tls => 443,
             None => 80,
         };
-        // One name has one spelling: `a.example.` is `a.example`.
+        // Normalize the name: `a.example.` is `a.example`.
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         (!host.is_empty()).then_some(Destination { is_tls, host, port })
     }

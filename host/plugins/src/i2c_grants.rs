@@ -1,4 +1,4 @@
-//! The chips on I2C buses that the policy lets a plugin talk to, under names that the policy gives them.
+//! The chips on I2C buses that the policy lets a plugin use, under names defined in the policy.
 //!
 //! ```toml
 //! i2c = [{ name = "sensor", bus = 1, address = 0x48 }]    # or bus = "/dev/i2c-1", or the name of its adapter
@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use crate::hardware_names::{check_kernel_name, check_name};
 
-/// The most chips of one plugin.
+/// The most chips for one plugin.
 const CHIPS: usize = 64;
-/// The addresses that chips have; the others mean something to the bus itself.
+/// The range of chip addresses; the others have a meaning for the bus itself.
 const LOWEST: u8 = 0x03;
 const HIGHEST: u8 = 0x77;
 
@@ -26,10 +26,10 @@ pub(crate) struct I2cGrants(Vec<I2cGrant>);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct I2cGrant {
-    /// What the plugin calls it.
+    /// The plugin's name for it.
     name: String,
     pub(crate) bus: BusId,
-    /// Of seven bits.
+    /// The seven-bit address.
     pub(crate) address: u8,
 }
 
@@ -38,15 +38,15 @@ impl I2cGrants {
         self.0.is_empty()
     }
 
-    /// The chip that the plugin calls so.
+    /// Returns the chip with the plugin's name for it.
     pub(crate) fn chip(&self, name: &str) -> Option<&I2cGrant> {
         self.0.iter().find(|grant| grant.name == name)
     }
 
-    /// Checks what the policy has written.
+    /// Checks the grants as written in the policy.
     ///
     /// # Errors
-    /// What cannot be granted, and what to write.
+    /// What cannot be granted, and what to write instead.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.0.len() > CHIPS {
             let number = self.0.len();

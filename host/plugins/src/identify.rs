@@ -1,5 +1,5 @@
-//! The action `identify` (`POST /v1/blink`): one pattern at a time, in the background, for a window
-//! that each further request extends.
+//! The action `identify` (`POST /v1/blink`): one pattern at a time, in the background, for a window that each further
+//! request extends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::loaded::LoadedPlugin;
 use crate::text::{LONGEST, one_line};
 use plugin_manifest::Action;
 
-/// How long the device shows itself after the latest request (docs/spec/device.md#v1-blink).
+/// How long the device identifies itself after the latest request (docs/spec/device.md#v1-blink).
 const WINDOW: Duration = Duration::from_secs(15);
 /// How long after the window a provider is ended by force.
 const GRACE: Duration = Duration::from_secs(2);
@@ -29,18 +29,18 @@ pub(crate) struct Identify {
 struct Shared {
     actions: Actions,
     state: Mutex<State>,
-    /// How the last run ended; changes when one does.
+    /// The result of the last run; changes when a run ends.
     ended: watch::Sender<Result<(), String>>,
 }
 
 struct State {
-    /// When the window is over.
+    /// When the window ends.
     until: Instant,
     /// The run that is under way.
     run: Option<JoinHandle<()>>,
-    /// Whether the provider has seen that the window is over: what comes now needs a new run.
+    /// Whether the provider has seen that the window is over: further requests need a new run.
     over: bool,
-    /// Whether a request came since then.
+    /// Whether there has been a request since then.
     again: bool,
 }
 
@@ -62,8 +62,8 @@ impl Identify {
         }
     }
 
-    /// Shows the device from now until [`WINDOW`] has passed, for a caller of this `origin`, or extends the run that
-    /// does already, for whomever that began.
+    /// Makes the device identify itself from now until [`WINDOW`] has passed, for a caller of this `origin`, or extends
+    /// the current run, whoever started it.
     pub(crate) fn start(&self, origin: Origin) {
         let mut state = self.shared.state.lock();
         state.until = Instant::now() + WINDOW;
@@ -82,7 +82,7 @@ impl Identify {
         state.run = Some(tokio::spawn(async move { shared.run(origin).await }));
     }
 
-    /// How much of the window is left, in milliseconds.
+    /// Returns how much of the window is left, in milliseconds.
     pub(crate) fn remaining_ms(&self) -> u32 {
         let mut state = self.shared.state.lock();
         let left = state
@@ -93,12 +93,12 @@ impl Identify {
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    /// Waits until the run that is under way has ended, and says how. Without one nothing shows the device.
+    /// Waits until the current run has ended, and returns its result. Without a run, nothing identifies the device.
     pub(crate) async fn ended(&self) -> Result<(), String> {
         let mut ended = self.shared.ended.subscribe();
         if self.shared.state.lock().run.is_none() {
             return match self.shared.actions.provider(Action::Identify) {
-                // It has ended already.
+                // It has already ended.
                 Some(_) => ended.borrow().clone(),
                 None => Err(ActionError::NoProvider(Action::Identify.into()).to_string()),
             };
@@ -109,7 +109,7 @@ impl Identify {
         ended.borrow().clone()
     }
 
-    /// Ends the run that is under way; the provider's LEDs are restored when it returns.
+    /// Ends the current run; the provider's LEDs are restored when this returns.
     pub(crate) async fn stop(&self) {
         let run = self.shared.state.lock().run.take();
         if let Some(run) = run {
@@ -120,7 +120,7 @@ impl Identify {
 }
 
 impl Shared {
-    /// Runs the provider, and again if a request came too late for it to see.
+    /// Runs the provider, and again if a request came too late for it to notice.
     async fn run(&self, origin: Origin) {
         loop {
             let outcome = match self.actions.provider(Action::Identify) {
@@ -138,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// One call in a fresh instance, ended by force soon after the window.
+    /// Makes one call in a new instance, ended by force soon after the window.
     async fn call(&self, provider: &LoadedPlugin, origin: Origin) -> Result<(), String> {
         let name = provider.manifest.name.as_str();
         let _timed = provider.counters.called();
@@ -147,7 +147,7 @@ impl Shared {
             limit = self.past_window() => Err(Failure::Wall { limit }),
         };
         match outcome {
-            // That is no failure of its own: not every device has something to show itself with.
+            // This is not the plugin's own failure: not every device has a way to identify itself.
             Ok(Ok(())) if self.state.lock().until > Instant::now() => Err(format!(
                 "the plugin `{name}` has nothing to identify this device with"
             )),
@@ -164,7 +164,7 @@ impl Shared {
         }
     }
 
-    /// Waits until the window is over and the grace too, however often it is extended.
+    /// Waits until the window and the grace period are over, however often the window is extended.
     async fn past_window(&self) -> Duration {
         loop {
             let end = self.state.lock().until + GRACE;

@@ -1,9 +1,9 @@
-//! Plugins that a developer puts onto a device over its API: into the first plugin folder, where any other way of copying
-//! puts them as well. What a file may do, the policy alone says.
+//! Plugins that a developer installs on a device over its API: they are stored in the first plugin folder, as with any
+//! other way of copying. Only the policy decides what a file may do.
 //!
-//! The file arrives in a folder that only the supervisor writes. It is checked there, and is put into the plugin folder
-//! in one step when it is whole and is what it has to be. Whoever calls this has made sure that the device is a
-//! developer's, and that its owner asks.
+//! The file arrives in a folder that only the supervisor can write. It is checked there, and put into the plugin folder
+//! in one step once it is complete and valid. The caller has already made sure that this is a developer's device, and
+//! that the request comes from its owner.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -29,28 +29,28 @@ use crate::signature;
 use crate::table::Table;
 use crate::trust::trust_lines;
 
-/// The folder in the supervisor's folder of state in which files arrive.
+/// The folder in the supervisor's state folder in which files arrive.
 const FOLDER: &str = "plugin-uploads";
-/// The one file in it: one is installed at a time.
+/// The only file in it: one plugin is installed at a time.
 const FILE: &str = "component";
-/// How long the answer waits until the plugin serves or is refused: as long as most components take to be compiled.
+/// How long the answer waits for the plugin to serve or be refused: as long as most components take to compile.
 const SETTLED_WITHIN: Duration = Duration::from_secs(60);
-/// How long it waits until it is known which plugin each file is.
+/// How long it waits until it is known which plugin each file contains.
 const IDENTIFIED_WITHIN: Duration = Duration::from_secs(20);
-/// How long it waits until a plugin that was removed is gone.
+/// How long it waits until a removed plugin is gone.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Where plugins are installed.
+/// The places for installing plugins.
 pub(crate) struct InstallPlaces {
-    /// The first plugin folder; none if there is no folder.
+    /// The first plugin folder; `None` if there is no folder.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) state_dir: PathBuf,
     pub(crate) policy_files: PolicyFiles,
-    /// One at a time.
+    /// Allows one installation at a time.
     pub(crate) turn: Arc<Semaphore>,
 }
 
-/// A plugin's file that arrives. Dropping it before [`PluginUpload::finish`] leaves everything as it was.
+/// A plugin's file while it arrives. Dropping it before [`PluginUpload::finish`] leaves everything unchanged.
 pub struct PluginUpload {
     plugins: Plugins,
     name: String,
@@ -63,7 +63,7 @@ pub struct PluginUpload {
 /// The file of a plugin.
 struct Target {
     file: PathBuf,
-    /// The version of it that is there; absent if the file is not there yet.
+    /// The existing version; `None` if the file does not exist yet.
     previous: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Plugins {
         let turn = turn.map_err(|_| {
             InstallRefusal::Failed("another plugin is being installed: try again".to_owned())
         })?;
-        // Before anything is sent, rather than after 64 MiB.
+        // Checked before anything is sent, rather than after 64 MiB.
         self.target(name).await?;
         let path = places.state_dir.join(FOLDER);
         let opened = on_disk(move || open_upload(&path)).await?;
@@ -121,7 +121,7 @@ impl Plugins {
         Ok(())
     }
 
-    /// Where the file of this plugin is, or has to be.
+    /// Returns where the file of this plugin is, or has to be.
     async fn target(&self, name: &str) -> Result<Target, InstallRefusal> {
         check_name(name).map_err(|reason| InstallRefusal::Invalid(reason.to_owned()))?;
         let places = self.install_places();
@@ -136,7 +136,7 @@ impl Plugins {
         let folder = folder.ok_or_else(|| {
             InstallRefusal::Conflict("the device has no plugin folder".to_owned())
         })?;
-        // Somebody may have copied a file there a moment ago.
+        // A file may have been copied there a moment ago.
         let identified = self.until(|table| !table.has_unknown_files());
         let identified = tokio::time::timeout(IDENTIFIED_WITHIN, identified).await;
         identified.map_err(|_| {
@@ -146,12 +146,12 @@ impl Plugins {
     }
 }
 
-/// Where the file of this plugin is, or has to be, in `folder`.
+/// Returns where the file of this plugin is, or has to be, in `folder`.
 fn target_in(folder: &Path, name: &str, table: &Table) -> Result<Target, InstallRefusal> {
     let found = table.files_of(name);
     match found.as_slice() {
         [] => {
-            // The characters that a name may have cannot lead to another folder.
+            // The characters allowed in a name cannot lead to another folder.
             let file = folder.join(format!("{name}.wasm"));
             if file.symlink_metadata().is_ok() {
                 return Err(InstallRefusal::Conflict(format!(
@@ -183,10 +183,10 @@ fn target_in(folder: &Path, name: &str, table: &Table) -> Result<Target, Install
 }
 
 impl PluginUpload {
-    /// Adds what comes next of the file.
+    /// Adds the next piece of the file.
     ///
     /// # Errors
-    /// [`InstallRefusal`]: it is too long, or the disk does not take it.
+    /// [`InstallRefusal`]: it is too long, or cannot be written to the disk.
     pub async fn write(&mut self, piece: Bytes) -> Result<(), InstallRefusal> {
         self.length = self.length.saturating_add(piece.len() as u64);
         if self.length > SIZE {
@@ -199,11 +199,12 @@ impl PluginUpload {
         written.map_err(|error| unwritable(&error))
     }
 
-    /// Checks the whole file, puts it into its place and waits for what becomes of it. Goes on if the caller does not
+    /// Checks the complete file, puts it into its place and waits for the result. Continues if the caller does not
     /// wait.
     ///
     /// # Errors
-    /// [`InstallRefusal`]: it is not the plugin of that name, or cannot be put there; the plugin folder is as it was.
+    /// [`InstallRefusal`]: it is not the plugin of that name, or cannot be put there; the plugin folder is then
+    /// unchanged.
     pub async fn finish(mut self) -> Result<PluginInstallation, InstallRefusal> {
         let finished = tokio::spawn(async move {
             let flushed = self.file.flush().await;
@@ -216,7 +217,7 @@ impl PluginUpload {
     async fn install(&self) -> Result<PluginInstallation, InstallRefusal> {
         let (upload, name) = (self.dir.path().join(FILE), self.name.clone());
         let (wasm, manifest) = on_disk(move || read(&upload, &name)).await??;
-        // Once more: something may have come there while the file arrived.
+        // Checked once more: a file may have been put there during the upload.
         let Target { file, previous } = self.plugins.target(&self.name).await?;
         let digest = compiled_code::digest(&wasm);
         let (to, is_new) = (file.clone(), previous.is_none());
@@ -224,7 +225,7 @@ impl PluginUpload {
             if is_new {
                 create(&to, &wasm)
             } else {
-                // A signature that is there is of the version before.
+                // An existing signature belongs to the previous version.
                 replace(&to, &wasm, None)
             }
         });
@@ -239,7 +240,7 @@ impl PluginUpload {
         let settled = self
             .plugins
             .until(|table| table.outcome(&file, &digest).is_some());
-        // Too late: then it is still being loaded.
+        // After this time, it is still being loaded.
         let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
         let outcome = self.plugins.table().outcome(&file, &digest);
         let (state, refused) = outcome.unwrap_or((PluginState::Loading, None));
@@ -263,15 +264,15 @@ impl PluginUpload {
 
 impl Drop for PluginUpload {
     fn drop(&mut self) {
-        // What is left is removed before the next one arrives.
+        // Anything left behind is removed before the next file arrives.
         let _ = self.dir.remove(FILE);
     }
 }
 
-/// The folder in which files arrive, and a new file in it.
+/// Opens the folder in which files arrive, and a new file in it.
 fn open_upload(path: &Path) -> Result<(SecureDir, fs::File), String> {
     let dir = SecureDir::open(path, Access::Private).map_err(|error| chain(&error))?;
-    // One that a kill left.
+    // A file may be left over from a kill.
     let made = dir.remove(FILE).and_then(|()| {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
@@ -281,7 +282,7 @@ fn open_upload(path: &Path) -> Result<(SecureDir, fs::File), String> {
     Ok((dir, file))
 }
 
-/// The file that has arrived, which is the plugin of this name.
+/// Reads the file that has arrived, and checks that it is the plugin of this name.
 fn read(upload: &Path, name: &str) -> Result<(Vec<u8>, Manifest), InstallRefusal> {
     let (_, wasm) = bytes(upload).map_err(InstallRefusal::Failed)?;
     let manifest = Manifest::of(&wasm).map_err(|error| {
@@ -297,7 +298,7 @@ fn read(upload: &Path, name: &str) -> Result<(Vec<u8>, Manifest), InstallRefusal
     Ok((wasm, manifest))
 }
 
-/// Does what waits for the disk.
+/// Runs work that waits for the disk.
 async fn on_disk<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, InstallRefusal> {

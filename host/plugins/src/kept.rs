@@ -1,9 +1,9 @@
-//! Versions of plugins that have served, kept in the supervisor's own folder: the latest one of each file of the plugin
-//! folders, and the one before it.
+//! Versions of plugins that were in use, kept in the supervisor's own folder: for each file in the plugin folders, the
+//! latest version and the previous one.
 //!
-//! Where a file does not load any more, the version that served from it before serves on, also after a restart; and
-//! [`rollback`](crate::rollback) puts a version back. The policy judges what is kept here as any other file. What the
-//! layout ships with is not kept, since its files are replaced together with the supervisor.
+//! If a file cannot be loaded any more, the version that served from it before stays in use, also after a restart; and
+//! [`rollback`](crate::rollback) can restore a version. The policy applies to the kept files as to any others. Stock
+//! plugins are not kept, since their files are replaced together with the supervisor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,31 +16,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::settled_file::bytes;
 
-/// The folder in the supervisor's folder of state.
+/// The folder in the supervisor's state folder.
 const FOLDER: &str = "plugin-versions";
-/// The list of them, in that folder.
+/// The list of the versions, in that folder.
 const INDEX: &str = "index.json";
 /// The longest list, in bytes: [`crate::settled_file::MOST_FILES`] with the longest paths that Linux has.
 const INDEX_SIZE: u64 = 4 << 20;
-/// The bytes of all components that are kept.
+/// The most bytes of all kept components together.
 const TOTAL: u64 = 256 << 20;
 
-/// The versions that are kept of one file.
+/// The versions of one file that are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Versions {
-    /// The digest of the version that served last.
+    /// The digest of the version that served most recently.
     pub(crate) latest: String,
-    /// The digest of the one that served before it.
+    /// The digest of the version that served before that.
     pub(crate) before: Option<String>,
 }
 
-/// By file of a plugin folder.
+/// By the file in a plugin folder.
 type Index = BTreeMap<PathBuf, Versions>;
 
-/// What is kept, and how it is changed: reading is for everybody, writing for one blocking thread at a time.
+/// The kept versions, and how they are changed: anyone may read, but only one blocking thread at a time may write.
 pub(crate) struct KeptVersions {
     folder: Arc<KeptFolder>,
-    /// What [`KeptVersions::keep`] was called for last, by file.
+    /// The digest that [`KeptVersions::keep`] was last called for, by file.
     requested: BTreeMap<PathBuf, String>,
 }
 
@@ -65,7 +65,7 @@ enum KeepError {
 }
 
 impl KeptVersions {
-    /// Those in `state_dir`; none where the list is missing or damaged, which is logged.
+    /// Opens the versions in `state_dir`; there are none if the list is missing or damaged, which is logged.
     pub(crate) fn open(state_dir: &Path) -> KeptVersions {
         let path = state_dir.join(FOLDER);
         let index = read_index(&path).unwrap_or_else(|reason| {
@@ -86,23 +86,24 @@ impl KeptVersions {
         }
     }
 
-    /// The versions of `file`.
+    /// Returns the versions of `file`.
     pub(crate) fn of(&self, file: &Path) -> Option<Versions> {
         self.folder.index.lock().get(file).cloned()
     }
 
-    /// Each file of which there are versions.
+    /// Returns the files that have kept versions.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.folder.index.lock().keys().cloned().collect()
     }
 
-    /// Where the component of this digest is kept.
+    /// Returns where the component with this digest is kept.
     pub(crate) fn component(&self, digest: &str) -> PathBuf {
         self.folder.path.join(component_name(digest))
     }
 
-    /// Keeps the content of `file`, which has this digest and serves, and the signature beside it that it was judged
-    /// with: the one that is there now may be the next version's. Runs in a tokio runtime, and waits for nothing.
+    /// Keeps the content of `file`, which has this digest and serves, with the signature file that it was checked
+    /// against: the present signature file may belong to the next version. Must be called in a tokio runtime, and does
+    /// not wait.
     pub(crate) fn keep(&mut self, file: &Path, digest: &str, signature: Option<Arc<[u8]>>) {
         let is_requested = |of: &String| of == digest;
         let is_kept = self.of(file).is_some_and(|of| of.latest == digest);
@@ -122,12 +123,12 @@ impl KeptVersions {
         });
     }
 
-    /// Forgets the versions of files that somebody has removed: what is gone does not come back by itself. What is missing
-    /// and `is_replaced` is not removed. Runs in a tokio runtime, and waits for nothing.
+    /// Forgets the versions of removed files: they must not come back by themselves. A missing file that `is_replaced`
+    /// does not count as removed. Must be called in a tokio runtime, and does not wait.
     pub(crate) fn forget_removed(&mut self, is_replaced: impl Fn(&Path) -> bool) {
         let is_removed = |file: &Path| {
             let is_there = file.try_exists().unwrap_or(true);
-            // A folder that is not there may be on a disk that comes later.
+            // A missing folder may be on a disk that appears later.
             !is_there && file.parent().is_some_and(Path::is_dir)
         };
         let files = self.files().into_iter();
@@ -164,7 +165,7 @@ impl KeptFolder {
         let _writing = self.writing.lock();
         let (_, wasm) = bytes(file).map_err(KeepError::Source)?;
         if compiled_code::digest(&wasm) != digest {
-            // It was replaced meanwhile; the version that it has now is kept once that serves.
+            // It was replaced in the meantime; its new version is kept once that one serves.
             return Ok(());
         }
         let mut index = self.index.lock().clone();
@@ -201,7 +202,7 @@ impl KeptFolder {
         Ok(())
     }
 
-    /// Writes the list, and removes what no entry of it is about.
+    /// Writes the list, and removes files that are not in it.
     fn write(&self, dir: &SecureDir, index: &Index) -> Result<(), KeepError> {
         let failed = |source| KeepError::Write {
             path: self.path.join(INDEX),
@@ -235,12 +236,12 @@ fn component_name(digest: &str) -> String {
     format!("{digest}.wasm")
 }
 
-/// As [`crate::signature::file_beside`] has it.
+/// Matches [`crate::signature::file_beside`].
 fn signature_name(digest: &str) -> String {
     format!("{digest}.wasm.minisig")
 }
 
-/// The list in the folder at `path`; an empty one where there is none.
+/// Reads the list in the folder at `path`; returns an empty one if there is none.
 fn read_index(path: &Path) -> Result<Index, String> {
     let unreadable = |error: &dyn std::error::Error| format!("cannot be read: {error}");
     let dir = SecureDir::existing(path, Access::Private).map_err(|error| unreadable(&error))?;

@@ -1,5 +1,5 @@
-//! The keys of plugins' makers, as the owner has named them in the policy. Files that a key has signed are pinned by
-//! its name, so that an update needs no new line.
+//! The keys of plugins' makers, as named by the owner in the policy. Files signed with a key are pinned by its name, so
+//! an update needs no new line.
 //!
 //! ```toml
 //! [keys.acme]
@@ -15,54 +15,54 @@ use signatures::PublicKey;
 
 use crate::signature::Signatures;
 
-/// The public keys by their names.
+/// The public keys by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct NamedKeys(signatures::NamedKeys);
 
 impl NamedKeys {
-    /// All public keys, those that are revoked as well: what they have signed is to be told from what nobody has.
+    /// Returns all public keys, including revoked ones: what they signed must be distinguishable from unsigned files.
     pub(crate) fn public_keys(&self) -> impl Iterator<Item = &PublicKey> {
         self.0.iter().map(|(_, key)| key)
     }
 
-    /// Whether the key of that name has signed, and still counts. A name that is not there has signed nothing.
+    /// Returns whether the key of that name has signed, and is still valid. An unknown name has signed nothing.
     pub(crate) fn has_signed(&self, name: &str, signatures: &Signatures) -> bool {
         let key = self.0.get(name);
         key.is_some_and(|key| !self.0.is_revoked(key) && signatures.keys.contains(key))
     }
 
-    /// All names.
+    /// Returns all names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         self.0.names()
     }
 
-    /// The name of a key.
+    /// Returns the name of a key.
     pub(crate) fn name_of(&self, key: &PublicKey) -> Option<&str> {
         let mut keys = self.0.iter();
         let (name, _) = keys.find(|(_, named)| *named == key)?;
         Some(name)
     }
 
-    /// Whether the key counts no more, under any of its names.
+    /// Returns whether the key is revoked, under any of its names.
     pub(crate) fn is_revoked(&self, key: &PublicKey) -> bool {
         self.0.is_revoked(key)
     }
 
-    /// Whether the key of that name has signed, and counts no more.
+    /// Returns whether the key of that name has signed, and is revoked.
     pub(crate) fn is_signed_and_revoked(&self, name: &str, signatures: &Signatures) -> bool {
         let key = self.0.get(name);
         key.is_some_and(|key| self.0.is_revoked(key) && signatures.keys.contains(key))
     }
 
-    /// The first name of a key that has signed, and still counts.
+    /// Returns the first name of a key that has signed, and is still valid.
     pub(crate) fn signer(&self, signatures: &Signatures) -> Option<&str> {
         let mut names = self.0.names();
         let name = names.find(|name| self.has_signed(name, signatures));
         name.map(String::as_str)
     }
 
-    /// Why no key of these names has signed, for the owner.
+    /// Explains to the owner why no key of these names has signed.
     pub(crate) fn why_not_signed<'a>(
         &self,
         names: impl IntoIterator<Item = &'a String>,

@@ -1,11 +1,11 @@
 //! Endpoint families and hardware actions as sandboxed WebAssembly components.
 //!
-//! [`Plugins`] is the whole of it for others: it loads what is in the plugin folders, reloads what
-//! changes there, answers which plugin serves a request ([`Plugins::find`]), and makes the call
-//! ([`Plugins::call`]). A plugin gets what its manifest asks for and the policy grants, and within its
-//! limits; whatever it does costs its caller a clear error and the others nothing.
+//! [`Plugins`] is the interface for the rest of the supervisor: it loads the plugins in the plugin folders, reloads
+//! them when they change, finds the plugin that serves a request ([`Plugins::find`]), and makes the call
+//! ([`Plugins::call`]). A plugin gets what its manifest asks for and the policy grants, within its limits; whatever it
+//! does, its caller gets a clear error and others are not affected.
 //!
-//! The caller has checked the key already and has taken it out of the request: no plugin sees one.
+//! The caller has already checked the key and removed it from the request: no plugin sees one.
 
 #![warn(missing_docs)]
 

@@ -1,15 +1,15 @@
-//! What one call of a plugin may use, and what it gets where nobody says.
+//! The limits of one call of a plugin, and the defaults.
 //!
-//! A manifest asks, the policy decides: a limit in the policy takes the place of the manifest's. A manifest by itself
-//! gets less than the defaults or as much; more is for the policy to give, and for what the layout ships with. All are
-//! within the ranges of [`plugin_manifest::LIMITS`].
+//! A manifest asks, and the policy decides: a limit in the policy replaces the manifest's. A manifest by itself can
+//! only lower the defaults; raising them requires the policy, except for plugins that the layout ships with. All limits
+//! are within the ranges of [`plugin_manifest::LIMITS`].
 
 use std::time::Duration;
 
 use plugin_manifest::WrittenLimits;
 pub use plugin_protocol::Limits;
 
-/// What a plugin gets.
+/// Returns the limits of a plugin.
 pub(crate) fn of(manifest: &WrittenLimits, policy: &WrittenLimits) -> Limits {
     let written = policy.over(manifest).over(&WrittenLimits::DEFAULTS);
     let value = |limit: Option<u32>| limit.unwrap_or_default();
@@ -50,7 +50,7 @@ mod tests {
             range.most as usize
         };
         assert_eq!(most("memory_mib") << 20, compiled_code::PLUGIN_MEMORY);
-        // What `LoadContext::load` gives where there are as many places as a device has: half of them.
+        // What `LoadContext::load` allows with as many places as a device has: half of them.
         assert_eq!(most("concurrency"), crate::DEFAULT_SLOTS / 2);
     }
 }

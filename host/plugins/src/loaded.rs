@@ -39,17 +39,17 @@ pub(crate) struct LoadedPlugin {
     pub(crate) manifest: Manifest,
     /// SHA-256 of its file, in hexadecimal.
     pub(crate) digest: String,
-    /// Who has signed its file.
+    /// The signatures of its file.
     pub(crate) signatures: Signatures,
     pub(crate) limits: Limits,
-    /// Whether the policy names this device's board for it: it goes before a provider for all boards.
+    /// Whether the policy names this device's board for it: it then takes precedence over a provider for all boards.
     pub(crate) is_boards_own: bool,
     pub(crate) context: Arc<PluginContext>,
     pub(crate) host: Arc<PluginHost>,
-    /// What it was made from.
+    /// The code that it was created from.
     pub(crate) code: Arc<dyn GuestCode>,
     pub(crate) guest: Arc<dyn GuestPlugin>,
-    /// How many calls it takes at a time, and how many more it takes now.
+    /// How many concurrent calls it accepts, and how many more it accepts now.
     pub(crate) at_once: usize,
     pub(crate) calls: Arc<Semaphore>,
     pub(crate) counters: Arc<Counters>,
@@ -66,8 +66,7 @@ impl std::fmt::Debug for LoadedPlugin {
 }
 
 impl LoadedPlugin {
-    /// Takes note of a call that failed: in the log, in the counters, and towards the device where it is the
-    /// plugin's fault.
+    /// Records a call that failed: in the log, in the counters, and on the device if it is the plugin's fault.
     pub(crate) fn failed(&self, failure: &Failure) {
         let name = &self.manifest.name;
         failure::log(failure, name);
@@ -76,14 +75,14 @@ impl LoadedPlugin {
         }
     }
 
-    /// Takes note, as of a call that failed, of what a call answered that could not do its work.
+    /// Records a call that answered that it could not do its work, in the same way as a failed call.
     pub(crate) fn failed_itself(&self, message: &str) {
         let name = &self.manifest.name;
         tracing::warn!(plugin = %name, "{message}");
         self.count_failure(message, message.to_owned());
     }
 
-    /// `event` is for whoever reads the device's events, `last_error` for the plugin's author.
+    /// `event` is for readers of the device's events, `last_error` for the plugin's author.
     fn count_failure(&self, event: &str, last_error: String) {
         let line = one_line(&last_error, LONGEST);
         let recent = &self.context.recent;
@@ -93,7 +92,7 @@ impl LoadedPlugin {
         self.counters.failed(last_error);
     }
 
-    /// Has it do what it provides.
+    /// Calls it to perform an action that it provides.
     pub(crate) async fn act(
         &self,
         origin: Origin,
@@ -108,8 +107,7 @@ impl LoadedPlugin {
         act.instrument(span).await
     }
 
-    /// Makes the folders that the policy has made where they are missing. One that cannot be made the plugin does not
-    /// see.
+    /// Creates missing folders if the policy says so. The plugin does not see a folder that cannot be created.
     pub(crate) async fn make_folders(&self) {
         let folders = self.context.grants.files.iter();
         let missing = folders.filter(|folder| folder.create && !folder.host.is_dir());
@@ -123,7 +121,7 @@ impl LoadedPlugin {
         }
     }
 
-    /// Waits until one of the plugin's calls is free.
+    /// Waits until the plugin accepts another call.
     pub(crate) async fn permit(&self) -> Result<OwnedSemaphorePermit, Failure> {
         if let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() {
             return Ok(permit);
@@ -136,18 +134,18 @@ impl LoadedPlugin {
     }
 }
 
-/// How a plugin has fared since the supervisor started, over all its versions.
+/// A plugin's statistics since the supervisor started, over all its versions.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     calls: AtomicU64,
     failures: AtomicU64,
-    /// Of all calls together.
+    /// The time of all calls together.
     nanoseconds: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
 impl Counters {
-    /// Counts a call, and the time until what is answered is dropped: when it is answered, or its caller has
+    /// Counts a call, and the time until the returned timer is dropped: when the call is answered, or its caller is
     /// gone.
     pub(crate) fn called(&self) -> CallTimer<'_> {
         self.calls.fetch_add(1, Relaxed);
@@ -157,25 +155,25 @@ impl Counters {
         }
     }
 
-    /// The time that all calls together have taken.
+    /// Returns the time that all calls together have taken.
     pub(crate) fn time(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.load(Relaxed))
     }
 
-    /// Counts a failure of the plugin's.
+    /// Counts a failure of the plugin.
     fn failed(&self, message: String) {
         self.failures.fetch_add(1, Relaxed);
         *self.last_error.lock() = Some(message);
     }
 
-    /// Calls, failures, and what the last failure was.
+    /// Returns the number of calls and failures, and the last failure.
     pub(crate) fn read(&self) -> (u64, u64, Option<String>) {
         let last = self.last_error.lock().clone();
         (self.calls.load(Relaxed), self.failures.load(Relaxed), last)
     }
 }
 
-/// A call that takes time.
+/// Measures the time of a call.
 #[must_use = "the call is over as soon as this is dropped"]
 pub(crate) struct CallTimer<'a> {
     counters: &'a Counters,
@@ -189,34 +187,34 @@ impl Drop for CallTimer<'_> {
     }
 }
 
-/// What it takes to load plugins.
+/// Everything needed to load plugins.
 pub(crate) struct LoadContext {
     pub(crate) runtime: Arc<dyn GuestRuntime>,
-    /// What plugins have of the board's memory, unless the policy says otherwise, in bytes.
+    /// How much of the board's memory plugins get unless the policy says otherwise, in bytes.
     pub(crate) memory_of_board: usize,
     pub(crate) shares: PluginShares,
     pub(crate) cache: compiled_code::Cache,
     pub(crate) policy_files: PolicyFiles,
-    /// Whether files get what the policy gives their names without being pinned.
+    /// Whether files get what the policy grants to their names without being pinned.
     pub(crate) allow_unpinned: bool,
     pub(crate) plugin_config: toml::Table,
-    /// What relative folders of the policy are below.
+    /// The base of the policy's relative folders.
     pub(crate) host_root: PathBuf,
-    /// With the folder of the LED class where a plugin's configuration names no other.
+    /// With the folder of the LED class, unless a plugin's configuration names another one.
     pub(crate) hardware: Hardware,
     pub(crate) services: Arc<HostServices>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
 }
 
-/// What all plugins have together.
+/// What all plugins share.
 #[derive(Default)]
 pub(crate) struct PluginShares {
     pub(crate) logs: PluginLogs,
     pub(crate) fields: FieldBudget,
 }
 
-/// The native code of a plugin, whose file stays in the cache for as long as it may be called.
+/// The native code of a plugin; its file stays in the cache for as long as it may be called.
 struct CachedCode {
     code: Arc<dyn GuestCode>,
     _kept: KeptFile,
@@ -233,7 +231,7 @@ impl GuestCode for CachedCode {
 }
 
 impl LoadContext {
-    /// The native code of the component of this digest, where it was compiled before.
+    /// Returns the native code of the component with this digest, if it was compiled before.
     pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
         let file = self.cache.find_file(digest, compiled_code::Profile::Plugin);
         let file = file.await?;
@@ -248,7 +246,7 @@ impl LoadContext {
         }
     }
 
-    /// The native code of the component in `file`, in this [edition](compiled_code::Source::edition) of it.
+    /// Returns the native code of the component in `file`, in this [edition](compiled_code::Source::edition) of it.
     pub(crate) async fn compile(
         &self,
         file: &Path,
@@ -279,10 +277,10 @@ impl LoadContext {
         Ok(Arc::new(CachedCode { code, _kept: kept }))
     }
 
-    /// Makes a component with this manifest ready to be called with these grants.
+    /// Prepares a component with this manifest to be called with these grants.
     ///
     /// # Errors
-    /// Why it is not loaded, in words.
+    /// Why it could not be loaded, in words.
     pub(crate) fn link(
         &self,
         code: &Arc<dyn GuestCode>,
@@ -315,8 +313,7 @@ impl LoadContext {
                 "its manifest provides `{action}`, and its component does not export `platform:supervisor/{action}`"
             ));
         }
-        // A manifest is its file's own word: the layout's files are believed, and what others get beyond the defaults
-        // stands in the policy.
+        // The manifest is only trusted in the layout's files; others need the policy for more than the defaults.
         let own_limits = if grants.is_stock {
             manifest.limits.clone()
         } else {
@@ -326,7 +323,7 @@ impl LoadContext {
         let is_boards_own = grants
             .boards
             .include(&self.services.device.identity().device_type);
-        // However many a plugin asks for, others get their turn. Each memory takes a slot.
+        // However many calls a plugin asks for, others must get their turn. Each memory takes a slot.
         let most = self.runtime.slots() / 2 / facts.memories.max(1) as usize;
         let at_once = limits.concurrency.min(most.max(1));
         let host = PluginHost::new(self.plugin_context(&manifest.name, grants));

@@ -1,11 +1,11 @@
-//! From files to the table that requests are looked up in.
+//! From files to the table in which requests are looked up.
 //!
-//! The policy is read, and the folders are listed, whenever one of them may have changed; that takes effect
-//! at once. What files say of themselves is read by tasks of their own, and so is what has to be compiled,
-//! so that nothing waits for a slow file. Who is loaded is decided by what the files say of themselves, before
-//! anything is compiled. What was compiled before is loaded first, and no file waits for another. With each piece
-//! of news a new table is put together and swapped in: a request sees the old one or the new one. A version that does not load, or that wants what another plugin has, leaves
-//! the old one serving, as long as the policy gives that what it has.
+//! The policy is read, and the folders are listed, whenever one of them may have changed; that takes effect at once.
+//! Files are read, and compiled if necessary, in separate tasks, so that nothing waits for a slow file. Which plugins
+//! are loaded is decided from the files' manifests, before anything is compiled. Code that was compiled before is
+//! loaded first, and no file waits for another. After each change, a new table is assembled and swapped in: a request
+//! sees either the old one or the new one. If a version cannot be loaded, or claims what another plugin has, the old
+//! one stays in use, as long as the policy grants what that one has.
 
 mod native_code;
 mod policy_state;
@@ -35,10 +35,10 @@ use crate::text::cut;
 use policy_state::PolicyState;
 use verdict::Verdict;
 
-/// For how long a file may be missing and still be the same plugin's: `install` and others remove a file before they write the
-/// next version under its name.
+/// How long a file may be missing and still count as the same plugin's: `install` and others remove a file before they
+/// write the next version under its name.
 const REPLACED: Duration = Duration::from_millis(500);
-/// How many files are read at a time: each is in memory as a whole.
+/// How many files are read at a time: each is completely in memory.
 const READ_AT_ONCE: usize = 4;
 
 /// Loads plugins.
@@ -51,21 +51,22 @@ pub(crate) struct Loader {
     newest: NewestVersions,
     kept: KeptVersions,
     files: BTreeMap<PathBuf, FileRecord>,
-    /// How many files are not looked at because there are too many.
+    /// How many files are ignored because there are too many.
     left_out: usize,
     tasks: JoinSet<TaskOutput>,
     readers: Arc<Semaphore>,
-    /// Whether the device starts: nobody writes files, and the order in which they are loaded is to mean nothing.
+    /// Whether the device is starting: files are not being written then, and the order in which they are loaded must
+    /// not matter.
     starts: bool,
 }
 
-/// What came of a task.
+/// The result of a task.
 enum TaskOutput {
     Read {
         file: PathBuf,
         read: Box<Result<(Stamp, FileHead), String>>,
     },
-    /// The native code of the file of this digest; none where it has to be compiled.
+    /// The native code of the file with this digest; `None` if it has to be compiled.
     Code {
         file: PathBuf,
         digest: String,
@@ -74,7 +75,7 @@ enum TaskOutput {
 }
 
 impl Loader {
-    /// One that has looked at nothing yet.
+    /// Creates a loader that has not read anything yet.
     pub(crate) fn new(
         load_context: Arc<LoadContext>,
         kept: KeptVersions,
@@ -99,22 +100,23 @@ impl Loader {
         }
     }
 
-    /// From now on, takes a file for whole only once nobody changes it any more.
+    /// From now on, treats a file as complete only once it has stopped changing.
     pub(crate) fn expect_writers(&mut self) {
         self.starts = false;
     }
 
-    /// Whether the device starts: what is loaded now was there before.
+    /// Returns whether the device is starting: what is loaded now was there before.
     pub(crate) fn starts(&self) -> bool {
         self.starts
     }
 
-    /// Whether the device starts, and there are files of which nobody knows yet what they are.
+    /// Returns whether the device is starting, and there are files whose contents are not known yet.
     fn reads_first(&self) -> bool {
         self.starts && self.files.values().any(FileRecord::is_to_be_read)
     }
 
-    /// Reads the policy, and notes which files are there; those that have changed begin to be read, once they are written.
+    /// Reads the policy, and lists the existing files; starts to read those that have changed, once they are completely
+    /// written.
     pub(crate) fn look(&mut self) {
         self.policy.read(&self.load_context);
         let mut last = std::mem::take(&mut self.files);
@@ -134,7 +136,7 @@ impl Loader {
             record.pending_until = self.folders.pending_writes.deadline(&file);
             record.missing_until = None;
             if record.pending_until.is_some() {
-                // There is another look when it is closed, or at the latest then.
+                // It is checked again when it is closed, or at the deadline.
             } else if record.reading.is_some() {
                 record.read_again = true;
             } else if record.stamp.is_none()
@@ -149,10 +151,10 @@ impl Loader {
         let files = &self.files;
         self.kept.forget_removed(|file| files.contains_key(file));
         self.keep_stand_ins(last);
-        // What is dropped here is gone, and the tasks that were at it end.
+        // Records dropped here are gone, and their tasks end.
     }
 
-    /// Keeps what was known of files that are not there now for as long as they may be about to be replaced.
+    /// Keeps the records of missing files for as long as these may be about to be replaced.
     fn keep_for_a_moment(&mut self, last: &mut BTreeMap<PathBuf, FileRecord>) {
         let now = Instant::now();
         let are_gone = last.extract_if(.., |_, record| record.stands_in_for.is_none());
@@ -165,19 +167,19 @@ impl Loader {
         }
     }
 
-    /// Whether something is being read or compiled.
+    /// Returns whether something is being read or compiled.
     pub(crate) fn is_busy(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// When there is to be another look, because a file was neither changed nor closed by its writer.
+    /// Returns when to check again because a file was neither changed nor closed by its writer.
     pub(crate) fn deadline_of_writers(&self) -> Option<Instant> {
         let deadlines = self.files.values();
         let deadlines = deadlines.filter_map(|record| record.pending_until);
         deadlines.min()
     }
 
-    /// Waits until something was read or compiled, and takes note of it. Dropping the future loses nothing.
+    /// Waits until something was read or compiled, and records it. Dropping the future loses nothing.
     pub(crate) async fn progress(&mut self) {
         match self.tasks.join_next().await {
             Some(Ok(TaskOutput::Read { file, read })) => {
@@ -197,7 +199,7 @@ impl Loader {
                 self.files.insert(file, record);
             }
             Some(Ok(TaskOutput::Code { file, digest, code })) => {
-                // One that has another content by now is looked at by itself.
+                // If the file has a different content by now, that one is handled separately.
                 let record = self.files.get_mut(&file);
                 if let Some(record) = record.filter(|record| record.digest() == Some(&digest)) {
                     match code {
@@ -210,7 +212,7 @@ impl Loader {
                     }
                 }
             }
-            // The file is gone or another one.
+            // The file is gone or was replaced.
             Some(Err(error)) if error.is_cancelled() => {}
             Some(Err(error)) => {
                 if let Ok(panic) = error.try_into_panic() {
@@ -221,12 +223,12 @@ impl Loader {
         }
     }
 
-    /// The table that is to follow `before`, by all that is known now. What has to be compiled for the next one
-    /// begins to be.
+    /// Builds the table that follows `before`, from everything that is known now. Starts to compile what the next table
+    /// needs.
     pub(crate) fn table(&mut self, before: &Table) -> Table {
         let pending_writes = &self.folders.pending_writes;
         for (file, record) in &mut self.files {
-            // One that has been closed by now is looked at next.
+            // A file that has been closed by now is checked next.
             record.pending_until = pending_writes.deadline(file).or(record.pending_until);
         }
         let claims = self.claims(before);
@@ -252,8 +254,8 @@ impl Loader {
         table
     }
 
-    /// Plugins of the layout that are refused for what their files are, with the reason. What the policy does not grant
-    /// is its owner's decision.
+    /// Returns the stock plugins that are refused because of their files, with the reason. What the policy does not
+    /// grant is its owner's decision.
     fn stock_refusals(&self, verdicts: &[(PathBuf, Verdict)]) -> Vec<(String, String)> {
         let refused = verdicts.iter().filter_map(|(file, verdict)| {
             let record = self.files.get(file)?;
@@ -285,8 +287,7 @@ impl Loader {
         record.reading = Some(Task(task));
     }
 
-    /// Puts the table together: those who serve stay as they are until the version that follows them
-    /// fits in among the others.
+    /// Assembles the table: serving plugins stay until the versions that replace them fit in among the others.
     fn assemble(
         &self,
         verdicts: Vec<(PathBuf, Verdict)>,
@@ -305,9 +306,9 @@ impl Loader {
             let entry = before.entries.get(&file);
             let last = entry.and_then(|entry| entry.serving.as_ref());
             let last = last.or_else(|| self.stand_in(&file, claims));
-            // One that is for other boards from now on is not for this.
+            // A file that is now for other boards is not for this one.
             let last = last.filter(|_| !matches!(verdict, Verdict::OtherBoard));
-            // The same content with other grants takes its own place.
+            // The same content with other grants replaces itself.
             let loaded = record.loaded.as_ref();
             let last = last.filter(|last| loaded.is_none_or(|now| now.digest != last.digest));
             let last = last.and_then(|last| self.still_granted(last, claims));

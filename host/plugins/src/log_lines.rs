@@ -1,5 +1,5 @@
-//! The lines that plugins write to the log, over all calls: what is beyond the bound is counted, and told in a line once
-//! there is room again.
+//! The lines that plugins write to the log, over all calls: lines beyond the limit are counted, and reported in one
+//! line once there is room again.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use tokio::time::Instant;
 use crate::bounds::{LINES_A_SECOND, LINES_AT_ONCE};
 use crate::recent_lines::RecentLines;
 
-/// What plugins write to the log: how much they may, and the last of it. Cloning shares both.
+/// How much plugins may write to the log, and the last lines of it. Clones share both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PluginLogs {
     pub(crate) budget: Arc<LineBudget>,
     pub(crate) recent: RecentLines,
 }
 
-/// What all plugins may write.
+/// How many lines all plugins together may write.
 #[derive(Debug)]
 pub(crate) struct LineBudget(Mutex<Allowance>);
 
-/// What one plugin may write of it: half of all at most. Cloning shares it.
+/// How many of these lines one plugin may write: at most half of them. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct LineShare {
     budget: Arc<LineBudget>,
     own: Arc<Mutex<Allowance>>,
 }
 
-/// Lines that may be written still, with those that come with time.
+/// Lines that may still be written; it grows over time.
 #[derive(Debug)]
 struct Allowance {
     left: f64,
     most: f64,
     a_second: f64,
     at: Instant,
-    /// Lines that were not written since the last that was.
+    /// Lines that were dropped since the last one that was written.
     lost: u64,
 }
 
 impl Allowance {
-    /// One `part` of what all plugins have.
+    /// Creates an allowance of 1/`part` of that of all plugins.
     fn new(part: u32) -> Allowance {
         let most = f64::from(LINES_AT_ONCE / part);
         Allowance {
@@ -72,7 +72,7 @@ impl Default for LineBudget {
 }
 
 impl LineBudget {
-    /// The share of a plugin.
+    /// Creates the share of a plugin.
     pub(crate) fn share(self: &Arc<Self>) -> LineShare {
         LineShare {
             budget: Arc::clone(self),
@@ -82,7 +82,7 @@ impl LineBudget {
 }
 
 impl LineShare {
-    /// Whether `plugin` may write a line. Tells the log how many it has lost, where it may again.
+    /// Returns whether `plugin` may write a line. If it may again, logs how many it has lost.
     pub(crate) fn take(&self, plugin: &str) -> bool {
         let mut own = self.own.lock();
         let mut all = self.budget.0.lock();

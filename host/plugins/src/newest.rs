@@ -1,6 +1,6 @@
-//! The newest version of each plugin that was loaded for a signature. Whoever once got hold of a signed file could bring
-//! its faults back for ever; so a signature alone does not take a device back to an older version, also after a
-//! restart. A digest in the policy does.
+//! The newest version of each plugin that was loaded because of a signature. Anyone with an old signed file could
+//! otherwise bring back its faults: a signature alone therefore does not take a device back to an older version, even
+//! after a restart. A digest in the policy does.
 
 use plugin_manifest::Manifest;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use semver::Version;
 
 use crate::{PluginData, ValueChange};
 
-/// The key that a version is kept under.
+/// The key under which a version is stored.
 const KEY: &str = "newest-version";
 
-/// The versions by plugin: kept in the store of plugins, where no plugin reaches them.
+/// The versions by plugin: they are in the store of plugins, at a place that no plugin can reach.
 pub(crate) struct NewestVersions {
     data: Arc<dyn PluginData>,
     versions: BTreeMap<String, Version>,
@@ -27,7 +27,7 @@ impl NewestVersions {
         }
     }
 
-    /// Takes in what [`stored_version`] has found of a plugin.
+    /// Adds the result of [`stored_version`] for a plugin.
     pub(crate) fn learn(&mut self, plugin: &str, stored: Option<Version>) {
         if let Some(stored) = stored
             && self.is_newer(plugin, &stored)
@@ -36,12 +36,12 @@ impl NewestVersions {
         }
     }
 
-    /// The newest version of a plugin, as far as a signature has brought one.
+    /// Returns the newest version of a plugin that was loaded because of a signature.
     pub(crate) fn version(&self, plugin: &str) -> Option<&Version> {
         self.versions.get(plugin)
     }
 
-    /// Takes note of a version that a signature has brought. Runs in a tokio runtime, and waits for nothing.
+    /// Records a version that was loaded because of a signature. Must be called in a tokio runtime, and does not wait.
     pub(crate) fn loaded(&mut self, manifest: &Manifest) {
         if !self.is_newer(&manifest.name, &manifest.version) {
             return;
@@ -67,10 +67,10 @@ impl NewestVersions {
     }
 }
 
-/// The version that is kept of a plugin. May wait for the disk.
+/// Returns the stored version of a plugin. May wait for the disk.
 ///
 /// # Errors
-/// Where the store cannot be read, in words.
+/// If the store cannot be read, in words.
 pub(crate) fn stored_version(
     data: &dyn PluginData,
     plugin: &str,
@@ -82,7 +82,7 @@ pub(crate) fn stored_version(
     Ok(text.and_then(|text| Version::parse(&text).ok()))
 }
 
-/// Whose data it is: no manifest can claim such a name.
+/// Returns the owner of the data: no manifest can claim such a name.
 fn owner(plugin: &str) -> String {
     format!("{plugin} (host)")
 }
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps one value, or none where it is broken.
+    /// Stores one value; `None` if it is broken.
     #[derive(Default)]
     struct OneValue(std::sync::Mutex<Option<Vec<u8>>>);
 

@@ -1,7 +1,7 @@
-//! The action `os-update` (`wit/os-update.wit`), which the host itself has done.
+//! The action `os-update` (`wit/os-update.wit`), which the host itself requests.
 //!
-//! What a provider answers is as hostile as any plugin's word: texts are cut to what a person can read, and a version that
-//! cannot be one is an error.
+//! A provider's answer is as hostile as anything from a plugin: texts are cut to what a person can read, and an invalid
+//! version is an error.
 
 use model::{IdError, OsVersion};
 use plugin_protocol::{ActionAnswer, ActionCall, CallerScope, Origin, OsAnswer};
@@ -10,10 +10,10 @@ pub use plugin_protocol::{OsCall, OsStatus};
 use crate::actions::{ActionError, Actions};
 use crate::text::cut;
 
-/// The most characters of what is not a version that an error shows.
+/// The most characters of an invalid version that an error shows.
 const LONGEST_EXCERPT: usize = 40;
 
-/// Why the operating system could not be looked at or updated.
+/// Why the operating system could not be queried or updated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OsUpdateError {
     /// No plugin of this device provides the action.
@@ -35,7 +35,7 @@ pub(crate) async fn perform(actions: &Actions, call: OsCall) -> Result<(), OsUpd
     called(actions, call).await.map(drop)
 }
 
-/// The status, if it can be one.
+/// Returns the status if it is valid.
 fn checked(status: OsStatus) -> Result<OsStatus, String> {
     let versions = [Some(&status.running), status.staged.as_ref()];
     for version in versions.into_iter().flatten() {

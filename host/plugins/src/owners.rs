@@ -1,5 +1,5 @@
-//! Who could have changed a file. Plugins and the policy are read only where nobody can write but root and the user
-//! that the supervisor runs as: whoever else could would decide what runs here and what it may do.
+//! Checks who could have changed a file. Plugins and the policy are only read if nobody but root and the supervisor's
+//! own user can write them: anyone else who could would decide what runs here and what it may do.
 //!
 //! A group counts as somebody else, unless it is root's or the supervisor's own: a user's files are often writable by
 //! the group that has the user's name and no other member.
@@ -13,10 +13,10 @@ use std::path::Path;
 const OTHERS_WRITE: u32 = 0o002;
 /// The group may write.
 const GROUP_WRITES: u32 = 0o020;
-/// Whoever may write into the folder can neither rename nor remove what others have put there.
+/// Users who may write into the folder can neither rename nor remove what others have put there.
 const STICKY: u32 = 0o1000;
 
-/// Why a file or a folder is not read: it cannot be looked at, or somebody else could have changed it.
+/// Why a file or a folder is not read: it cannot be inspected, or somebody else could have changed it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct OwnerError(String);
@@ -28,11 +28,11 @@ struct Identity {
     group: u32,
 }
 
-/// Checks that nobody else could have changed the file or folder at `path`, nor put it there. What `path` leads to
-/// counts, where it is a link.
+/// Checks that nobody else could have changed the file or folder at `path`, nor put it there. If `path` is a link, its
+/// target counts.
 ///
 /// # Errors
-/// [`OwnerError`], also where it is not there.
+/// [`OwnerError`], also if it does not exist.
 pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
     let own = Identity {
         user: rustix::process::geteuid().as_raw(),
@@ -46,7 +46,7 @@ pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
     check_one(&target, &fs::metadata(&target).map_err(look)?, false, own)
 }
 
-/// Checks one of them; where it is the folder around another (`around`), what others may add to it does no harm.
+/// Checks one of them; if it is the folder around the other (`around`), what others may add to it does no harm.
 fn check_one(path: &Path, meta: &Metadata, around: bool, own: Identity) -> Result<(), OwnerError> {
     let (owner, group, mode) = (meta.uid(), meta.gid(), meta.mode() & 0o7777);
     let (place, user) = (path.display(), own.user);
@@ -87,7 +87,7 @@ mod tests {
         for (file_mode, folder_mode, refused) in [
             (0o644, 0o755, None),
             (0o600, 0o700, None),
-            // What somebody adds is looked at by itself.
+            // Anything that others add is checked itself.
             (0o644, 0o1777, None),
             (0o646, 0o755, Some(&file)),
             (0o646, 0o1777, Some(&file)),
@@ -107,7 +107,7 @@ mod tests {
                 }
             }
         }
-        // A folder of plugins is theirs who can add to it.
+        // A folder of plugins belongs to everyone who can add to it.
         set_mode(&folder, 0o1777);
         assert!(check(&folder).is_err());
         assert!(check(&folder.join("none")).is_err());
@@ -119,7 +119,7 @@ mod tests {
         let path = root.path().join("a.wasm");
         fs::write(&path, "a").unwrap();
         set_mode(&path, 0o664);
-        // Whoever runs the tests as root gives it to somebody else; anybody else is one.
+        // When the tests run as root, the file is given to another user; otherwise the tests' user already is one.
         let _ = std::os::unix::fs::chown(&path, Some(4711), Some(4711));
         let meta = fs::metadata(&path).unwrap();
         let (user, group) = (meta.uid(), meta.gid());

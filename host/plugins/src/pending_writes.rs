@@ -1,8 +1,8 @@
-//! Which files of the plugin folders somebody is writing at the moment, by the kernel's events.
+//! Which files in the plugin folders are being written at the moment, according to the kernel's events.
 //!
-//! Half of a file is no plugin, and says nothing about the whole. Its writer closes it, also by ending; so a file that
-//! was written and not closed is left alone until then. One that nobody closes, and that does not change either, is
-//! taken as it is after [`QUIET`].
+//! Half a file is not a plugin, and says nothing about the whole. Its writer closes it, at the latest by exiting; so a
+//! file that was written and not closed is left alone until then. One that is not closed, and does not change either,
+//! is used as it is after [`QUIET`].
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,21 +18,21 @@ use tokio::time::Instant;
 
 use crate::settled_file::MOST_FILES;
 
-/// For how long a file that is not closed is left alone after its last change. Longer than a copy stalls that waits for
-/// a slow disk or network.
+/// How long a file that is not closed is left alone after its last change. Longer than a copy can stall on a slow disk
+/// or network.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// When each file that is being written was last changed; its clones share them.
+/// When each file that is being written was last changed; clones share this.
 #[derive(Clone, Default)]
 pub(crate) struct PendingWrites {
     changes: Arc<Mutex<HashMap<PathBuf, Instant>>>,
 }
 
 impl PendingWrites {
-    /// Takes note of an event about files of the plugin folders.
+    /// Records an event about files in the plugin folders.
     pub(crate) fn note(&self, event: &Event) {
         if event.attrs.flag() == Some(Flag::Rescan) {
-            // The kernel dropped events, and some files may have been closed by them.
+            // The kernel dropped events, and some of them may have reported that files were closed.
             self.changes.lock().clear();
         }
         let plugins = event.paths.iter().filter(|path| is_plugin(path));
@@ -41,7 +41,7 @@ impl PendingWrites {
                 .filter(|path| has_one_name(path))
                 .for_each(|path| self.changed(path)),
             EventKind::Modify(ModifyKind::Data(_)) => plugins.for_each(|path| self.changed(path)),
-            // What has another name by now is not what was written under this one.
+            // A file that was renamed is not the one that was written under this name.
             EventKind::Access(AccessKind::Close(AccessMode::Write))
             | EventKind::Modify(ModifyKind::Name(_))
             | EventKind::Remove(_) => {
@@ -54,9 +54,10 @@ impl PendingWrites {
         }
     }
 
-    /// Until when the file is left alone, if its writer neither changes nor closes it; none where nobody is writing it.
+    /// Returns until when the file is left alone if its writer neither changes nor closes it; `None` if it is not being
+    /// written.
     pub(crate) fn deadline(&self, file: &Path) -> Option<Instant> {
-        // Events have the absolute path.
+        // Events contain the absolute path.
         let file = std::path::absolute(file).ok()?;
         let deadline = *self.changes.lock().get(&file)? + QUIET;
         (deadline > Instant::now()).then_some(deadline)
@@ -66,7 +67,7 @@ impl PendingWrites {
         let now = Instant::now();
         let mut changes = self.changes.lock();
         if changes.len() >= MOST_FILES {
-            // Names that nobody closes do not fill the memory.
+            // Files that are never closed must not fill the memory.
             changes.retain(|_, changed| *changed + QUIET > now);
         }
         changes.insert(file.to_owned(), now);
@@ -78,8 +79,8 @@ fn is_plugin(file: &Path) -> bool {
         .is_some_and(|extension| extension == "wasm")
 }
 
-/// Whether a file that has appeared was opened to be written. A link appears as well, and its content was written
-/// elsewhere: nobody closes it here.
+/// Returns whether a new file was opened for writing. A link also appears as a new file, but its content was written
+/// elsewhere, so it is not closed here.
 fn has_one_name(file: &Path) -> bool {
     fs::symlink_metadata(file).is_ok_and(|about| about.is_file() && about.nlink() == 1)
 }

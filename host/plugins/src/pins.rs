@@ -1,5 +1,5 @@
-//! Which files a name in the policy stands for. A plugin's name is its own word: what belongs to the name
-//! goes only to files that somebody has pinned to it.
+//! Which files a name in the policy refers to. A plugin chooses its own name, so what the policy grants to the name
+//! goes only to files that are pinned to it.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer};
 /// The number of hexadecimal digits of a SHA-256.
 const DIGITS: usize = 64;
 
-/// The digests of whole files, as [`compiled_code::digest`] gives them.
+/// The digests of whole files, as returned by [`compiled_code::digest`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileDigests(BTreeSet<String>);
 
 impl FileDigests {
-    /// Whether the file of this digest is one of them.
+    /// Returns whether the file with this digest is one of them.
     pub(crate) fn contain(&self, digest: &str) -> bool {
         self.0.contains(digest)
     }
@@ -36,14 +36,14 @@ impl<'de> Deserialize<'de> for FileDigests {
     }
 }
 
-/// What has bound a file to the name that it claims.
+/// How a file was bound to the name that it claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Pin {
     /// Its digest, in the policy or in the layout's list.
     #[default]
     Digest,
-    /// A signature of the key of this name in the policy.
+    /// A signature by the policy's key of this name.
     Key(String),
-    /// Nothing: the supervisor does not ask for pins.
+    /// Nothing: the supervisor does not require pins.
     None,
 }

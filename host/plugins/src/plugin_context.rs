@@ -1,4 +1,4 @@
-//! What the host has for one version of a plugin.
+//! The host's data for one version of a plugin.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::provision::metrics::PluginMetrics;
 use crate::provision::report::PluginFields;
 use crate::recent_lines::RecentLines;
 
-/// What all instances of one version of a plugin share.
+/// The data that all instances of one version of a plugin share.
 pub(crate) struct PluginContext {
     /// The plugin's name.
     pub(crate) name: Arc<str>,
     /// Its own configuration as JSON.
     pub(crate) config: String,
-    /// What the policy grants it.
+    /// Its grants from the policy.
     pub(crate) grants: Grants,
-    /// Whether the device is in developer mode: callers get to know what the plugin's author does.
+    /// Whether the device is in developer mode: callers then get the messages for the plugin's author.
     pub(crate) is_developers: bool,
     /// The lines that it may write to the log.
     pub(crate) lines: LineShare,
-    /// Where its last lines are kept, beside those of others.
+    /// The place for its last lines, together with those of others.
     pub(crate) recent: RecentLines,
     pub(crate) services: Arc<HostServices>,
-    /// What it reports for `GET /metrics`.
+    /// Its metrics for `GET /metrics`.
     pub(crate) metrics: PluginMetrics,
-    /// What it adds to the device's report to its cloud.
+    /// Its fields in the device's report to its cloud.
     pub(crate) fields: PluginFields,
     pub(crate) hardware: Hardware,
     pub(crate) identify: Identify,
@@ -42,7 +42,7 @@ pub(crate) struct PluginContext {
 }
 
 impl PluginContext {
-    /// What its instances are made from, each call of which may use so much.
+    /// Returns the blueprint of its instances, with the limits of each call.
     pub(crate) fn blueprint(&self, manifest: &Manifest, limits: &Limits) -> Blueprint {
         let folders = self.grants.files.iter();
         Blueprint {
@@ -56,14 +56,15 @@ impl PluginContext {
                     host: folder.host.clone(),
                     guest: folder.guest.clone(),
                     write: folder.write,
-                    // One that is to be made is there by now, or could not be made.
+                    // A folder to be created exists by now, or could not be created.
                     optional: folder.optional || folder.create,
                 })
                 .collect(),
         }
     }
 
-    /// Whose stored data the plugin reads and writes: what a pinned file has kept is not an unpinned one's.
+    /// Returns the owner of the stored data that the plugin reads and writes: a pinned file's data is not accessible to
+    /// an unpinned one.
     pub(crate) fn data_owner(&self) -> Cow<'_, str> {
         if self.grants.pin == Pin::None {
             // No manifest can claim such a name.

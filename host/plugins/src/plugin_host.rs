@@ -20,10 +20,10 @@ use crate::text::{LONGEST, one_line};
 /// How many instances of one plugin can hold something at a time: more than any runtime has.
 const MOST: usize = 4096;
 
-/// What stands behind all instances of one version of a plugin.
+/// The host's end for all instances of one version of a plugin.
 pub(crate) struct PluginHost {
     pub(crate) context: Arc<PluginContext>,
-    /// What each instance holds, as far as it has called.
+    /// What each instance holds, if it has made calls.
     instances: Mutex<HashMap<InstanceId, Arc<Holdings>>>,
 }
 
@@ -35,7 +35,7 @@ impl PluginHost {
         }
     }
 
-    /// What a plugin gives back of a stream of the journal, where it holds that.
+    /// Returns the body for a stream of the journal that a plugin returned, if the plugin holds it.
     pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
         let holdings = self.instances.lock().get(&answer.instance).cloned()?;
         let source = holdings.journal(answer.reader).ok()?;
@@ -77,7 +77,7 @@ impl HostCalls for PluginHost {
     }
 
     fn end(&self, instance: InstanceId) {
-        // What that does may take its time, and is no matter of the others.
+        // This may take time, and must not delay the others.
         let ended = self.instances.lock().remove(&instance);
         drop(ended);
     }

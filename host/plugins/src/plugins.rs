@@ -1,4 +1,4 @@
-//! The plugins as the rest of the supervisor sees them.
+//! The plugins as seen by the rest of the supervisor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,10 +45,10 @@ use crate::{
     OsUpdateError, PatternError, PluginsConfig,
 };
 
-/// What a person should know of a device of a developer's.
+/// What a person should know about a developer's device.
 pub const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
      the name that it claims; never run other people's devices like this";
-/// How long plugins may be loaded without a pause: each compilation is limited in time.
+/// How long loading plugins may take without a pause: each compilation has a time limit.
 const LONGEST_LOAD: Duration = Duration::from_secs(1800);
 
 /// The plugins of this device. Cloning shares them.
@@ -58,7 +58,7 @@ pub struct Plugins {
 }
 
 struct Inner {
-    /// Ends with the task that takes up changed plugins.
+    /// Ends with the task that reloads changed plugins.
     table: watch::Receiver<Arc<Table>>,
     runtime: Arc<dyn GuestRuntime>,
     identify: Identify,
@@ -75,21 +75,21 @@ struct Inner {
     watch_problem: Option<String>,
 }
 
-/// Why plugins cannot be served at all. A plugin that does not load is no such error: it is in the
-/// report and in [`Plugins::problems`].
+/// Why plugins cannot be served at all. A plugin that cannot be loaded is not such an error: it is in the report and in
+/// [`Plugins::problems`].
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A core route is no pattern.
+    /// A core route is not a valid pattern.
     #[error(transparent)]
     CoreRoute(#[from] PatternError),
 }
 
 impl Plugins {
-    /// Begins to load the plugins, one by one, and watches their folders and the policy from now on. Runs in a tokio
-    /// runtime.
+    /// Begins to load the plugins, one by one, and watches their folders and the policy from now on. Must be called in
+    /// a tokio runtime.
     ///
     /// # Errors
-    /// [`StartError`]. A plugin that does not load is reported and skipped.
+    /// [`StartError`]. A plugin that cannot be loaded is reported and skipped.
     pub fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
         let reserved = ReservedRoutes::new(&config.core_routes)?;
         if config.allow_unpinned {
@@ -101,7 +101,7 @@ impl Plugins {
         let identify = Identify::new(&actions);
         let changed = Arc::new(Notify::new());
         let allow_unpinned = config.allow_unpinned;
-        // Before the first look, so that nothing can change unnoticed in between.
+        // Watching begins before the first listing, so that no change in between goes unnoticed.
         let policy_files = PolicyFiles {
             owner: config.policy,
             stock: config.stock_plugins,
@@ -192,35 +192,35 @@ impl Plugins {
         })
     }
 
-    /// Who answers `method` on `path` (without the query).
+    /// Finds the plugin that answers `method` on `path` (without the query).
     #[must_use]
     pub fn find(&self, method: &Method, path: &str) -> RouteLookup {
         self.inner.table().find(method, path)
     }
 
-    /// Waits until every plugin was loaded or refused.
+    /// Waits until every plugin is loaded or refused.
     pub async fn loaded(&self) {
         self.until(|table| !table.is_loading()).await;
     }
 
-    /// Waits until it is known of each file what it is: [`Self::report`] lists them all from then on.
+    /// Waits until the contents of each file are known: [`Self::report`] lists them all from then on.
     pub async fn listed(&self) {
         self.until(|table| !table.is_unread).await;
     }
 
-    /// Waits until it is known who provides `action`, if anybody does.
+    /// Waits until it is known which plugin provides `action`, if any.
     pub async fn settled(&self, action: Action) {
         self.until(|table| table.has_settled(action)).await;
     }
 
-    /// Waits until [`Self::find`] answers otherwise than that something is being loaded.
+    /// Waits until [`Self::find`] no longer answers that something is being loaded.
     pub async fn served(&self, method: &Method, path: &str) {
         let is_known =
             |table: &Table| !matches!(table.find(method, path), RouteLookup::Loading { .. });
         self.until(is_known).await;
     }
 
-    /// Waits until the table is as `is` says. Where the task that changes it has ended, nothing is waited for.
+    /// Waits until `is` holds for the table. Does not wait if the task that changes it has ended.
     pub(crate) async fn until(&self, is: impl Fn(&Table) -> bool) {
         let mut table = self.inner.table.clone();
         let _ = table.wait_for(|table| is(table)).await;
@@ -234,7 +234,7 @@ impl Plugins {
         &self.inner.install_places
     }
 
-    /// Has the plugin answer a caller of this scope. The caller's key is no longer in the request. The call runs
+    /// Calls the plugin to answer a caller of this scope. The caller's key is no longer in the request. The call runs
     /// on the caller's task, and dropping the future or the answer's body ends it.
     pub async fn call<B>(
         &self,
@@ -249,36 +249,37 @@ impl Plugins {
         call::call(route, scope, request).await
     }
 
-    /// Makes the device show itself for 15 seconds from now (`POST /v1/blink`, by a caller of this scope). Returns at
-    /// once; success also where no plugin provides it. Runs in a tokio runtime.
+    /// Makes the device identify itself for 15 seconds from now (`POST /v1/blink`, by a caller of this scope). Returns
+    /// at once; succeeds even if no plugin provides it. Must be called in a tokio runtime.
     pub fn identify(&self, scope: CallerScope) {
         self.inner.identify.start(Origin::outside(scope));
     }
 
-    /// Has the plugins called that ask for this event. Returns at once.
+    /// Calls the plugins that ask for this event. Returns at once.
     pub fn publish(&self, event: &PluginEvent) {
         self.inner.events.publish(event);
     }
 
-    /// Asks the plugins that are gates whether an app may be disturbed now; `None` where nothing is in the way. A gate
-    /// that fails, or takes too long, postpones as well, and none for longer than the policy says.
+    /// Asks the plugins that are gates whether an app may be disturbed now; returns `None` if nothing is in the way. A
+    /// gate that fails, or takes too long, also postpones; none does so for longer than the policy says.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         self.inner.events.postponement(update).await
     }
 
-    /// Whether a plugin has to say that new releases are healthy, or may have to: plugins are still being loaded.
+    /// Returns whether a plugin has to declare new releases healthy, or may have to because plugins are still being
+    /// loaded.
     #[must_use]
     pub fn may_judge_releases(&self) -> bool {
         !self.inner.table().has_settled(Action::Events) || self.inner.events.judges_releases()
     }
 
-    /// Asks the plugins that are gates of releases whether one is healthy. One that fails, or takes too long, does not find
-    /// it healthy yet.
+    /// Asks the plugins that are gates for releases whether a release is healthy. If one fails, or takes too long, the
+    /// release does not count as healthy yet.
     pub async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
         self.inner.events.judge_release(release).await
     }
 
-    /// The settings of the board's boot configuration, as the next boot will have them.
+    /// Returns the settings of the board's boot configuration for the next boot.
     ///
     /// # Errors
     /// [`BootConfigError`].
@@ -286,7 +287,7 @@ impl Plugins {
         boot_config::get(&self.inner.actions).await
     }
 
-    /// Compares the boot configuration with what is wanted of it; changes nothing.
+    /// Compares the boot configuration with the target; changes nothing.
     ///
     /// # Errors
     /// [`BootConfigError`].
@@ -297,8 +298,8 @@ impl Plugins {
         boot_config::compare_or_set(&self.inner.actions, BootCall::Compare(target)).await
     }
 
-    /// Writes the boot configuration, whole or not at all; answers what differed before. Goes on where the
-    /// caller does not wait.
+    /// Writes the boot configuration, completely or not at all; returns what differed before. Continues if the caller
+    /// does not wait.
     ///
     /// # Errors
     /// [`BootConfigError`].
@@ -309,7 +310,7 @@ impl Plugins {
         boot_config::compare_or_set(&self.inner.actions, BootCall::Set(target)).await
     }
 
-    /// How the operating system stands, as the plugin says that updates it.
+    /// Returns the state of the operating system, as reported by the plugin that updates it.
     ///
     /// # Errors
     /// [`OsUpdateError`].
@@ -317,8 +318,8 @@ impl Plugins {
         os_update::status(&self.inner.actions).await
     }
 
-    /// Has the plugin that updates the operating system do this; [`OsCall::Status`] does nothing. Goes on where the
-    /// caller does not wait.
+    /// Calls the plugin that updates the operating system; [`OsCall::Status`] does nothing. Continues if the caller
+    /// does not wait.
     ///
     /// # Errors
     /// [`OsUpdateError`].
@@ -326,13 +327,13 @@ impl Plugins {
         os_update::perform(&self.inner.actions, call).await
     }
 
-    /// Each plugin, sorted by name (`GET /v3/plugins`).
+    /// Returns each plugin, sorted by name (`GET /v3/plugins`).
     #[must_use]
     pub fn report(&self) -> Vec<PluginReport> {
         self.inner.table().report()
     }
 
-    /// The last lines of a plugin after the one of this number; `None` if there is no such plugin
+    /// Returns the last lines of a plugin after the line with this number; `None` if there is no such plugin
     /// (`GET /v3/plugins/:name/log`).
     #[must_use]
     pub fn log(&self, plugin: &str, after: u64) -> Option<PluginLog> {
@@ -340,20 +341,21 @@ impl Plugins {
         is_there.then(|| self.inner.recent.after(plugin, after))
     }
 
-    /// The routes of each plugin that serves, with what it says of them (`GET /v3/openapi.json`).
+    /// Returns the routes of each plugin that serves, with its descriptions of them (`GET /v3/openapi.json`).
     #[must_use]
     pub fn routes(&self) -> Vec<PluginRoutes> {
         self.inner.table().described_routes()
     }
 
-    /// How each plugin that serves has fared, sorted by name.
+    /// Returns the statistics of each plugin that serves, sorted by name.
     #[must_use]
     pub fn stats(&self) -> Vec<PluginStats> {
         self.inner.table().stats()
     }
 
-    /// What plugins that serve add to the device's report to its cloud, by plugin; those that add nothing are left out.
-    /// `None` while plugins are being loaded or called for their start: they may be about to add what the cloud has of them.
+    /// Returns the fields that plugins in use add to the device's report to its cloud, by plugin; those that add none
+    /// are left out. Returns `None` while plugins are being loaded or called for their start: they may be about to add
+    /// fields that the cloud already has.
     #[must_use]
     pub fn fields(&self) -> Option<BTreeMap<String, Vec<PluginField>>> {
         let table = self.inner.table();
@@ -361,7 +363,7 @@ impl Plugins {
         is_settled.then(|| table.fields())
     }
 
-    /// What a person should look at, in sentences: plugins that do not load, a policy that is invalid.
+    /// Returns what needs a person's attention, in sentences: plugins that cannot be loaded, an invalid policy.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.inner.table().problems();
@@ -372,21 +374,21 @@ impl Plugins {
         problems
     }
 
-    /// What is wrong with the policy as it is now, and what is in force instead; `None` where nothing is.
+    /// Returns what is wrong with the current policy files, and what is in force instead; `None` if nothing is wrong.
     #[must_use]
     pub fn policy_error(&self) -> Option<String> {
         self.inner.table().policy.error()
     }
 
-    /// Whether files need not be pinned to get what the policy gives to the names that they claim.
+    /// Returns whether files get what the policy grants to the names they claim without being pinned.
     #[must_use]
     pub fn allow_unpinned(&self) -> bool {
         self.inner.allow_unpinned
     }
 
-    /// What keeps plugins as a whole from working, in sentences: for the device's health. A plugin that does not load is
-    /// none of it unless the layout has it, nor is an invalid policy while the one before is in force: whoever restarts
-    /// what is not healthy would lose that.
+    /// Returns what keeps plugins as a whole from working, in sentences: for the device's health. This does not include
+    /// a plugin that cannot be loaded unless the layout ships with it, nor an invalid policy while the previous one is
+    /// in force: restarting the supervisor as unhealthy would lose that policy.
     #[must_use]
     pub fn runtime_problems(&self) -> Vec<String> {
         let mut problems = self.inner.runtime.problems();
@@ -407,7 +409,7 @@ impl Plugins {
         problems
     }
 
-    /// Ends what runs in the background and gives LEDs back. Calls that are under way go on.
+    /// Ends the background work and releases LEDs. Calls that are under way continue.
     pub async fn shutdown(&self) {
         let reloading = self.inner.reloading.lock().take();
         if let Some(reloading) = reloading {
@@ -415,7 +417,7 @@ impl Plugins {
         }
         self.inner.identify.stop().await;
         let led_memory = Arc::clone(&self.inner.led_memory);
-        // Where it fails there is nothing left to wait for.
+        // If it fails, there is nothing left to wait for.
         let _ = tokio::task::spawn_blocking(move || led_memory.wait_until_restored()).await;
     }
 }

@@ -1,5 +1,5 @@
-//! What this device lets its plugins have. Nothing is granted that is not written here, and what is written
-//! goes to the files that the section pins. A section that pins none is for the stock plugin of that name.
+//! What this device grants its plugins. Nothing is granted unless it is written here, and it is granted only to the
+//! files that the section pins. A section that pins none is for the stock plugin of that name.
 //!
 //! ```toml
 //! [plugins.led-blink]         # a stock plugin
@@ -82,7 +82,7 @@ pub(crate) struct Policy {
     stock: StockPlugins,
 }
 
-/// Where it is read.
+/// The files that it is read from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PolicyFiles {
     /// The owner's `policy.toml`.
@@ -95,7 +95,7 @@ pub(crate) struct PolicyFiles {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnerPolicy {
-    /// Whether nothing foreign is run where a wall around it is missing.
+    /// Whether foreign code must not run if a wall around it is missing.
     #[serde(default)]
     require_confinement: bool,
     #[serde(default)]
@@ -105,12 +105,12 @@ struct OwnerPolicy {
     keys: NamedKeys,
     #[serde(default)]
     bounds: BoundsOfAll,
-    /// Who may sign targets is no matter of plugins (`host/signed-targets` reads it).
+    /// Who may sign targets does not concern plugins (`host/signed-targets` reads it).
     #[serde(default, rename = "targets")]
     _targets: OfOthers,
 }
 
-/// A section that somebody else reads.
+/// A section that is read elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OfOthers;
 
@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for OfOthers {
     }
 }
 
-/// What all plugins may take together, where the owner says.
+/// The limits for all plugins together, if the owner sets them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BoundsOfAll {
@@ -128,7 +128,7 @@ struct BoundsOfAll {
 }
 
 impl Policy {
-    /// One that gives nothing to anybody: in force until one was read.
+    /// Creates a policy that grants nothing: in force until one is read.
     pub(crate) fn empty(files: PolicyFiles) -> Policy {
         Policy {
             files,
@@ -136,8 +136,8 @@ impl Policy {
         }
     }
 
-    /// Reads the policy and the list of stock plugins, where nobody else can have written them; with `anybodys`,
-    /// whoever has. One that is not there grants or pins nothing.
+    /// Reads the policy and the list of stock plugins, if nobody else can have written them; with `anybodys`, their
+    /// writers are not checked. A missing file grants or pins nothing.
     pub(crate) fn read(files: &PolicyFiles, anybodys: bool) -> Result<Policy, PolicyError> {
         let owner = policy_text(&files.owner, anybodys)?.unwrap_or_else(|| {
             let path = files.owner.display();
@@ -179,29 +179,28 @@ impl Policy {
         })
     }
 
-    /// What the policy in this file says of missing walls; nothing is required where there is none.
+    /// Returns the rule about missing walls of the policy in this file; without a file, nothing is required.
     pub(crate) fn requires_confinement(file: &Path, anybodys: bool) -> Result<bool, PolicyError> {
         let text = policy_text(file, anybodys)?.unwrap_or_default();
         let owner: OwnerPolicy = parse(file, &text)?;
         Ok(owner.require_confinement)
     }
 
-    /// The memory that all plugins have together, in bytes, where the owner says.
+    /// Returns the memory that all plugins get together, in bytes, if the owner sets it.
     pub(crate) fn memory_of_all(&self) -> Option<usize> {
         let mib = self.owner.bounds.memory_mib?;
         Some((mib as usize) << 20)
     }
 
-    /// The keys of plugins' makers.
+    /// Returns the keys of plugins' makers.
     pub(crate) fn keys(&self) -> &NamedKeys {
         &self.owner.keys
     }
 
-    /// What the file of this digest gets that claims this name and is signed like this, with folders as this
-    /// process sees them.
+    /// Returns the grants of the file with this digest, name and signatures, with folders as this process sees them.
     ///
     /// # Errors
-    /// Where the name is not pinned to the file, with what its owner can do.
+    /// If the name is not pinned to the file; says what its owner can do.
     pub(crate) fn of(
         &self,
         plugin: &str,
@@ -250,19 +249,20 @@ impl Policy {
         })
     }
 
-    /// The owner's section of this name, where it pins files.
+    /// Returns the owner's section of this name if it pins files.
     fn pinning_section(&self, plugin: &str) -> Option<&Grants> {
         let section = self.owner.plugins.get(plugin)?;
         (section.sha256.is_some() || section.keys.is_some()).then_some(section)
     }
 
-    /// Whether this name stands for a plugin of the layout: it has one, and the owner pins no other files to it.
+    /// Returns whether this name refers to a plugin of the layout: the layout has one, and the owner pins no other
+    /// files to it.
     pub(crate) fn is_stock(&self, plugin: &str) -> bool {
         self.pinning_section(plugin).is_none() && self.stock.plugins.contains_key(plugin)
     }
 
-    /// What a file gets that claims this name, where nobody asks for pins: what is written for the name, be it for
-    /// another file.
+    /// Returns the grants of a file that claims this name if pins are not required: whatever is written for the name,
+    /// even if for another file.
     pub(crate) fn without_pin(&self, plugin: &str, host_root: &Path) -> Grants {
         self.gives(plugin, Pin::None, self.stock.plugins.get(plugin), host_root)
     }
@@ -276,7 +276,7 @@ impl Policy {
     ) -> Grants {
         let section = self.owner.plugins.get(plugin);
         let mut grants = section.cloned().unwrap_or_default();
-        // Which other files get the same is no matter of this one's.
+        // Which other files get the same does not concern this one.
         (grants.sha256, grants.keys) = (None, None);
         grants.is_stock = stock.is_some() && pin != Pin::None;
         grants.pin = pin;

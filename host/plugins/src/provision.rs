@@ -1,7 +1,8 @@
-//! What the host does for plugins, by the calls of `plugin_protocol`. What a call promises stands in `wit/`.
+//! What the host does for plugins, in response to the calls of `plugin_protocol`. The guarantees of each call are in
+//! `wit/`.
 //!
-//! Each call is checked here against the grants of the plugin whose it is, though nothing is linked that is
-//! not granted: the instance that calls is the plugin's, and so is what it says.
+//! Each call is checked here against the grants of the calling plugin, although only granted capabilities are linked:
+//! the calling instance belongs to the plugin, so its word is not trusted.
 
 mod actions;
 mod api;
@@ -35,7 +36,8 @@ use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
 use plugin_manifest::Capability;
 
-/// A call that no instance makes of which the host has linked what is granted: it gets no answer, and ends.
+/// A call that no instance makes if only granted capabilities are linked for it: the call gets no answer, and the
+/// instance ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
@@ -55,7 +57,7 @@ pub(crate) enum Refusal {
 }
 
 impl PluginContext {
-    /// Whether the policy grants the plugin what the call takes.
+    /// Checks that the policy grants the plugin what the call requires.
     fn check(&self, call: &Call) -> Result<(), Refusal> {
         match call.capability() {
             Some(capability) if !self.grants.grants.contains(&capability) => Err(Refusal::Grant {
@@ -67,8 +69,7 @@ impl PluginContext {
         }
     }
 
-    /// Does what an instance of the plugin asks for, which holds `holdings`, and that serves a call of this
-    /// origin.
+    /// Carries out a call from an instance of the plugin that holds `holdings` and serves a call of this origin.
     pub(crate) async fn provide(
         self: &Arc<Self>,
         holdings: &Holdings,

@@ -1,5 +1,6 @@
-//! The last lines of each plugin in memory, for whoever has no access to the host's journal. Each plugin has a bound,
-//! and all have one together, so that no plugin takes memory from the device; the plugin with the most lines makes room.
+//! The last lines of each plugin, in memory, for people without access to the host's journal. Each plugin has a limit,
+//! and all plugins have a common one, so that they do not use up the device's memory; the plugin with the most lines
+//! makes room.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ struct LinesByPlugin {
     bytes: usize,
 }
 
-/// Those of one plugin.
+/// The lines of one plugin.
 #[derive(Debug, Default)]
 struct PluginLines {
     lines: VecDeque<PluginLogLine>,
@@ -28,13 +29,13 @@ struct PluginLines {
     newest: u64,
 }
 
-/// What a line takes of the memory.
+/// Returns how much memory a line takes.
 fn cost(line: &PluginLogLine) -> usize {
     size_of::<PluginLogLine>() + line.message.capacity()
 }
 
 impl RecentLines {
-    /// Adds a line, which somebody has bounded and made one.
+    /// Adds a line, which must already be limited in length and be a single line.
     pub(crate) fn add(&self, plugin: &str, level: PluginLogLevel, mut message: String) {
         message.shrink_to_fit();
         let mut all = self.0.lock();
@@ -65,7 +66,7 @@ impl RecentLines {
         all.make_room();
     }
 
-    /// The lines of a plugin after the one of this number.
+    /// Returns the lines of a plugin after the one with this number.
     pub(crate) fn after(&self, plugin: &str, number: u64) -> PluginLog {
         let all = self.0.lock();
         let Some(own) = all.plugins.get(plugin) else {
@@ -78,7 +79,7 @@ impl RecentLines {
         }
     }
 
-    /// Drops the lines of plugins that are not there any more.
+    /// Drops the lines of plugins that no longer exist.
     pub(crate) fn retain(&self, is_there: impl Fn(&str) -> bool) {
         let mut all = self.0.lock();
         all.plugins.retain(|plugin, _| is_there(plugin));
@@ -161,7 +162,7 @@ mod tests {
         let counted: usize = all.plugins.values().map(|own| own.bytes).sum();
         assert_eq!(counted, all.bytes);
         drop(all);
-        // Who floods makes room, and not who writes little.
+        // The plugin that floods makes room, not the one that writes little.
         assert_eq!(numbers(&lines, "quiet"), [1]);
         lines.retain(|plugin| plugin == "quiet");
         assert_eq!(numbers(&lines, "quiet"), [1]);

@@ -1,4 +1,4 @@
-//! The task that takes up changed plugins.
+//! The task that reloads changed plugins.
 
 use std::future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::recent_lines::RecentLines;
 use crate::table::Table;
 use crate::watch::Watch;
 
-/// Puts another table in place whenever something has changed, or a file that has changed was read or compiled.
+/// Installs a new table whenever something has changed, or a changed file was read or compiled.
 pub(crate) struct Reload {
     pub(crate) table: watch::Sender<Arc<Table>>,
     pub(crate) actions: Actions,
@@ -67,7 +67,7 @@ impl Reload {
     }
 }
 
-/// Waits until then; for ever where there is no deadline.
+/// Waits until then; forever if there is no deadline.
 async fn reached(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

@@ -1,5 +1,5 @@
-//! A request's body on its way to a guest: whole where it is small, a stream where it is not, and never
-//! more than the plugin's limit.
+//! A request's body on its way to a guest: whole if it is small, a stream if it is not, and never more than the
+//! plugin's limit.
 
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
@@ -10,14 +10,14 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, BodyStream, LengthLimitError, Limited, StreamBody};
 use plugin_protocol::{Failure, RequestBody, RequestStream};
 
-/// What fits in here is given to the guest whole, in bytes.
+/// The largest body that is passed to the guest whole, in bytes.
 const WHOLE: usize = 64 << 10;
 
-/// What went wrong with a stream, for those who do not hold it: a guest cannot tell its early end from
-/// a proper one.
+/// What went wrong with a stream, for code that does not hold it: a guest cannot distinguish an early end from a proper
+/// one.
 pub(crate) type RequestFault = OnceLock<Failure>;
 
-/// Takes `body`, of which at most `limit` bytes may come.
+/// Reads `body`, which may have at most `limit` bytes.
 pub(crate) async fn read<B>(
     body: B,
     limit: usize,
@@ -47,7 +47,7 @@ where
     if size.lower() > WHOLE as u64 {
         return Ok(RequestBody::Stream(stream));
     }
-    // Small, or of unknown size: what comes until it is too much to be small.
+    // Small, or of unknown size: read until it is too large to be small.
     let mut whole = Vec::with_capacity(usize::try_from(size.lower()).unwrap_or(0));
     while let Some(Ok(frame)) = poll_fn(|context| stream.as_mut().poll_frame(context)).await {
         // Trailers mean nothing to a plugin.

@@ -1,4 +1,4 @@
-//! Putting the version of a plugin back that served before.
+//! Restoring the version of a plugin that served before.
 
 use std::path::{Path, PathBuf};
 
@@ -12,42 +12,42 @@ use crate::settled_file::bytes;
 use crate::signature::{self, Signatures};
 use plugin_manifest::Manifest;
 
-/// A version that was put back.
+/// A version that was restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollback {
     /// The plugin's file.
     pub file: PathBuf,
-    /// The version that it has now.
+    /// The version that the file has now.
     pub to: Version,
-    /// The version that it had; none where it was no plugin.
+    /// The version that the file had; `None` if it was not a plugin.
     pub from: Option<Version>,
 }
 
-/// Why no version was put back.
+/// Why no version was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RollbackError {
-    /// The plugin's file and its signature are as they were.
+    /// The plugin's file and its signature are unchanged.
     #[error("the plugin `{plugin}` stays as it is: {reason}")]
     Unchanged {
         /// The plugin's name.
         plugin: String,
-        /// What kept it from going back, in words.
+        /// Why it could not go back, in words.
         reason: String,
     },
-    /// The plugin's file is as it was, and the signature beside it is not.
+    /// The plugin's file is unchanged, but the signature next to it is not.
     #[error("the plugin `{plugin}` stays as it is, without its signature: {reason}")]
     SignatureLost {
         /// The plugin's name.
         plugin: String,
-        /// What failed, in words, and how the signature is put back.
+        /// What failed, in words, and how to restore the signature.
         reason: String,
     },
 }
 
-/// The device whose plugin goes back.
+/// The device on which a plugin goes back.
 #[derive(Debug, Clone, Copy)]
 pub struct RollbackFolders<'a> {
-    /// The supervisor's folder of state.
+    /// The supervisor's state folder.
     pub state_dir: &'a Path,
     /// The policy file.
     pub policy: &'a Path,
@@ -59,13 +59,13 @@ pub struct RollbackFolders<'a> {
     pub allow_unpinned: bool,
 }
 
-/// Puts the version of a plugin back into its file that served before the one that the file has now: where this one
-/// does not load, the one that serves in its place, else the one before. A supervisor that runs takes it up at once.
-/// Doing it twice leads to the version of today.
+/// Restores into a plugin's file the version that served before its present one. If the present version cannot be
+/// loaded, that is the version in use instead; otherwise it is the previous one. A running supervisor picks it up at
+/// once. Doing it twice restores the present version.
 ///
 /// # Errors
-/// [`RollbackError`] where no version is kept to go back to, the policy does not let it be loaded, or the file cannot
-/// be written.
+/// [`RollbackError`] if no version is kept to go back to, the policy does not let it be loaded, or the file cannot be
+/// written.
 pub fn rollback(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, RollbackError> {
     let unchanged = |reason| RollbackError::Unchanged {
         plugin: plugin.to_owned(),
@@ -89,14 +89,14 @@ pub fn rollback(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, R
     })
 }
 
-/// What is to be written into which file.
+/// What is written into which file.
 struct Replacement {
     file: PathBuf,
     to: Candidate,
     from: Option<Version>,
 }
 
-/// A version that is kept.
+/// A kept version.
 struct Candidate {
     component: PathBuf,
     digest: String,
@@ -104,7 +104,7 @@ struct Candidate {
     manifest: Manifest,
 }
 
-/// Finds the version to go back to, which the policy lets be loaded.
+/// Finds the version to go back to, and checks that the policy lets it be loaded.
 fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String> {
     let kept = KeptVersions::open(device.state_dir);
     let (file, latest) = kept
@@ -155,7 +155,7 @@ fn candidate(kept: &KeptVersions, digest: String) -> Result<Candidate, String> {
     })
 }
 
-/// Whether the policy lets a version be loaded in the place of `from`.
+/// Checks that the policy lets a version be loaded in place of `from`.
 fn may_be_loaded(
     to: &Candidate,
     from: Option<&Version>,

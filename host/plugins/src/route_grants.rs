@@ -1,7 +1,7 @@
 //! The paths that the policy lets a plugin answer, with any method.
 //!
-//! `/v3/acme/*` is `/v3/acme` and all below it. Without `/*` it is that path alone, in which `:name` stands
-//! for any one segment.
+//! `/v3/acme/*` is `/v3/acme` and everything below it. Without `/*` it is only that path, in which `:name` matches any
+//! one segment.
 
 use std::fmt;
 
@@ -9,8 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use plugin_manifest::{Pattern, PatternError};
 
-/// The first segments below which stock plugins answer and no others: clients take these endpoints for the
-/// device's own.
+/// The first segments below which only stock plugins answer: clients believe these endpoints to be the device's own.
 const OF_STOCK_PLUGINS: [&str; 2] = ["v1", "v2"];
 
 /// Paths.
@@ -20,12 +19,12 @@ pub(crate) struct RouteGrants(Vec<RouteGrant>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RouteGrant {
     pattern: Pattern,
-    /// Whether the paths below are meant as well.
+    /// Whether the paths below it are included.
     below: bool,
 }
 
 impl RouteGrants {
-    /// Whether every path that a route matches is among them.
+    /// Returns whether every path that a route matches is granted.
     pub(crate) fn cover(&self, route: &Pattern) -> bool {
         let mut grants = self.0.iter();
         grants.any(|grant| grant.pattern.covers(route, grant.below))
@@ -39,7 +38,7 @@ impl RouteGrants {
         }
     }
 
-    /// The first that reaches to where only stock plugins answer.
+    /// Returns the first grant that reaches paths which only stock plugins answer.
     pub(crate) fn of_stock_plugins(&self) -> Option<String> {
         let mut grants = self.0.iter();
         let grant = grants.find(|grant| is_of_stock_plugins(&grant.pattern))?;
@@ -47,9 +46,9 @@ impl RouteGrants {
     }
 }
 
-/// Whether the pattern matches a path that only stock plugins answer.
+/// Returns whether the pattern matches a path that only stock plugins answer.
 pub(crate) fn is_of_stock_plugins(pattern: &Pattern) -> bool {
-    // A `:name` stands for any segment, and so for these.
+    // A `:name` matches any segment, and therefore these.
     pattern
         .first_literal()
         .is_none_or(|first| OF_STOCK_PLUGINS.contains(&first))

@@ -1,4 +1,4 @@
-//! Which plugin answers which request. Decided once, when plugins are loaded: a request only looks up.
+//! Which plugin answers which request. This is decided when plugins are loaded; a request only needs a look-up.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use http::Method;
 use plugin_manifest::Route;
 use plugin_manifest::{Pattern, PatternError};
 
-/// What the `:names` of a pattern stand for.
+/// The values of a pattern's `:names`.
 type Params = Vec<(String, String)>;
 
 /// The routes of all plugins; `P` is a plugin.
 #[derive(Debug)]
 pub(crate) struct Routes<P> {
     entries: Vec<Entry<P>>,
-    /// The entries without names, by their path in lower case: most requests end here.
+    /// The entries without names, by their path in lower case: most requests are found here.
     literal: HashMap<String, Vec<usize>>,
 }
 
 #[derive(Debug)]
 struct Entry<P> {
     plugin: P,
-    /// The route's place in the plugin's manifest.
+    /// The index of the route in the plugin's manifest.
     index: usize,
     route: Route,
 }
@@ -30,22 +30,22 @@ struct Entry<P> {
 #[derive(Debug, Default)]
 pub(crate) struct ReservedRoutes(Vec<(Option<Method>, Pattern)>);
 
-/// What a look-up found.
+/// The result of a look-up.
 #[derive(Debug)]
 pub(crate) enum Lookup<'a, P> {
     Route {
         plugin: &'a P,
-        /// The route's place in the plugin's manifest.
+        /// The index of the route in the plugin's manifest.
         route: usize,
         params: Params,
     },
-    /// The path is known and the method is not: those that are, for the header `Allow`.
+    /// The path is known, but not for this method: the allowed methods, for the header `Allow`.
     MethodNotAllowed(String),
     None,
 }
 
 impl ReservedRoutes {
-    /// From method (`*` for all) and pattern.
+    /// Creates them from method (`*` for all) and pattern.
     pub(crate) fn new(
         routes: &[(&'static str, &'static str)],
     ) -> Result<ReservedRoutes, PatternError> {
@@ -62,7 +62,7 @@ impl ReservedRoutes {
         ))
     }
 
-    /// Whether none of `routes` is the host's.
+    /// Checks that none of `routes` is the host's.
     pub(crate) fn check(&self, routes: &[Route]) -> Result<(), String> {
         for route in routes {
             for (method, pattern) in &self.0 {
@@ -79,7 +79,7 @@ impl ReservedRoutes {
     }
 }
 
-/// Whether two plugins can be there side by side: their routes have no path in common.
+/// Checks that two plugins can exist side by side: their routes have no path in common.
 pub(crate) fn overlap(routes: &[Route], owner: &str, others: &[Route]) -> Result<(), String> {
     for route in routes {
         let overlaps =
@@ -101,7 +101,7 @@ impl<P> Routes<P> {
         }
     }
 
-    /// Adds routes that [`ReservedRoutes::check`] and [`overlap`] found free.
+    /// Adds routes that passed [`ReservedRoutes::check`] and [`overlap`].
     pub(crate) fn add(&mut self, plugin: &P, routes: &[Route])
     where
         P: Clone,
@@ -122,7 +122,7 @@ impl<P> Routes<P> {
         }
     }
 
-    /// Who answers `method` on `path`. HEAD is answered by whom GET is.
+    /// Finds the plugin that answers `method` on `path`. HEAD is answered by the plugin for GET.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Lookup<'_, P> {
         let method = if *method == Method::HEAD {
             &Method::GET

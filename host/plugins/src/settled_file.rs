@@ -1,4 +1,4 @@
-//! Reading a plugin's file only once it is whole.
+//! Reading a plugin's file only once it is complete.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -21,30 +21,30 @@ use plugin_manifest::{COMPONENT, Manifest};
 
 /// The largest plugin, in bytes.
 pub(crate) const SIZE: u64 = 64 << 20;
-/// For how long a file has to stay as it is before it is taken for a whole one.
+/// How long a file has to stay unchanged to count as complete.
 const SETTLED: Duration = Duration::from_millis(50);
-/// How often it is looked at until then.
+/// How often it is checked until then.
 const LOOKS: u32 = 100;
-/// How many files are looked at, of all folders together.
+/// How many files are read, in all folders together.
 pub(crate) const MOST_FILES: usize = 512;
 
 /// The folders whose files are plugins.
 pub(crate) struct PluginFolders {
     pub(crate) paths: Vec<PathBuf>,
-    /// Which of their files somebody is writing.
+    /// Which of their files are being written.
     pub(crate) pending_writes: PendingWrites,
 }
 
-/// The files of plugins that are looked at.
+/// The plugin files to be read.
 pub(crate) struct PluginFiles {
-    /// Each with why nothing may be loaded from it: who can write the file, or its folder.
+    /// Each file, with the reason why nothing may be loaded from it: who can write the file, or its folder.
     pub(crate) files: Vec<(PathBuf, Option<String>)>,
-    /// How many there are beyond [`MOST_FILES`].
+    /// The number of files beyond [`MOST_FILES`].
     pub(crate) left_out: usize,
 }
 
-/// The files of plugins in `folders`. A folder that is not there has none. Where there are too many, those that
-/// `are_known` go before others, and what begins as a component does before what does not.
+/// Lists the plugin files in `folders`. A missing folder has none. If there are too many, files that `are_known` or
+/// begin like a component take precedence.
 pub(crate) fn plugin_files(folders: &[PathBuf], are_known: impl Fn(&Path) -> bool) -> PluginFiles {
     let is_plugin = |path: &PathBuf| {
         let is_wasm = path
@@ -81,13 +81,13 @@ pub(crate) fn plugin_files(folders: &[PathBuf], are_known: impl Fn(&Path) -> boo
     }
 }
 
-/// Whether a file begins as a component does, as far as it has been written. What is no file is not opened: a pipe
+/// Returns whether a file begins like a component, as far as it has been written. Only regular files are opened: a pipe
 /// would wait, and a device may do anything.
 fn begins_as_component(path: &Path) -> std::io::Result<bool> {
     Ok(fs::metadata(path)?.is_file() && COMPONENT.starts_with(&beginning(path)?))
 }
 
-/// As many bytes as a component begins with, where the file has so many.
+/// Returns the first bytes of a file, as many as the beginning of a component has, or fewer if the file is shorter.
 fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let most = COMPONENT.len() as u64;
@@ -95,15 +95,15 @@ fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Tells whether a file may have changed, or the signature beside it.
+/// Shows whether a file, or the signature next to it, may have changed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Stamp {
     file: FileStamp,
-    /// None where there is no signature.
+    /// `None` if there is no signature.
     signature: Option<FileStamp>,
 }
 
-/// Tells whether one file may have changed.
+/// Shows whether one file may have changed.
 #[derive(Clone, PartialEq, Eq)]
 struct FileStamp {
     inode: u64,
@@ -119,12 +119,12 @@ impl Stamp {
         })
     }
 
-    /// The file's size in bytes.
+    /// Returns the file's size in bytes.
     pub(crate) fn size(&self) -> u64 {
         self.file.size
     }
 
-    /// A word that changes when somebody touches the file, to have it tried again.
+    /// Returns a text that changes when the file is touched, which causes another attempt.
     pub(crate) fn edition(&self) -> String {
         format!("{:?}", self.file.modified)
     }
@@ -141,20 +141,20 @@ impl FileStamp {
     }
 }
 
-/// What a file says of itself, and the digest that it is known by.
+/// A file's manifest and signatures, and the digest that identifies it.
 #[derive(Clone)]
 pub(crate) struct FileHead {
     pub(crate) digest: String,
     pub(crate) manifest: Result<Manifest, String>,
     pub(crate) signatures: Signatures,
-    /// The newest version of the plugin that was loaded for a signature, as far as this file is signed.
+    /// The newest version of the plugin that was loaded because of a signature, if this file is signed.
     pub(crate) newest: Option<Version>,
     /// The keys that its signatures were checked against.
     pub(crate) keys: Arc<[PublicKey]>,
 }
 
-/// Reads what a file says of itself once nobody changes it any more (`settle`).
-/// Its signatures are checked against `keys`. A file is in memory while it has one of the `turns`, and waits without.
+/// Reads a file's head once it has stopped changing (`settle`). Its signatures are checked against `keys`. A file is
+/// only in memory while it holds one of the `turns`, and not while it waits.
 pub(crate) async fn read_head(
     file: PathBuf,
     keys: Arc<[PublicKey]>,
@@ -168,7 +168,8 @@ pub(crate) async fn read_head(
         let read = tokio::task::spawn_blocking(move || head(&path, keys, &*data)).await;
         drop(turn);
         let (stamp, size, head) = read.unwrap_or_else(|_| Err(cut_short()))?;
-        // What is no component stays what it is, whoever is writing it; when they close it, it is read again.
+        // A file that is not a component stays that way, even while it is being written; when it is closed, it is read
+        // again.
         let Some(size) = size else {
             return Ok((stamp, head));
         };
@@ -186,7 +187,7 @@ pub(crate) async fn read_head(
 /// Reads the file whose head was read before.
 ///
 /// # Errors
-/// When it cannot be read, or has changed since.
+/// If it cannot be read, or has changed since.
 pub(crate) async fn read_wasm(file: PathBuf, digest: String) -> Result<Vec<u8>, String> {
     let read = tokio::task::spawn_blocking(move || {
         let wasm = bytes(&file)?.1;
@@ -203,7 +204,7 @@ fn cut_short() -> String {
     "reading it was cut short".to_owned()
 }
 
-/// What a file says of itself, and its size: none where it does not begin as a component does, so that no more was read.
+/// Returns a file's head and its size: `None` if it does not begin like a component, so that no more was read.
 fn head(
     path: &Path,
     keys: Arc<[PublicKey]>,
@@ -247,9 +248,9 @@ fn head(
     Ok((stamp, Some(wasm.len() as u64), head))
 }
 
-/// The whole file, with what tells whether it has changed since.
+/// Reads the whole file, with a stamp to check whether it has changed since.
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
-    // Reading a pipe could take for ever.
+    // Reading a pipe could take forever.
     if !fs::metadata(path).map_err(failed)?.is_file() {
         return Err("it is not a file".to_owned());
     }

@@ -1,8 +1,8 @@
-//! Who has signed a plugin's file. A signature is minisign's (Ed25519 over the BLAKE2b digest of the content), and is
-//! in one of two places: in `NAME.wasm.minisig` beside the file, over the whole of it; or in the file's last section,
-//! `platform:minisig`, over all that is before it. One in either place is enough.
+//! Signatures of plugins' files. A signature is in minisign's format (Ed25519 over the BLAKE2b digest of the content),
+//! and is in one of two places: in `NAME.wasm.minisig` next to the file, for the whole file; or in the file's last
+//! section, `platform:minisig`, for everything before it. One in either place is enough.
 //!
-//! What signs the file signs the manifest in it, and with that the plugin's name and version.
+//! A signature of the file covers the manifest in it, and thereby the plugin's name and version.
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Read as _};
@@ -13,32 +13,32 @@ use plugin_manifest::append_section;
 use signatures::PublicKey;
 use wasmparser::{Parser, Payload};
 
-/// The name of the section that holds a signature.
+/// The name of the section that contains a signature.
 pub(crate) const SECTION: &str = "platform:minisig";
-/// The largest signature with its comments, in bytes.
+/// The largest signature including its comments, in bytes.
 const SIZE: usize = 4 << 10;
 
-/// What the signatures of one content say.
+/// The result of checking the signatures of one content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Signatures {
-    /// The keys that have signed it, of those that were asked about.
+    /// Those of the given keys that have signed it.
     pub(crate) keys: Vec<PublicKey>,
     /// Why other signatures do not count, in words.
     pub(crate) problems: Vec<String>,
-    /// The one in the file beside it.
+    /// The signature in the file next to it.
     pub(crate) beside: Option<SignatureBeside>,
 }
 
-/// A signature as it was read from the file beside the one that it signs.
+/// A signature that was read from the file next to the one it signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignatureBeside {
     text: Arc<[u8]>,
-    /// Whether it is of one of the keys, and of this content.
+    /// Whether it was made with one of the keys, for this content.
     is_valid: bool,
 }
 
 impl Signatures {
-    /// Checks those of the content `wasm` of `file` against `keys`.
+    /// Checks the signatures of the content `wasm` of `file` against `keys`.
     pub(crate) fn of(file: &Path, wasm: &[u8], keys: &[PublicKey]) -> Signatures {
         let mut signatures = Signatures::default();
         let beside = file_beside(file);
@@ -65,8 +65,9 @@ impl Signatures {
         signatures
     }
 
-    /// Adds the keys that have signed the same content, as was found before. A valid signature beside it counts more than
-    /// one that took its place and is not: that is the next version's, which has come before its file.
+    /// Adds the keys that were previously found to have signed the same content. A valid signature file takes
+    /// precedence over an invalid one that replaced it: that one belongs to the next version, and has arrived before
+    /// its file.
     pub(crate) fn remember(&mut self, before: &Signatures) {
         let is_valid = |signatures: &Signatures| {
             let beside = signatures.beside.as_ref();
@@ -82,17 +83,17 @@ impl Signatures {
         }
     }
 
-    /// Whether there is one, of whatever worth.
+    /// Returns whether there is a signature, valid or not.
     pub(crate) fn are_there(&self) -> bool {
         !self.keys.is_empty() || !self.problems.is_empty()
     }
 
-    /// The signature in the file beside it, if there was one when it was judged.
+    /// Returns the signature in the file next to it, if there was one when it was checked.
     pub(crate) fn text_beside(&self) -> Option<Arc<[u8]>> {
         self.beside.as_ref().map(|beside| Arc::clone(&beside.text))
     }
 
-    /// Whether the signature `text` is of one of the keys, which it takes note of.
+    /// Returns whether the signature `text` was made with one of the keys, and records that key.
     fn check(&mut self, place: &str, signed: &[u8], text: &[u8], keys: &[PublicKey]) -> bool {
         match signatures::signer(text, signed, keys) {
             Ok(key) => {
@@ -109,14 +110,14 @@ impl Signatures {
     }
 }
 
-/// Where the signature of `file` is looked for.
+/// Returns where the signature of `file` is expected.
 pub(crate) fn file_beside(file: &Path) -> PathBuf {
     let mut name = OsString::from(file);
     name.push(".minisig");
     name.into()
 }
 
-/// The signature in the file at `path`; none where there is no such file.
+/// Reads the signature in the file at `path`; returns `None` if there is no such file.
 pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -132,29 +133,29 @@ pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(text))
 }
 
-/// A file that bears its own signature.
+/// A file that contains its own signature.
 pub(crate) struct SelfSignedFile<'a> {
-    /// What is before the section with the signature.
+    /// Everything before the section with the signature.
     content: &'a [u8],
     signature: &'a [u8],
 }
 
 impl<'a> SelfSignedFile<'a> {
-    /// What is before the signature.
+    /// Returns everything before the signature.
     pub(crate) fn content(&self) -> &'a [u8] {
         self.content
     }
 
-    /// The text of the signature.
+    /// Returns the text of the signature.
     pub(crate) fn signature(&self) -> &[u8] {
         self.signature
     }
 }
 
-/// The file in two parts, where its last section is a signature.
+/// Splits the file in two if its last section is a signature.
 ///
 /// # Errors
-/// Where something follows the section, so that nobody can tell what was signed.
+/// If something follows the section, since it is then unclear what was signed.
 pub(crate) fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, String> {
     let mut text = None;
     for payload in Parser::new(0).parse_all(wasm) {
@@ -163,7 +164,7 @@ pub(crate) fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, St
                 text = Some(section.data());
             }
             Ok(_) => {}
-            // Whoever reads its manifest says so.
+            // Reading its manifest reports this.
             Err(_) => return Ok(None),
         }
     }
@@ -184,7 +185,7 @@ pub(crate) fn last_section(wasm: &[u8]) -> Result<Option<SelfSignedFile<'_>>, St
     }
 }
 
-/// The section that holds the signature `text`.
+/// Creates the section that contains the signature `text`.
 pub(crate) fn section(text: &[u8]) -> Vec<u8> {
     let mut section = Vec::new();
     append_section(&mut section, SECTION, text);

@@ -1,4 +1,4 @@
-//! Who has signed a file, for tools that show it: by the rules of the device, without a device.
+//! Signers of a file, for tools that show them: by the rules of the device, without a device.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use signatures::PublicKey;
 use crate::keys::NamedKeys;
 use crate::signature::{self, Signatures};
 
-/// Where the signature of a file is.
+/// Where a file's signature is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub enum SignaturePlace {
     /// In the last section of the file.
     #[display("in the file")]
     InFile,
-    /// In `FILE.minisig` beside it.
+    /// In `FILE.minisig` next to it.
     #[display("beside the file")]
     Beside,
 }
@@ -28,14 +28,14 @@ pub struct SignatureCheck {
     pub problems: Vec<String>,
 }
 
-/// What matters of a policy here.
+/// The part of a policy that matters here.
 #[derive(Deserialize)]
 struct KeysOfPolicy {
     #[serde(default)]
     keys: NamedKeys,
 }
 
-/// Where the file's signature is, whether or not it is valid.
+/// Returns where the file's signature is, whether or not it is valid.
 #[must_use]
 pub fn signature_place(file: &Path, wasm: &[u8]) -> Option<SignaturePlace> {
     if !matches!(signature::last_section(wasm), Ok(None)) {
@@ -46,14 +46,14 @@ pub fn signature_place(file: &Path, wasm: &[u8]) -> Option<SignaturePlace> {
         .then_some(SignaturePlace::Beside)
 }
 
-/// The text of the signature that is in the file itself, of whatever worth.
+/// Returns the text of the signature in the file itself, whether or not it is valid.
 #[must_use]
 pub fn embedded_signature(wasm: &[u8]) -> Option<Vec<u8>> {
     let signed = signature::last_section(wasm).ok()??;
     Some(signed.signature().to_vec())
 }
 
-/// What of a component was signed: all of it, but the signature at its end if it bears one.
+/// Returns the part of a component that was signed: everything except the signature at its end, if it has one.
 #[must_use]
 pub fn signed_content(wasm: &[u8]) -> &[u8] {
     match signature::last_section(wasm) {

@@ -1,5 +1,5 @@
-//! The plugins that a layout ships with: `stock-plugins.toml` beside the default policy. Whoever builds the
-//! layout writes into it which files they are, so that an owner's policy need not follow each update.
+//! The plugins that a layout ships with: `stock-plugins.toml` next to the default policy. The builder of the layout
+//! lists the files in it, so an owner's policy need not follow each update.
 //!
 //! ```toml
 //! [plugins.device-info]
@@ -28,19 +28,19 @@ pub(crate) struct StockPlugins {
     pub(crate) plugins: BTreeMap<String, StockPlugin>,
 }
 
-/// One of them.
+/// A stock plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StockPlugin {
-    /// The files that it may be.
+    /// The digests that its file may have.
     pub(crate) sha256: FileDigests,
-    /// What it answers, below `/v1` and `/v2` as well.
+    /// The routes that it answers, including those below `/v1` and `/v2`.
     #[serde(default)]
     pub(crate) routes: RouteGrants,
     /// The actions that it provides.
     #[serde(default)]
     pub(crate) provides: BTreeSet<Action>,
-    /// The boards on which it goes before a provider for all boards.
+    /// The boards on which it takes precedence over a provider for all boards.
     #[serde(default)]
     pub(crate) boards: BoardPatterns,
 }

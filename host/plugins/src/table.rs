@@ -1,4 +1,4 @@
-//! Who serves what, and what has become of each file.
+//! Which plugin serves what, and the state of each file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,37 +20,37 @@ use crate::routes::{Lookup, Routes};
 use crate::text::cut;
 use plugin_manifest::{Action, Manifest};
 
-/// Who serves what.
+/// Which plugin serves what.
 pub(crate) struct Table {
     pub(crate) routes: Routes<Arc<LoadedPlugin>>,
-    /// Who provides which action.
+    /// Which plugin provides which action.
     pub(crate) providers: BTreeMap<Action, Arc<LoadedPlugin>>,
     /// By file.
     pub(crate) entries: BTreeMap<PathBuf, Entry>,
     pub(crate) policy: PolicyStanding,
-    /// Plugins of the layout that do not load though the policy is not what keeps them from it, in sentences.
+    /// Plugins of the layout that cannot be loaded for reasons other than the policy, in sentences.
     pub(crate) stock_problems: Vec<String>,
-    /// The routes of those that are being loaded, with their names.
+    /// The routes of plugins that are being loaded, with their names.
     pub(crate) expected_routes: Routes<Arc<str>>,
-    /// What those provide.
+    /// The actions that those plugins provide.
     pub(crate) expected_actions: BTreeSet<Action>,
-    /// Whether there are files of which nobody knows yet what they are.
+    /// Whether there are files whose contents are not known yet.
     pub(crate) is_unread: bool,
 }
 
-/// Whether the policy's files are what is in force.
+/// Whether the current policy files are in force.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) enum PolicyStanding {
     #[default]
     Valid,
-    /// They are invalid, and what was read before stays in force.
+    /// They are invalid, and the previously read ones stay in force.
     OlderInForce { error: String },
     /// They have been invalid since the start: no plugin has what it needs.
     Missing { error: String },
 }
 
 impl PolicyStanding {
-    /// What is wrong with the files, and what is in force instead.
+    /// Returns what is wrong with the files, and what is in force instead.
     pub(crate) fn error(&self) -> Option<String> {
         match self {
             PolicyStanding::Valid => None,
@@ -62,16 +62,16 @@ impl PolicyStanding {
     }
 }
 
-/// What has become of one file.
+/// The state of one file.
 #[derive(Clone, Default)]
 pub(crate) struct Entry {
     pub(crate) serving: Option<Arc<LoadedPlugin>>,
-    /// The file as it is now, where it is not what serves.
+    /// The file's current content, if it is not what serves.
     pub(crate) other: Option<Other>,
 }
 
 impl Entry {
-    /// Of what serves, and of the file as it is now, as far as it could be read.
+    /// Returns the manifests of the serving version and of the file's current content, as far as they could be read.
     fn manifests(&self) -> impl Iterator<Item = &Manifest> {
         let serving = self.serving.as_ref().map(|plugin| &plugin.manifest);
         let other = self
@@ -81,7 +81,7 @@ impl Entry {
         serving.into_iter().chain(other)
     }
 
-    /// The first of them.
+    /// Returns the first of these manifests.
     fn manifest(&self) -> Option<&Manifest> {
         self.manifests().next()
     }
@@ -101,25 +101,26 @@ impl Entry {
 
 #[derive(Clone)]
 pub(crate) struct Other {
-    /// As far as it could be read.
+    /// If it could be read.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) digest: String,
     pub(crate) standing: Standing,
 }
 
-/// Why a file does not serve as it is now.
+/// Why a file's current content does not serve.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It is read or compiled, or waits for another that is.
+    /// It is being read or compiled, or waits for another that is.
     Loading,
-    /// It is for other boards than this.
+    /// It is for other boards than this one.
     OtherBoard,
     /// What is wrong with it.
     Refused(String),
 }
 
 impl Standing {
-    /// A reason may hold texts of the file, such as a line of its manifest or the names of its imports: some of them.
+    /// Creates a refusal. A reason may contain text from the file, such as a line of its manifest or the names of its
+    /// imports: it is cut.
     pub(crate) fn refused(reason: impl Into<String>) -> Standing {
         Standing::Refused(cut(reason.into()))
     }
@@ -148,7 +149,7 @@ impl Table {
         }
     }
 
-    /// That of a device that starts.
+    /// Creates the table of a device that is starting.
     pub(crate) fn unread() -> Table {
         Table {
             is_unread: true,
@@ -156,13 +157,13 @@ impl Table {
         }
     }
 
-    /// Who answers `method` on `path`, or may once it is loaded.
+    /// Finds the plugin that answers `method` on `path`, or may once it is loaded.
     pub(crate) fn find(&self, method: &Method, path: &str) -> RouteLookup {
         let served = self.routes.find(method, path);
         let expected = match (&served, self.expected_routes.find(method, path)) {
             (Lookup::Route { .. }, _) => None,
             (_, Lookup::Route { plugin, .. }) => Some(Some(plugin.to_string())),
-            // By its other methods; which plugin's they are does not matter.
+            // Its other methods are expected; which plugin they belong to does not matter.
             (Lookup::None, Lookup::MethodNotAllowed(_)) => Some(None),
             _ => self.is_unread.then_some(None),
         };
@@ -184,14 +185,14 @@ impl Table {
         }
     }
 
-    /// The plugins that answer.
+    /// Returns the plugins that serve.
     pub(crate) fn serving(&self) -> impl Iterator<Item = &Arc<LoadedPlugin>> {
         self.entries
             .values()
             .filter_map(|entry| entry.serving.as_ref())
     }
 
-    /// The GPIO lines that the policy gives to those that serve, each with the plugin's name.
+    /// Returns the GPIO lines that the policy grants to the serving plugins, each with the plugin's name.
     pub(crate) fn gpio_lines(&self) -> impl Iterator<Item = (Arc<str>, GpioGrant)> {
         self.serving().flat_map(|plugin| {
             let context = &plugin.context;
@@ -200,12 +201,12 @@ impl Table {
         })
     }
 
-    /// Whether a plugin of this name serves, be it in an older version.
+    /// Returns whether a plugin of this name serves, even in an older version.
     pub(crate) fn serves(&self, name: &str) -> bool {
         self.serving().any(|plugin| plugin.manifest.name == name)
     }
 
-    /// Whether something is being loaded.
+    /// Returns whether something is being loaded.
     pub(crate) fn is_loading(&self) -> bool {
         let others = self
             .entries
@@ -215,18 +216,19 @@ impl Table {
         self.is_unread || standings.any(|standing| *standing == Standing::Loading)
     }
 
-    /// Whether it is known who provides `action`, if anybody does.
+    /// Returns whether it is known which plugin provides `action`, if any.
     pub(crate) fn has_settled(&self, action: Action) -> bool {
         !self.is_unread && !self.expected_actions.contains(&action)
     }
 
-    /// The names of all plugins: each file's that serves, or its own where it has no manifest that can be read.
+    /// Returns the names of all plugins: that of each file's serving plugin, or the file's own name if no manifest can
+    /// be read.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let names = self.entries.iter().map(|(file, entry)| name(file, entry));
         names.collect()
     }
 
-    /// Whether there is a file of which nobody knows yet whether it is a plugin, and which.
+    /// Returns whether there is a file of which it is not yet known whether it is a plugin, and which.
     pub(crate) fn has_unknown_files(&self) -> bool {
         let others = self
             .entries
@@ -237,7 +239,8 @@ impl Table {
         self.is_unread || others.next().is_some()
     }
 
-    /// The files that claim to be this plugin, by what serves of them or by what they are now, each with the version.
+    /// Returns the files that claim to be this plugin, by their serving version or their current content, each with the
+    /// version.
     pub(crate) fn files_of(&self, name: &str) -> Vec<(&PathBuf, String)> {
         let files = self.entries.iter().filter_map(|(file, entry)| {
             let mut manifests = entry.manifests();
@@ -247,7 +250,8 @@ impl Table {
         files.collect()
     }
 
-    /// What has become of the content of this digest in `file`, and why it is refused; none as long as that is open.
+    /// Returns what has become of the content with this digest in `file`, and why it is refused; `None` while that is
+    /// undecided.
     pub(crate) fn outcome(
         &self,
         file: &Path,
@@ -267,7 +271,7 @@ impl Table {
         }
     }
 
-    /// Each plugin, sorted by name.
+    /// Returns each plugin, sorted by name.
     pub(crate) fn report(&self) -> Vec<PluginReport> {
         let mut reports: Vec<_> = self
             .entries
@@ -278,7 +282,7 @@ impl Table {
         reports
     }
 
-    /// The routes of the plugins that serve or are being loaded, sorted by the plugins' names.
+    /// Returns the routes of the plugins that serve or are being loaded, sorted by the plugins' names.
     pub(crate) fn described_routes(&self) -> Vec<PluginRoutes> {
         let manifests = self.entries.values().filter_map(|entry| match entry {
             Entry {
@@ -309,7 +313,7 @@ impl Table {
         described
     }
 
-    /// What keeps the device from doing what its plugins are for: no policy, or stock plugins that do not load.
+    /// Returns what prevents the device from using its plugins: no policy, or stock plugins that cannot be loaded.
     pub(crate) fn health_problems(&self) -> Vec<String> {
         let policy = match &self.policy {
             PolicyStanding::Missing { .. } => self.policy.error(),
@@ -319,7 +323,7 @@ impl Table {
         policy.into_iter().chain(stock).collect()
     }
 
-    /// How each plugin that serves has fared, sorted by name.
+    /// Returns the statistics of each plugin that serves, sorted by name.
     pub(crate) fn stats(&self) -> Vec<PluginStats> {
         let stats = self.serving().map(|plugin| {
             let (calls, faults, _) = plugin.counters.read();
@@ -336,7 +340,7 @@ impl Table {
         stats
     }
 
-    /// What plugins add to the device's report, by plugin; those that add nothing are left out.
+    /// Returns the fields that plugins add to the device's report, by plugin; those that add none are left out.
     pub(crate) fn fields(&self) -> BTreeMap<String, Vec<PluginField>> {
         let fields = self.serving().map(|plugin| {
             let name = plugin.manifest.name.clone();
@@ -345,7 +349,7 @@ impl Table {
         fields.filter(|(_, fields)| !fields.is_empty()).collect()
     }
 
-    /// What a person should look at.
+    /// Returns what needs a person's attention.
     pub(crate) fn problems(&self) -> Vec<String> {
         let refused = self.report().into_iter().filter_map(|plugin| {
             let refused = plugin.refused?;

@@ -1,8 +1,8 @@
-//! What a file asks of its device, for the owner who is to decide: in plain words, and as the lines of the
-//! policy that give it.
+//! What a file asks of its device, for the owner who has to decide: in plain words, and as the policy lines that grant
+//! it.
 //!
-//! The file is a stranger's. Its texts are shown in comments alone, escaped, so that none of them passes for
-//! a line of the policy or for something else in a terminal.
+//! The file comes from a stranger. Its texts are only shown in comments, escaped, so that none of them passes for a
+//! line of the policy or for something else in a terminal.
 
 mod key_file;
 
@@ -19,7 +19,7 @@ use key_file::KeyFile;
 use plugin_manifest::Capability;
 use plugin_manifest::{Action, Manifest};
 
-/// Why there is nothing to trust.
+/// Why there are no lines to trust the plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The file of the plugin.
@@ -40,13 +40,13 @@ pub enum TrustError {
     },
 }
 
-/// What the plugin in `file` asks for, in comments, and the section of the policy that gives it to this file and to
-/// no other, or, where a key of the policy has signed the file, to what that key signs: TOML that can be added to
-/// `policy`. `stock_plugins` is the layout's list. `maker_key` is a file with the public key of the plugin's maker: then
-/// the lines are for what that key signs, and name it if the policy does not yet.
+/// Returns what the plugin in `file` asks for, in comments, and the section of the policy that grants it to this file
+/// only, or, if a key of the policy has signed the file, to everything signed with that key: TOML that can be added to
+/// `policy`. `stock_plugins` is the layout's list. `maker_key` is a file with the public key of the plugin's maker: the
+/// lines are then for everything signed with that key, and add its name if the policy does not have it yet.
 ///
 /// # Errors
-/// [`TrustError`]: a file cannot be read, the plugin has no manifest that can be used, or is not signed with the key.
+/// [`TrustError`]: a file cannot be read, the plugin has no usable manifest, or it is not signed with the key.
 pub fn trust_lines(
     file: &Path,
     policy: &Path,
@@ -68,15 +68,15 @@ pub fn trust_lines(
 pub(crate) struct TrustedPlugin {
     /// The plugin's name.
     pub(crate) name: String,
-    /// What the section pins it by: `keys` or `sha256`, and the name or the digest.
+    /// How the section pins it: `keys` or `sha256`, and the name or the digest.
     pub(crate) pin: (&'static str, String),
     /// What it asks for, in comments.
     pub(crate) request: String,
-    /// The section of the policy that gives it, after that of its maker's key if the policy does not have it yet.
+    /// The section of the policy that grants it, after that of its maker's key if the policy does not have it yet.
     pub(crate) section: String,
 }
 
-/// As [`trust_lines`], with whose lines they are.
+/// Like [`trust_lines`], but also returns which plugin the lines are for.
 ///
 /// # Errors
 /// [`TrustError`].
@@ -131,13 +131,13 @@ pub(crate) fn trust(
     })
 }
 
-/// What a file of TOML says. One that cannot be read says nothing, and is refused elsewhere.
+/// Parses a TOML file. One that cannot be read counts as empty, and is refused elsewhere.
 fn table(file: &Path) -> toml::Table {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.parse().unwrap_or_default()
 }
 
-/// Whether there is a table `[plugins.NAME]`.
+/// Returns whether there is a table `[plugins.NAME]`.
 pub(crate) fn has_section(table: &toml::Table, name: &str) -> bool {
     let plugins = table.get("plugins").and_then(toml::Value::as_table);
     plugins.is_some_and(|plugins| plugins.contains_key(name))
@@ -163,7 +163,7 @@ impl Lines {
         }
     }
 
-    /// What it asks for.
+    /// Describes what it asks for.
     fn describe(&mut self, manifest: &Manifest) {
         let Manifest { name, version, .. } = manifest;
         let about = &manifest.about;
@@ -212,7 +212,7 @@ impl Lines {
         }
     }
 
-    /// Says who has signed it. Answers what the policy can pin it by: a key and its values.
+    /// Shows who has signed it. Returns what the policy can pin it by: a key and its values.
     fn pin(
         &mut self,
         named: &NamedKeys,
@@ -235,7 +235,7 @@ impl Lines {
         ("sha256", digest.to_owned())
     }
 
-    /// Names the maker's key where the policy does not yet. Answers what the plugin is pinned by.
+    /// Names the maker's key if the policy does not yet. Returns what the plugin is pinned by.
     ///
     /// # Errors
     /// Why the plugin cannot be pinned by that key.
@@ -274,7 +274,7 @@ impl Lines {
         Ok(("keys", name))
     }
 
-    /// The lines that give it.
+    /// Writes the lines that grant it.
     fn section(&mut self, manifest: &Manifest, (key, value): &(&'static str, String)) {
         self.line(&format!("[plugins.{}]", manifest.name));
         self.list(key, std::slice::from_ref(value));
@@ -318,13 +318,13 @@ impl Lines {
     }
 }
 
-/// Whether it can stand in the policy as it is: a type of board, and not all of them.
+/// Returns whether it can be used in the policy unchanged: a type of board, and not all of them.
 fn is_board(pattern: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte);
     pattern.bytes().all(fits) && !BoardPatterns::is_every_board(pattern)
 }
 
-/// What only the owner knows of a capability.
+/// Returns the settings of a capability that only the owner knows.
 fn to_be_filled_in(capability: Capability) -> Option<&'static str> {
     match capability {
         Capability::Files => Some(
@@ -367,7 +367,7 @@ fn of_action(action: Action) -> &'static str {
     }
 }
 
-/// A text of the file without characters that end a line or turn a terminal's text round.
+/// Returns a text of the file without characters that end a line or reverse a terminal's text.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for char in text.chars() {

@@ -1,4 +1,4 @@
-//! A part of the supervisor that is not there.
+//! A part of the supervisor that is missing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use crate::config::{
     HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
 };
 
-/// Stands in [`crate::PluginsConfig`] for parts that nobody is going to call, since plugins are only loaded,
-/// or that a test has none of: whatever calls them is told so.
+/// Takes the place in [`crate::PluginsConfig`] of parts that are never called, since plugins are only loaded, or that a
+/// test does not have: calls to them return an error that says so.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unavailable;
 

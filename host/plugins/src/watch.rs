@@ -1,10 +1,10 @@
-//! Tells when plugin folders, the policy or the list of stock plugins may have changed.
+//! Detects when plugin folders, the policy or the list of stock plugins may have changed.
 //!
-//! The kernel tells (inotify), so that an idle device is not woken. What has changed is not asked of the
-//! event but of the files: an event that was lost or that came twice does no harm.
+//! The kernel reports changes (inotify), so an idle device is not woken. What has changed is determined from the files
+//! and not from the event: an event that was lost or came twice does no harm.
 //!
-//! A folder that is not there is waited for at the nearest one above it that is, so that a folder which
-//! is made, mounted or put in place later is as good as one that was there from the start.
+//! For a missing folder, the nearest existing folder above it is watched. So a folder that is created, mounted or put
+//! in place later works like one that existed from the start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use tokio::sync::Notify;
 use crate::pending_writes::PendingWrites;
 use crate::policy::PolicyFiles;
 
-/// How often in a row a folder may be another one when it is looked at again.
+/// How often in a row a folder may have been replaced when it is checked again.
 const ATTEMPTS: usize = 16;
 
-/// Watches until it is dropped.
+/// Watches the folders until this is dropped.
 pub(crate) struct Watch {
     watcher: RecommendedWatcher,
     /// The plugin folders, and those of the policy and of the list of stock plugins; absolute.
     folders: Vec<PathBuf>,
-    /// What the kernel was asked to watch.
+    /// What the kernel watches.
     watched: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Notifies `changed` when a file of `folders`, or one of `policy`, was written, moved or removed, or when
-    /// a folder came or went, and `pending_writes` has taken note of it; after that [`Watch::follow`] is to be called.
+    /// Notifies `changed` when a file in `folders`, or one of `policy`, was written, moved or removed, or when a folder
+    /// appeared or disappeared, after `pending_writes` has recorded it. Then [`Watch::follow`] must be called.
     pub(crate) fn start(
         folders: &[PathBuf],
         policy: &PolicyFiles,
@@ -79,23 +79,23 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Watches the folders as they are now. To be called before they are looked at.
+    /// Watches the folders as they are now. Must be called before they are listed.
     ///
     /// # Errors
-    /// Where the kernel watches nothing more; what was watched before still is.
+    /// If the kernel cannot watch more; what was watched before still is.
     pub(crate) fn follow(&mut self) -> notify::Result<()> {
         let mut watched = Vec::new();
         for folder in &self.folders {
             for _ in 0..ATTEMPTS {
                 let places = places(folder);
                 for place in &places {
-                    // One that is watched already is asked for again: it may be another folder of that name.
+                    // Watch it again even if it is watched already: it may be another folder of that name.
                     match self.watcher.watch(place, RecursiveMode::NonRecursive) {
                         Err(error) if !is_gone(&error) => return Err(error),
                         _ => {}
                     }
                 }
-                // What came or went before the kernel watched did so unseen.
+                // Changes before the kernel watched went unnoticed.
                 if places == self::places(folder) {
                     watched.extend(places);
                     break;
@@ -104,7 +104,7 @@ impl Watch {
         }
         for place in &self.watched {
             if !watched.contains(place) {
-                // It is gone, or nobody waits at it any more.
+                // It is gone, or no longer needed.
                 let _ = self.watcher.unwatch(place);
             }
         }
@@ -113,8 +113,8 @@ impl Watch {
     }
 }
 
-/// Where changes of `folder` are seen: in itself, and, where it is a link or not there at all, in the
-/// nearest folder above it.
+/// Returns where changes of `folder` are visible: in itself and, if it is a link or does not exist, in the nearest
+/// folder above it.
 fn places(folder: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();
     if folder.is_dir() {
@@ -136,8 +136,8 @@ fn is_gone(error: &notify::Error) -> bool {
     }
 }
 
-/// Closed after writing, renamed or removed. A file that is being written will be closed; [`PendingWrites`] says for how
-/// long that is waited for.
+/// Returns whether a file was closed after writing, renamed or removed. A file that is being written will be closed;
+/// [`PendingWrites`] says how long to wait for that.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
@@ -145,9 +145,9 @@ fn is_change(kind: EventKind) -> bool {
         | EventKind::Any
         | EventKind::Other => true,
         EventKind::Modify(notify::event::ModifyKind::Name(_)) => true,
-        // Whose it is, and who may write it.
+        // Its owner, and who may write it.
         EventKind::Modify(notify::event::ModifyKind::Metadata(_)) => true,
-        // A link is there with its creation, and never closed.
+        // A link is complete when it is created, and is never closed.
         EventKind::Create(_) => true,
         EventKind::Access(_) | EventKind::Modify(_) => false,
     }

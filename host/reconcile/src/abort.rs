@@ -1,8 +1,7 @@
-//! The process kills itself at a named moment, as a power cut would: nothing is written, closed or told
-//! before the end.
+//! Makes the process kill itself at a named moment, like a power cut: nothing is written, closed or reported first.
 //!
-//! The binary reads `SUPERVISOR_TEST_ABORT_AT=<moment>:<n>` once, at its start, where it was built with
-//! its feature `abort-at`.
+//! The binary reads `SUPERVISOR_TEST_ABORT_AT=<moment>:<n>` once, at its start, if it was built with its feature
+//! `abort-at`.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,18 +9,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::Moments;
 use crate::moments::MOMENTS;
 
-/// Kill the process the `count`th time that `moment` comes.
+/// Kills the process the `count`th time that `moment` occurs.
 #[derive(Debug)]
 pub struct AbortAt {
     moment: String,
-    /// Times left; at 0 the moment has passed.
+    /// The remaining count; at 0 the moment has passed.
     left: AtomicU32,
 }
 
 impl FromStr for AbortAt {
     type Err = String;
 
-    /// Reads `<moment>:<n>`.
+    /// Parses `<moment>:<n>`.
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = || {
             format!(
@@ -48,7 +47,7 @@ impl From<AbortAt> for Moments {
 }
 
 impl AbortAt {
-    /// Says that `moment` has come.
+    /// Counts down if `moment` is the named one.
     fn reached(&self, moment: &str) {
         if moment != self.moment {
             return;
@@ -59,7 +58,7 @@ impl AbortAt {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, count_down);
         if before == Ok(1) {
             tracing::warn!("killing this process at `{moment}`, as a test asked for");
-            // SIGKILL, not abort: nothing of ours may run any more.
+            // SIGKILL, not abort: none of our code may run any more.
             let _ = rustix::process::kill_process(
                 rustix::process::getpid(),
                 rustix::process::Signal::KILL,

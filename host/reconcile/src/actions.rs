@@ -1,11 +1,10 @@
-//! Actions: what callers ask to be done with the services of one app beside the target (docs/spec/device.md#actions):
-//! stop, start, restart, purge.
+//! Actions: requests concerning the services of one app, in addition to the target (docs/spec/device.md#actions): stop,
+//! start, restart, purge.
 //!
-//! An action is an intent to the loop and no second way of changing things: it says which containers
-//! are to be made anew, which stay stopped, and which apps are cleared first, and the planner does the
-//! rest. Actions on one app are done in the order in which they were asked for. Each begins by taking
-//! the update locks of its app; what a kill may cut short (restart, purge) is in the store before the
-//! first step.
+//! An action is an intent that the loop takes into account, not a second way of changing things: it says which
+//! containers are recreated, which stay stopped, and which apps are cleared first, and the planner does the rest.
+//! Actions on one app are done in the order of the requests. Each begins by taking the update locks of its app. An
+//! action that a kill could interrupt (restart, purge) is stored before its first step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,23 +15,23 @@ use tokio::time::Instant;
 
 use crate::locks::LockScope;
 
-/// Where the answer goes. Who asked may have gone meanwhile; the action goes on.
+/// The channel for the outcome. The action continues even if the caller has gone.
 pub(crate) type ActionReply = oneshot::Sender<Result<(), ActionError>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ActionPhase {
-    /// Its locks are to be taken.
+    /// Its locks have not been requested yet.
     Waiting,
     /// They are being taken.
     Locking,
-    /// The store is told of it.
+    /// It is being written to the store.
     Writing,
-    /// The planner does it.
+    /// The planner carries it out.
     Acting,
-    /// A purge removes what there is.
+    /// A purge removes everything of the app.
     Clearing,
-    /// A purge makes everything anew.
+    /// A purge creates everything again.
     Restoring,
 }
 
@@ -42,29 +41,28 @@ pub(crate) struct OngoingAction {
     pub number: u64,
     pub app: AppUuid,
     pub state: StoredAction,
-    /// `None` where it is finished after a restart of the supervisor: then it is tried until it succeeds.
+    /// `None` if it is completed after a restart of the supervisor: then it is tried until it succeeds.
     pub answer: Option<ActionReply>,
     pub begun: Instant,
     pub retry_at: Option<Instant>,
 }
 
-/// What is to be done and how far it is: what the store keeps of an action, under the uuid of its app.
+/// The request and its phase, as stored under the uuid of its app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredAction {
     pub verb: Verb,
     pub force: bool,
     pub phase: ActionPhase,
-    /// What it began with.
+    /// The affected containers and services at its start.
     pub containers: BTreeSet<ContainerId>,
     pub services: BTreeSet<ServiceName>,
-    /// The app as it was, where that is what comes back and not its target: a kill may leave nothing of it to read that
-    /// from.
+    /// The previous state of the app, if that is restored instead of its target: after a kill it may no longer be
+    /// observable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restores: Option<Box<DesiredApp>>,
 }
 
-/// All actions, by app and in the order in which they were asked for; the first of each app is the one
-/// that is done now.
+/// All actions, by app and in the order of the requests; the first of each app is the one in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Actions {
     last_number: u64,
@@ -84,7 +82,7 @@ impl Actions {
         self.push(action.app, state, Some(answer));
     }
 
-    /// Takes up what a kill cut short.
+    /// Resumes an action that a kill interrupted.
     pub(crate) fn resume(&mut self, app: AppUuid, stored: StoredAction) {
         self.push(app, stored, None);
     }
@@ -110,12 +108,12 @@ impl Actions {
         self.queues.contains_key(app)
     }
 
-    /// The apps that have an action.
+    /// Returns the apps that have an action.
     pub(crate) fn apps(&self) -> Vec<AppUuid> {
         self.queues.keys().cloned().collect()
     }
 
-    /// The actions that are done now, one of each app.
+    /// Returns the actions in progress, one per app.
     pub(crate) fn current(&self) -> impl Iterator<Item = &OngoingAction> {
         self.queues.values().filter_map(VecDeque::front)
     }
@@ -128,7 +126,7 @@ impl Actions {
         self.queues.get_mut(app)?.front_mut()
     }
 
-    /// Takes the current action of an app out.
+    /// Removes and returns the current action of an app.
     pub(crate) fn take(&mut self, app: &AppUuid) -> Option<OngoingAction> {
         let queue = self.queues.get_mut(app)?;
         let first = queue.pop_front();
@@ -138,7 +136,7 @@ impl Actions {
         first
     }
 
-    /// When something is to be tried again.
+    /// Returns the time of the next retry.
     pub(crate) fn next_try(&self) -> Option<Instant> {
         self.current()
             .filter_map(|underway| underway.retry_at)
@@ -147,12 +145,12 @@ impl Actions {
 }
 
 impl OngoingAction {
-    /// Whether a kill must be followed by its rest: it removes what would not come back as it was.
+    /// Returns whether it must be completed after a kill: it removes containers that would otherwise not be restored.
     pub(crate) fn is_stored(&self) -> bool {
         matches!(self.state.verb, Verb::Restart(_) | Verb::Purge)
     }
 
-    /// The phase in which the planner is told of it.
+    /// Returns the phase in which the planner takes it into account.
     pub(crate) fn first_phase(&self) -> ActionPhase {
         match self.state.verb {
             Verb::Purge => ActionPhase::Clearing,
@@ -160,7 +158,7 @@ impl OngoingAction {
         }
     }
 
-    /// Whose locks it takes (docs/spec/device.md#locks-who).
+    /// Returns whose locks it takes (docs/spec/device.md#locks-who).
     pub(crate) fn lock_scope(&self) -> LockScope {
         match self.state.verb {
             Verb::Stop(_) | Verb::Start(_) | Verb::Restart(Some(_)) => LockScope::WholeFolder,
@@ -175,10 +173,10 @@ impl OngoingAction {
         )
     }
 
-    /// Tells whoever asked.
+    /// Sends the outcome to the caller.
     pub(crate) fn answer(&mut self, outcome: Result<(), ActionError>) {
         if let Some(answer) = self.answer.take() {
-            // A caller that has gone does not need to know.
+            // The caller may have gone.
             let _ = answer.send(outcome);
         }
     }

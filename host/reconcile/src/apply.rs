@@ -1,4 +1,4 @@
-//! Turns the steps of a plan into tasks: bounded, and each sure to report its end.
+//! Turns the steps of a plan into tasks. Their number is limited, and each reports its end in any case.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::step_span;
 use crate::steps;
 use crate::{LockError, LockPolicy, PendingUpdate, UpdateLocks, UpdatePostponement};
 
-/// Says that the step about a subject has ended, also where its task panicked or was dropped.
+/// Reports the end of a step, even if its task panicked or was dropped.
 struct StepReport {
     context: Arc<StepContext>,
     subject: Option<Subject>,
@@ -49,7 +49,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
     let context = Arc::clone(context);
     let span = step_span::of_step(&step);
     let running = async move {
-        // A pull waits for a place of its own: it takes long, and must not keep starts from running.
+        // Pulls have a limit of their own: they take long, and must not keep starts from running.
         let is_pull = matches!(step, Step::PullImage { .. });
         let execution = async {
             let _permit = if is_pull {
@@ -71,10 +71,10 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: Cancellation
 /// How the locks of an app are taken.
 pub(crate) struct Locking {
     pub scope: LockScope,
-    /// Those that are held already.
+    /// Locks that are held already.
     pub held: Vec<Arc<UpdateLocks>>,
     pub policy: LockPolicy,
-    /// The update that begins with it, where somebody may want that to wait.
+    /// The update that begins with it, if a plugin may postpone it.
     pub update: Option<PendingUpdate>,
 }
 
@@ -116,12 +116,12 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
             }
             Some(Ok(None)) => {}
             Some(Err(error)) => return refuse(lock_report, reports, &error),
-            // A panic while taking: the reports say so when they are dropped.
+            // The task that takes the locks has panicked: the reports say so when they are dropped.
             None => return,
         }
         lock_report.finish(Ok(()));
         for (work, report) in reports {
-            // Each holds the guards for as long as it runs, whatever becomes of the loop.
+            // Each task holds the guards for as long as it runs, whatever happens to the loop.
             let guards = guards.clone();
             let context = Arc::clone(&context);
             let span = step_span::of_service(&work.service);
@@ -138,7 +138,7 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
                 };
                 report.finish(outcome);
             };
-            // A span of its own, and none within that of the locks: it lasts longer.
+            // A separate span, not nested in that of the locks: it lasts longer.
             tokio::spawn(running.instrument(span));
         }
     };

@@ -1,4 +1,4 @@
-//! When something that failed is tried again (docs/spec/device.md#retry).
+//! The delays between retries (docs/spec/device.md#retry).
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use getrandom::u32 as random;
 /// The first delay.
 const BASE: Duration = Duration::from_millis(500);
 
-/// How long to wait after `failures` failures in a row: 2^n times half a second, at most `cap`, less up
-/// to a tenth by chance, so that devices that failed together do not come back together.
+/// Returns the delay after `failures` failures in a row: 2^n times half a second, at most `cap`, minus a random part of
+/// up to a tenth, so that devices that failed together do not retry together.
 pub(crate) fn delay(failures: u32, cap: Duration) -> Duration {
     let factor = 2_u32.saturating_pow(failures);
     let whole = BASE.saturating_mul(factor).min(cap);
-    // Without random numbers it is only less even.
+    // Without random numbers, the retries are just spread less evenly.
     let chance = random().unwrap_or_default();
     whole - whole / 10 * (chance % 1000) / 1000
 }

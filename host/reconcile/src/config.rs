@@ -1,4 +1,4 @@
-//! What the reconciler is started with.
+//! The configuration of the reconciler.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,47 +15,48 @@ use crate::{Host, Moments, ReadTargetPolicy};
 /// A subscriber of events.
 pub type OnEvent = Arc<dyn Fn(Audience, Event) + Send + Sync>;
 
-/// What the loop works with. Cheap parts are clones of what the binary holds.
+/// Everything the loop works with. Cheap parts are clones of the binary's own.
 #[derive(Clone)]
 pub struct ReconcilerConfig {
-    /// Where services run.
+    /// The engines that run services.
     pub engines: Engines,
-    /// What outlives a restart: targets, keys, intents.
+    /// The data that outlives a restart: targets, keys, intents.
     pub store: Store,
-    /// Asked for each new target; may answer from memory, and must not block for long.
+    /// Called for each new target; may answer from memory, and must not block for long.
     pub facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
     /// The host's root folder as this process sees it: the lock folders are below it.
     pub host_root: PathBuf,
     /// The host itself: its configuration, and its reboot.
     pub host: Arc<dyn Host>,
-    /// The device has a cloud. One that has none is in local mode from its start (docs/spec/device.md#local-mode).
+    /// Whether the device has a cloud. Without one, it is in local mode from its start
+    /// (docs/spec/device.md#local-mode).
     pub managed: bool,
     /// Called with each event, from the loop itself: it must not wait for anything.
     pub on_event: OnEvent,
-    /// What contracts of services are held to.
+    /// The offers that the contracts of services are checked against.
     pub offers: Offers,
-    /// What has to be signed of targets; asked on threads that may block.
+    /// The policy on signatures of targets; read on threads that may block.
     pub target_policy: ReadTargetPolicy,
-    /// How much is done at a time, and how long is waited.
+    /// Limits on parallel work and on waiting times.
     pub limits: Limits,
-    /// Who is told of the moments at which a kill may come: tests alone.
+    /// The listener for moments at which a kill may occur: only in tests.
     pub moments: Moments,
 }
 
-/// Bounds of the loop.
+/// Limits of the loop.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Images that are pulled at the same time.
+    /// The maximum number of parallel image pulls.
     pub pulls: usize,
-    /// Other steps at the same time.
+    /// The maximum number of other parallel steps.
     pub steps: usize,
-    /// The longest wait before something that failed is tried again: the poll interval, 15 min.
+    /// The longest delay before a failed step is tried again: the poll interval, 15 min.
     pub retry_cap: Duration,
-    /// The longest wait before an engine that does not answer is asked again.
+    /// The longest delay before an engine that does not answer is tried again.
     pub engine_retry_cap: Duration,
-    /// Log lines kept for readers that are behind.
+    /// The number of log lines kept for readers that lag behind.
     pub log_lines: usize,
-    /// How long steps that disturb a service may take to end when the supervisor is told to stop.
+    /// How long steps that disturb a service may take to end when the supervisor is stopped.
     pub shutdown: Duration,
 }
 

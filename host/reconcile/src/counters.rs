@@ -1,4 +1,4 @@
-//! What the loop counts, for whoever watches many devices.
+//! Counters of the loop, for monitoring of many devices.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ use crate::clock::now_ms;
 pub(crate) struct Counters {
     passes: AtomicU64,
     step_failures: AtomicU64,
-    /// 0 until it was.
+    /// 0 until the target was reached.
     last_reached_ms: AtomicI64,
     downloads: AtomicU64,
     download_failures: AtomicU64,

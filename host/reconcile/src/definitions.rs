@@ -1,5 +1,6 @@
-//! What containers, volumes and networks were made from, for an app that is to come back as it was while
-//! its target has moved on. Written before each is made; forgotten when nothing of it is left.
+//! The definitions from which containers, volumes and networks were created, for an app that must be restored to its
+//! previous state after its target has changed. Each is written before the object is created, and forgotten when
+//! nothing of it is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +15,12 @@ use store::Definition;
 #[derive(Debug, Default)]
 pub(crate) struct Definitions(BTreeMap<(String, String), Value>);
 
-/// The definition of a service.
+/// Returns the definition of a service.
 pub(crate) fn of_service(service: &DesiredService) -> serde_json::Result<Definition> {
     definition(service_subject(&service.key), &service.digest, service)
 }
 
-/// The definition of a volume or network.
+/// Returns the definition of a volume or network.
 pub(crate) fn of_component(component: &DesiredComponent) -> serde_json::Result<Definition> {
     let subject = component_subject(component.kind(), component.engine_name());
     match component {
@@ -58,13 +59,13 @@ impl Definitions {
         self.0.insert((subject, digest), value);
     }
 
-    /// One that was made from this; `None` where it is not known, or cannot be read any more.
+    /// Returns the definition with this digest; `None` if it is unknown or can no longer be read.
     pub(crate) fn get<T: DeserializeOwned>(&self, subject: String, digest: &str) -> Option<T> {
         let value = self.0.get(&(subject, digest.to_owned()))?;
         T::deserialize(value).ok()
     }
 
-    /// Takes out all that is not in `needed`.
+    /// Removes and returns all definitions that are not in `needed`.
     pub(crate) fn take_others(
         &mut self,
         needed: &BTreeSet<(String, String)>,

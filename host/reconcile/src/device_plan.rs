@@ -1,5 +1,5 @@
-//! What is about to happen and what holds it up, for whoever asks: the loop copies what it knows, and the forecast
-//! ([`plan::forecast()`]) is made on the caller's side. Asking changes nothing.
+//! What is about to happen and what delays it: the loop copies its state, and the forecast ([`plan::forecast()`]) is
+//! computed in the caller's task. A request changes nothing.
 
 mod step;
 
@@ -13,7 +13,7 @@ use plan::{AnyStep, CurrentState, Failure, ForecastStep, OsVerdict, Step, Subjec
 
 use crate::{Locks, SigningState};
 
-/// What the loop knows at one moment.
+/// The state of the loop at one moment.
 pub(crate) struct LoopSnapshot {
     pub state: PlanState,
     pub current: CurrentState,
@@ -24,15 +24,15 @@ pub(crate) struct LoopSnapshot {
     pub progress: BTreeMap<ImageRef, u8>,
     /// Releases that are on trial, or were not healthy.
     pub blocked_releases: BTreeMap<AppUuid, Blocker>,
-    /// Why the version of the operating system that the target names is not what runs, where no step leads to it.
+    /// Why the version of the operating system in the target does not run, if no step leads to it.
     pub blocked_os: Option<Blocker>,
-    /// How far the installation of a version of it is, in percent.
+    /// The progress of the installation of a version, in percent.
     pub os_progress: Option<u8>,
 }
 
 impl LoopSnapshot {
-    /// Forecasts what comes. It looks at the lock files, so it belongs on a thread that may block. `cloud_apps` are the
-    /// apps of the cloud's target.
+    /// Forecasts the next steps. It reads the lock files, so it must run on a thread that may block. `cloud_apps` are
+    /// the apps of the cloud's target.
     pub(crate) fn device_plan(
         self,
         locks: &Locks,
@@ -138,7 +138,7 @@ impl LoopSnapshot {
         blockers
     }
 
-    /// The locks that users hold of any app: a reboot needs them all.
+    /// Returns the locks that users hold on any app: a reboot needs them all.
     fn locks_of_all(&self, locks: &Locks) -> Vec<Blocker> {
         let mut apps: BTreeMap<(AppId, &AppUuid), BTreeSet<ServiceName>> = BTreeMap::new();
         for held in &self.current.services {

@@ -1,5 +1,5 @@
-//! Engine events: the loop's reason to look again. They say only that something changed, so any number
-//! of them between two passes is as one.
+//! Engine events: they make the loop observe again. They only say that something changed, so any number of them between
+//! two passes counts as one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backoff;
 use crate::view::{KINDS, ObjectKind};
 
-/// What was announced and not yet looked at.
+/// Announced changes that have not been observed yet.
 #[derive(Debug, Default)]
 pub(crate) struct EngineEvents {
     kinds: Mutex<BTreeMap<EngineKind, BTreeSet<ObjectKind>>>,
@@ -23,7 +23,7 @@ pub(crate) struct EngineEvents {
 }
 
 impl EngineEvents {
-    /// Starts to listen to all `engines`, until `stop`.
+    /// Starts listening to all `engines`, until `stop`.
     pub(crate) fn listen(engines: &Engines, cap: Duration, stop: &CancellationToken) -> Arc<Self> {
         let announced = Arc::new(EngineEvents::default());
         for engine in engines.all() {
@@ -40,7 +40,7 @@ impl EngineEvents {
         self.wake.notify_one();
     }
 
-    /// Waits for something to be announced, and takes all of it.
+    /// Waits for a change, and returns all changes so far.
     pub(crate) async fn next(&self) -> BTreeMap<EngineKind, BTreeSet<ObjectKind>> {
         loop {
             let announced = {
@@ -55,15 +55,15 @@ impl EngineEvents {
     }
 }
 
-/// Passes the events of one engine on, over its restarts.
+/// Forwards the events of one engine, across its restarts.
 async fn follow(engine: Arc<dyn Engine>, announced: Arc<EngineEvents>, cap: Duration) {
     let kind = engine.kind();
     let mut failures = 0;
     loop {
         match engine.events().await {
             Ok(mut events) => {
-                // Whatever happened before there was a stream was missed. The first stream is there
-                // before the first listing is, or the listing is made again.
+                // Whatever happened before the stream began was missed. The first stream begins before the first
+                // listing, or the listing is repeated.
                 announced.add(kind, KINDS);
                 failures = 0;
                 while let Some(event) = events.next().await {

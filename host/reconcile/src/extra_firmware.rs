@@ -1,5 +1,5 @@
-//! The volume with firmware beyond the host's own: services that ask for it by a label share one, so it is
-//! no app's (docs/spec/device.md#extra-firmware).
+//! The volume with additional firmware for the host: services that request it by a label share one, so it belongs to no
+//! app (docs/spec/device.md#extra-firmware).
 
 use engine::{Engine, EngineError, VolumeSpec};
 use model::compose::EXTRA_FIRMWARE;
@@ -7,7 +7,7 @@ use model::{Mount, ServiceConfig, VolumeConfig};
 
 use crate::step_context::StepContext;
 
-/// Makes sure that it is there where `config` mounts it.
+/// Creates it if `config` mounts it and it does not exist.
 pub(crate) async fn ensure(
     context: &StepContext,
     engine: &dyn Engine,
@@ -31,7 +31,7 @@ pub(crate) async fn ensure(
         config: &config,
     };
     match engine.create_volume(&spec).await {
-        // Another device of this engine has made it: it is shared.
+        // Another device on this engine has created it: it is shared.
         Err(EngineError::Conflict { .. }) => Ok(()),
         made => made,
     }

@@ -1,5 +1,5 @@
-//! The hand-over of a service: the new container runs beside the old one until it says that it has taken
-//! over (docs/spec/device.md#hand-over).
+//! The hand-over of a service: the new container runs next to the old one until it reports that it has taken over
+//! (docs/spec/device.md#hand-over).
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::steps::{self, StepResult};
 use crate::view::Effect;
 use crate::{Locks, UpdateLocks};
 
-/// Between two looks for the file: what clients of the reference system are used to.
+/// The interval at which the file is checked: clients of the reference system expect it.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// The old container, and how long the new one may take.
+/// The old container, and the time limit for the new one.
 pub(crate) struct HandOver<'a> {
     pub old: &'a ContainerRef,
-    /// What it is called meanwhile; `None` where it is called so already.
+    /// The temporary name of the old one; `None` if it already has that name.
     pub rename: Option<String>,
     pub grace: Duration,
     pub timeout: Duration,
@@ -31,15 +31,15 @@ pub(crate) async fn hand_over(
     locks: &UpdateLocks,
 ) -> StepResult {
     let (app, service_name) = (locks.app(), &service.service);
-    // A sign from an earlier time says nothing of this one.
+    // A report from an earlier time does not apply to this hand-over.
     forget_handover(&context.locks, app, service_name).await;
     if let Some(name) = over.rename {
         steps::rename(context, service, over.old, name, locks).await?;
     }
     let (engine, name) = (start.engine, start.service.container_name());
     if let Err(failure) = steps::create_and_start(context, start, locks).await {
-        // The old one still runs, and is what there is: a new one that does not start must not take
-        // its place at the next try.
+        // The old container still runs and stays in use: a new one that failed to start must not take its place at the
+        // next attempt.
         remove_failed(context, engine, &name).await;
         return Err(failure);
     }
@@ -62,7 +62,7 @@ pub(crate) async fn hand_over(
     Ok(())
 }
 
-/// Removes the container that was made and did not start.
+/// Removes a container that was created but did not start.
 async fn remove_failed(context: &StepContext, engine: model::EngineKind, name: &str) {
     let Ok(on) = context.engine(engine) else {
         return;
@@ -81,7 +81,7 @@ async fn remove_failed(context: &StepContext, engine: model::EngineKind, name: &
     }
 }
 
-/// Waits until the new container has said that it has taken over.
+/// Waits until the new container has reported that it has taken over.
 async fn until_handed_over(locks: &Locks, app: AppId, service: &ServiceName) {
     let mut looks = tokio::time::interval(LOOK_AGAIN);
     loop {

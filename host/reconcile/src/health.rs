@@ -1,4 +1,4 @@
-//! What keeps the loop from working (docs/spec/device.md#health).
+//! Problems that keep the loop from working (docs/spec/device.md#health).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use plan::Subject;
 use tokio::time::Instant;
 
-/// A step that takes longer than this is a problem, a pull aside: two poll intervals.
+/// A step other than a pull that takes longer than this is a problem: two poll intervals.
 const STUCK: Duration = Duration::from_secs(2 * 900);
 
-/// What the loop says of itself, for whoever asks.
+/// The health that the loop reports.
 #[derive(Debug, Default)]
 pub(crate) struct Health(Mutex<State>);
 

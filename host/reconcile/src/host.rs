@@ -1,5 +1,5 @@
-//! What the loop asks of the host itself: how it is configured, and to be rebooted. The binary implements it
-//! over the operating system and the plugins.
+//! The interface of the loop to the host itself: its configuration, and its reboot. The binary implements it with the
+//! operating system and the plugins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,82 +14,80 @@ use plan::OsStatus;
 
 /// The host that the device runs on.
 pub trait Host: Send + Sync + 'static {
-    /// The boot that the host is in, where it says; asked for at the start and after each reboot that did not
+    /// Returns the current boot of the host, if it is known; called at the start and after each reboot that did not
     /// take place.
     fn boot(&self) -> Option<BootId>;
 
-    /// Compares the host with what is wanted of it; changes nothing. May take as long as plugins take to be
-    /// loaded.
+    /// Compares the host with the desired configuration; changes nothing. May take as long as loading the plugins.
     fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook>;
 
-    /// Brings one part to what is wanted. Where that takes effect with the next boot, [`HostLook::reboot_due`]
-    /// says so from then on, also after a restart of the supervisor.
+    /// Applies the desired configuration of one part. If it takes effect with the next boot, [`HostLook::reboot_due`]
+    /// says so from then on, even after a restart of the supervisor.
     ///
     /// # Errors
-    /// Why it is not as wanted now, for people.
+    /// Returns the reason why the part is not configured as desired, for people.
     fn configure<'a>(
         &'a self,
         part: HostPart,
         wanted: &'a DesiredHost,
     ) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Reboots, as a request of the API would: answers once all apps are locked; services are stopped and the
-    /// host goes down after that.
+    /// Reboots, like a request to the API: returns once all apps are locked; after that, services are stopped and the
+    /// host goes down.
     ///
     /// # Errors
-    /// [`ActionError::Locked`] where a lock is in the way.
+    /// Returns [`ActionError::Locked`] if a lock prevents the reboot.
     fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
 
-    /// How the operating system stands. Answers within seconds, but for plugins that are still being loaded.
+    /// Returns the state of the operating system. Answers within seconds, unless plugins are still being loaded.
     fn look_at_os(&self) -> BoxFuture<'_, OsLook>;
 
     /// Does something with the operating system, or begins to.
     ///
     /// # Errors
-    /// Why it was not done, for people.
+    /// Returns the reason why it was not done, for people.
     fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>>;
 
-    /// Whether somebody wants an update to wait; asked before its first service is disturbed, and again after the time
-    /// that was answered. Answers within seconds.
+    /// Returns whether a plugin wants an update to wait; called before its first service is disturbed, and again after
+    /// the returned delay. Answers within seconds.
     fn postponement<'a>(
         &'a self,
         update: &'a PendingUpdate,
     ) -> BoxFuture<'a, Option<UpdatePostponement>>;
 
-    /// Whether somebody may have to say that new releases are healthy.
+    /// Returns whether there may be plugins that judge new releases.
     fn judges_releases(&self) -> bool;
 
-    /// Whether somebody finds that a release is healthy, all of whose services run and pass their checks. Answers within
-    /// seconds.
+    /// Returns the plugins' verdict on a release whose services all run and pass their checks. Answers within seconds.
     fn judge_release<'a>(&'a self, release: &'a InstalledRelease) -> BoxFuture<'a, ReleaseVerdict>;
 }
 
-/// How the operating system stands.
+/// The state of the operating system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OsLook {
-    /// Nobody on this device updates it.
+    /// This device has no provider for it.
     Unavailable,
-    /// As its provider says.
+    /// The status as its provider reports it.
     Status {
-        /// What runs and what is staged.
+        /// The running and the staged version.
         status: OsStatus,
         /// Why the last installation failed, for people.
         failure: Option<String>,
     },
-    /// The provider could not say, and why.
+    /// The provider failed to report it, for this reason.
     Failed(String),
 }
 
-/// What is done with the operating system (`wit/os-update.wit`).
+/// An operation on the operating system (`wit/os-update.wit`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OsAction {
-    /// Begin to install a version beside the one that runs.
+    /// Begins to install a version next to the running one.
     Stage(DesiredOs),
-    /// Have the next boot start the staged version.
+    /// Makes the next boot start the staged version.
     Activate,
-    /// Have each later boot start the version that runs.
+    /// Makes every later boot start the running version.
     Commit,
-    /// Have the next boot start what ran before the version that is not committed.
+    /// Makes the next boot start the version before the uncommitted one.
     RollBack,
 }
 
@@ -106,21 +104,21 @@ pub struct InstalledRelease {
     pub commit: Commit,
 }
 
-/// What is found of a release. The reasons are for people, each a sentence without an end.
+/// A verdict on a release. The reasons are for people, each a sentence without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReleaseVerdict {
-    /// It is healthy, or nobody was asked.
+    /// It is healthy, or there was nobody to judge it.
     Healthy,
     /// It may still become healthy.
     NotYet {
-        /// Who says so, and why.
+        /// The judging plugin, and its reason.
         reason: String,
-        /// When to ask again.
+        /// The delay until the next query.
         delay: Duration,
     },
-    /// It is not healthy, and does not become so.
+    /// It is not healthy, and will not become so.
     Unhealthy {
-        /// Who says so, and why.
+        /// The judging plugin, and its reason.
         reason: String,
     },
 }
@@ -134,7 +132,7 @@ pub struct PendingUpdate {
     pub app: AppUuid,
     /// The services that would be disturbed.
     pub services: BTreeSet<ServiceName>,
-    /// The release that runs whole.
+    /// The release that runs completely.
     pub running_commit: Option<Commit>,
     /// The release that the target names.
     pub target_commit: Option<Commit>,
@@ -147,44 +145,44 @@ pub struct UpdatePostponement {
     pub plugin: String,
     /// Its reason, for people.
     pub reason: String,
-    /// When to ask again.
+    /// The delay until the next query.
     pub delay: Duration,
 }
 
-/// What a look at the host has shown.
+/// The result of comparing the host with its desired configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostLook {
-    /// Something was configured in this boot that takes effect with the next.
+    /// Whether something was configured in this boot that takes effect with the next.
     pub reboot_due: bool,
-    /// Parts that are not as wanted.
+    /// Parts that differ from the desired configuration.
     pub differs: BTreeSet<HostPart>,
-    /// Parts that cannot be made so, or not be looked at, and why.
+    /// Parts that cannot be configured so, or cannot be checked, and why.
     pub failed: BTreeMap<HostPart, String>,
-    /// What is wanted and will not be done, one sentence each.
+    /// Desired settings that will not be applied, one sentence each.
     pub warnings: Vec<String>,
-    /// It may come out differently without anything having happened here.
+    /// Whether the result may change without any event on this side.
     pub look_again: bool,
 }
 
-/// What the target in force says to the parts of the supervisor.
+/// The settings of the current target for the other parts of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EffectiveSettings {
-    /// Typed, each with its default where it is not set or cannot be read.
+    /// Typed, each with its default if it is not set or cannot be read.
     pub settings: Settings,
-    /// As the target has them; `None` before there is one.
+    /// The variables as in the target; `None` before there is one.
     pub variables: Option<BTreeMap<String, String>>,
-    /// By what ways others may come to the device.
+    /// The ways in which others can reach the device.
     pub exposure: Exposure,
 }
 
-/// What the target has open to others, for a firewall of the host's (docs/spec/device.md#firewall).
+/// What the target makes reachable from outside, for a firewall on the host (docs/spec/device.md#firewall).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exposure {
-    /// The device is in local mode, where developers' machines reach its API.
+    /// Whether the device is in local mode, in which developers' machines reach its API.
     pub local_mode: bool,
-    /// A service has the host's network, and with it whatever ports it likes.
+    /// Whether a service uses the host's network, and so any port it likes.
     pub host_network: bool,
-    /// Ports of the host that services have published to others, where the release names them.
+    /// Ports of the host that services have published to others, if the release names them.
     pub published: BTreeSet<(Protocol, u16)>,
 }
 
@@ -208,7 +206,7 @@ impl Exposure {
     }
 }
 
-/// Whether a port that is published at this address of the host is for the host alone.
+/// Returns whether a port that is published at this address of the host is reachable only from the host.
 fn is_loopback(host_ip: &str) -> bool {
     let address = host_ip.parse::<IpAddr>();
     address.is_ok_and(|address| address.to_canonical().is_loopback())

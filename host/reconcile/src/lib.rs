@@ -1,23 +1,23 @@
-//! Brings the device to its target and keeps it there: observes the engines, asks [`plan`] what to do,
-//! does it, and publishes what becomes of it.
+//! Brings the device to its target and keeps it there: observes the engines, asks [`plan`] for the next steps, takes
+//! them, and publishes the resulting state.
 //!
-//! [`Reconciler::start`] is the entry; the handle it answers is what the API holds. Behind it one task
-//! owns all state and never waits for an engine, so it always answers:
+//! [`Reconciler::start`] is the entry point; the API holds the handle that it returns. Behind the handle, one task owns
+//! all state. It never waits for an engine, so it always answers:
 //!
 //! ```text
 //! commands (target, trigger) ─┐
 //! engine events ──────────────┤             ┌─ observe: lists of all engines at once
 //! finished steps ─────────────┼─► the loop ─┼─ plan (pure)
-//! timers of back-offs ────────┘             ├─ apply: a task a step, bounded ─► engines, store, locks
+//! timers of back-offs ────────┘             ├─ apply: one task per step, bounded ─► engines, store, locks
 //!                                           └─ publish: `watch` of the device's status; log hub
 //! ```
 //!
-//! Nothing is remembered that can be observed. What cannot (the target, whose images are whose, which
-//! containers we stopped, the local-mode snapshot) is in the store before the first step that depends
-//! on it, so a kill at any moment costs one pass. The loop sleeps only when there is nothing to do: no
-//! pass is made by time, but to try again what failed.
+//! State that can be observed is not remembered. Other state (the target, whose images are whose, which containers the
+//! supervisor stopped, the local-mode snapshot) is stored before the first step that depends on it, so a kill at any
+//! moment costs one pass. The loop sleeps whenever there is nothing to do: the only timed passes are retries of failed
+//! steps.
 //!
-//! It knows no endpoint, parses no request, and decides nothing that the plan could.
+//! It knows no endpoints, parses no requests, and leaves every decision to the plan that the plan can make.
 
 #![warn(missing_docs)]
 

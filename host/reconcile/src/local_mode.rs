@@ -1,5 +1,5 @@
-//! Local mode, and its snapshot (docs/spec/device.md#local-mode): what was there when it was entered, so that leaving
-//! removes what was made in it and nothing else.
+//! Local mode, and its snapshot (docs/spec/device.md#local-mode): the objects that existed when it was entered, so that
+//! leaving it removes what was created in it and nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::view::{EngineObjects, EngineView, KINDS};
 /// How long a container may take to stop when local mode is left.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Ids and names, by engine. An engine that is not in it held nothing of ours that we know of.
+/// Ids and names, by engine. An engine without an entry held nothing of ours that we know of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Snapshot(BTreeMap<EngineKind, EngineInventory>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct EngineInventory {
     containers: BTreeSet<String>,
-    /// References, of all images: nobody's that were there before are removed.
+    /// References of all images: images that existed before are never removed, whoever pulled them.
     images: BTreeSet<String>,
     volumes: BTreeSet<String>,
     networks: BTreeSet<String>,
@@ -51,15 +51,15 @@ impl Snapshot {
     }
 }
 
-/// Removes everything of ours that is not in `snapshot`, and of the images those that we pulled. What
-/// cannot be removed is logged and left. The network of the API stays.
+/// Removes everything of ours that is not in `snapshot`; of the images, only those that the supervisor pulled. Failed
+/// removals are logged and skipped. The network of the API stays.
 pub(crate) async fn clean_up(
     context: &StepContext,
     snapshot: &Snapshot,
     pulled: &BTreeSet<ImageRef>,
 ) {
     for engine in context.engines.all() {
-        // One that was never listed in local mode has nothing that was made in it.
+        // An engine that was never listed in local mode holds nothing that was created in it.
         let Some(before) = snapshot.0.get(&engine.kind()) else {
             continue;
         };

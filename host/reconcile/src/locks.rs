@@ -1,19 +1,18 @@
-//! Update locks: files by which an app keeps its services from being disturbed (docs/spec/device.md#locks).
+//! Update locks: files with which an app keeps its services from being disturbed (docs/spec/device.md#locks).
 //!
-//! A service is locked by its user when anything exists at its lock path: a file, even an empty one, a
-//! folder, a symbolic link. The loop takes the locks of a whole app, or none, before the first step
-//! that disturbs one of its services; every such step asks for the guard ([`UpdateLocks`]), so a
-//! forgotten lock does not compile.
+//! A service is locked by its user if anything exists at its lock path: a file, even an empty one, a folder, a symbolic
+//! link. The loop takes the locks of a whole app, or none, before the first step that disturbs one of its services.
+//! Every such step requires the guard ([`UpdateLocks`]), so a forgotten lock does not compile.
 //!
 //! ```text
 //! <host root>/tmp/platform-supervisor/services/<appId>/<service>/updates.lock
 //! ```
 //!
-//! What marks a lock as ours is its content, a random id of this device, and not who owns the file: a
-//! service that runs as any user keeps its own lock. The content is written before the file gets its
-//! name, so a kill at any moment leaves no lock that looks like a user's. The folder of a service is
-//! writable by that service, so nothing in it is trusted or followed. Everybody can write into `/tmp`, so the
-//! folders above are trusted only where they are this supervisor's own ([`secure_fs`]).
+//! A lock is ours because of its content, a random id of this device, and not because of its owner: a service keeps its
+//! own lock whatever user it runs as. The content is written before the file gets its name, so a kill at any moment
+//! leaves no lock that looks like a user's. The folder of a service is writable by that service, so nothing in it is
+//! trusted or followed. Everybody can write to `/tmp`, so the folders above are trusted only if they belong to this
+//! supervisor ([`secure_fs`]).
 
 mod all;
 mod boot;
@@ -43,7 +42,7 @@ use leases::Leases;
 use tree::{LockTree, ServiceFolder};
 pub(crate) use watch::until_removed;
 
-/// Lock folders that are looked at when what a killed supervisor left is cleared.
+/// The maximum number of lock folders searched for locks of a killed supervisor.
 const MAX_SWEPT: usize = 100_000;
 
 /// Whether a user's lock is respected.
@@ -51,7 +50,7 @@ const MAX_SWEPT: usize = 100_000;
 pub enum LockPolicy {
     /// A lock of a user is an error.
     Respect,
-    /// A user's lock is removed for good, and ours put in its place (docs/spec/device.md#locks-force).
+    /// A user's lock is removed for good and replaced by ours (docs/spec/device.md#locks-force).
     Override,
 }
 
@@ -65,12 +64,12 @@ impl LockPolicy {
     }
 }
 
-/// Whose locks are taken beside those of the services that are named (docs/spec/device.md#locks-who).
+/// Which locks are taken in addition to those of the named services (docs/spec/device.md#locks-who).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockScope {
-    /// Nobody's.
+    /// None.
     Named,
-    /// Those of all that have a lock folder, also of services that are neither current nor wanted.
+    /// Those of all services that have a lock folder, even if they are neither current nor desired.
     WholeFolder,
 }
 
@@ -80,54 +79,53 @@ pub enum LockError {
     /// A user holds one.
     #[error("Lockfile exists for {{ appId: {app}, service: {service} }}")]
     Locked {
-        /// The app whose locks were wanted.
+        /// The app whose locks were requested.
         app: AppId,
         /// The service that is locked.
         service: ServiceName,
-        /// The lock file that a user put there.
+        /// The lock file that a user created.
         path: PathBuf,
     },
     /// Another operation of this supervisor holds them.
     #[error("Locks for app {app} are being held by another supervisor operation")]
     Busy {
-        /// The app whose locks were wanted.
+        /// The app whose locks were requested.
         app: AppId,
     },
-    /// Another operation of this supervisor holds those of all apps, of which there may be none.
+    /// Another operation of this supervisor holds the locks of all apps, even if there are none.
     #[error("The locks of all apps are being held by another supervisor operation")]
     AllBusy,
-    /// Nobody knows whether it is held, so it counts as held, and no override helps.
+    /// It is unknown whether the lock is held, so it counts as held, and no override helps.
     #[error("the update lock `{}` can be neither read nor taken", path.display())]
     Failed {
-        /// The file or folder that it failed on.
+        /// The file or folder that caused the failure.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// All update locks of one device. Cheap to clone; its methods touch the disk and are for blocking
-/// threads.
+/// All update locks of one device. Cheap to clone; its methods access the disk and must run on blocking threads.
 #[derive(Debug, Clone)]
 pub struct Locks {
     host_root: PathBuf,
     tree: Arc<LockTree>,
     marker: String,
     names: Vec<String>,
-    /// Files by which a new container says that it has taken over.
+    /// The names of the files with which a new container reports that it has taken over.
     handed_over: Vec<String>,
     held: Arc<HeldLocks>,
-    /// What services took over the API.
+    /// Locks that services took over the API.
     leases: Arc<Leases>,
-    /// Operations on all apps, which hold no file where there is no app.
+    /// Serializes operations on all apps, which hold no file if there is no app.
     one_at_a_time: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What this process holds.
+/// The locks that this process holds.
 #[derive(Debug, Default)]
 struct HeldLocks {
     services: Mutex<BTreeSet<(AppId, ServiceName)>>,
-    /// Told when something is given back.
+    /// Notified when a lock is released.
     released: Notify,
 }
 
@@ -141,8 +139,8 @@ pub struct UpdateLocks {
 }
 
 impl Locks {
-    /// The locks below `host_root`. `marker` tells this device's locks from all others; it must be
-    /// the same after a restart. `store` keeps what services take over the API.
+    /// Returns the locks below `host_root`. `marker` distinguishes this device's locks from all others; it must be the
+    /// same after a restart. `store` keeps the locks that services take over the API.
     #[must_use]
     pub fn new(host_root: &Path, branding: &Branding, marker: &str, store: Store) -> Self {
         let folder = host_root.join(branding.host_folder());
@@ -165,7 +163,7 @@ impl Locks {
         }
     }
 
-    /// Runs `work` on a thread that may block; `None` where the supervisor is stopping, or `work` panicked.
+    /// Runs `work` on a thread that may block; returns `None` if the supervisor is stopping or `work` panicked.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Locks) -> T + Send + 'static,
@@ -174,26 +172,25 @@ impl Locks {
         tokio::task::spawn_blocking(move || work(&locks)).await.ok()
     }
 
-    /// The folder of one service, that is mounted into it.
+    /// Returns the folder of one service, which is mounted into it.
     #[must_use]
     pub fn folder(&self, app: AppId, service: &ServiceName) -> PathBuf {
         self.tree.service_path(app, service)
     }
 
-    /// Makes sure that the folder of a service is there and that any user in the service can put a
-    /// lock into it.
+    /// Creates the folder of a service if necessary, so that any user in the service can put a lock into it.
     ///
     /// # Errors
-    /// Where it cannot be made, is no folder, or stands in one that others can write into.
+    /// If it cannot be created, is not a folder, or is in a folder that others can write to.
     pub fn prepare(&self, app: AppId, service: &ServiceName) -> io::Result<()> {
         self.tree.make_service(app, service).map(drop)
     }
 
-    /// As [`Self::take`], for the services that have a lock folder as well, wanted or not, but those of
-    /// which a lock is held in `held`. `None` where that is all of them.
+    /// Like [`Self::take`], but depending on `scope` also for all services that have a lock folder, and without
+    /// services whose lock is in `held`. Returns `None` if none are left.
     ///
     /// # Errors
-    /// As [`Self::take`].
+    /// Like [`Self::take`].
     pub(crate) fn take_missing(
         &self,
         app: AppId,
@@ -216,7 +213,7 @@ impl Locks {
     /// Takes the locks of all `services` of `app`, or none of them.
     ///
     /// # Errors
-    /// [`LockError::Locked`] where a user holds one, [`LockError::Busy`] where this process does.
+    /// Returns [`LockError::Locked`] if a user holds one, [`LockError::Busy`] if this process does.
     pub fn take(
         &self,
         app: AppId,
@@ -242,19 +239,19 @@ impl Locks {
                 }
                 guard.held.entry(service.clone()).or_default().push(file);
             }
-            // Whoever held it over the API gave it back as a file, or was overridden.
+            // The holder over the API has released it by removing the file, or was overridden.
             self.leases.forget(&mut leases, app, service);
         }
         Ok(guard)
     }
 
-    /// How many services' locks this process holds.
+    /// Returns the number of services whose locks this process holds.
     pub(crate) fn held(&self) -> usize {
         self.held.services.lock().len()
     }
 
-    /// Of `services` of `app` those whose locks users hold, once for each lock file. An answer of the moment: taking the
-    /// locks is the only way to be sure.
+    /// Returns those `services` of `app` whose locks users hold, once per lock file. The result is a snapshot: taking
+    /// the locks is the only way to be sure.
     pub(crate) fn of_users(
         &self,
         app: AppId,
@@ -274,7 +271,7 @@ impl Locks {
         locked
     }
 
-    /// The locks that can stand in the folder of a service, with this device's marker.
+    /// Returns the possible locks in the folder of a service, with this device's marker.
     fn lock_files(&self, folder: &Arc<ServiceFolder>) -> Vec<LockFile> {
         let names = self.names.iter();
         names
@@ -282,8 +279,8 @@ impl Locks {
             .collect()
     }
 
-    /// Notes that this process is about to hold the locks: without that, a second operation would
-    /// take the files of the first for left-overs.
+    /// Registers that this process is about to hold the locks: otherwise a second operation would mistake the files of
+    /// the first for leftovers.
     fn reserve(
         &self,
         app: AppId,
@@ -303,13 +300,12 @@ impl Locks {
         })
     }
 
-    /// Removes every lock that a killed supervisor of this device left. For the start, before any is
-    /// taken.
+    /// Removes every lock that a killed supervisor of this device left. Called at the start, before any is taken.
     pub fn sweep(&self) {
         self.tree.clear_drafts();
         let apps = self.apps_on_disk().unwrap_or_default().into_iter();
         let services = apps.flat_map(|app| {
-            // A folder that cannot be read keeps its locks, and its app as it is.
+            // A folder that cannot be read keeps its locks, and its app stays unchanged.
             let services = self.services_of_app_on_disk(app).unwrap_or_default();
             services.into_iter().map(move |service| (app, service))
         });
@@ -322,13 +318,13 @@ impl Locks {
 }
 
 impl UpdateLocks {
-    /// Whose locks these are.
+    /// Returns the app of these locks.
     #[must_use]
     pub fn app(&self) -> AppId {
         self.app
     }
 
-    /// Whether the lock of `service` is among them.
+    /// Returns whether the lock of `service` is among them.
     #[must_use]
     pub fn covers(&self, service: &ServiceName) -> bool {
         self.held.contains_key(service)

@@ -1,11 +1,11 @@
-//! What services print, and what the supervisor does with them, as one stream for any number of
-//! readers (docs/spec/device.md#local-logs).
+//! The output of services and the actions of the supervisor, as one stream for any number of readers
+//! (docs/spec/device.md#local-logs).
 //!
-//! The engines' log streams are read only while somebody listens. Every reader sees lines from the
-//! moment it came; one that is slow loses lines, is told how many, and holds up nobody.
+//! The engines' log streams are read only while there are readers. Every reader receives lines from the moment it
+//! subscribes. A slow reader loses lines, receives their number, and delays nobody.
 //!
 //! ```text
-//! loop ── sources (watch) ──► hub task ── one task a container ─┐
+//! loop ── sources (watch) ──► hub task ── one task per container ─┐
 //! loop ── system lines ───────────────────────────────────────┴─► broadcast ──► readers
 //! ```
 
@@ -32,18 +32,19 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::now_ms;
 use positions::{Positions, ResumePoint, after};
 
-/// How long after a log stream ended a new one is asked for.
+/// The delay before a log stream that has ended is opened again.
 const REATTACH: Duration = Duration::from_secs(1);
-/// Between two looks whether readers have come on, while what was printed before is read, and how often at most.
+/// The interval for checking whether readers have caught up while earlier output is read, and the maximum number of
+/// checks.
 const PACE: Duration = Duration::from_millis(20);
 const MOST_PACES: u32 = 500;
 
 /// A reader. The stream ends with the supervisor.
 pub struct LogSubscription {
     lines: BroadcastStream<Arc<LogEvent>>,
-    /// While it is set, lines are left out.
+    /// While this is set, lines are left out.
     silent: Option<Arc<AtomicBool>>,
-    /// Where it is remembered how far this reader has come.
+    /// The positions in which the progress of this reader is recorded.
     positions: Option<Arc<Positions>>,
     _counted: watch::Receiver<()>,
 }
@@ -75,7 +76,7 @@ impl Stream for LogSubscription {
     }
 }
 
-/// A container whose output belongs into the stream.
+/// A container whose output belongs to the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogSource {
     pub engine: EngineKind,
@@ -89,20 +90,21 @@ pub(crate) type LogSources = BTreeMap<ContainerId, LogSource>;
 #[derive(Clone)]
 pub(crate) struct LogHub {
     lines: broadcast::Sender<Arc<LogEvent>>,
-    /// Lines that are kept for readers that are behind.
+    /// The number of lines kept for readers that lag behind.
     capacity: usize,
     /// Counts readers by its receivers.
     readers: Arc<watch::Sender<()>>,
-    /// Told when a reader comes.
+    /// Notified when a reader subscribes.
     came: Arc<tokio::sync::Notify>,
     sources: Arc<watch::Sender<LogSources>>,
     silent: Arc<AtomicBool>,
-    /// How far the cloud's reader has come.
+    /// The positions of the cloud's reader.
     positions: Arc<Positions>,
 }
 
 impl LogHub {
-    /// `capacity` lines are kept for readers that are behind; `store` remembers how far the cloud's has come.
+    /// Starts the hub. `capacity` lines are kept for readers that lag behind; `store` keeps the positions of the
+    /// cloud's reader.
     pub(crate) fn start(
         engines: Engines,
         capacity: usize,
@@ -131,22 +133,22 @@ impl LogHub {
         hub
     }
 
-    /// A reader on the device, who hears nothing outside local mode.
+    /// Returns a reader for the device, which receives nothing outside local mode.
     pub(crate) fn subscribe(&self) -> LogSubscription {
         self.subscription(Some(Arc::clone(&self.silent)), None)
     }
 
-    /// The cloud's reader, who hears all there is, and what was printed while it was away.
+    /// Returns the cloud's reader, which receives everything, including the output while it was disconnected.
     pub(crate) fn subscribe_for_the_cloud(&self) -> LogSubscription {
         self.subscription(None, Some(Arc::clone(&self.positions)))
     }
 
-    /// The cloud wants nothing of what was printed so far.
+    /// Forgets the positions of the cloud's reader: it needs nothing of the output so far.
     pub(crate) fn forget_for_the_cloud(&self) {
         self.positions.forget();
     }
 
-    /// Writes how far the cloud's reader has come. Blocks.
+    /// Writes the positions of the cloud's reader. Blocks.
     pub(crate) fn keep_positions(&self, store: &Store) {
         self.positions.keep(store);
     }
@@ -166,24 +168,24 @@ impl LogHub {
         subscription
     }
 
-    /// A line of the supervisor's own.
+    /// Sends a line of the supervisor's own.
     pub(crate) fn system(&self, message: String) {
         tracing::info!("{message}");
         self.send(system(message));
     }
 
-    /// As [`LogHub::system`], of what a person should look at.
+    /// Like [`LogHub::system`], for something that needs a person's attention.
     pub(crate) fn warning(&self, message: String) {
         tracing::warn!("{message}");
         self.send(system(message));
     }
 
-    /// A silent hub keeps its readers and tells those on the device nothing.
+    /// Silences the hub or ends that: a silent hub keeps its readers, but sends nothing to those on the device.
     pub(crate) fn set_silent(&self, silent: bool) {
         self.silent.store(silent, Ordering::Relaxed);
     }
 
-    /// Which containers are read while somebody listens.
+    /// Sets the containers that are read while there are readers.
     pub(crate) fn set_sources(&self, sources: LogSources) {
         self.sources.send_if_modified(|held| {
             let changed = *held != sources;
@@ -193,7 +195,7 @@ impl LogHub {
     }
 
     fn send(&self, line: LogEvent) {
-        // Without readers there is nobody to tell.
+        // Without readers, the line is dropped.
         let _ = self.lines.send(Arc::new(line));
     }
 
@@ -202,8 +204,8 @@ impl LogHub {
             while self.readers.receiver_count() == 0 {
                 self.came.notified().await;
             }
-            // Whoever listens is content with lines from now on; but of a container that starts while
-            // somebody listens, the first line counts, and of one that the cloud has lines of, the next.
+            // New readers only need lines from now on. But if a container starts while there are readers, its output is
+            // read from the first line, and if the cloud already has lines of it, from the next one.
             let mut attached = LogTasks::default();
             let mut sources = self.sources.subscribe();
             let mut from = LogsFrom::Now;
@@ -219,7 +221,7 @@ impl LogHub {
         }
     }
 
-    /// Passes on what one container prints, for as long as the engine has it.
+    /// Forwards the output of one container for as long as the engine has it.
     async fn read(
         self,
         engines: Engines,
@@ -268,15 +270,15 @@ impl LogHub {
                     tracing::debug!(%error, "failed to read the output of `{}`", source.service);
                 }
             }
-            // Where no line was seen, the next stream begins as this one was to: an engine that is too busy to open the
-            // log of a new container costs none of its first lines.
+            // If no line was seen, the next stream begins at the same position: an engine that is too busy to open the
+            // log of a new container loses none of its first lines.
             tokio::time::sleep(REATTACH).await;
         }
     }
 }
 
 impl LogHub {
-    /// Gives readers time for what was printed before it is read: that comes as fast as a disk reads.
+    /// Gives readers time to receive earlier output: it arrives as fast as a disk can be read.
     async fn pace(&self) {
         for _ in 0..MOST_PACES {
             if self.lines.len() < self.capacity / 2 {
@@ -287,7 +289,7 @@ impl LogHub {
     }
 }
 
-/// The containers that are read; dropping it ends that.
+/// The containers that are read; dropping it stops the reading.
 #[derive(Default)]
 struct LogTasks(BTreeMap<ContainerId, (LogSource, AbortHandle)>);
 

@@ -1,4 +1,4 @@
-//! What tasks tell the loop, and what callers ask of it.
+//! The messages of tasks to the loop, and the requests of callers.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,53 +21,53 @@ use crate::{HostLook, OsAction, OsLook, ReleaseVerdict, UpdateLocks, UpdatePostp
 pub(crate) enum Message {
     Listed(Listing),
     Effect(Effect),
-    /// What a step does with a service from now until it is finished.
+    /// The state of a service from now on until the step is finished.
     ServiceState(ServiceKey, ServiceState),
-    /// What the registry says of an image.
+    /// The engine for an image, as the registry reports it.
     Kind(ImageRef, EngineKind),
-    /// The store holds what was to be remembered.
+    /// The store holds the record.
     Stored(StoredRecord),
-    /// What the plugins say of a release.
+    /// The plugins' verdict on a release.
     ReleaseVerdict(AppUuid, Commit, ReleaseVerdict),
-    /// What became of writing the record of an app's releases.
+    /// The outcome of writing the record of an app's releases.
     ReleaseRecord(AppUuid, RecordWrite),
     LocksTaken(AppUuid, Arc<UpdateLocks>),
     /// A user's lock is gone.
     LockGone(AppUuid),
     Finished(Subject, Result<(), StepFailure>),
-    /// What became of noting an action in the store.
+    /// The outcome of storing an action.
     ActionWritten(AppUuid, u64, Result<(), String>),
     /// The clean-up on leaving local mode is done.
     LeftLocalMode,
-    /// What a look at the host has shown.
+    /// The result of comparing the host with its desired configuration.
     HostLooked(HostLook),
-    /// The host may be another than it was.
+    /// The host may have changed.
     HostChanged,
-    /// How the operating system stands.
+    /// The state of the operating system.
     OsLooked(OsLook),
-    /// What became of something that was done with it.
+    /// The outcome of an operation on the operating system.
     OsDone(OsAction, Result<(), String>),
-    /// What became of its activation, while the locks of all apps are held.
+    /// The outcome of its activation, while the locks of all apps are held.
     OsActivated(Result<(), String>),
-    /// What the plugins say of an app in the version that is on trial.
+    /// The plugins' verdict on an app in the version that is on trial.
     OsVerdict(AppUuid, ReleaseVerdict),
-    /// What became of writing the record of it.
+    /// The outcome of writing its record.
     OsRecord(RecordWrite),
     /// The reboot that was begun does not take place.
     NotRebooted,
     Command(Command),
 }
 
-/// What became of writing a record.
+/// The outcome of writing a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordWrite {
     Done,
     Failed,
-    /// It failed a while ago.
+    /// It failed a while ago and is due again.
     Again,
 }
 
-/// A change of what the store holds, also for the loop's own copy of it.
+/// A change to the store, which the loop also applies to its own copy.
 #[derive(Debug, Clone)]
 pub(crate) enum StoredRecord {
     /// The supervisor pulls an image, for these services.
@@ -85,72 +85,72 @@ pub(crate) enum StoredRecord {
 pub(crate) struct StepFailure {
     /// One line, with its causes.
     pub reason: String,
-    /// The user's lock that was in the way.
+    /// The user's lock that prevented it.
     pub lock: Option<PathBuf>,
     /// Another operation of this supervisor holds the lock.
     pub is_busy: bool,
     /// A plugin postpones it.
     pub postponement: Option<UpdatePostponement>,
-    /// It was stopped since nobody wants it any more: no failure to count.
+    /// It was stopped because it is no longer needed: not counted as a failure.
     pub cancelled: bool,
 }
 
 pub(crate) enum Command {
-    /// A new target, which the store holds. Answered once it is what the device is measured by.
+    /// A new target, which the store holds. Answered once the device follows it.
     Target {
         target: ActiveTarget,
         force: bool,
         reply: oneshot::Sender<()>,
     },
-    /// Local mode begins; the store knows.
+    /// Local mode begins; this is stored already.
     EnterLocalMode {
         target: ActiveTarget,
         reply: oneshot::Sender<()>,
     },
-    /// Local mode ends; the store knows.
+    /// Local mode ends; this is stored already.
     LeaveLocalMode {
-        /// What the device goes back to.
+        /// The target that the device returns to.
         resumes: Option<ActiveTarget>,
         reply: oneshot::Sender<()>,
     },
-    /// Whether somebody is asking right now what there is to do.
+    /// Whether the cloud is being polled for a new target right now.
     Checking(bool),
-    /// Something to be done with services beside the target.
+    /// A request concerning services, in addition to the target.
     Act(Action, ActionReply),
-    /// All apps are locked and their services stopped, so that the host can go down.
+    /// Locks all apps and stops their services, so that the host can go down.
     Quiesce {
         force: bool,
         locked: ActionReply,
         stopped: oneshot::Sender<()>,
     },
-    /// The host did not go down: everything goes on.
+    /// The host did not go down: everything continues.
     Resume,
-    /// Which volumes the target names, as engines know them.
+    /// Queries the names of the target's volumes at the engines.
     WantedVolumes(oneshot::Sender<BTreeSet<String>>),
-    /// Nothing but an answer, by dropping it.
+    /// Only asks for an answer, which is the dropping of the sender.
     Answer(oneshot::Sender<()>),
-    /// What the loop knows, to foresee what comes.
+    /// Queries the state of the loop, for a forecast.
     Snapshot(oneshot::Sender<LoopSnapshot>),
-    /// What decides which locks are taken for all apps.
+    /// Queries the state that determines which locks are taken for all apps.
     Locking(oneshot::Sender<LockSubjects>),
-    /// A service's key to the API was replaced.
+    /// A service's API key was replaced.
     KeyReplaced {
-        /// The target with the new one, of the mode that the device is in.
+        /// The target with the new key, for the current mode of the device.
         target: Option<ActiveTarget>,
         reply: oneshot::Sender<()>,
     },
-    /// Look, and try at once what waits to be tried again.
+    /// Observe again, and retry at once whatever waits for a retry.
     LookAgain,
-    /// The cloud was asked and has no other target.
+    /// The cloud was polled and has no other target.
     BeginUpdate,
     /// Apply the target again.
     Trigger { force: bool, cancel: bool },
 }
 
-/// What the device is measured by.
+/// The target that the device follows.
 #[derive(Debug, Clone)]
 pub(crate) struct ActiveTarget {
-    /// What it comes from; one that is no other is no new attempt.
+    /// The source of the target; if it has not changed, this is not a new attempt.
     pub target: Option<Arc<TargetState>>,
     pub desired: DesiredState,
     pub settings: Settings,
@@ -171,7 +171,7 @@ impl StepFailure {
         }
     }
 
-    /// As whoever waits for the locks of an action is answered.
+    /// Returns the error for a caller that waits for the locks of an action.
     pub(crate) fn to_action_error(&self) -> ActionError {
         let reason = self.reason.clone();
         if self.lock.is_some() || self.is_busy {

@@ -1,10 +1,10 @@
-//! The moments at which a kill may come, told to tests. A program that is shipped is built without the
-//! feature `moments`, and has nothing of them.
+//! The moments at which a kill may occur, reported to tests. A released program is built without the feature `moments`
+//! and does not contain them.
 
 #[cfg(feature = "moments")]
 use std::sync::Arc;
 
-/// Whoever is told of moments; nobody, by default.
+/// The listener for moments; none by default.
 #[derive(Clone, Default)]
 pub struct Moments {
     #[cfg(feature = "moments")]
@@ -34,7 +34,7 @@ pub(crate) const MOMENTS: &[&str] = &[
 ];
 
 impl Moments {
-    /// Tells `listener` of each moment, on the thread on which it comes: nothing goes on there before that
+    /// Calls `listener` at each moment, on the thread on which it occurs: that thread continues only after the listener
     /// has returned.
     #[cfg(feature = "moments")]
     #[must_use]
@@ -44,7 +44,7 @@ impl Moments {
         }
     }
 
-    /// Tells of the writes of `store` as well.
+    /// Reports the writes of `store` as well.
     #[cfg(feature = "moments")]
     pub(crate) fn follow(&self, store: &store::Store) {
         store.tell_of_writes(self.listener.clone());

@@ -1,4 +1,4 @@
-//! Listing what an engine holds.
+//! Listing of the objects on an engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -8,7 +8,7 @@ use model::{Branding, error_chain};
 
 use crate::view::{EngineObjects, Listing, ObjectKind, component_of};
 
-/// Lists `kinds` of `engine`, all at once.
+/// Lists `kinds` on `engine`, all in parallel.
 pub(crate) async fn list(
     engine: &dyn Engine,
     branding: &Branding,
@@ -55,7 +55,7 @@ async fn listed_if<T>(
     }
 }
 
-/// What was listed; the first failure is noted.
+/// Returns the listed objects; the first failure is recorded.
 fn or_failure<T>(listed: Result<Vec<T>, EngineError>, failure: &mut Option<String>) -> Vec<T> {
     listed.unwrap_or_else(|error| {
         failure.get_or_insert(error_chain(&error));

@@ -1,6 +1,7 @@
-//! The version of the host's operating system that is being tried: what the store has to know of it over a reboot, what is
-//! found when the provider says how things are, and whether the version is healthy (docs/spec/device.md#os-update). Decides
-//! from the state and the time that the loop passes in; the loop calls the provider, asks the plugins, and writes the record.
+//! The version of the host's operating system that is being tried: the record that the store keeps over a reboot, the
+//! findings from the provider's status, and whether the version is healthy (docs/spec/device.md#os-update). Decides
+//! from the state and the time that the loop passes in; the loop calls the provider, queries the plugins, and writes
+//! the record.
 
 mod record;
 mod trial;
@@ -15,68 +16,69 @@ pub(crate) use trial::{OsTrialRules, TrialApp, TrialOutcome};
 use record::StoredAttempt;
 use trial::OsTrial;
 
-/// How often the supervisor may start during one trial. A version that takes the device down with it never gets to the end
-/// of its time.
+/// The maximum number of supervisor starts during one trial. A version that crashes the device would otherwise never
+/// reach the end of its trial.
 const MOST_STARTS: u32 = 3;
 
-/// All that is known of the operating system.
+/// Everything that is known of the operating system.
 #[derive(Debug, Default)]
 pub(crate) struct OsUpdate {
     record: OsRecord,
     write: RecordState,
     status: Option<OsStatus>,
-    /// The version that runs and is not committed.
+    /// The trial of the running, uncommitted version.
     trial: Option<OsTrial>,
-    /// The installation that this process has begun and that has not been found to have ended.
+    /// The installation that this process has begun and whose end has not been observed.
     installation: Option<Installation>,
-    /// The version that was committed last: a provider that goes on denying it is not asked again and again.
+    /// The version that was committed last: a provider that keeps denying this is not asked to commit it again and
+    /// again.
     committed: Option<OsVersion>,
 }
 
-/// Whether the store has the record as it is here.
+/// Whether the store has the current record.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum RecordState {
     #[default]
     Written,
     Unwritten,
     Writing,
-    /// The store did not take it, and is asked again later.
+    /// The write failed, and is repeated later.
     Failed,
 }
 
 #[derive(Debug)]
 struct Installation {
     version: OsVersion,
-    /// What was there before.
+    /// The version that was staged before.
     before: Option<OsVersion>,
 }
 
-/// What a look at the operating system, or the end of a step, has shown.
+/// A finding from a status of the operating system, or from the end of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OsNotice {
     /// The installation is under way, in percent.
     Staging(OsVersion, u8),
-    /// The version is installed whole.
+    /// The version is completely installed.
     Staged(OsVersion),
-    /// The installation has ended, and the version is not there.
+    /// The installation has ended, and the version is not present.
     StagingFailed(String),
     /// The version runs, and is on trial.
     OnTrial(OsVersion),
-    /// The device went down before anybody knew whether the version was activated, and came up without it.
+    /// The device went down before it was known whether the version was activated, and came up without it.
     NotActivated(OsVersion),
     /// The version is not tried again.
     Rejected(RejectedOs),
-    /// What ran before the version runs again.
+    /// The previous version runs again.
     Returned {
         /// The version that was rolled back.
         from: OsVersion,
-        /// The version that runs.
+        /// The running version.
         to: OsVersion,
     },
 }
 
 impl OsUpdate {
-    /// As the store had it when the supervisor started, in this boot.
+    /// Returns the state from the stored record when the supervisor starts, in this boot.
     pub(crate) fn new(record: OsRecord, boot: Option<&BootId>) -> Self {
         let mut update = OsUpdate {
             record,
@@ -91,23 +93,23 @@ impl OsUpdate {
         update
     }
 
-    /// Whether a version is being tried.
+    /// Returns whether a version is being tried.
     pub(crate) fn has_attempt(&self) -> bool {
         self.record.attempt.is_some()
     }
 
-    /// Whether an installation is under way, or may be.
+    /// Returns whether an installation is under way, or may be.
     pub(crate) fn is_staging(&self) -> bool {
         let is_installing = |status: &OsStatus| status.installing.is_some();
         self.installation.is_some() || self.status.as_ref().is_some_and(is_installing)
     }
 
-    /// How far the installation is that is under way.
+    /// Returns the progress of the installation that is under way.
     pub(crate) fn progress(&self) -> Option<u8> {
         self.status.as_ref()?.installing
     }
 
-    /// The version that is not tried again, if it is this one.
+    /// Returns the rejected version, if it is this one.
     pub(crate) fn rejected(&self, version: &OsVersion) -> Option<&RejectedOs> {
         let mut rejected = self.record.rejected.iter();
         rejected.find(|rejected| rejected.version == *version)
@@ -121,7 +123,8 @@ impl OsUpdate {
         }
     }
 
-    /// What the planner is told. It is told nothing while the store does not have the record: no step may be ahead of that.
+    /// Returns the state for the planner. It contains no status until the store has the record: no step may precede
+    /// that.
     pub(crate) fn describe(&self, rules: OsTrialRules) -> CurrentOs {
         let status = self.status.clone();
         CurrentOs {
@@ -140,12 +143,12 @@ impl OsUpdate {
         }
     }
 
-    /// Nobody says how things are.
+    /// Clears the status: the provider does not report it any more.
     pub(crate) fn lost_sight(&mut self) {
         self.status = None;
     }
 
-    /// Takes in how things are; `failure` is why the last installation failed, as the provider says.
+    /// Processes a status; `failure` is the provider's reason for the failure of the last installation.
     pub(crate) fn look(
         &mut self,
         status: OsStatus,
@@ -171,7 +174,7 @@ impl OsUpdate {
     ) {
         let running = &status.running;
         let Some(attempt) = &self.record.attempt else {
-            // Somebody else, or a power cut, had the version booted before the locks allowed it.
+            // Somebody else, or a power cut, caused the version to boot before the locks allowed it.
             let is_wanted = wanted.is_some_and(|wanted| wanted.version == *running);
             let is_committed = status.committed || self.committed.as_ref() == Some(running);
             if is_wanted && !is_committed && self.rejected(running).is_none() {
@@ -214,7 +217,7 @@ impl OsUpdate {
                 });
                 self.put_attempt(None);
             }
-            // The planner has it rolled back once more.
+            // The planner rolls it back once more.
             (OsPhase::RollingBack | OsPhase::RolledBack, true) => {}
         }
     }
@@ -253,7 +256,7 @@ impl OsUpdate {
         }
     }
 
-    /// The provider was told to install a version.
+    /// Records that the provider has begun to install a version.
     pub(crate) fn staging_begun(&mut self, version: OsVersion) {
         let before = self
             .status
@@ -262,8 +265,9 @@ impl OsUpdate {
         self.installation = Some(Installation { version, before });
     }
 
-    /// Notes that a version is about to be activated in this boot: the store has to have the record before, and what
-    /// [`Self::activated`] makes of it afterwards. `None` if that is not to be done any more.
+    /// Records that a version is about to be activated in this boot. The returned record must be stored before the
+    /// activation, and the result of [`Self::activated`] afterwards. Returns `None` if the activation is no longer
+    /// wanted.
     pub(crate) fn begin_activation(
         &mut self,
         version: &OsVersion,
@@ -281,25 +285,26 @@ impl OsUpdate {
         Some(self.record.clone())
     }
 
-    /// The provider has activated the version.
+    /// Records that the provider has activated the version.
     pub(crate) fn activated(&mut self) {
         let attempt = self.record.attempt.take().map(StoredAttempt::activated);
         self.put_attempt(attempt);
     }
 
-    /// The version was not activated. If the next boot starts it all the same, it is put on trial as any that somebody else
-    /// has activated.
+    /// Records that the version was not activated. If the next boot starts it anyway, it is put on trial like any
+    /// version that somebody else activated.
     pub(crate) fn activation_failed(&mut self) {
         self.put_attempt(None);
     }
 
-    /// The version that runs is committed.
+    /// Records that the running version is committed.
     pub(crate) fn committed(&mut self) {
         self.committed = self.record.attempt.take().map(|attempt| attempt.version);
         self.put_attempt(None);
     }
 
-    /// The next boot starts what ran before the version that was tried, in this boot; answers whether it has to be booted.
+    /// Records that the next boot starts the version before the one that was tried, in this boot; returns whether a
+    /// reboot is needed.
     pub(crate) fn rolled_back(&mut self, boot: Option<&BootId>) -> bool {
         let runs = |attempt: &StoredAttempt| {
             let status = self.status.as_ref();
@@ -312,7 +317,7 @@ impl OsUpdate {
         has_to_boot
     }
 
-    /// Looks at the version that runs, while it is on trial.
+    /// Judges the running version while it is on trial.
     pub(crate) fn judge(
         &mut self,
         apps: &[TrialApp],
@@ -338,7 +343,7 @@ impl OsUpdate {
         Some(outcome)
     }
 
-    /// What the plugins say of an app in the version that is on trial.
+    /// Records the plugins' verdict on an app in the version that is on trial.
     pub(crate) fn answered(
         &mut self,
         app: &model::AppUuid,
@@ -350,13 +355,13 @@ impl OsUpdate {
         }
     }
 
-    /// When to judge again without anything having happened.
+    /// Returns the times at which to judge again even if nothing has happened.
     pub(crate) fn times(&self, rules: OsTrialRules) -> impl Iterator<Item = Instant> {
         let trial = self.trial.iter();
         trial.flat_map(move |trial| trial.times(rules))
     }
 
-    /// The record to write now.
+    /// Returns the record to write now.
     pub(crate) fn take_unwritten(&mut self) -> Option<OsRecord> {
         if self.write != RecordState::Unwritten {
             return None;
@@ -365,24 +370,24 @@ impl OsUpdate {
         Some(self.record.clone())
     }
 
-    /// Whether the record is being written.
+    /// Returns whether the record is being written.
     pub(crate) fn is_writing(&self) -> bool {
         self.write == RecordState::Writing
     }
 
-    /// The store has the record that was taken last, unless it has changed meanwhile.
+    /// Records that the store has the record that was taken last, unless it has changed since.
     pub(crate) fn written(&mut self) {
         if self.write == RecordState::Writing {
             self.write = RecordState::Written;
         }
     }
 
-    /// The store did not take the record: nothing is done before it has.
+    /// Records that the write failed: nothing is done until the store has the record.
     pub(crate) fn write_failed(&mut self) {
         self.write = RecordState::Failed;
     }
 
-    /// The record is to be written, again if need be.
+    /// Marks the record to be written, again if necessary.
     pub(crate) fn write_again(&mut self) {
         self.write = RecordState::Unwritten;
     }

@@ -1,5 +1,5 @@
-//! What cannot be observed, in the store: asked for and written from tasks of the runtime, while the
-//! store's calls block.
+//! State that cannot be observed, in the store: read and written from tasks of the runtime, while the store's calls
+//! block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,38 +17,38 @@ use crate::stored_state::StoredState;
 /// Intents of this kind name containers that the supervisor stopped.
 const STOPPED: &str = "stopped";
 
-/// Intents of this kind are actions that are not finished, by the uuid of their app.
+/// Intents of this kind are unfinished actions, by the uuid of their app.
 const ACTION: &str = "action";
 
-/// Intents of this kind are the loop's own, one of each key.
+/// Intents of this kind are the loop's own, one per key.
 const OWN: &str = "reconcile";
 
-/// Where local mode stands: what is left to do about it after a kill.
+/// The state of local mode: what remains to be done about it after a kill.
 const LOCAL_MODE: &str = "local-mode";
 
-/// Intents of this kind say which releases of an app were healthy, by its uuid.
+/// Intents of this kind record which releases of an app were healthy, by its uuid.
 const RELEASES: &str = "releases";
 
-/// How often the device was rebooted for its target since that was last reached or replaced.
+/// The number of reboots for the current target since it was last reached or replaced.
 const REBOOTS: &str = "reboots";
 
-/// What is known of versions of the operating system.
+/// The record of versions of the operating system.
 const OS_UPDATE: &str = "os-update";
 
-/// This device's mark in lock files.
+/// This device's marker in lock files.
 const LOCK_MARKER: &str = "lock-marker";
 
-/// Where local mode stands.
+/// The state of local mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LocalMode {
     On,
-    /// It was left, and what was made in it is not all gone yet.
+    /// It was left, and the objects created in it are not all removed yet.
     Leaving,
     Off,
 }
 
-/// What the store held at the start.
+/// The contents of the store at the start.
 pub(crate) struct RecoveredState {
     pub local_target: Option<Value>,
     pub cloud_target: Option<Value>,
@@ -58,13 +58,13 @@ pub(crate) struct RecoveredState {
     pub lock_marker: String,
     pub reboots: u32,
     pub os: OsRecord,
-    /// What a kill cut short.
+    /// Actions that a kill interrupted.
     pub actions: Vec<(AppUuid, StoredAction)>,
-    /// Which releases were healthy.
+    /// The healthy releases of each app.
     pub releases: BTreeMap<AppUuid, ReleaseRecord>,
 }
 
-/// The store, for tasks. Failures come as one line.
+/// Access to the store for tasks. Failures are reported as one line.
 #[derive(Clone)]
 pub(crate) struct Persistence {
     store: Store,
@@ -79,7 +79,7 @@ impl Persistence {
         &self.store
     }
 
-    /// Reads all that the loop starts from. Blocks; for the start.
+    /// Reads everything that the loop starts from. Blocks; called at the start.
     pub(crate) fn recover(&self) -> Result<RecoveredState, StoreError> {
         let store = &self.store;
         let intents = store.intents()?;
@@ -95,7 +95,7 @@ impl Persistence {
         });
         let releases = of_kind(RELEASES).filter_map(|intent| {
             let app = intent.key.parse().ok()?;
-            // What an older version wrote, and this one cannot read, is as good as none.
+            // A value of an older version that this one cannot read counts as missing.
             Some((app, ReleaseRecord::deserialize(&intent.value).ok()?))
         });
         let images = store.image_records()?.into_iter();
@@ -118,7 +118,7 @@ impl Persistence {
             snapshot: store.snapshot()?,
             local_mode: local_mode.unwrap_or(LocalMode::Off),
             reboots: reboots.unwrap_or_default(),
-            // What an older version wrote, and this one cannot read, is as good as none.
+            // A value of an older version that this one cannot read counts as missing.
             os: own(OS_UPDATE)
                 .and_then(|record| OsRecord::deserialize(record).ok())
                 .unwrap_or_default(),
@@ -129,9 +129,9 @@ impl Persistence {
         })
     }
 
-    /// Makes this device's mark in lock files, at the first start.
+    /// Creates this device's marker in lock files, at the first start.
     fn make_lock_marker(&self) -> Result<String, StoreError> {
-        // Without random numbers the uuid will do: what counts is that no user writes the same.
+        // Without random numbers the uuid will do: it only matters that no user writes the same.
         let marker = secure_fs::random_hex();
         let marker = marker.unwrap_or_else(|_| self.store.device_uuid().to_string());
         self.store
@@ -139,7 +139,7 @@ impl Persistence {
         Ok(marker)
     }
 
-    /// Notes that local mode is on. Blocks; for the start.
+    /// Records that local mode is on. Blocks; called at the start.
     pub(crate) fn enter_local_mode(&self) -> Result<(), StoreError> {
         note(&self.store, LocalMode::On)
     }
@@ -153,7 +153,7 @@ impl Persistence {
             .await
     }
 
-    /// Notes an action before its first step.
+    /// Stores an action before its first step.
     pub(crate) async fn put_action(
         &self,
         app: AppUuid,
@@ -169,7 +169,7 @@ impl Persistence {
             .await
     }
 
-    /// Notes which releases of an app were healthy; nothing if there is no such app any more.
+    /// Stores which releases of an app were healthy; does nothing if the app no longer exists.
     pub(crate) async fn put_release_record(
         &self,
         app: AppUuid,
@@ -184,15 +184,15 @@ impl Persistence {
         .await
     }
 
-    /// Notes what is known of versions of the operating system.
+    /// Stores the record of versions of the operating system.
     pub(crate) async fn put_os_record(&self, record: OsRecord) -> Result<(), String> {
         let value = serde_json::to_value(record).map_err(|error| error_chain(&error))?;
         self.call(move |store| store.put_intent(OWN, OS_UPDATE, &value))
             .await
     }
 
-    /// Keeps a target of the cloud that begins local mode, with what local mode begins with: both or
-    /// neither is in force after a kill, since the cloud's word counts where it changes.
+    /// Stores a target of the cloud that begins local mode, together with the initial local target: after a kill, both
+    /// or neither are in force, since the mode follows changes of the cloud's target.
     pub(crate) async fn open_local_mode(&self, local: Value, cloud: Value) -> Result<(), String> {
         self.call(move |store| {
             store.set_target(TargetSource::Local, &local)?;
@@ -206,7 +206,7 @@ impl Persistence {
         self.call(move |store| note(store, mode)).await
     }
 
-    /// Local mode is over: its target and its snapshot go. The mark that it was being left goes last.
+    /// Ends local mode: its target and its snapshot are deleted. The mark that it was being left is deleted last.
     pub(crate) async fn close_local_mode(&self) -> Result<(), String> {
         self.call(|store| {
             store.clear_target(TargetSource::Local)?;
@@ -251,7 +251,7 @@ impl StoredRecord {
     }
 }
 
-/// Counts reboots, before the next is asked for.
+/// Stores the number of reboots, before the next one is requested.
 pub(crate) fn note_reboots(store: &Store, count: u32) -> Result<(), StoreError> {
     match count {
         0 => store.remove_intent(OWN, REBOOTS),

@@ -1,4 +1,4 @@
-//! How far pulls are. Engines say so from their own threads, so it is kept apart from the loop's state.
+//! The progress of pulls. Engines report it from their own threads, so it is kept separate from the loop's state.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use model::ImageRef;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Percent of each pull in flight.
+/// The percentage of each pull in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     percent: Mutex<BTreeMap<ImageRef, u8>>,
-    /// Told of each change.
+    /// Notified of each change.
     pub changed: Notify,
 }
 
 impl Progress {
     pub(crate) fn set(&self, image: &ImageRef, percent: u8) {
         let mut pulls = self.percent.lock();
-        // Only whole percents wake the loop: at most a hundred times a pull.
+        // Only whole percentages wake the loop: at most a hundred times per pull.
         if pulls.insert(image.clone(), percent) != Some(percent) {
             self.changed.notify_one();
         }

@@ -36,11 +36,11 @@ pub struct Reconciler {
 struct Inner {
     context: Arc<StepContext>,
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
-    /// The device's name before a target names it.
+    /// The device's name until a target names it.
     unnamed: String,
     offers: Offers,
     judge: Arc<TargetJudge>,
-    /// The device has a cloud.
+    /// Whether the device has a cloud.
     managed: bool,
     status: watch::Receiver<Arc<DeviceStatus>>,
     messages: UnboundedSender<Message>,
@@ -50,19 +50,19 @@ struct Inner {
 }
 
 impl Reconciler {
-    /// The device's state as last published.
+    /// Returns the device's state as last published.
     #[must_use]
     pub fn status(&self) -> Arc<DeviceStatus> {
         self.inner.status.borrow().clone()
     }
 
-    /// Told of each change of the state.
+    /// Returns a receiver for changes of the state.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<DeviceStatus>> {
         self.inner.status.clone()
     }
 
-    /// What is about to happen, and what holds it up. Changes nothing.
+    /// Returns what is about to happen and what delays it. Changes nothing.
     ///
     /// # Errors
     /// If the supervisor is stopping.
@@ -79,7 +79,7 @@ impl Reconciler {
         plan.await.ok_or_else(stopping)
     }
 
-    /// What has been counted since the start.
+    /// Returns the counters since the start.
     #[must_use]
     pub fn stats(&self) -> ReconcilerStats {
         let context = &self.inner.context;
@@ -91,37 +91,38 @@ impl Reconciler {
         }
     }
 
-    /// What the variables in force say, typed, and told of each change.
+    /// Returns a receiver for the typed settings from the variables in force.
     #[must_use]
     pub fn effective_settings(&self) -> watch::Receiver<Arc<EffectiveSettings>> {
         self.inner.context.channels.effective_settings.subscribe()
     }
 
-    /// Whether targets have to be signed, what became of the cloud's last one, and each change of that.
+    /// Returns a receiver for the signing state: whether targets must be signed, and the outcome of the cloud's last
+    /// one.
     #[must_use]
     pub fn signing(&self) -> watch::Receiver<Arc<SigningState>> {
         self.inner.context.channels.signing.subscribe()
     }
 
-    /// Tells the status whether somebody is asking right now what there is to do: an update is pending
-    /// then (docs/spec/device.md#v1-device).
+    /// Sets whether the cloud is being polled for a new target right now: if so, the status says that an update is
+    /// pending (docs/spec/device.md#v1-device).
     pub fn set_checking(&self, checking: bool) {
         self.command(Command::Checking(checking));
     }
 
-    /// Looks at the engines, and tries at once what waits to be tried again. `force` overrides update
-    /// locks until the target is reached; `cancel` breaks pulls off, to begin anew those still wanted.
+    /// Observes the engines, and retries at once whatever waits for a retry. `force` overrides update locks until the
+    /// target is reached; `cancel` aborts pulls, and starts those that are still needed again.
     pub fn trigger(&self, force: bool, cancel: bool) {
         self.command(Command::Trigger { force, cancel });
     }
 
-    /// Begins what waits for the next update: services get the keys to the API that they have by now.
+    /// Begins the changes that wait for the next update: services get their current API keys.
     pub fn begin_update(&self) {
         self.command(Command::BeginUpdate);
     }
 
-    /// Returns once the loop has taken what it was told so far; never, once it has ended. It never waits
-    /// for an engine, so one that does not answer soon stands still.
+    /// Returns once the loop has processed all messages so far; never, once it has ended. The loop never waits for an
+    /// engine, so if it does not answer soon, it is stuck.
     pub async fn answers(&self) {
         let _ = self.ask(Command::Answer).await;
         if self.inner.ended.is_cancelled() {
@@ -129,24 +130,25 @@ impl Reconciler {
         }
     }
 
-    /// A new reader of what services print and what the supervisor does, from now on.
+    /// Returns a new reader of the output of services and the actions of the supervisor, from now on.
     #[must_use]
     pub fn logs(&self) -> LogSubscription {
         self.hub().subscribe()
     }
 
-    /// As [`Reconciler::logs`], for the cloud: also outside local mode, where nobody else hears anything.
+    /// Like [`Reconciler::logs`], for the cloud: it also receives lines outside local mode, where other readers receive
+    /// none.
     #[must_use]
     pub fn logs_for_the_cloud(&self) -> LogSubscription {
         self.hub().subscribe_for_the_cloud()
     }
 
-    /// The cloud wants nothing of what services have printed so far.
+    /// Forgets the cloud's log positions: it needs nothing of the output so far.
     pub fn forget_logs_for_the_cloud(&self) {
         self.hub().forget_for_the_cloud();
     }
 
-    /// What keeps the device from working, one sentence each.
+    /// Returns the problems that keep the device from working, one sentence each.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -164,8 +166,7 @@ impl Reconciler {
         problems
     }
 
-    /// Ends the loop, after steps that disturb a service have ended or 3 s have gone by. Services are
-    /// left running.
+    /// Ends the loop, once steps that disturb a service have ended or after 3 s. Services keep running.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
         self.inner.ended.cancelled().await;
@@ -181,12 +182,12 @@ impl Reconciler {
         &self.inner.context.telemetry.hub
     }
 
-    /// The targets of all sources, and where local mode stands.
+    /// Returns the targets of all sources, and the state of local mode.
     fn targets(&self) -> &watch::Sender<Targets> {
         &self.inner.context.channels.targets
     }
 
-    /// Sends the loop a command and waits for what it answers with; there is no answer once it has ended.
+    /// Sends the loop a command and waits for its answer; there is none once the loop has ended.
     async fn ask<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<T>) -> Command,
@@ -197,7 +198,7 @@ impl Reconciler {
     }
 
     fn command(&self, command: Command) {
-        // A loop that has ended takes no commands; `problems` says so.
+        // A loop that has ended accepts no commands; `problems` says so.
         let _ = self.inner.messages.send(Message::Command(command));
     }
 }

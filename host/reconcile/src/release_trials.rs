@@ -1,6 +1,6 @@
-//! Releases on trial: whether the release that an app was updated to is healthy within its time, and what takes its place
-//! if it is not (docs/spec/device.md#release-health). Decides from the state and the time that the loop passes in; the loop
-//! observes, asks the plugins, and writes the records.
+//! Releases on trial: whether the release that an app was updated to becomes healthy in time, and which release
+//! replaces it if not (docs/spec/device.md#release-health). Decides from the state and the time that the loop passes
+//! in; the loop observes, queries the plugins, and writes the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,22 +14,22 @@ use tokio::time::Instant;
 
 use crate::ReleaseVerdict;
 
-/// How long a release has to look healthy without a break before it counts. A service that ends and is started again looks
-/// healthy between two of its runs.
+/// How long a release must stay healthy without a break before it counts as healthy. A service that exits and is
+/// restarted looks healthy between two of its runs.
 const STEADY: Duration = Duration::from_secs(10);
-/// How often the supervisor may start during one trial. A release that takes the device down with it never gets to the end
-/// of its time.
+/// The maximum number of supervisor starts during one trial. A release that crashes the device would otherwise never
+/// reach the end of its trial.
 const MOST_STARTS: u32 = 3;
-/// How many releases of an app are remembered as not healthy, the newest.
+/// The maximum number of releases of an app that are remembered as not healthy; the newest are kept.
 const MOST_REJECTED: usize = 8;
 
-/// What the store keeps of an app's releases, under the app's uuid.
+/// The stored record of an app's releases, under the app's uuid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReleaseRecord {
-    /// The app as it was when its release was last found healthy: what the device goes back to.
+    /// The app at the time its release was last found healthy: the state to which the device returns.
     #[serde(default)]
     healthy: Option<DesiredApp>,
-    /// Releases that were not healthy, the last one at the end.
+    /// Releases that were not healthy, the latest at the end.
     #[serde(default)]
     rejected: Vec<RejectedRelease>,
     #[serde(default)]
@@ -39,7 +39,7 @@ pub(crate) struct ReleaseRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredTrial {
     commit: Commit,
-    /// How often the supervisor has started since the trial began.
+    /// The number of supervisor starts since the trial began.
     starts: u32,
 }
 
@@ -47,69 +47,69 @@ struct StoredTrial {
 #[derive(Debug)]
 struct Trial {
     commit: Commit,
-    /// When its time began.
+    /// The start of its trial.
     began: Instant,
-    /// Its time does not pass at the moment.
+    /// Whether its time is stopped at the moment.
     is_paused: bool,
     steady_since: Option<Instant>,
     gate: GateState,
-    /// Why it is not healthy yet.
+    /// The reason why it is not healthy yet.
     reason: String,
-    /// Its time is over, and there is nothing to go back to: that was said.
+    /// Whether its time is over with no release to go back to, and this was reported.
     is_overdue: bool,
 }
 
-/// What the plugins say of a release.
+/// The plugins' verdict on a release.
 #[derive(Debug, PartialEq, Eq)]
 enum GateState {
     NotAsked,
     Asked,
-    /// They are asked again.
+    /// They are queried again at this time.
     AskAt(Instant),
     Passed,
-    /// One of them refuses it, and why.
+    /// A plugin refuses it, for this reason.
     Refused(String),
 }
 
-/// All that is known of the releases of all apps.
+/// Everything that is known of the releases of all apps.
 #[derive(Debug, Default)]
 pub(crate) struct ReleaseTrials {
     records: BTreeMap<AppUuid, ReleaseRecord>,
     trials: BTreeMap<AppUuid, Trial>,
-    /// The apps as the target has them whose releases are not tried again.
+    /// The apps as in the target whose releases are not tried again.
     displaced: BTreeMap<AppUuid, DesiredApp>,
-    /// Records that the store does not have yet.
+    /// Records that are not stored yet.
     unwritten: BTreeSet<AppUuid>,
-    /// Records that are being written: those of one app are written one after the other.
+    /// Records that are being written: those of one app are written one after another.
     writing: BTreeSet<AppUuid>,
 }
 
-/// What is demanded of a new release.
+/// The requirements for a new release.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrialRules {
-    /// The time that a release has to become healthy.
+    /// The time in which a release must become healthy.
     pub time: Duration,
-    /// Plugins are asked.
+    /// Whether plugins are queried.
     pub has_gates: bool,
 }
 
-/// How an app is at this moment.
+/// The observed state of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppObservation {
-    /// A container of the release is there.
+    /// Whether a container of the release exists.
     pub has_begun: bool,
-    /// All of the release is as the target says.
+    /// Whether the whole release matches the target.
     pub is_whole: bool,
-    /// Images are pulled for it, or an action of the API is under way: its time stands still.
+    /// Whether images are pulled for it, or an action of the API is under way: its time is stopped then.
     pub is_busy: bool,
-    /// Whether all services run and are healthy; else what is wrong, in one sentence.
+    /// Whether all services run and are healthy; otherwise the problem, in one sentence.
     pub services: Result<(), String>,
 }
 
-/// What is to be done about a trial.
+/// The next step of a trial.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrialStep {
-    /// Ask the plugins.
+    /// Query the plugins.
     AskGates,
     /// Go back to this release, once the record is written.
     Reject {
@@ -118,12 +118,12 @@ pub(crate) enum TrialStep {
     },
     /// The release is healthy.
     Accept,
-    /// Say that it is not healthy, and that there is no other.
+    /// Report that it is not healthy, and that there is no other.
     Complain(RejectedRelease),
 }
 
 impl ReleaseTrials {
-    /// As the store had it when the supervisor started.
+    /// Returns the state from the stored records when the supervisor starts.
     pub(crate) fn new(records: BTreeMap<AppUuid, ReleaseRecord>) -> Self {
         let mut trials = ReleaseTrials {
             records,
@@ -138,7 +138,7 @@ impl ReleaseTrials {
         trials
     }
 
-    /// Puts the last healthy release of an app in the place of one that was not healthy.
+    /// Replaces releases that were not healthy with the last healthy release of the app.
     pub(crate) fn substitute(&mut self, desired: &mut DesiredState, secrets: &[String]) {
         self.displaced.clear();
         for uuid in desired.apps.keys().cloned().collect::<Vec<_>>() {
@@ -146,13 +146,13 @@ impl ReleaseTrials {
         }
     }
 
-    /// The target has other apps than those of the cloud.
+    /// Substitutes nothing: the target's apps are not those of the cloud.
     pub(crate) fn substitute_none(&mut self) {
         self.displaced.clear();
     }
 
-    /// As [`Self::substitute`], for one app; answers whether it was done. `secrets` are the variables of services with
-    /// their keys to the API, which the device may have replaced since.
+    /// Like [`Self::substitute`], for one app; returns whether it was replaced. `secrets` are the variables with the
+    /// API keys of services, which may have been replaced since.
     pub(crate) fn go_back(
         &mut self,
         uuid: &AppUuid,
@@ -181,7 +181,7 @@ impl ReleaseTrials {
         true
     }
 
-    /// The healthy release that is run in place of that of `app`, if that was not healthy.
+    /// Returns the healthy release that runs instead of that of `app`, if that was not healthy.
     fn healthy_instead_of(&self, app: &DesiredApp) -> Option<DesiredApp> {
         let commit = app.commit.as_ref()?;
         let record = self.records.get(&app.uuid)?;
@@ -192,22 +192,22 @@ impl ReleaseTrials {
         (is_rejected && is_other && is_applied).then(|| healthy.clone())
     }
 
-    /// The release of the target that was not healthy, and is not tried again.
+    /// Returns the release of the target that was not healthy, and is not tried again.
     pub(crate) fn rejected_release(&self, app: &AppUuid) -> Option<&RejectedRelease> {
         let commit = self.displaced.get(app)?.commit.as_ref()?;
         let rejected = &self.records.get(app)?.rejected;
         rejected.iter().rev().find(|it| it.commit == *commit)
     }
 
-    /// Those of all apps.
+    /// Returns the rejected releases of all apps.
     pub(crate) fn rejected_releases(&self) -> BTreeMap<AppUuid, RejectedRelease> {
         let apps = self.displaced.keys();
         apps.filter_map(|app| Some((app.clone(), self.rejected_release(app)?.clone())))
             .collect()
     }
 
-    /// Forgets which releases were not healthy, and puts the target's back in their places: somebody wants them to be
-    /// tried again. Answers whether any is.
+    /// Forgets which releases were not healthy, and restores those of the target, since somebody wants them to be tried
+    /// again. Returns whether there are any.
     pub(crate) fn try_again(&mut self, desired: &mut DesiredState) -> bool {
         for (uuid, record) in &mut self.records {
             if !record.rejected.is_empty() {
@@ -221,7 +221,7 @@ impl ReleaseTrials {
         any
     }
 
-    /// Forgets the apps that the target has no more.
+    /// Forgets apps that are no longer in the target.
     pub(crate) fn retain(&mut self, desired: &DesiredState) {
         self.trials.retain(|app, _| desired.apps.contains_key(app));
         let gone = self.records.keys();
@@ -235,7 +235,7 @@ impl ReleaseTrials {
         }
     }
 
-    /// Looks at one app. Without rules every release counts as healthy once all of it runs.
+    /// Examines one app. Without rules, every release counts as healthy once all of it runs.
     pub(crate) fn look(
         &mut self,
         app: &DesiredApp,
@@ -246,7 +246,7 @@ impl ReleaseTrials {
         let commit = app.commit.as_ref()?;
         let record = self.records.entry(app.uuid.clone()).or_default();
         if record.rejected.iter().any(|it| it.commit == *commit) {
-            // The record of that is being written, or there is nothing to go back to.
+            // The record of the rejection is being written, or there is no release to go back to.
             return None;
         }
         let healthy = record.healthy.as_ref();
@@ -307,7 +307,7 @@ impl ReleaseTrials {
         }
     }
 
-    /// Takes what the plugins say of a release.
+    /// Records the plugins' verdict on a release.
     pub(crate) fn answered(
         &mut self,
         app: &AppUuid,
@@ -340,7 +340,7 @@ impl ReleaseTrials {
         self.unwritten.insert(app.uuid.clone());
     }
 
-    /// Ends a trial that was lost.
+    /// Ends a failed trial.
     fn reject(&mut self, app: &AppUuid) -> Option<TrialStep> {
         let record = self.records.get_mut(app)?;
         let trial = self.trials.get_mut(app)?;
@@ -349,7 +349,7 @@ impl ReleaseTrials {
             reason: trial.reason.clone(),
         };
         let Some(healthy) = &record.healthy else {
-            // It goes on, and may still become healthy.
+            // It continues, and may still become healthy.
             let is_first = !std::mem::replace(&mut trial.is_overdue, true);
             return is_first.then_some(TrialStep::Complain(rejected));
         };
@@ -363,7 +363,7 @@ impl ReleaseTrials {
         Some(TrialStep::Reject { rejected, back_to })
     }
 
-    /// The images that a device may have to go back to while releases are on trial.
+    /// Returns the images that may be needed to go back while releases are on trial.
     pub(crate) fn images_to_keep(&self) -> BTreeSet<ImageRef> {
         let services = self
             .healthy_on_trial()
@@ -373,14 +373,14 @@ impl ReleaseTrials {
             .collect()
     }
 
-    /// The services that a device may have to go back to while releases are on trial.
+    /// Returns the services that may be needed to go back while releases are on trial.
     pub(crate) fn services_to_keep(&self) -> impl Iterator<Item = (AppId, ServiceName)> {
         self.healthy_on_trial()
             .flat_map(|app| app.services.keys().map(|name| (app.id, name.clone())))
     }
 
     fn healthy_on_trial(&self) -> impl Iterator<Item = &DesiredApp> {
-        // Also between the end of a trial and the record of it, after which the device goes back.
+        // Also between the end of a trial and the writing of its record, after which the device goes back.
         let is_open = |app| self.unwritten.contains(app) || self.writing.contains(app);
         let records = self.records.iter();
         records
@@ -388,7 +388,7 @@ impl ReleaseTrials {
             .filter_map(|(_, record)| record.healthy.as_ref())
     }
 
-    /// Until when the release of an app is on trial, and why it does not count as healthy yet.
+    /// Returns until when the release of an app is on trial, and why it does not count as healthy yet.
     pub(crate) fn on_trial(&self, app: &AppUuid, rules: TrialRules) -> Option<(Instant, String)> {
         let trial = self.trials.get(app)?;
         let reason = if trial.reason.is_empty() {
@@ -399,7 +399,7 @@ impl ReleaseTrials {
         Some((trial.began + rules.time, reason))
     }
 
-    /// When to look again without anything having happened.
+    /// Returns the times at which to examine the apps again even if nothing has happened.
     pub(crate) fn times(&self, rules: Option<TrialRules>) -> impl Iterator<Item = Instant> {
         self.trials.values().flat_map(move |trial| {
             let end = rules.map(|rules| trial.began + rules.time);
@@ -413,7 +413,7 @@ impl ReleaseTrials {
         })
     }
 
-    /// The records to write now, each as it is; absent if nothing is kept of the app.
+    /// Returns the current records that must be written now; an absent record is deleted.
     pub(crate) fn take_unwritten(&mut self) -> Vec<(AppUuid, Option<ReleaseRecord>)> {
         let now = self.unwritten.difference(&self.writing);
         let now: Vec<_> = now.cloned().collect();
@@ -428,12 +428,12 @@ impl ReleaseTrials {
         records.collect()
     }
 
-    /// The store has the record that was taken last.
+    /// Records that the store has the record that was taken last.
     pub(crate) fn written(&mut self, app: &AppUuid) {
         self.writing.remove(app);
     }
 
-    /// The store does not have the record that was taken last.
+    /// Records that the store does not have the record that was taken last.
     pub(crate) fn write_again(&mut self, app: AppUuid) {
         self.writing.remove(&app);
         self.unwritten.insert(app);
@@ -480,7 +480,7 @@ impl Trial {
             }
             let is_steady = now.saturating_duration_since(since) >= rules.steady();
             match self.gate {
-                // What becomes healthy at the last moment may show that it stays so.
+                // A release that becomes healthy at the last moment may show that it stays so.
                 _ if !is_steady => return Judgement::Wait,
                 _ if !rules.has_gates => return Judgement::Healthy,
                 GateState::Passed => return Judgement::Healthy,
@@ -491,7 +491,7 @@ impl Trial {
                 _ => {}
             }
         }
-        // Plugins that are asked answer within seconds.
+        // Plugins answer a query within seconds.
         if now >= self.began + rules.time && self.gate != GateState::Asked {
             return Judgement::Ill;
         }
@@ -505,7 +505,7 @@ impl TrialRules {
     }
 }
 
-/// Whether all services of the release run and are healthy; else what is wrong with the first that is not.
+/// Checks that all services of the release run and are healthy; otherwise returns the problem of the first that is not.
 pub(crate) fn state_of_services(
     app: &DesiredApp,
     containers: &[CurrentService],
@@ -515,14 +515,14 @@ pub(crate) fn state_of_services(
             continue;
         }
         let of_service = containers.iter().filter(|it| it.key.service == *name);
-        // While one takes over from the other, the newer counts.
+        // During a hand-over, the newer container counts.
         let newest = of_service.max_by_key(|container| container.created_at_ms);
         let Some(container) = newest else {
             return Err(format!("the service `{name}` has no container"));
         };
         let problem = match (container.state, container.health) {
             (ContainerState::Running, None | Some(ContainerHealth::Healthy)) => continue,
-            // What is meant to end has done so.
+            // A service that is meant to end has ended.
             (ContainerState::Exited, _) if container.exit_code == Some(0) => continue,
             (ContainerState::Running, Some(ContainerHealth::Starting)) => {
                 "has not passed its health check yet".to_owned()

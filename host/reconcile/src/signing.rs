@@ -1,4 +1,4 @@
-//! Whether the cloud's targets have to be signed, and what became of the last one.
+//! Whether the cloud's targets must be signed, and the outcome of the last one.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use store::{Store, StoreError};
 
 use crate::clock::now_ms;
 
-/// Reads what the device's owner wants signed, anew for each target; none where nothing has to be. The error says what
-/// is wrong with the policy: nobody knows then what has to be signed, so nothing is taken.
+/// Reads which signatures the device's owner requires, again for each target; `None` if none are required. An error
+/// describes what is wrong with the policy: then the requirements are unknown, so no target is accepted.
 pub type ReadTargetPolicy = Arc<dyn Fn() -> Result<Option<TargetPolicy>, String> + Send + Sync>;
 
-/// What is known of signatures of targets.
+/// The state of signatures of targets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SigningState {
-    /// Targets have to be signed.
+    /// Whether targets must be signed.
     pub is_required: bool,
-    /// The cloud's last target, where it was refused for its signatures. The one before it is in force then.
+    /// The cloud's last target, if it was refused for its signatures. The previous one is still in force then.
     pub refused: Option<RefusedTarget>,
 }
 
-/// What a target of the cloud is judged by.
+/// The basis for judging targets of the cloud.
 pub(crate) struct TargetJudge {
     pub read_policy: ReadTargetPolicy,
 }
 
 impl TargetJudge {
-    /// What the device has accepted once it has taken the target; none where nothing has to be signed. Blocks for the
-    /// policy's file and the store.
+    /// Returns the releases that the device has accepted once it accepts the target; `None` if no signatures are
+    /// required. Blocks for the policy's file and the store.
     pub(crate) fn judge(
         &self,
         target: &TargetState,
@@ -60,7 +60,7 @@ impl TargetJudge {
         judged.map(Some).map_err(|refusal| refused(refusal.reasons))
     }
 
-    /// Whether a local target may be taken.
+    /// Checks that local targets are allowed.
     pub(crate) fn allow_local(&self) -> Result<(), SetTargetError> {
         let refused = |why| SetTargetError::LocalNotSigned(why);
         match (self.read_policy)() {
@@ -73,7 +73,7 @@ impl TargetJudge {
         }
     }
 
-    /// Whether targets have to be signed, as far as that can be told.
+    /// Returns whether targets must be signed, as far as that can be determined.
     pub(crate) fn is_required(&self) -> bool {
         !matches!((self.read_policy)(), Ok(None))
     }

@@ -1,4 +1,4 @@
-//! Draws the device's status from what the loop knows.
+//! Computes the device's status from the state of the loop.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +9,16 @@ use model::{
 };
 use plan::{Subject, WaitingOn};
 
-/// What a status is drawn from.
+/// The inputs for a status.
 pub(crate) struct StatusInputs<'a> {
     pub services: Vec<CurrentService>,
     pub images: Vec<&'a Image>,
     pub desired: Option<&'a DesiredState>,
     pub commits: &'a BTreeMap<AppUuid, Commit>,
     pub busy: &'a BTreeSet<Subject>,
-    /// What a step does with a service right now.
+    /// The states of services that steps are working on right now.
     pub service_states: &'a BTreeMap<ServiceKey, ServiceState>,
-    /// Percent, of the images that are pulled right now.
+    /// The percentages of the images that are being pulled right now.
     pub progress: BTreeMap<ImageRef, u8>,
     pub waiting_on: &'a [WaitingOn],
     /// Apps with an action under way.
@@ -30,10 +30,10 @@ pub(crate) struct StatusInputs<'a> {
     pub update: UpdateProgress,
 }
 
-/// How far the device is on its way to the target.
+/// The device's progress towards the target.
 pub(crate) struct UpdateProgress {
     pub applying: bool,
-    /// Somebody is asking what there is to do.
+    /// Whether the cloud is being polled for a new target.
     pub checking: bool,
     pub downloaded: bool,
     pub failed: bool,
@@ -105,19 +105,18 @@ fn with_container(
         ContainerState::Dead => ServiceState::Dead,
     };
     let state = match sources.service_states.get(&container.key) {
-        // A container that the engine starts, or that is told to stop, says so itself only when it is
-        // done.
-        // The older of two, while the newer one takes over.
+        // A container that is being started or stopped reports its new state only at the end. Of two containers in a
+        // hand-over, the older one is handing over.
         Some(_) if container.is_handing_over() && container.state == ContainerState::Running => {
             ServiceState::HandingOver
         }
         Some(ServiceState::Starting) if container.state == ContainerState::Running => engine_state,
-        // An old container, while the new one is made.
+        // An old container, while the new one is created.
         Some(ServiceState::Installing) | None => engine_state,
         Some(state) => *state,
     };
     let release = container.release.as_ref();
-    // An engine may name the image by its id alone, which is a reference too.
+    // An engine may name the image only by its id, which is a reference too.
     let image = container.image.parse().ok();
     let image = image.or_else(|| container.engine_image.as_str().parse().ok());
     Some(ServiceStatus {
@@ -156,7 +155,7 @@ fn without_container(
         commit: app.and_then(|app| app.commit.clone()),
         image: image.clone(),
         state,
-        // One that has not begun is at 0 (docs/spec/device.md#status-words).
+        // A download that has not begun is at 0 (docs/spec/device.md#status-words).
         download_progress: (state == ServiceState::Downloading).then(|| progress.unwrap_or(0)),
         container: None,
         created_at_ms: None,
@@ -164,7 +163,7 @@ fn without_container(
     }
 }
 
-/// How far the target's release is: the highest that applies wins (docs/spec/device.md#release-progress).
+/// Returns the state of the target's release: the highest applicable value wins (docs/spec/device.md#release-progress).
 fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> ReleaseState {
     if desired.is_some_and(|app| app.rejected) {
         return ReleaseState::Rejected;
@@ -173,7 +172,7 @@ fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> Re
         let mut targets = services.iter().filter(|service| service.in_target);
         targets.any(|service| states.contains(&service.state))
     };
-    // A container of the release before is no sign of this one.
+    // A container of the previous release says nothing about this one.
     let replaced = services.iter().any(|service| {
         let app = desired.filter(|_| service.container.is_some());
         app.is_some_and(|app| {
@@ -201,7 +200,7 @@ fn release_state(desired: Option<&DesiredApp>, services: &[ServiceStatus]) -> Re
     }
 }
 
-/// Images of the current and the wanted releases, each once for each service.
+/// Returns the images of the current and the desired releases, each once per service.
 fn images(sources: &StatusInputs<'_>) -> Vec<ImageStatus> {
     let mut images: Vec<ImageStatus> = Vec::new();
     let source = sources
@@ -245,7 +244,7 @@ fn image(
     let held = holder(sources, name);
     let busy = sources.busy.contains(&Subject::Image(name.clone()));
     let state = match (held, busy) {
-        // A download that is about to end is no removal.
+        // A download that is about to end does not count as a removal.
         (Some(_), true) if !sources.progress.contains_key(name) => ImageState::Deleting,
         (Some(_), _) => ImageState::Downloaded,
         (None, _) => ImageState::Downloading,

@@ -1,4 +1,4 @@
-//! Events of the loop: how the status that it publishes changes, and how downloads go on.
+//! Events of the loop: changes of its published status, and the progress of downloads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// The shortest time between two events on the progress of one download.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What has changed from one status to the next, downloads aside.
+/// Returns the changes from one status to the next, except for downloads.
 pub(crate) fn between(
     before: &DeviceStatus,
     after: &DeviceStatus,
@@ -61,7 +61,7 @@ fn services(
     for (name, entries) in &is {
         let earlier = was.get(name).map_or(&[][..], Vec::as_slice);
         for entry in entries {
-            // Itself, or what it comes after.
+            // The same entry, or the one it replaces.
             let itself = earlier.iter().find(|was| was.container == entry.container);
             let before = itself.or(earlier.first());
             let same = |was: &ServiceStatus| was.state == entry.state && was.image == entry.image;
@@ -115,17 +115,17 @@ fn release(
     events.push((Audience::App(app), Event::Release(changed)));
 }
 
-/// Events on downloads, each seldom enough not to drown the rest.
+/// Events on downloads, rare enough not to drown out the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Downloads(BTreeMap<Key, LastEvent>);
 
-/// When the last event on a download was sent, and its percentage; no time before the download has begun.
+/// When the last event on a download was sent, and its percentage; no time until the download has begun.
 type LastEvent = (Option<Instant>, u8);
 
 type Key = (AppId, ServiceName, ImageRef);
 
 impl Downloads {
-    /// The events that are due for the downloads of this status at this time.
+    /// Returns the events that are due at this time for the downloads of this status.
     pub(crate) fn due(&mut self, status: &DeviceStatus, now: Instant) -> Vec<(Audience, Event)> {
         let mut events = Vec::new();
         let mut listed = BTreeSet::new();
@@ -137,7 +137,7 @@ impl Downloads {
                 _ => continue,
             };
             let is_due = match self.0.get(&key) {
-                // An image that was there was not downloaded.
+                // An image that existed already was not downloaded.
                 None => percent > 0 && percent < 100,
                 Some((_, before)) if *before == percent => false,
                 Some((None, _)) => true,

@@ -1,4 +1,4 @@
-//! What the loop and its steps work with.
+//! The shared context of the loop and its steps.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::targets::Targets;
 use crate::view::Effect;
 use crate::{EffectiveSettings, Host, Locks, Moments, SigningState};
 
-/// What every step may use.
+/// Everything that a step may use.
 pub(crate) struct StepContext {
     pub engines: Engines,
     pub branding: Branding,
@@ -35,7 +35,7 @@ pub(crate) struct StepContext {
     pub messages: UnboundedSender<Message>,
 }
 
-/// What the loop and its steps record of their work, for whoever watches the device. It decides nothing.
+/// The records of the loop's and the steps' work, for monitoring the device. They influence no decision.
 pub(crate) struct Telemetry {
     pub hub: LogHub,
     pub progress: Arc<Progress>,
@@ -60,12 +60,12 @@ impl Telemetry {
     }
 }
 
-/// What callers and other parts of the supervisor see of the targets, each with its changes.
+/// The callers' view of the targets, with change notifications.
 pub(crate) struct TargetChannels {
-    /// The targets of all sources, and where local mode stands.
+    /// The targets of all sources, and the state of local mode.
     pub targets: watch::Sender<Targets>,
-    /// One target at a time: they take effect in the order in which they are stored. The keys in one that is being
-    /// read are in use already, so whoever forgets keys holds this too.
+    /// Serializes targets: they take effect in the order in which they are stored. The keys in a target that is being
+    /// read are in use already, so this must also be held while keys are forgotten.
     pub setting: tokio::sync::Mutex<()>,
     pub effective_settings: watch::Sender<Arc<EffectiveSettings>>,
     pub signing: watch::Sender<Arc<SigningState>>,
@@ -82,7 +82,7 @@ impl TargetChannels {
     }
 }
 
-/// Publishes a value, unless it is the last one again. Returns whether it is another.
+/// Publishes a value, unless it equals the last one. Returns whether it differs.
 pub(crate) fn publish<T: PartialEq>(channel: &watch::Sender<Arc<T>>, value: T) -> bool {
     channel.send_if_modified(|last| {
         let is_new = **last != value;
@@ -94,7 +94,7 @@ pub(crate) fn publish<T: PartialEq>(channel: &watch::Sender<Arc<T>>, value: T) -
 }
 
 impl StepContext {
-    /// Tells the loop; one that has ended needs to know nothing.
+    /// Sends the loop a message; it is dropped if the loop has ended.
     pub(crate) fn tell(&self, message: Message) {
         let _ = self.messages.send(message);
     }
@@ -103,7 +103,7 @@ impl StepContext {
         self.tell(Message::Effect(effect));
     }
 
-    /// Tells what is done with a service from now on.
+    /// Reports the state of a service from now on.
     pub(crate) fn service_is(&self, service: &ServiceKey, state: ServiceState) {
         self.tell(Message::ServiceState(service.clone(), state));
     }
@@ -117,7 +117,7 @@ impl StepContext {
         self.telemetry.hub.system(line.into());
     }
 
-    /// Writes into the store, and tells the loop once it is there.
+    /// Writes to the store, and then informs the loop.
     pub(crate) async fn record(&self, record: StoredRecord) -> Result<(), String> {
         let written = record.clone();
         let written = self.journal.call(move |store| written.write(store));
@@ -126,7 +126,7 @@ impl StepContext {
         Ok(())
     }
 
-    /// Writes into the store without anybody waiting for it; `what` completes "failed to".
+    /// Writes to the store without waiting for it; `what` completes "failed to".
     pub(crate) fn write_later(
         &self,
         what: &'static str,
@@ -140,7 +140,7 @@ impl StepContext {
         });
     }
 
-    /// Keeps what something is about to be made from.
+    /// Stores the definition of something that is about to be created.
     pub(crate) async fn define(
         &self,
         definition: serde_json::Result<Definition>,
@@ -149,7 +149,7 @@ impl StepContext {
         self.record(StoredRecord::Definition(definition)).await
     }
 
-    /// Logs why `what` failed, and answers it as the step's failure.
+    /// Logs why `what` failed, and returns it as the step's failure.
     pub(crate) fn failed(&self, what: &str, error: &EngineError) -> StepFailure {
         self.failed_due_to(what, error_chain(error))
     }

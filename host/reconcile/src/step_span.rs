@@ -1,4 +1,4 @@
-//! The span of each step: what is logged while a step runs can be grouped and filtered by what it is about.
+//! The span of each step: what is logged while a step runs can be grouped and filtered by its subject.
 
 use model::ServiceKey;
 use plan::{LockedWork, Step};
@@ -42,12 +42,12 @@ pub(crate) fn of_step(step: &Step) -> Span {
     }
 }
 
-/// Around the taking of an app's update locks.
+/// Returns the span of taking an app's update locks.
 pub(crate) fn of_locking(locked: &LockedWork) -> Span {
     info_span!("lock-app", app = %locked.app, app_id = %locked.app_id)
 }
 
-/// Around everything that is done with a service under its lock.
+/// Returns the span of all work on a service under its lock.
 pub(crate) fn of_service(key: &ServiceKey) -> Span {
     info_span!(parent: None, "change-service", app = %key.app, service = %key.service)
 }

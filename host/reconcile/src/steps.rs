@@ -1,5 +1,5 @@
-//! The steps themselves: each does what the plan says, tells the loop what came of it, and decides
-//! nothing. Functions that disturb a service ask for the guard of its locks.
+//! The steps themselves: each does what the plan says, reports the result to the loop, and decides nothing. Functions
+//! that disturb a service require the guard of its locks.
 
 mod components;
 mod images;
@@ -15,7 +15,7 @@ use crate::view::Effect;
 
 pub(crate) type StepResult = Result<(), StepFailure>;
 
-/// A step that needs no lock.
+/// Executes a step that needs no lock.
 pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
     match step {
         Step::PullImage {
@@ -49,12 +49,12 @@ pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
         Step::Configure { part, wanted } => {
             context.log(format!("Changing the host's {part}"));
             let configured = context.host.configure(part, &wanted).await;
-            // Whatever came of it, the host is another now.
+            // Whatever the outcome, the host may have changed.
             context.tell(Message::HostChanged);
             let what = format!("change the host's {part}");
             configured.map_err(|why| context.failed_due_to(&what, why))
         }
-        // The loop's own: they are about its guards, about all services, and about its record of the operating system.
+        // Done by the loop itself: they concern its guards, all services, or its record of the operating system.
         Step::UnderLocks(_)
         | Step::ReleaseLocks { .. }
         | Step::StageOs { .. }

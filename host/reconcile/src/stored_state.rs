@@ -1,4 +1,4 @@
-//! The loop's copy of what the store holds, which each [`StoredRecord`] brings up to date.
+//! The loop's copy of the store's contents, updated with each [`StoredRecord`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use plan::CurrentState;
 use crate::definitions::Definitions;
 use crate::messages::StoredRecord;
 
-/// What outlives the supervisor, `held` aside.
+/// The state that outlives the supervisor, except for `held`.
 #[derive(Debug, Default)]
 pub(crate) struct StoredState {
     pub commits: BTreeMap<AppUuid, Commit>,
     pub recorded_images: BTreeSet<ImageRef>,
-    /// What each existing object was made from.
+    /// The definition of each existing object.
     pub definitions: Definitions,
-    /// Containers that the supervisor has stopped itself.
+    /// Containers that the supervisor itself has stopped.
     pub stopped: BTreeSet<ContainerId>,
-    /// Those of them that stay stopped because a client of the API stopped them. A stop is meant until the supervisor
-    /// starts anew, so this is not in the store (docs/spec/device.md#stopped-services).
+    /// Those that stay stopped because a client of the API stopped them. Such a stop lasts until the supervisor starts
+    /// again, so this is not stored (docs/spec/device.md#stopped-services).
     pub held: BTreeSet<ContainerId>,
-    /// The services that may have keys to the API, since those of all others were forgotten; `None` before that.
+    /// The services that may have API keys, after the keys of all others were forgotten; `None` before that.
     pub services_with_keys: Option<BTreeSet<(AppId, ServiceName)>>,
 }
 
@@ -53,7 +53,7 @@ impl StoredState {
         self.held.retain(|id| !containers.contains(id));
     }
 
-    /// Copies all of it to where the planner reads it.
+    /// Copies all of it into the planner's input.
     pub(crate) fn describe(&self, current: &mut CurrentState) {
         current.commits.clone_from(&self.commits);
         current.recorded_images.clone_from(&self.recorded_images);

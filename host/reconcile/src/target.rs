@@ -1,4 +1,4 @@
-//! Reading a target: checked whole, held to the device, and only then what the device is measured by.
+//! Reading of a target: checked as a whole and against the device before the device follows it.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use store::Store;
 use crate::signing::TargetJudge;
 use crate::targets::AcceptedTarget;
 
-/// The variable that is local mode.
+/// The variable for local mode.
 const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
 
 /// A target that was read and resolved.
 pub(crate) struct ParsedTarget {
     pub target: AcceptedTarget,
-    /// One sentence for each thing that will not be done.
+    /// One sentence for each part that will not be done.
     pub warnings: Vec<String>,
-    /// What the device has accepted with it, where targets have to be signed.
+    /// The releases that the device has accepted with it, if targets must be signed.
     pub accepted_releases: Option<AcceptedReleases>,
 }
 
-/// What targets are read with.
+/// The inputs for reading targets.
 pub(crate) struct TargetReader {
     pub facts: DeviceFacts,
     pub offers: Offers,
@@ -34,8 +34,8 @@ pub(crate) struct TargetReader {
 }
 
 impl TargetReader {
-    /// Reads and resolves a local target, which is taken whole or not at all. Blocks on the store for
-    /// services' keys.
+    /// Reads and resolves a local target, which is accepted as a whole or not at all. Blocks on the store for services'
+    /// API keys.
     pub(crate) fn local(self, body: &Value) -> Result<ParsedTarget, SetTargetError> {
         let defaults = LocalDefaults {
             device_name: self.facts.name.clone(),
@@ -53,9 +53,9 @@ impl TargetReader {
         })
     }
 
-    /// Reads, judges and resolves a new target of the cloud. One that has to be signed and is not what was signed is
-    /// refused whole. Of any other, an app that this device cannot run is rejected, and the others are taken
-    /// (docs/spec/device.md#contracts). Blocks on the policy, and on the store for services' keys.
+    /// Reads, judges and resolves a new target of the cloud. If it must be signed and differs from what was signed, it
+    /// is refused as a whole. Otherwise, an app that this device cannot run is rejected, and the others are accepted
+    /// (docs/spec/device.md#contracts). Blocks on the policy, and on the store for services' API keys.
     pub(crate) fn cloud(
         self,
         body: &Value,
@@ -69,13 +69,13 @@ impl TargetReader {
         })
     }
 
-    /// As [`Self::cloud`], of the target that was stored: it was judged before that.
+    /// Like [`Self::cloud`], for the stored target, which was judged before it was stored.
     pub(crate) fn stored_of_the_cloud(self, body: &Value) -> Result<ParsedTarget, SetTargetError> {
         let target = self.parse(body)?;
         self.of_the_cloud(target)
     }
 
-    /// Resolves a target that was taken before, with what the store and the device say by now.
+    /// Resolves a target that was accepted before, with the current state of the store and the device.
     pub(crate) fn again(self, target: &TargetState) -> Result<DesiredState, SetTargetError> {
         let (_, resolved) = self.resolve(target.clone())?;
         Ok(resolved.desired)
@@ -107,7 +107,7 @@ impl TargetReader {
         mut self,
         target: TargetState,
     ) -> Result<(AcceptedTarget, ResolvedTarget), SetTargetError> {
-        // Services are told the name that comes with them.
+        // Services receive the name from the same target.
         self.facts.name.clone_from(&target.name);
         let mut runnable = target.clone();
         let outcome = contracts::hold_to(&mut runnable, &self.offers, &self.facts.branding);
@@ -139,14 +139,14 @@ impl TargetReader {
     }
 }
 
-/// Whether a local target says that local mode is over. One that says nothing does not, though the
-/// variable's default is false: it was set in local mode.
+/// Returns whether a local target ends local mode. A target without the variable does not, although its default is
+/// false: it was set in local mode.
 pub(crate) fn leaves_local_mode(target: &TargetState) -> bool {
     let value = target.config.get(LOCAL_MODE);
     value.is_some_and(|value| read_flag(value) == Some(false))
 }
 
-/// Whether the cloud's target wants local mode.
+/// Returns whether the cloud's target requests local mode.
 pub(crate) fn wants_local_mode(target: &TargetState) -> bool {
     config_variables::flag(&target.config, LOCAL_MODE)
 }

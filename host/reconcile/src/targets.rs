@@ -1,5 +1,5 @@
-//! The targets of a device, one from each source, and which of them is in force: what callers are told,
-//! and what local mode goes back to.
+//! The targets of a device, one from each source, and which of them is in force: the source for callers' queries, and
+//! for the target after local mode.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::messages::ActiveTarget;
 use crate::persistence::LocalMode;
 use crate::target;
 
-/// A target that was taken.
+/// An accepted target.
 #[derive(Debug, Clone)]
 pub(crate) struct AcceptedTarget {
     pub target: Arc<TargetState>,
     pub desired: Arc<DesiredState>,
 }
 
-/// The targets as they were last taken, and where local mode stands.
+/// The last accepted targets, and the state of local mode.
 #[derive(Debug)]
 pub(crate) struct Targets {
     pub mode: LocalMode,
@@ -27,8 +27,8 @@ pub(crate) struct Targets {
     pub cloud: Option<AcceptedTarget>,
 }
 
-/// What a new target of the cloud does to the mode. The cloud changes it where its variable changes, so
-/// that what was said last counts, here or there (docs/spec/device.md#local-mode-last-word).
+/// The effect of a new target of the cloud on the mode. The cloud changes the mode only when its variable changes, so
+/// the last statement counts, whether local or from the cloud (docs/spec/device.md#local-mode-last-word).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModeTransition {
     Stays,
@@ -37,12 +37,12 @@ pub(crate) enum ModeTransition {
 }
 
 impl Targets {
-    /// Whether the device is in local mode. One that is leaving it takes no local targets any more.
+    /// Returns whether the device is in local mode. While it is leaving the mode, it accepts no more local targets.
     pub(crate) fn local_mode(&self) -> bool {
         self.mode == LocalMode::On
     }
 
-    /// The one that the device is measured by; in local mode before any was posted that is the cloud's,
+    /// Returns the target that the device follows; in local mode, until a target has been posted, that is the cloud's,
     /// for its name and its variables.
     pub(crate) fn in_force(&self) -> Option<&Arc<TargetState>> {
         let local = self.local.as_ref().filter(|_| self.local_mode());
@@ -50,13 +50,13 @@ impl Targets {
         Some(&accepted.target)
     }
 
-    /// What is wanted while local mode is on: the local target, and what of the cloud's is no fleet
+    /// Returns the target in local mode: the local target, and the cloud's non-fleet apps
     /// (docs/spec/device.md#local-mode).
     pub(crate) fn wanted_in_local_mode(&self) -> ActiveTarget {
         let local = self.local.as_ref();
         let mut desired =
             local.map_or_else(DesiredState::default, |local| (*local.desired).clone());
-        // Volumes and lock folders are named for the number, so two apps cannot share it.
+        // The names of volumes and lock folders contain the number, so two apps cannot share it.
         let local_ids: BTreeSet<_> = desired.apps.values().map(|app| app.id).collect();
         for (uuid, app) in self.kept_of_the_cloud() {
             if !local_ids.contains(&app.id) {
@@ -73,7 +73,7 @@ impl Targets {
         }
     }
 
-    /// What is wanted outside local mode; `None` where the cloud has said nothing yet.
+    /// Returns the target outside local mode; `None` if the cloud has not sent one yet.
     pub(crate) fn wanted_of_the_cloud(&self) -> Option<ActiveTarget> {
         self.cloud.as_ref().map(|cloud| ActiveTarget {
             target: Some(Arc::clone(&cloud.target)),
@@ -82,14 +82,14 @@ impl Targets {
         })
     }
 
-    /// The apps that the cloud wants, whether that is in force or not.
+    /// Returns the apps of the cloud's target, whether it is in force or not.
     pub(crate) fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
         let cloud = self.cloud.iter();
         let apps = cloud.flat_map(|cloud| cloud.desired.apps.values());
         apps.map(|app| (app.id, app.uuid.clone())).collect()
     }
 
-    /// The services that some target names, whether that is in force or not.
+    /// Returns the services in any target, whether it is in force or not.
     pub(crate) fn services(&self) -> impl Iterator<Item = (AppId, ServiceName)> {
         let accepted = self.local.iter().chain(&self.cloud);
         let apps = accepted.flat_map(|accepted| accepted.target.apps.values());
@@ -109,7 +109,7 @@ impl Targets {
         })
     }
 
-    /// What taking `next` from the cloud does to the mode.
+    /// Returns the effect on the mode of accepting `next` from the cloud.
     pub(crate) fn turn(&self, next: &TargetState) -> ModeTransition {
         let wants = target::wants_local_mode(next);
         let cloud = self.cloud.as_ref();
@@ -123,7 +123,7 @@ impl Targets {
         }
     }
 
-    /// The variables in force.
+    /// Returns the variables in force.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let target = self.in_force();
         target.map_or_else(BTreeMap::new, |target| target.config.clone())
@@ -152,11 +152,11 @@ mod tests {
             (On, None, Some("1"), ModeTransition::Stays),
             (Off, Some(None), Some("on"), ModeTransition::Enters),
             (On, Some(Some("1")), Some("0"), ModeTransition::Leaves),
-            // The key is gone: its default is false.
+            // The key is missing: its default is false.
             (On, Some(Some("1")), None, ModeTransition::Leaves),
-            // It was left here, and the cloud says what it said before.
+            // It was left locally, and the cloud repeats its previous value.
             (Off, Some(Some("1")), Some("true"), ModeTransition::Stays),
-            // It was entered here.
+            // It was entered locally.
             (On, Some(None), Some("false"), ModeTransition::Stays),
             (On, Some(Some("0")), Some("1"), ModeTransition::Stays),
         ] {

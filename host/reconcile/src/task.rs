@@ -1,5 +1,4 @@
-//! The loop: observe, plan, apply, publish. One task owns everything here; it waits for something to
-//! happen and for nothing else.
+//! The loop: observe, plan, apply, publish. One task owns everything here; it waits only for something to happen.
 
 mod actions;
 mod held_locks;
@@ -55,15 +54,15 @@ use publication::Publication;
 use retries::Retries;
 use target_in_force::TargetInForce;
 
-/// What is said of `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
+/// The message about `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
 const NO_DELTAS: &str = "SUPERVISOR_DELTA is set, but this device always downloads full images";
 
-/// What the loop starts from.
+/// The initial state of the loop.
 pub(crate) struct StartState {
     pub memory: RecoveredState,
-    /// `None` where no target was ever given, or it cannot be read: then nothing is touched.
+    /// `None` if no target was ever set, or it cannot be read: then nothing is touched.
     pub wanted: Option<ActiveTarget>,
-    /// What comes after local mode, where that is being left.
+    /// The target after local mode, if that is being left.
     pub resumes: Option<ActiveTarget>,
     pub api_network: DesiredNetwork,
     pub managed: bool,
@@ -80,7 +79,7 @@ pub(crate) struct ReconcilerTask {
     held_locks: HeldLocks,
     in_flight: InFlight,
     retries: Retries,
-    /// Another pass is due without anything having happened.
+    /// Notified if another pass is due although nothing has happened.
     again: Arc<Notify>,
     publication: Publication,
 }
@@ -124,7 +123,7 @@ impl ReconcilerTask {
         task
     }
 
-    /// Tells the other parts of the supervisor what the target in force says to them.
+    /// Publishes the settings of the target in force to the other parts of the supervisor.
     fn publish_settings(&self) {
         let settings = EffectiveSettings {
             settings: self.target.settings.clone(),
@@ -134,7 +133,7 @@ impl ReconcilerTask {
         publish(&self.context.channels.effective_settings, settings);
     }
 
-    /// Runs until `stop`. Services are left as they are; a step that disturbs one has `patience` to end.
+    /// Runs until `stop`. Services keep running; a step that disturbs one has `patience` to end.
     pub(crate) async fn run(
         mut self,
         mut messages: UnboundedReceiver<Message>,
@@ -160,7 +159,7 @@ impl ReconcilerTask {
                 message = messages.recv() => {
                     let Some(message) = message else { return };
                     self.on_message(message);
-                    // Whatever else has happened by now is part of the same pass.
+                    // Everything that has happened by now is part of the same pass.
                     while let Ok(message) = messages.try_recv() {
                         self.on_message(message);
                     }
@@ -175,7 +174,7 @@ impl ReconcilerTask {
         self.end(messages, patience).await;
     }
 
-    /// Makes a plan and starts its steps; answers whether there is anything left to do.
+    /// Makes a plan and starts its steps; returns whether there is anything left to do.
     fn decide(&mut self) -> bool {
         if self.local_mode.is_leaving() {
             self.end_all_actions("the device is leaving local mode");
@@ -198,7 +197,7 @@ impl ReconcilerTask {
         };
         let plan = plan(&current, &desired);
         let waits = !plan.waiting_on.is_empty();
-        // An operating system that is staged beside the services, or on trial under them, is nothing that they wait for.
+        // Services do not wait for an operating system that is being staged or on trial.
         let mut applies = plan.waiting_on.iter().any(|it| it.subject != Subject::Os);
         applies |= current.busy.iter().any(|subject| *subject != Subject::Os);
         self.publication.waiting_on = plan.waiting_on;
@@ -207,7 +206,7 @@ impl ReconcilerTask {
             match step {
                 Step::ReleaseLocks { app } => {
                     if !self.actions.has(&app) && self.host.quiesce.is_none() {
-                        // Once no step holds them any more.
+                        // They are released once no step holds them any more.
                         self.held_locks.guards.remove(&app);
                     }
                 }
@@ -233,13 +232,13 @@ impl ReconcilerTask {
                 }
             }
         }
-        // What comes after an action, or in its next phase, is planned in a pass of its own.
+        // The work after an action, or in its next phase, is planned in a separate pass.
         if self.conclude_actions() {
             self.again.notify_one();
             return true;
         }
         let rests = !acts && current.busy.is_empty() && !self.host_is_unknown();
-        // What our own steps were taken to have done is looked at once they have all ended.
+        // The assumed effects of our own steps are verified once all steps have ended.
         if rests && self.view.verify() {
             self.observe();
         }
@@ -289,7 +288,7 @@ impl ReconcilerTask {
         let mut cancel = CancellationToken::new();
         if let Step::PullImage { image, .. } = &step {
             if self.target.lost_pulled_image(image) {
-                // It was pulled, and is not listed: without a wait that would go round and round.
+                // It was pulled but is not listed: without a delay, this would loop.
                 let why = "it was downloaded, but the engine does not have it by that name";
                 self.failed(step.subject(), StepFailure::new(why));
                 return;
@@ -303,7 +302,7 @@ impl ReconcilerTask {
         apply::spawn(&self.context, step, cancel);
     }
 
-    /// Takes the locks of an app that are not held yet, then starts the work that is done under them.
+    /// Takes the locks of an app that are not held yet, then starts the work under them.
     fn start_locked(
         &mut self,
         locked: LockedWork,
@@ -322,8 +321,8 @@ impl ReconcilerTask {
         apply::spawn_locked(&self.context, locked, locking);
     }
 
-    /// The update that begins with this work, where it can be postponed: of an app that runs, by nobody's force. A
-    /// developer in local mode decides alone.
+    /// Returns the update that begins with this work, if it can be postponed: the app runs, and nobody forces the
+    /// update. In local mode, the developer alone decides.
     fn pending_update(&self, locked: &LockedWork, policy: LockPolicy) -> Option<PendingUpdate> {
         let app = &locked.app;
         let is_begun = !self.held_locks.of(app).is_empty();
@@ -341,7 +340,7 @@ impl ReconcilerTask {
         })
     }
 
-    /// Forgets that we stopped containers that are gone or run again.
+    /// Forgets stopped containers that are gone or run again.
     fn forget_stops(&mut self) {
         self.stored
             .held
@@ -363,7 +362,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// The next time at which something is to be tried again.
+    /// Returns the next time at which something is to be tried again.
     fn next_try(&self) -> Option<Instant> {
         let now = Instant::now();
         let actions = self.actions.next_try().into_iter();
@@ -380,8 +379,8 @@ impl ReconcilerTask {
             .min()
     }
 
-    /// Lets the steps that disturb a service end, for a moment: a service should not be left killed
-    /// because its supervisor was told to stop. Locks go with the guards.
+    /// Lets the steps that disturb a service end within `patience`: a service should not stay killed because its
+    /// supervisor was stopped. Locks are released with the guards.
     async fn end(mut self, mut messages: UnboundedReceiver<Message>, patience: Duration) {
         self.in_flight.cancel_pulls(|_| true);
         let finishing = async {

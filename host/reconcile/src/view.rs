@@ -1,9 +1,8 @@
-//! What the engines hold, as far as it is known: the answer of the last listing, with the effects of
-//! our own finished steps put in, so that the next step need not wait for a new listing.
+//! The known objects on the engines: the result of the last listing, with the effects of our own finished steps added,
+//! so that the next step need not wait for a new listing.
 //!
-//! A listing that was begun before such an effect is thrown away for that kind of object, since it may
-//! not show it. What an engine says always wins in the end: after the last step everything that was
-//! put in is listed again.
+//! A listing that began before such an effect is discarded for that kind of object, since it may not show the effect.
+//! The engine's own data always wins in the end: after the last step, everything that was added is listed again.
 
 mod effect;
 
@@ -18,11 +17,11 @@ use plan::{ComponentKind, CurrentComponent, CurrentState, EngineHealth, Subject}
 
 pub(crate) use effect::Effect;
 
-/// The label, below the branding's namespace, of a container that shares the network stack of another:
-/// the id of that one. It is no part of the configuration that is compared.
+/// The label, below the branding's namespace, of a container that shares the network stack of another: the id of that
+/// container. It is not part of the compared configuration.
 pub(crate) const NETWORK_CONTAINER_LABEL: &str = "network-container";
 
-/// What can be listed.
+/// The kinds of objects that can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ObjectKind {
     Containers,
@@ -47,7 +46,7 @@ pub(crate) const KINDS: [ObjectKind; 4] = [
     ObjectKind::Networks,
 ];
 
-/// What an engine holds.
+/// The objects on an engine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EngineObjects {
     pub containers: Vec<Container>,
@@ -61,11 +60,11 @@ pub(crate) struct EngineObjects {
 pub(crate) struct EngineView {
     pub health: EngineHealth,
     pub objects: EngineObjects,
-    /// To be listed.
+    /// The kinds to be listed.
     stale: BTreeSet<ObjectKind>,
-    /// The effect of a step was put in since the last listing.
+    /// The kinds that had an effect added since the last listing.
     unverified: BTreeSet<ObjectKind>,
-    /// When (in [`View::time`]) the last listing of a kind was begun, and the last effect put in.
+    /// When (in [`View::time`]) the last listing of a kind began, and the last effect was added.
     listed: BTreeMap<ObjectKind, u64>,
     patched: BTreeMap<ObjectKind, u64>,
 }
@@ -75,7 +74,7 @@ pub(crate) struct EngineView {
 pub(crate) struct View {
     pub engines: BTreeMap<EngineKind, EngineView>,
     branding: Branding,
-    /// Engines whose network of the API is another supervisor's, and therefore not listed.
+    /// Engines whose network of the API belongs to another supervisor, and is therefore not listed.
     shares_api_network: BTreeSet<EngineKind>,
     /// Counts listings and effects.
     time: u64,
@@ -83,16 +82,16 @@ pub(crate) struct View {
     unknown: Vec<(Subject, u64)>,
 }
 
-/// A listing, of the kinds that were asked for.
+/// A listing of the requested kinds.
 #[derive(Debug)]
 pub(crate) struct Listing {
     pub engine: EngineKind,
     pub begun: u64,
-    /// What was asked for.
+    /// The requested kinds.
     pub kinds: BTreeSet<ObjectKind>,
-    /// Empty where it was not asked for, or could not be had.
+    /// Empty for kinds that were not requested or could not be listed.
     pub objects: EngineObjects,
-    /// Why a list could not be had.
+    /// Why a kind could not be listed.
     pub failure: Option<String>,
 }
 
@@ -118,7 +117,7 @@ impl View {
         }
     }
 
-    /// Whether every engine was listed once, or is known not to answer.
+    /// Returns whether every engine was listed once, or is known not to answer.
     pub(crate) fn is_known(&self) -> bool {
         self.engines.values().all(|view| {
             view.answers()
@@ -132,7 +131,7 @@ impl View {
         }
     }
 
-    /// Asks for a listing of all that was put in and never listed; `false` where there is no such.
+    /// Requests a listing of all added effects that were never listed; returns `false` if there are none.
     pub(crate) fn verify(&mut self) -> bool {
         let mut any = false;
         for view in self.engines.values_mut() {
@@ -143,8 +142,7 @@ impl View {
         any
     }
 
-    /// The kinds to list on `engine`, and the time at which that begins; `None` where there is nothing
-    /// to list.
+    /// Returns the kinds to list on `engine`, and the time at which that begins; `None` if there is nothing to list.
     pub(crate) fn begin(&mut self, engine: EngineKind) -> Option<(BTreeSet<ObjectKind>, u64)> {
         let view = self.engines.get_mut(&engine)?;
         if view.stale.is_empty() {
@@ -154,7 +152,7 @@ impl View {
         Some((take(&mut view.stale), self.time))
     }
 
-    /// Takes what was listed. A failure leaves what was known, marked to be listed again.
+    /// Applies a listing. A failure keeps the previous objects, marked to be listed again.
     pub(crate) fn listed(&mut self, listing: Listing) {
         let Some(view) = self.engines.get_mut(&listing.engine) else {
             return;
@@ -184,8 +182,7 @@ impl View {
         view.health = EngineHealth::Answers;
     }
 
-    /// Says that the effect of a step about `subject` is unknown: it stays busy until everything has
-    /// been listed.
+    /// Marks the effect of a step about `subject` as unknown: the subject stays busy until everything has been listed.
     pub(crate) fn invalidate(&mut self, subject: Subject) {
         self.time += 1;
         self.unknown.push((subject, self.time));
@@ -194,7 +191,7 @@ impl View {
         }
     }
 
-    /// Knows nothing any more; a listing that is under way does not count.
+    /// Invalidates everything; a listing that is under way does not count.
     pub(crate) fn invalidate_all(&mut self) {
         self.time += 1;
         for view in self.engines.values_mut() {
@@ -204,7 +201,7 @@ impl View {
         }
     }
 
-    /// The subjects that are to be treated as busy since a step about them failed a moment ago.
+    /// Returns the subjects that count as busy because a step about them failed a moment ago.
     pub(crate) fn unknown(&mut self) -> impl Iterator<Item = &Subject> {
         let engines = &self.engines;
         self.unknown.retain(|(_, since)| {
@@ -216,21 +213,21 @@ impl View {
         self.unknown.iter().map(|(subject, _)| subject)
     }
 
-    /// All containers, also those that a silent engine held last.
+    /// Returns all containers, including those last seen on a silent engine.
     fn containers(&self) -> impl Iterator<Item = &Container> {
         let views = self.engines.values();
         views.flat_map(|view| &view.objects.containers)
     }
 
-    /// All images, also those that a silent engine held last.
+    /// Returns all images, including those last seen on a silent engine.
     pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
         let views = self.engines.values();
         views.flat_map(|view| &view.objects.images)
     }
 
-    /// All containers of services, known or not to be there now.
+    /// Returns all containers of services, whether or not they are known to exist now.
     pub(crate) fn services(&self) -> impl Iterator<Item = CurrentService> {
-        // One that does not say whose it is is nobody's: not ours to touch.
+        // A container that does not name its service is not ours to touch.
         self.containers()
             .filter_map(|c| CurrentService::from_container(c, &self.branding).ok())
     }
@@ -239,8 +236,8 @@ impl View {
         self.containers().find(|container| container.id == *id)
     }
 
-    /// The part of the current state that engines know. What an engine that does not answer held last
-    /// is left out: nothing may be decided by it.
+    /// Returns the part of the current state that engines know. Objects last seen on an engine that does not answer are
+    /// left out: no decision may depend on them.
     pub(crate) fn current(&self) -> CurrentState {
         let label = self.branding.label(NETWORK_CONTAINER_LABEL);
         let mut current = CurrentState::default();
@@ -269,7 +266,7 @@ impl View {
     }
 }
 
-/// A volume or network of an engine, by its labels.
+/// Returns a volume or network of an engine, according to its labels.
 pub(crate) fn component_of(
     branding: &Branding,
     engine: EngineKind,
@@ -300,7 +297,7 @@ impl EngineObjects {
 }
 
 impl EngineView {
-    /// Itself, where the engine answers.
+    /// Returns `self` if the engine answers.
     fn answers(&self) -> Option<&Self> {
         (self.health == EngineHealth::Answers).then_some(self)
     }

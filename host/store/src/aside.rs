@@ -1,4 +1,4 @@
-//! Databases that were corrupt, set aside under other names for a person to look at.
+//! Corrupt databases, set aside under other names for a person to examine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::open::{COMPANIONS, LOGS, beside, file_error, sync_folder_of, unless_missing};
 
-/// How many files that were set aside are kept: a device whose disk fails sets one aside at each start,
-/// and must not fill the disk with them.
+/// How many files that were set aside are kept: a device with a failing disk sets one aside at each
+/// start, and must not fill the disk with them.
 const KEPT_ASIDE: usize = 3;
-/// What comes between the database's name and the date in the name of one that was set aside.
+/// The text between the database's name and the date in the name of a file that was set aside.
 const ASIDE: &str = ".corrupt-";
 
-/// What was set aside before: the number at the end of each name, and the database's path. The numbers
-/// go up, so that their order is right also where the clock is not (a device without a battery for it has
-/// every second of 1970 again and again).
+/// Returns the files that were set aside: the number at the end of each name, and the database's path. The numbers
+/// increase, so their order is right even if the clock is wrong (a device whose clock has no battery repeats the first
+/// seconds of 1970 again and again).
 fn set_aside_before(path: &Path) -> BTreeMap<u64, PathBuf> {
     let Some((folder, name)) = path.parent().zip(path.file_name()) else {
         return BTreeMap::new();
@@ -24,7 +24,7 @@ fn set_aside_before(path: &Path) -> BTreeMap<u64, PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let asides = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        // A log without its database is what a kill left between two renames.
+        // A log without its database is left by a kill between two renames.
         let database = LOGS
             .iter()
             .find_map(|companion| name.strip_suffix(companion))
@@ -35,13 +35,13 @@ fn set_aside_before(path: &Path) -> BTreeMap<u64, PathBuf> {
     asides.collect()
 }
 
-/// Renames the database and what belongs to it. Returns the database's new name.
+/// Renames the database and its companion files. Returns the database's new name.
 pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let date = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let last = set_aside_before(path).last_key_value().map(|(n, _)| *n);
     let number = last.unwrap_or(0).saturating_add(1);
     let aside = beside(path, &format!("{ASIDE}{date}-{number}"));
-    // The database last: as long as it is there, the next start finds it corrupt and goes on here.
+    // The database last: as long as it exists, the next start finds it corrupt and continues here.
     for companion in COMPANIONS.iter().rev() {
         let renamed = fs::rename(beside(path, companion), beside(&aside, companion));
         unless_missing(renamed).map_err(file_error("set aside", path))?;
@@ -50,8 +50,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-/// Removes what was set aside, but for the newest few. What cannot be removed is said in the log, and is
-/// no reason not to start.
+/// Removes the files that were set aside, except for the newest few. Failures are logged, and do not prevent the start.
 pub(crate) fn remove_old_asides(path: &Path) {
     let asides = set_aside_before(path);
     let too_many = asides.len().saturating_sub(KEPT_ASIDE);

@@ -1,6 +1,6 @@
-//! A database whose disk takes nothing, because it is full or read-only: SQLite cannot open it, and the device has to
-//! start all the same. A copy elsewhere is opened instead, which is read and never written; the first write that the
-//! disk takes again goes back to the database itself, which the copy equals by then.
+//! A database whose disk accepts no writes, because it is full or read-only: SQLite cannot open it, but the device has
+//! to start anyway. A copy elsewhere is opened instead, which is read and never written. The first write that the disk
+//! accepts again goes to the database itself, which still equals the copy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,16 +10,17 @@ use secure_fs::{Access, DirError, SecureDir};
 use crate::StoreError;
 use crate::open::{COMPANIONS, FILE_NAME, file_error};
 
-/// The folder of the copy, in one that is on another disk, or in memory.
+/// The folder of the copy, below a folder on another disk, or in memory.
 const FOLDER: &str = "store-copy";
 /// The longest file that is copied, in bytes: the copy may be in memory. A store has some hundred kilobytes.
 const LONGEST: u64 = 64 << 20;
-/// What is written to find out whether the disk takes anything, in bytes: more than SQLite needs to open a database.
+/// The size of a trial write that shows whether the disk accepts writes, in bytes: more than SQLite needs to open a
+/// database.
 const TRIAL: usize = 128 << 10;
-/// The name of that file, which is removed at once.
+/// The name of the file for the trial write, which is removed at once.
 const TRIAL_NAME: &str = "is-there-room";
 
-/// What a disk says that has no room or takes no writes; anything else is no reason for a copy.
+/// Returns whether the error means that a disk is full or accepts no writes; other errors are no reason for a copy.
 pub(crate) fn refuses_writes(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -29,7 +30,7 @@ pub(crate) fn refuses_writes(error: &io::Error) -> bool {
     )
 }
 
-/// Why nothing can be written into the state folder; `None` where it can.
+/// Returns the reason why the state folder cannot be written to; `None` if it can.
 pub(crate) fn why_unwritable(folder: &Path) -> Option<io::Error> {
     let tried = SecureDir::existing(folder, Access::Private)
         .map_err(io::Error::from)
@@ -42,8 +43,8 @@ pub(crate) fn why_unwritable(folder: &Path) -> Option<io::Error> {
     tried.err().filter(refuses_writes)
 }
 
-/// Copies the database at `path`, with what SQLite has not brought into it yet, below `to`. Whoever calls holds the
-/// lock of its folder.
+/// Copies the database at `path`, including the log that SQLite has not merged into it yet, below `to`. The caller
+/// holds the lock of its folder.
 ///
 /// # Errors
 /// [`StoreError::File`]
@@ -55,7 +56,7 @@ pub(crate) fn copy(path: &Path, to: &SecureDir) -> Result<PathBuf, StoreError> {
         let name = format!("{FILE_NAME}{companion}");
         let at = folder.path().join(&name);
         folder.remove(&name).map_err(file_error("remove", &at))?;
-        // Shared memory is made anew.
+        // Shared memory is created again.
         if companion == "-shm" {
             continue;
         }

@@ -1,27 +1,28 @@
-//! What containers, volumes and networks were made from. The target moves on before they do, and what is
-//! there cannot be read back from an engine.
+//! The definitions from which containers, volumes and networks were created. The target changes before they do, and
+//! definitions cannot be read back from an engine.
 
 use serde_json::Value;
 
 use crate::rows::json_at;
 use crate::{Store, StoreError};
 
-/// One of them. Whose it is is for the reconciler to say; this only keeps it.
+/// One definition. Only the reconciler knows its owner; the store just keeps it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// What was made from it, as the reconciler names it; one subject may have several digests.
+    /// The object that was created from it, as the reconciler names it; one subject may have
+    /// several digests.
     pub subject: String,
-    /// Of the configuration, as it is in the labels of what was made from it.
+    /// The digest of the configuration, as in the labels of that object.
     pub digest: String,
-    /// The definition itself, as JSON that is not looked at.
+    /// The definition itself, as JSON that the store does not interpret.
     pub value: Value,
 }
 
 impl Store {
-    /// Keeps a definition; one of the same subject and digest is replaced.
+    /// Stores a definition; one of the same subject and digest is replaced.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn put_definition(&self, definition: &Definition) -> Result<(), StoreError> {
         self.execute(
             "write a definition",
@@ -35,10 +36,10 @@ impl Store {
         )
     }
 
-    /// All of them.
+    /// Returns all definitions.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn definitions(&self) -> Result<Vec<Definition>, StoreError> {
         let query = "SELECT subject, digest, value FROM definition ORDER BY subject, digest";
         self.rows("read the definitions", query, |row| {
@@ -50,10 +51,10 @@ impl Store {
         })
     }
 
-    /// Forgets these, each by subject and digest; one that is not there is no error.
+    /// Removes these definitions, each by subject and digest; a missing one is not an error.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn forget_definitions(&self, unused: &[(String, String)]) -> Result<(), StoreError> {
         self.write("forget definitions", |work| {
             for (subject, digest) in unused {

@@ -1,10 +1,10 @@
-//! Why the store did not do as it was told.
+//! Reasons why the store did not carry out an operation.
 
 use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
-/// Failures of the store. A corrupt file at the start is none of them: it is set aside
+/// Failures of the store. A corrupt file at the start is not among them: it is set aside
 /// ([`crate::OpenStore::set_aside`]).
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -17,16 +17,16 @@ pub enum StoreError {
     InUse {
         /// The folder of the state.
         folder: PathBuf,
-        /// The other supervisor's process, where the lock file says it.
+        /// The other supervisor's process, if the lock file names it.
         pid: Option<u32>,
     },
     /// No supervisor has run here yet.
     #[error("there is no state in `{}`: no supervisor has been started with this folder", folder.display())]
     NoState {
-        /// The folder that was looked in.
+        /// The folder that should contain the state.
         folder: PathBuf,
     },
-    /// Going on would lose what a newer supervisor has stored.
+    /// Continuing would lose data that a newer supervisor has stored.
     #[error(
         "`{}` was written by a newer supervisor (schema {found}, this one knows up to {known}): install that version again, or move the file away to start afresh",
         path.display()
@@ -42,11 +42,11 @@ pub enum StoreError {
     /// The folder or a file in it cannot be used.
     #[error("failed to {action} `{}`", path.display())]
     File {
-        /// What was being done, as a verb that goes before the path.
+        /// The failed action, as a verb that precedes the path.
         action: &'static str,
-        /// The file or folder that it was done to.
+        /// The file or folder in question.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The database cannot be opened, for a reason other than its contents.
@@ -54,40 +54,40 @@ pub enum StoreError {
     Open {
         /// The database file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
     /// A statement failed.
     #[error("failed to {action}")]
     Failed {
-        /// What was being done, as a verb and its object.
+        /// The failed action, as a verb and its object.
         action: &'static str,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// What is stored is not what was written.
+    /// A stored value is not what was written.
     #[error("{what} in the store is unreadable: `{value}`")]
     Damaged {
-        /// Which value, as it stands in a sentence: `an API key`.
+        /// The value, phrased as in a sentence: `an API key`.
         what: &'static str,
         /// The text as it was found.
         value: String,
     },
-    /// The value is one that the store cannot hold.
+    /// The store cannot hold the value.
     #[error("{what} `{value}` is too large to be stored")]
     TooLarge {
-        /// Which number, as it stands in a sentence: `app id`.
+        /// The number, phrased as in a sentence: `app id`.
         what: &'static str,
         /// The value, written out.
         value: String,
     },
-    /// The operating system gave no random bytes.
+    /// The operating system provided no random bytes.
     #[error("failed to create a new key: the system has no random numbers")]
     Random(#[source] getrandom::Error),
 }
 
 impl StoreError {
-    /// Whether the disk took no write, for want of room or because it is read-only or broken.
+    /// Returns whether the disk accepted no write, because it is full, read-only or broken.
     pub(crate) fn is_of_the_disk(&self) -> bool {
         let StoreError::Failed { source, .. } = self else {
             return false;
@@ -98,24 +98,24 @@ impl StoreError {
         )
     }
 
-    /// For `map_err`: what was being done when a statement failed.
+    /// For `map_err`: adds the action during which a statement failed.
     pub(crate) fn failed(action: &'static str) -> impl FnOnce(rusqlite::Error) -> StoreError {
         move |source| StoreError::Failed { action, source }
     }
 }
 
-/// Why work on the database failed, whatever it was for.
+/// The reason why an operation on the database failed, whatever its purpose.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error(transparent)]
     Statement(#[from] rusqlite::Error),
-    /// Something else, which says itself what it is about.
+    /// Another error, which contains its own context.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl DatabaseError {
-    /// For `map_err`: what was being done.
+    /// For `map_err`: adds the action.
     pub(crate) fn during(action: &'static str) -> impl FnOnce(DatabaseError) -> StoreError {
         move |error| match error {
             DatabaseError::Statement(source) => StoreError::Failed { action, source },
@@ -124,13 +124,13 @@ impl DatabaseError {
     }
 }
 
-/// Why a plugin's data was not stored or read.
+/// The reason why a plugin's data was not stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginDataError {
-    /// Over a limit of the interface `store`; the text says which.
+    /// The data exceeds a limit of the interface `store`; the text names the limit.
     #[error("{0}")]
     TooLarge(String),
-    /// The database failed, with nothing wrong in what the plugin asked.
+    /// The database failed; the plugin's request was valid.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

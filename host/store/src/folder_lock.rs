@@ -1,4 +1,4 @@
-//! The lock on the state folder, which one supervisor has at a time.
+//! The lock on the state folder, which only one supervisor holds at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -12,12 +12,12 @@ use crate::{StoreError, copied};
 /// The name, within the state folder, of the file that is locked while a supervisor runs on it.
 pub const LOCK_NAME: &str = "supervisor.lock";
 
-/// A process that is being started has its parent's open files for a moment, and with them the lock:
-/// the lock of one that has just ended may outlive it by as much.
+/// How long the lock of a process that has just ended may remain: a process that is being started
+/// has its parent's open files for a moment, and with them the lock.
 const OUTLIVES: Duration = Duration::from_millis(250);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// Locks the folder. The lock goes with the process, however it ends.
+/// Locks the folder. The lock is released when the process ends, for whatever reason.
 pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK_NAME);
     let mut file = open_lock(folder, &path).map_err(file_error("open", &path))?;
@@ -25,7 +25,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
-            // For the message alone, and no more than a number is.
+            // Only for the message, and at most as long as a number.
             let _ = (&mut file).take(16).read_to_string(&mut text);
             return Err(StoreError::InUse {
                 folder: folder.to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
         }
         Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
     }
-    // For messages alone; a full disk has no room for it.
+    // Only for messages; on a full disk there is no room for it.
     let _ = file
         .set_len(0)
         .and_then(|()| file.rewind())
@@ -42,14 +42,15 @@ pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// The file that is locked: where nothing can be written, as it is, and where there is none, the folder itself.
+/// Opens the file for the lock: if nothing can be written, without changing it, and if there is none, the folder
+/// itself.
 fn open_lock(folder: &Path, path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options
         .read(true)
         .write(true)
         .create(true)
-        // Its contents are another supervisor's until the lock is ours.
+        // Its contents belong to another supervisor until we hold the lock.
         .truncate(false)
         .mode(0o600);
     match options.open(path) {

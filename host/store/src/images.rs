@@ -1,4 +1,4 @@
-//! Whose image is whose: engines know images by reference, the API by app, service and number.
+//! The owners of images: engines know images by reference, the API by app, service and number.
 
 use model::{AppId, AppUuid, ImageId, ImageRef, ServiceName};
 
@@ -8,23 +8,23 @@ use crate::{Store, StoreError};
 /// One image as one service of one app uses it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageRecord {
-    /// As the target names it; the key of the record together with app and service.
+    /// The name in the target; the key of the record together with app and service.
     pub image: ImageRef,
     /// The app that uses it.
     pub app: AppUuid,
-    /// The number of the same app, which the v1 and v2 API know it by.
+    /// The number of the same app, which identifies it in the v1 and v2 API.
     pub app_id: AppId,
     /// The service of the app that uses it.
     pub service: ServiceName,
-    /// The image's number in the target; the newest, where the reference has had several.
+    /// The image's number in the target; the newest, if the reference has had several.
     pub image_id: ImageId,
 }
 
 impl Store {
-    /// Notes that a service uses an image; its number is renewed where that is known already.
+    /// Records that a service uses an image; if that is known already, its number is updated.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn record_image(&self, record: &ImageRecord) -> Result<(), StoreError> {
         self.execute(
             "record an image",
@@ -42,10 +42,10 @@ impl Store {
         )
     }
 
-    /// All records, by reference, app and service.
+    /// Returns all records, by reference, app and service.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn image_records(&self) -> Result<Vec<ImageRecord>, StoreError> {
         let query = "SELECT reference, app, app_id, service, image_id FROM image
                      ORDER BY reference, app, service";
@@ -60,10 +60,10 @@ impl Store {
         })
     }
 
-    /// Forgets all records of an image; none is no error.
+    /// Removes all records of an image; it is not an error if there are none.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn forget_image(&self, image: &ImageRef) -> Result<(), StoreError> {
         self.execute(
             "delete an image record",

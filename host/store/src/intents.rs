@@ -1,5 +1,5 @@
-//! What was begun over the API and is not finished: written before the first step, removed after the
-//! last, so that a kill between them is followed by the rest.
+//! Actions that were begun over the API and are not finished: written before the first step,
+//! removed after the last, so that after a kill between them the rest can be carried out.
 
 use serde_json::Value;
 
@@ -9,19 +9,19 @@ use crate::{Store, StoreError};
 /// One intent. `kind` and `key` name it, for example `purge` of app `12`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intent {
-    /// Which sort of intent; each has one owner, who alone knows its values.
+    /// The kind of intent; each has one owner, which is the only one to know its values.
     pub kind: String,
-    /// What it is about, unique in its kind.
+    /// The subject of the intent, unique in its kind.
     pub key: String,
-    /// What the owner needs to go on, as JSON that is not looked at.
+    /// The data with which the owner continues, as JSON that the store does not interpret.
     pub value: Value,
 }
 
 impl Store {
-    /// Puts an intent; one of the same kind and key is replaced and keeps its place in the order.
+    /// Stores an intent; one of the same kind and key is replaced and keeps its place in the order.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn put_intent(&self, kind: &str, key: &str, value: &Value) -> Result<(), StoreError> {
         self.execute(
             "write an intent",
@@ -31,10 +31,10 @@ impl Store {
         )
     }
 
-    /// All intents, in the order that they were put.
+    /// Returns all intents, in the order in which they were stored.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn intents(&self) -> Result<Vec<Intent>, StoreError> {
         let query = "SELECT kind, key, value FROM intent ORDER BY number";
         self.rows("read the intents", query, |row| {
@@ -46,10 +46,10 @@ impl Store {
         })
     }
 
-    /// Removes an intent; one that is not there is no error.
+    /// Removes an intent; a missing one is not an error.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn remove_intent(&self, kind: &str, key: &str) -> Result<(), StoreError> {
         self.execute(
             "remove an intent",

@@ -1,4 +1,5 @@
-//! The keys to the device's API: one global, one for each service that asked (docs/spec/device.md#keys-scope).
+//! The keys to the device's API: one global key, one for each service that requested it
+//! (docs/spec/device.md#keys-scope).
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use crate::open::write_log_into_file;
 use crate::rows::{name_at, number_at, row_id, rows};
 use crate::{FILE_NAME, Store, StoreError, copied};
 
-/// Whose a key is.
+/// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyOwner {
     /// The device's own: covers every app.
@@ -29,7 +30,7 @@ pub enum KeyOwner {
 }
 
 impl KeyOwner {
-    /// How a row names its owner.
+    /// Returns the columns that identify the owner in a row.
     fn columns(&self) -> Result<(i64, &str), StoreError> {
         match self {
             KeyOwner::Global => Ok((0, "")),
@@ -42,7 +43,7 @@ impl KeyOwner {
 pub(crate) struct Keys(BTreeMap<KeyOwner, ApiKey>);
 
 impl Keys {
-    /// Reads the table, and makes the global key where there is none yet.
+    /// Reads the table, and creates the global key if there is none yet.
     pub(crate) fn load(work: &Connection) -> Result<Keys, StoreError> {
         let keys = rows(work, "SELECT app, service, key FROM api_key", |row| {
             let owner = if row.get_ref(1)?.as_str().is_ok_and(str::is_empty) {
@@ -74,24 +75,25 @@ impl Keys {
     }
 }
 
-/// Whether a text is a key as this store makes them.
+/// Returns whether a text has the form of this store's keys.
 fn is_hex_key(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 impl Store {
-    /// The device's own key, which covers every app.
+    /// Returns the device's own key, which covers every app.
     ///
     /// # Errors
-    /// As [`Store::service_key`]; in practice none, since it is made when the store is opened.
+    /// As [`Store::service_key`]; in practice none, since the key is created when the store is
+    /// opened.
     pub fn global_key(&self) -> Result<ApiKey, StoreError> {
         self.key_of(&KeyOwner::Global)
     }
 
-    /// The key of one service; made at the first call, the same from then on.
+    /// Returns the key of one service; created at the first call, the same from then on.
     ///
     /// # Errors
-    /// [`StoreError`] where a new one can be neither made nor written.
+    /// [`StoreError`] if a new one can be neither created nor written.
     pub fn service_key(&self, app: AppId, service: &ServiceName) -> Result<ApiKey, StoreError> {
         self.key_of(&KeyOwner::Service {
             app,
@@ -99,12 +101,12 @@ impl Store {
         })
     }
 
-    /// Whose key this is. The time it takes does not tell how much of a wrong key is right: all keys
-    /// are compared, each of them whole.
+    /// Returns the owner of this key. The time that it takes does not reveal how much of a wrong
+    /// key is right: all keys are compared, each of them completely.
     #[must_use]
     pub fn key_owner(&self, offered: &str) -> Option<KeyOwner> {
         let keys = self.keys();
-        // One more than the position; 0 is none.
+        // One more than the position; 0 means none.
         let mut found = 0_u64;
         for (position, key) in (1_u64..).zip(keys.0.values()) {
             let equal: Choice = key.reveal().as_bytes().ct_eq(offered.as_bytes());
@@ -114,12 +116,13 @@ impl Store {
         keys.0.keys().nth(position).cloned()
     }
 
-    /// Puts a new key in the place of an owner's old one, which opens nothing from then on.
+    /// Replaces an owner's key with a new one; the old one is invalid from then on.
     ///
     /// # Errors
-    /// [`StoreError`] where it can be neither made nor written; the old one stays valid then.
+    /// [`StoreError`] if the new one can be neither created nor written; then the old one stays
+    /// valid.
     pub fn regenerate_key(&self, owner: &KeyOwner) -> Result<ApiKey, StoreError> {
-        // Held over the write, so that memory and table change together.
+        // Held during the write, so that memory and table change together.
         let mut keys = self.keys_mut();
         let key = fresh_key()?;
         self.write("write an API key", |work| insert(work, owner, &key))?;
@@ -130,10 +133,11 @@ impl Store {
         Ok(key)
     }
 
-    /// Takes back the key of a service that is no longer wanted; one that has none is no error.
+    /// Revokes the key of a service that is no longer in use; it is not an error if the service has
+    /// none.
     ///
     /// # Errors
-    /// [`StoreError`] where that cannot be written; the key stays valid then.
+    /// [`StoreError`] if that cannot be written; then the key stays valid.
     pub fn forget_service_key(&self, app: AppId, service: &ServiceName) -> Result<(), StoreError> {
         let owner = KeyOwner::Service {
             app,
@@ -152,7 +156,7 @@ impl Store {
         Ok(())
     }
 
-    /// The services that have a key.
+    /// Returns the services that have a key.
     #[must_use]
     pub fn services_with_keys(&self) -> BTreeSet<(AppId, ServiceName)> {
         let keys = self.keys();
@@ -169,7 +173,7 @@ impl Store {
             return Ok(key);
         }
         let mut keys = self.keys_mut();
-        // Somebody else may have made it since.
+        // Another thread may have created it in between.
         if let Some(key) = known(&keys) {
             return Ok(key);
         }
@@ -190,11 +194,11 @@ impl ApiKeys for Store {
     }
 }
 
-/// The global key of the store in `folder`, also while a supervisor runs on it (`supervisor api-key
-/// show`). Nothing is changed or made.
+/// Reads the global key of the store in `folder`, even while a supervisor runs on it (`supervisor
+/// api-key show`). Nothing is changed or created.
 ///
 /// # Errors
-/// [`StoreError::NoState`] where there is no store yet, [`StoreError::Failed`] where it cannot be read.
+/// [`StoreError::NoState`] if there is no store yet, [`StoreError::Failed`] if it cannot be read.
 pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
     let path = folder.join(FILE_NAME);
     let no_state = || StoreError::NoState {
@@ -204,8 +208,8 @@ pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
         return Err(no_state());
     }
     let key = stored_key(&path, "").or_else(|failed| {
-        // Beside a database SQLite makes files to read it by, for which a full or read-only disk has no room. The
-        // file itself has the key since it was made.
+        // To read a database, SQLite creates files next to it, for which a full or read-only disk has no room. The file
+        // itself contains the key since its creation.
         match copied::why_unwritable(folder) {
             Some(_) => stored_key(&path, "?immutable=1").map_err(|_| failed),
             None => Err(failed),
@@ -218,7 +222,7 @@ pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
     }
 }
 
-/// The global key in the database at `path`, opened with these parameters of its address.
+/// Reads the global key from the database at `path`, opened with these parameters of its address.
 fn stored_key(path: &Path, parameters: &str) -> rusqlite::Result<String> {
     let mut address = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -258,7 +262,7 @@ fn fresh_key() -> Result<ApiKey, StoreError> {
     random_hex().map(ApiKey::from_text)
 }
 
-/// 32 lower-case hexadecimal digits.
+/// Returns 32 lower-case hexadecimal digits.
 pub(crate) fn random_hex() -> Result<String, StoreError> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).map_err(StoreError::Random)?;

@@ -1,13 +1,15 @@
-//! What the device must not forget, in one SQLite file: who it is, its keys, its target states, what
-//! was begun and not finished, whose image is whose, the update locks that services took over the API,
-//! and the data of plugins.
+//! The persistent data of the device, in one SQLite file: its identity, its keys, its target
+//! states, unfinished actions, the owners of images, the update locks that services took over the
+//! API, and the data of plugins.
 //!
-//! [`Store::open`] is called once, by the binary; clones of the [`Store`] are handed to the
-//! reconciler, the plugins and the API. Methods are short and block: async callers put writes on a
-//! blocking thread. A write has reached the disk when its method returns (WAL with `synchronous=FULL`).
+//! [`Store::open`] is called once, by the binary; clones of the [`Store`] are passed to the
+//! reconciler, the plugins and the API. Methods are short and block: async callers run writes on a
+//! blocking thread. A write has reached the disk when its method returns (WAL with
+//! `synchronous=FULL`).
 //!
-//! What can be observed is not in here: no container, no network, no progress. Values that belong to
-//! other rooms (target states, intents, the snapshot of local mode) are kept as JSON and not looked at.
+//! Observable state is not stored here: no container, no network, no progress. Values that belong
+//! to other modules (target states, intents, the snapshot of local mode) are stored as JSON and not
+//! interpreted.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! The schema, as the steps that lead to it. A step that was released is never changed: to change the
+//! The schema, as a list of migration steps. A released step is never changed: to change the
 //! schema, add one at the end.
 
 use rusqlite::{Connection, TransactionBehavior};
@@ -105,14 +105,14 @@ pub(crate) fn known_version() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-/// Brings a schema up to [`known_version`]; one that is newer is left as it is. Returns the version
-/// that was found.
+/// Migrates a schema to [`known_version`]; a newer one is left unchanged. Returns the version that
+/// was found.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<i64> {
     migrate_by(STEPS, connection)
 }
 
 fn migrate_by(steps: &[&str], connection: &mut Connection) -> rusqlite::Result<i64> {
-    // One transaction for all: a kill leaves the schema as it was, or as it should be.
+    // One transaction for all steps: after a kill, the schema is either the old or the new one.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let done = usize::try_from(found).unwrap_or(usize::MAX);

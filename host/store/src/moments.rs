@@ -1,5 +1,5 @@
-//! The moments before and after each write, told to tests. A program that is shipped is built without the
-//! feature `moments`, and has nothing of them.
+//! The moments before and after each write, reported to tests. A released program is built without the feature
+//! `moments`, and contains none of this.
 
 #[cfg(feature = "moments")]
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 #[cfg(feature = "moments")]
 use parking_lot::Mutex;
 
-/// Something is about to be written.
+/// Data is about to be written.
 #[cfg(feature = "moments")]
 pub const BEFORE_WRITE: &str = "before-store-write";
-/// It has reached the disk, and whoever wrote it does not know yet.
+/// The data has reached the disk, but its writer does not know that yet.
 #[cfg(feature = "moments")]
 pub const AFTER_WRITE: &str = "after-store-write";
 
 #[cfg(feature = "moments")]
 type Listener = Arc<dyn Fn(&'static str) + Send + Sync>;
 
-/// Who is told.
+/// The listener for these moments.
 #[derive(Default)]
 pub(crate) struct WriteMoments {
     #[cfg(feature = "moments")]
@@ -44,8 +44,8 @@ impl WriteMoments {
 
 #[cfg(feature = "moments")]
 impl crate::Store {
-    /// Tells `listener` of [`BEFORE_WRITE`] and [`AFTER_WRITE`] of each write from now on, on the thread that
-    /// writes; it takes the place of the one before.
+    /// Reports [`BEFORE_WRITE`] and [`AFTER_WRITE`] of each write from now on to `listener`, on the writing thread; it
+    /// replaces the previous listener.
     pub fn tell_of_writes(&self, listener: Option<Listener>) {
         *self.moments().listener.lock() = listener;
     }

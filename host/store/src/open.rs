@@ -1,4 +1,4 @@
-//! Opening the database, which is begun anew where it is corrupt.
+//! Opening the database, which is replaced by an empty one if it is corrupt.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,41 +19,41 @@ use crate::{Store, StoreError, copied};
 /// The database's name within the state folder.
 pub const FILE_NAME: &str = "store.db";
 
-/// What SQLite keeps beside a database.
+/// The suffixes of a database and the files that SQLite keeps next to it.
 pub(crate) const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
 pub(crate) const LOGS: [&str; 2] = ["-wal", "-shm"];
-/// Bytes of a database's header.
+/// The size of a database's header, in bytes.
 const HEADER: u64 = 100;
 /// How long a statement waits for another process (`supervisor api-key show` reads while we run).
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A store, open.
+/// An open store.
 #[derive(Debug)]
 pub struct OpenStore {
     /// The store, migrated to this supervisor's schema.
     pub store: Store,
-    /// Where the file that was found has gone, if it was corrupt; the store is empty then.
+    /// The new path of the file that was found, if it was corrupt; the store is empty then.
     pub set_aside: Option<PathBuf>,
 }
 
 impl Store {
-    /// Opens the store in `folder`, which is made if it is not there (for its owner alone, as is the
-    /// file: keys are in it; one that somebody else owns is refused). The folder stays locked until the last clone is
+    /// Opens the store in `folder`, which is created if it does not exist (only for its owner, as is the file, because
+    /// it contains keys; a folder with another owner is refused). The folder stays locked until the last clone is
     /// dropped.
     ///
-    /// A file that is not a sound database of ours is renamed, with the date and a number in its name, and an empty
-    /// store takes its place, of the same device as before. Of the files that were set aside so the newest few are kept.
+    /// A file that is not a sound database of ours is renamed, with the date and a number in its name, and replaced by
+    /// an empty store for the same device. The newest few of the files that were set aside in this way are kept.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] where another supervisor has the folder, [`StoreError::Newer`] where a
-    /// newer one wrote the file, else what the operating system or SQLite said.
+    /// [`StoreError::InUse`] if another supervisor uses the folder, [`StoreError::Newer`] if a newer one wrote the
+    /// file, else the error of the operating system or SQLite.
     pub fn open(folder: &Path) -> Result<OpenStore, StoreError> {
         Store::open_or_copy(folder, None)
     }
 
-    /// As [`Store::open`], but where the disk of `folder` takes no writes, being full or read-only, a copy of the
-    /// store below `copies` is read instead, which has to be elsewhere. Writes fail then until the disk takes them
-    /// again.
+    /// As [`Store::open`], but if the disk of `folder` accepts no writes, because it is full or read-only, a copy of
+    /// the store below `copies` is read instead, which has to be on another disk. Writes fail until the disk accepts
+    /// them again.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -79,7 +79,7 @@ impl Store {
         let (Some(copies), Some(why)) = (copies, copied::why_unwritable(folder)) else {
             return Err(failed);
         };
-        // Of a database that is missing or corrupt there is nothing to copy that would be the device's.
+        // A missing or corrupt database contains nothing of the device that could be copied.
         let Ok(loaded) = copied::copy(&path, copies).and_then(|copy| connect_copy(&copy)) else {
             return Err(failed);
         };
@@ -94,7 +94,7 @@ impl Store {
     }
 }
 
-/// Opens the database, and sets it aside where it is corrupt; `known` is whose it is then.
+/// Opens the database, and sets it aside if it is corrupt; the new one then belongs to `known`.
 fn open_database(
     path: &Path,
     known: Option<&DeviceUuids>,
@@ -110,7 +110,7 @@ fn open_database(
                 aside.display()
             );
             remove_old_asides(path);
-            // The file is new: should it be corrupt, that is the disk, not what was on it.
+            // The file is new: if it is corrupt too, the disk is at fault, not its previous contents.
             let loaded = connect(path, known);
             let loaded = loaded.map_err(|error| error.of("begin an empty store in", path))?;
             Ok((loaded, Some(aside)))
@@ -118,7 +118,7 @@ fn open_database(
     }
 }
 
-/// Opens a copy of a sound database, to be read alone.
+/// Opens a copy of a sound database, only for reading.
 fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
     let unusable = |error: Unusable| error.of("read the copy", path);
     fs::symlink_metadata(path).map_err(file_error("look at", path))?;
@@ -128,10 +128,10 @@ fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
     Ok(loaded)
 }
 
-/// Opens the database at `path` once its disk takes writes again; what was read of its copy is what it holds.
+/// Opens the database at `path` once its disk accepts writes again; it still equals the copy that was read.
 ///
 /// # Errors
-/// [`StoreError::File`] where the disk takes none still, else as [`Store::open`].
+/// [`StoreError::File`] if the disk still accepts none, else as [`Store::open`].
 pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
     let folder = path.parent().unwrap_or(path);
     if let Some(why) = copied::why_unwritable(folder) {
@@ -141,16 +141,16 @@ pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
     Ok(loaded.connection)
 }
 
-/// Why a file cannot be opened as it is.
+/// The reason why a file cannot be opened in its current state.
 enum Unusable {
-    /// It is no sound database of ours.
+    /// It is not a sound database of ours.
     Corrupt(String),
-    /// Not the contents' fault.
+    /// The contents are not at fault.
     Other(StoreError),
 }
 
 impl Unusable {
-    /// The error where nothing is set aside, of what was being done with the file at `path`.
+    /// Converts to the error for cases in which nothing is set aside, with the action on the file at `path`.
     fn of(self, action: &'static str, path: &Path) -> StoreError {
         match self {
             Unusable::Corrupt(reason) => file_error(action, path)(io::Error::other(reason)),
@@ -158,10 +158,10 @@ impl Unusable {
         }
     }
 
-    /// What a failed statement says of the file at `path`.
+    /// Interprets the failure of a statement on the file at `path`.
     fn because(path: &Path, error: rusqlite::Error) -> Unusable {
         match error {
-            // A statement of ours does not fit the tables that are there.
+            // A statement of ours does not match the existing tables.
             rusqlite::Error::SqlInputError { msg, .. } => Unusable::Corrupt(msg),
             rusqlite::Error::SqliteFailure(code, Some(msg)) if code.code == ErrorCode::Unknown => {
                 Unusable::Corrupt(msg)
@@ -182,11 +182,11 @@ impl Unusable {
     }
 }
 
-/// Opens and checks the database, and makes it where there is none; `known` is whose it is then.
+/// Opens and checks the database, and creates it if there is none; the new one then belongs to `known`.
 fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, Unusable> {
     match fs::symlink_metadata(path) {
-        // SQLite takes an empty file for a new database, and one byte for an empty file. It is one that
-        // was cut off: ours have their header.
+        // SQLite treats an empty file as a new database, and a file of one byte as an empty one. Such a file was
+        // truncated: ours have their header.
         Ok(found) if found.is_file() && found.len() < HEADER => {
             return Err(Unusable::Corrupt("the file has no header".into()));
         }
@@ -208,7 +208,7 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, U
     if let Some(reason) = fault(&connection, path).map_err(because)? {
         return Err(Unusable::Corrupt(reason));
     }
-    // Without its uuid and its keys the device is none, so they count as the file's soundness.
+    // The uuid and the keys are essential to the device, so a file without them does not count as sound.
     match Identity::load(&mut connection, known) {
         Ok(identity) => {
             write_log_into_file(&connection);
@@ -222,8 +222,8 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, U
     }
 }
 
-/// Brings what is in the log into the file, from which [`crate::read_global_key`] reads where nothing can be written.
-/// Failing to is no matter: SQLite does it some day.
+/// Merges the log into the file, from which [`crate::read_global_key`] reads if nothing can be written. A failure does
+/// not matter: SQLite does it eventually.
 pub(crate) fn write_log_into_file(connection: &Connection) {
     let written = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     if let Err(error) = written {
@@ -231,18 +231,18 @@ pub(crate) fn write_log_into_file(connection: &Connection) {
     }
 }
 
-/// Makes an empty database, whole or not at all: under another name first, so that a file by the real
-/// one was always a database once.
+/// Creates an empty database, completely or not at all: under another name first, so a file with the real name has
+/// always been a valid database once.
 fn make(path: &Path) -> Result<(), Unusable> {
     let new = beside(path, ".new");
     let other = |action, path| move |error| Unusable::Other(file_error(action, path)(error));
     let left_over = COMPANIONS.map(|companion| beside(&new, companion));
-    // A log without its database would be taken for the new one's.
+    // A log without its database would be mistaken for the new one's.
     let logs = LOGS.map(|companion| beside(path, companion));
     for file in left_over.iter().chain(&logs) {
         unless_missing(fs::remove_file(file)).map_err(other("remove", file))?;
     }
-    // SQLite makes files by the umask; this one is for its owner alone.
+    // SQLite creates files according to the umask; this one is only for its owner.
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -250,7 +250,7 @@ fn make(path: &Path) -> Result<(), Unusable> {
         .open(&new)
         .map_err(other("make", path))?;
     let (connection, _) = prepare(&new).map_err(|error| Unusable::because(&new, error))?;
-    // The last to close writes the log into the file and removes it.
+    // The last connection to close merges the log into the file and removes it.
     connection
         .close()
         .map_err(|(_, error)| Unusable::because(&new, error))?;
@@ -268,18 +268,18 @@ fn prepare(path: &Path) -> rusqlite::Result<(Connection, i64)> {
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // Kibibytes: the whole store is small, and so shall the supervisor be.
+    // Kibibytes: the whole store is small, and the supervisor is meant to be.
     connection.pragma_update(None, "cache_size", -512)?;
-    // Bytes that the log keeps after it was long.
+    // The size in bytes to which a long log is cut.
     connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
     let found = migrate(&mut connection)?;
     Ok((connection, found))
 }
 
-/// What is wrong with the file, if something is: it must be whole and have our tables.
+/// Returns the fault of the file, if there is one: it must be undamaged and have our tables.
 fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
-    // SQLite reads a last page that was cut as if zeros followed. After the log is written into the
-    // file, every page of it is whole.
+    // SQLite reads a truncated last page as if zeros followed. After the log is merged into the file, every page of it
+    // is complete.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     let length = fs::metadata(path).map_or(0, |found| found.len());
@@ -305,7 +305,7 @@ fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String
     Ok(None)
 }
 
-/// Brings a rename in the folder to the disk.
+/// Makes a rename in the folder reach the disk.
 pub(crate) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     match path.parent() {
         None => Ok(()),
@@ -315,7 +315,7 @@ pub(crate) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// What became of a file that need not be there.
+/// Returns the result for a file that may be missing.
 pub(crate) fn unless_missing(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -323,7 +323,7 @@ pub(crate) fn unless_missing(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The file beside `path` whose name goes on with `suffix`.
+/// Returns the path of the file next to `path` whose name ends with `suffix` in addition.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

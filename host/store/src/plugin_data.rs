@@ -1,4 +1,4 @@
-//! The data of plugins, each in a space of its own: what is behind the interface `store`
+//! The data of plugins, each in its own namespace: the implementation of the interface `store`
 //! (`wit/store.wit`), with its limits.
 
 use std::time::{Duration, SystemTime};
@@ -7,16 +7,16 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::{PluginDataError, Store, StoreError};
 
-/// Bytes of a key.
+/// The maximum size of a key, in bytes.
 pub const MAX_KEY: usize = 256;
-/// Bytes of a value.
+/// The maximum size of a value, in bytes.
 pub const MAX_VALUE: usize = 64 << 10;
-/// Bytes of all keys and values of one plugin.
+/// The maximum size of all keys and values of one plugin, in bytes.
 pub const MAX_TOTAL: usize = 1 << 20;
-/// Keys of one plugin.
+/// The maximum number of keys of one plugin.
 pub const MAX_KEYS: usize = 10_000;
 
-/// What a plugin has stored, kept in memory so that no write sums it up.
+/// A plugin's stored amount of data, kept in memory so that writes need not sum it up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) keys: usize,
@@ -37,7 +37,7 @@ impl Usage {
         })
     }
 
-    /// Without an entry of so many bytes, if it is there.
+    /// Subtracts an entry of this many bytes, if there is one.
     fn without(self, entry: Option<usize>) -> Usage {
         match entry {
             None => self,
@@ -48,7 +48,7 @@ impl Usage {
         }
     }
 
-    /// With an entry of so many bytes more.
+    /// Adds an entry of this many bytes.
     fn with(self, bytes: usize) -> Usage {
         Usage {
             keys: self.keys.saturating_add(1),
@@ -57,7 +57,7 @@ impl Usage {
     }
 }
 
-/// Bytes of a key with its value, if it is there.
+/// Returns the size in bytes of a key with its value, if it exists.
 fn stored(connection: &Connection, plugin: &str, key: &str) -> rusqlite::Result<Option<usize>> {
     let bytes: Option<i64> = connection
         .query_row(
@@ -70,13 +70,13 @@ fn stored(connection: &Connection, plugin: &str, key: &str) -> rusqlite::Result<
     Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
-/// Removes what has outlived its time; answers whether anything had.
+/// Removes expired entries; returns whether there were any.
 fn remove_expired(work: &Connection, plugin: &str, now: i64) -> rusqlite::Result<bool> {
     let statement = "DELETE FROM plugin_data WHERE plugin = ?1 AND expires_at <= ?2";
     Ok(work.execute(statement, (plugin, now))? > 0)
 }
 
-/// The device's clock, in milliseconds since the epoch.
+/// Returns the device's clock, in milliseconds since the epoch.
 fn now() -> i64 {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     milliseconds(since_epoch.unwrap_or_default())
@@ -86,28 +86,28 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What is to become of a plugin's key.
+/// A change to a plugin's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueChange<'a> {
-    /// When the change is made.
+    /// The condition for the change.
     pub condition: Condition<'a>,
-    /// What the key holds then; none to remove it.
+    /// The new value; `None` to remove the key.
     pub value: Option<&'a [u8]>,
-    /// For how long by the device's clock; for ever where there is none.
+    /// The lifetime by the device's clock; unlimited if `None`.
     pub lifetime: Option<Duration>,
 }
 
-/// When a change is made.
+/// The condition for a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition<'a> {
-    /// Whatever the key holds.
+    /// Always change the key.
     Always,
-    /// If the key holds this; none where it must not be there.
+    /// Change the key if it has this value; `None` if it must not exist.
     Holds(Option<&'a [u8]>),
 }
 
 impl<'a> ValueChange<'a> {
-    /// Sets the key, whatever it holds.
+    /// Sets the key, whatever its value is.
     #[must_use]
     pub fn set(value: &'a [u8]) -> ValueChange<'a> {
         ValueChange {
@@ -119,22 +119,22 @@ impl<'a> ValueChange<'a> {
 }
 
 impl Store {
-    /// The value of a plugin's `key`.
+    /// Returns the value of a plugin's `key`.
     ///
     /// # Errors
-    /// [`PluginDataError::Store`] where it cannot be read.
+    /// [`PluginDataError::Store`] if it cannot be read.
     pub fn plugin_get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, PluginDataError> {
         value_of(&self.connection(), plugin, key, now())
             .map_err(|source| StoreError::failed("read a plugin's data")(source).into())
     }
 
-    /// Removes a plugin's `key`; one that is not there is no error.
+    /// Removes a plugin's `key`; a missing one is not an error.
     ///
     /// # Errors
-    /// [`PluginDataError::Store`] where that cannot be written.
+    /// [`PluginDataError::Store`] if that cannot be written.
     pub fn plugin_delete(&self, plugin: &str, key: &str) -> Result<(), PluginDataError> {
         let mut usage = self.plugin_usage();
-        // Summed up anew before the next write.
+        // It is summed up again before the next write.
         usage.remove(plugin);
         let deleted = self.execute(
             "remove a plugin's data",
@@ -144,12 +144,12 @@ impl Store {
         Ok(deleted?)
     }
 
-    /// Changes what a plugin's `key` holds. Answers whether it did: not if the condition did not hold, and nothing was
-    /// changed then.
+    /// Changes the value of a plugin's `key`. Returns whether it did: if the condition was not met, nothing was
+    /// changed.
     ///
     /// # Errors
-    /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] where it cannot be read or written; nothing
-    /// is changed then.
+    /// [`PluginDataError::TooLarge`] over a limit, [`PluginDataError::Store`] if it cannot be read or written; then
+    /// nothing is changed.
     pub fn plugin_change(
         &self,
         plugin: &str,
@@ -168,17 +168,19 @@ impl Store {
                 "a value of {length} bytes is over the limit of {MAX_VALUE}"
             )));
         }
-        // Held until the write is done, so that the sum is that of what is stored.
+        // Held until the write is done, so that the sum matches the stored data.
         let mut usage = self.plugin_usage();
         if let Condition::Holds(expected) = change.condition {
-            // Nobody else writes meanwhile: what differs now differs when it would be written, and needs no write.
+            // There are no other writers while the lock is held: a value that differs now would differ at the write as
+            // well, so no write is needed.
             let value = value_of(&self.connection(), plugin, key, now());
             let value = value.map_err(StoreError::failed("read a plugin's data"))?;
             if value.as_deref() != expected {
                 return Ok(false);
             }
         }
-        // The transaction's own result is for the store; what is over a limit goes through it.
+        // The transaction's own result belongs to the store; an exceeded limit is passed through
+        // it.
         let outcome = self.write("write a plugin's data", |work| {
             let now = now();
             let has_expired = remove_expired(work, plugin, now)?;
@@ -227,24 +229,24 @@ impl Store {
                 Err(PluginDataError::TooLarge(limit))
             }
             Err(error) => {
-                // Whether it was written is for the next read to say.
+                // Whether it was written is determined by the next read.
                 usage.remove(plugin);
                 Err(error.into())
             }
         }
     }
 
-    /// A plugin's keys that begin with `prefix`, sorted.
+    /// Returns a plugin's keys that begin with `prefix`, sorted.
     ///
     /// # Errors
-    /// [`PluginDataError::Store`] where they cannot be read.
+    /// [`PluginDataError::Store`] if they cannot be read.
     pub fn plugin_keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, PluginDataError> {
         let keys = keys_from(&self.connection(), plugin, prefix, now());
         Ok(keys.map_err(StoreError::failed("read a plugin's keys"))?)
     }
 }
 
-/// The value of a key that is there and has not outlived its time.
+/// Returns the value of a key that exists and has not expired.
 fn value_of(
     connection: &Connection,
     plugin: &str,
@@ -264,7 +266,8 @@ fn keys_from(
     prefix: &str,
     now: i64,
 ) -> rusqlite::Result<Vec<String>> {
-    // Keys that begin with a text are together, and the first is the least that is not before it.
+    // Keys with the same prefix are adjacent, and the first of them is the smallest key that is not
+    // less than the prefix.
     let query = "SELECT key FROM plugin_data
          WHERE plugin = ?1 AND key >= ?2 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key";
     let mut statement = connection.prepare(query)?;

@@ -1,5 +1,5 @@
-//! Who the device is, beside the database: a small file that is read where the database has to be begun anew. All
-//! that engines hold bears the device's uuid, and a device that forgot it would be a stranger to its own services.
+//! The device's identity, outside the database: a small file that is read if an empty database has to be created. All
+//! objects in engines carry the device's uuid, and a device that forgot it would not recognize its own services.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ const NAME: &str = "identity";
 /// The longest file that is read, in bytes.
 const LONGEST: u64 = 4096;
 
-/// The uuid of a device, and those that it had before, the last one first.
+/// The uuid of a device, and its former ones, the latest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceUuids {
     pub(crate) uuid: DeviceUuid,
     pub(crate) former: Vec<DeviceUuid>,
 }
 
-/// The file in this state folder.
+/// Returns the file in this state folder.
 pub(crate) fn file(folder: &Path) -> Option<SecureFile> {
     let folder = SecureDir::existing(folder, Access::Private)
         .ok()
@@ -27,7 +27,7 @@ pub(crate) fn file(folder: &Path) -> Option<SecureFile> {
     Some(folder.file(NAME))
 }
 
-/// What the file says; `None` where it is missing, or damaged.
+/// Returns the contents of the file; `None` if it is missing or damaged.
 pub(crate) fn read(file: &SecureFile) -> Option<DeviceUuids> {
     let found = match file.read(LONGEST) {
         Ok(found) => found?,
@@ -54,7 +54,7 @@ fn parse(bytes: &[u8]) -> Option<DeviceUuids> {
     })
 }
 
-/// Writes the file where it says something else. Failing to is no reason not to go on: the database has it all.
+/// Writes the file if its contents differ. A failure is tolerated: the database contains everything.
 pub(crate) fn write(file: &SecureFile, uuids: &DeviceUuids) {
     if matches!(file.read(LONGEST), Ok(Some(found)) if parse(&found).as_ref() == Some(uuids)) {
         return;

@@ -1,4 +1,4 @@
-//! What all tables share: running a statement, and reading its rows as names, numbers and JSON.
+//! Shared by all tables: running a statement, and reading its rows as names, numbers and JSON.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::error::DatabaseError;
 use crate::{Store, StoreError};
 
 impl Store {
-    /// Runs one statement, in a transaction of its own.
+    /// Runs one statement, in its own transaction.
     pub(crate) fn execute(
         &self,
         action: &'static str,
@@ -22,7 +22,7 @@ impl Store {
         })
     }
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     pub(crate) fn rows<T, C: FromIterator<T>>(
         &self,
         action: &'static str,
@@ -33,7 +33,7 @@ impl Store {
     }
 }
 
-/// All rows of a query.
+/// Returns all rows of a query.
 pub(crate) fn rows<T, C: FromIterator<T>>(
     connection: &Connection,
     query: &str,
@@ -43,7 +43,7 @@ pub(crate) fn rows<T, C: FromIterator<T>>(
     statement.query_and_then([], read)?.collect()
 }
 
-/// The name in a column.
+/// Returns the name in a column.
 pub(crate) fn name_at<T: FromStr>(
     row: &Row<'_>,
     column: usize,
@@ -52,7 +52,7 @@ pub(crate) fn name_at<T: FromStr>(
     Ok(parse_name(what, &row.get::<_, String>(column)?)?)
 }
 
-/// The JSON in a column.
+/// Returns the JSON in a column.
 pub(crate) fn json_at(
     row: &Row<'_>,
     column: usize,
@@ -61,12 +61,12 @@ pub(crate) fn json_at(
     Ok(parse_json(what, &row.get::<_, String>(column)?)?)
 }
 
-/// The number in a column, as [`row_id`] wrote it.
+/// Returns the number in a column, as [`row_id`] wrote it.
 pub(crate) fn number_at(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }
 
-/// A number as SQLite holds it.
+/// Converts a number to SQLite's form.
 pub(crate) fn row_id(what: &'static str, number: u64) -> Result<i64, StoreError> {
     i64::try_from(number).map_err(|_| StoreError::TooLarge {
         what,
@@ -74,16 +74,16 @@ pub(crate) fn row_id(what: &'static str, number: u64) -> Result<i64, StoreError>
     })
 }
 
-/// JSON that was stored.
+/// Parses stored JSON.
 pub(crate) fn parse_json(what: &'static str, text: &str) -> Result<Value, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged {
         what,
-        // What is wrong, and not the text: a target state has secrets in it.
+        // Only the error, not the text: a target state contains secrets.
         value: error.to_string(),
     })
 }
 
-/// A name that was stored.
+/// Parses a stored name.
 pub(crate) fn parse_name<T: FromStr>(what: &'static str, text: &str) -> Result<T, StoreError> {
     text.parse().map_err(|_| StoreError::Damaged {
         what,

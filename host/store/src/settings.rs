@@ -1,5 +1,5 @@
-//! Single values that are JSON: the snapshot that local mode goes back to, how far logs were read, and which signed
-//! releases were accepted.
+//! Single values as JSON: the snapshot that local mode restores, how far logs were read, and which signed releases were
+//! accepted.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ const SNAPSHOT: &str = "local_mode_snapshot";
 const LOG_POSITIONS: &str = "log_positions";
 const SIGNED_TARGETS: &str = "signed_targets";
 
-/// How far a reader has come in the output of a container.
+/// How far a reader has read the output of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPosition {
     /// The time of its last line, in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// Lines of that time that it has.
+    /// The number of lines with that time that it has read.
     pub lines: u32,
 }
 
@@ -39,10 +39,10 @@ impl Store {
         text.map(|text| parse_json(what, &text)).transpose()
     }
 
-    /// Keeps how far the cloud's reader has come in containers' output, in the place of what was kept before.
+    /// Stores how far the cloud's reader has read the output of containers, replacing the previous positions.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn set_log_positions(
         &self,
         positions: &BTreeMap<ContainerId, LogPosition>,
@@ -54,10 +54,10 @@ impl Store {
         self.set_json("write how far logs were read", LOG_POSITIONS, &entries)
     }
 
-    /// What was kept last; entries that cannot be read are left out.
+    /// Returns the positions that were stored last; unreadable entries are left out.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where it cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn log_positions(&self) -> Result<BTreeMap<ContainerId, LogPosition>, StoreError> {
         let entries = self.json("how far logs were read", LOG_POSITIONS)?;
         let entries = entries.as_ref().and_then(Value::as_object);
@@ -71,43 +71,43 @@ impl Store {
         Ok(positions.collect())
     }
 
-    /// Keeps which signed releases the device has accepted, in the place of what was kept before.
+    /// Stores which signed releases the device has accepted, replacing the previous value.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn set_signed_targets(&self, accepted: &Value) -> Result<(), StoreError> {
         let action = "write which signed releases were accepted";
         self.set_json(action, SIGNED_TARGETS, accepted)
     }
 
-    /// Which signed releases the device has accepted; missing before the first.
+    /// Returns which signed releases the device has accepted; `None` before the first.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where it cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if it cannot be read.
     pub fn signed_targets(&self) -> Result<Option<Value>, StoreError> {
         self.json("which signed releases were accepted", SIGNED_TARGETS)
     }
 
-    /// Keeps what was there when local mode was entered.
+    /// Stores the state at the time when local mode was entered.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn set_snapshot(&self, snapshot: &Value) -> Result<(), StoreError> {
         self.set_json("write the snapshot of local mode", SNAPSHOT, snapshot)
     }
 
-    /// What was there when local mode was entered; missing while it is off.
+    /// Returns the state at the time when local mode was entered; `None` while it is off.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where it cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if it cannot be read.
     pub fn snapshot(&self) -> Result<Option<Value>, StoreError> {
         self.json("the snapshot of local mode", SNAPSHOT)
     }
 
-    /// Forgets the snapshot; none is no error.
+    /// Removes the snapshot; it is not an error if there is none.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn clear_snapshot(&self) -> Result<(), StoreError> {
         self.execute(
             "delete the snapshot of local mode",

@@ -22,10 +22,10 @@ use crate::{StoreError, copied, keys};
 
 const DEVICE_UUID: &str = "device_uuid";
 const FORMER_UUIDS: &str = "former_device_uuids";
-/// So many of them are remembered.
+/// How many former uuids are remembered.
 const MOST_FORMER: usize = 8;
 
-/// The device's memory. Clones share it.
+/// The device's persistent data. Clones share it.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -33,19 +33,19 @@ pub struct Store {
 
 struct Inner {
     connection: Mutex<Connection>,
-    /// Where the database is while a copy of it is read; taken after the connection.
+    /// The path of the database while a copy of it is read; locked after the connection.
     away_from: Mutex<Option<PathBuf>>,
     uuid: DeviceUuid,
-    /// The uuid was made as this store was opened.
+    /// Whether the uuid was created when this store was opened.
     uuid_is_new: bool,
-    /// Who the device is, beside the database.
+    /// The file with the device's identity, outside the database.
     identity: Option<SecureFile>,
-    /// What is in the table of keys: every request compares with all of them.
+    /// The contents of the table of keys: every request is compared with all of them.
     keys: RwLock<Keys>,
-    /// What plugins have stored, of those that have written; taken before the connection.
+    /// The stored amount of data of plugins that have written; locked before the connection.
     plugin_usage: Mutex<BTreeMap<String, Usage>>,
     moments: WriteMoments,
-    /// The last write failed because its disk took none.
+    /// Whether the last write failed because its disk accepted none.
     was_refused: AtomicBool,
     /// Holds the lock on the state folder.
     _lock: File,
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// `away_from` is the database whose copy was loaded, if it is one.
+    /// Creates the store. `away_from` is the database whose copy was loaded, if it is one.
     pub(crate) fn new(
         loaded: LoadedDatabase,
         away_from: Option<PathBuf>,
@@ -87,13 +87,14 @@ impl Store {
         store
     }
 
-    /// Whether the database itself is open, and not a copy because its disk takes no writes.
+    /// Returns whether the database itself is open, rather than a copy because its disk accepts no writes.
     #[must_use]
     pub fn is_on_disk(&self) -> bool {
         self.inner.away_from.lock().is_none()
     }
 
-    /// Whether the disk takes writes, as far as is known: after a write that failed because it took none, it is tried.
+    /// Returns whether the disk accepts writes, as far as is known: after a write that failed for that reason, it is
+    /// tried.
     #[must_use]
     pub fn takes_writes(&self) -> bool {
         if !self.is_on_disk() {
@@ -111,7 +112,7 @@ impl Store {
         takes_writes
     }
 
-    /// Writes beside the database whose it is.
+    /// Writes the identity outside the database.
     fn remember_identity(&self) {
         if let (Some(file), Ok(former)) = (&self.inner.identity, self.former_uuids()) {
             let uuid = self.device_uuid().clone();
@@ -119,25 +120,24 @@ impl Store {
         }
     }
 
-    /// The device's uuid; made at its first start, the same from then on.
+    /// Returns the device's uuid; created at its first start, the same from then on.
     #[must_use]
     pub fn device_uuid(&self) -> &DeviceUuid {
         &self.inner.uuid
     }
 
-    /// Makes `uuid` the device's, from now on: that of its config.json, which is the truth where there is
-    /// one. For the start, while nobody else holds the store.
+    /// Changes the device's uuid to `uuid`: that of its config.json, which takes precedence if it names one. To be
+    /// called at the start, while there are no clones of the store.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written, or somebody else holds the store; the uuid stays
-    /// then.
+    /// [`StoreError::Failed`] if it cannot be written, or there are clones of the store; then the uuid does not change.
     pub fn adopt_device_uuid(&mut self, uuid: &DeviceUuid) -> Result<(), StoreError> {
         const ACTION: &str = "write the device's uuid";
         if *self.device_uuid() == *uuid {
             return Ok(());
         }
         let before = self.device_uuid().clone();
-        // Clones would go on with the old one.
+        // Clones would continue with the old one.
         let Some(inner) = Arc::get_mut(&mut self.inner) else {
             return Err(StoreError::failed(ACTION)(rusqlite::Error::InvalidQuery));
         };
@@ -169,16 +169,15 @@ impl Store {
         Ok(())
     }
 
-    /// Uuids that the device had before, the last one first: what it made then bears them.
+    /// Returns former uuids of the device, the latest first: objects that it created then carry them.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn former_uuids(&self) -> Result<Vec<DeviceUuid>, StoreError> {
         former(&self.connection())
     }
 
-    /// Bytes that the database takes on the disk, with what SQLite keeps beside it; 0 where that cannot be
-    /// read.
+    /// Returns the size of the database on the disk in bytes, with SQLite's files next to it; 0 if that cannot be read.
     #[must_use]
     pub fn size(&self) -> u64 {
         let Some(path) = self.connection().path().map(str::to_owned) else {
@@ -206,9 +205,9 @@ impl Store {
         self.inner.keys.write()
     }
 
-    /// The connection, for one read.
+    /// Returns the connection, for one read.
     pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A panic elsewhere leaves no half-done work here: a transaction is rolled back as it unwinds.
+        // A panic elsewhere leaves no partial work here: a transaction is rolled back during unwinding.
         self.inner.connection.lock()
     }
 
@@ -231,8 +230,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Opens the database itself where a copy was read. What was read until now is what it holds, as nothing was
-    /// written.
+    /// Opens the database itself after a copy was read. It still equals the copy, as nothing was written.
     fn return_to_disk(&self, connection: &mut Connection) -> Result<(), StoreError> {
         let mut away = self.inner.away_from.lock();
         if let Some(path) = away.as_ref() {
@@ -244,24 +242,24 @@ impl Store {
     }
 }
 
-/// A sound database and what was read from it already.
+/// A sound database and the data that was already read from it.
 pub(crate) struct LoadedDatabase {
     pub(crate) connection: Connection,
     pub(crate) identity: Identity,
 }
 
-/// What a device has from its first start.
+/// The properties that a device has from its first start.
 pub(crate) struct Identity {
     uuid: DeviceUuid,
-    /// The uuid was made just now: nobody has known the device by it.
+    /// Whether the uuid was created just now: nobody has known the device by it.
     is_new: bool,
     keys: Keys,
 }
 
 impl Identity {
-    /// Reads it, and makes what is not there yet.
+    /// Reads the identity, and creates missing parts.
     ///
-    /// A database that is begun anew is that of the device `known`, if there was one.
+    /// An empty new database belongs to the device `known`, if there was one.
     pub(crate) fn load(
         connection: &mut Connection,
         known: Option<&DeviceUuids>,

@@ -1,4 +1,4 @@
-//! Target states as they came, and the release of each app that runs whole.
+//! Target states as received, and the completely running release of each app.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::rows::{name_at, parse_json};
 use crate::{Store, StoreError};
 
-/// Where a target state came from; each source has one.
+/// The source of a target state; each source has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum TargetSource {
@@ -20,11 +20,11 @@ pub enum TargetSource {
 }
 
 impl Store {
-    /// Puts a target state in the place of the source's last one. It is kept as it is, with the order
-    /// of its keys.
+    /// Replaces the source's last target state. It is stored unchanged, including the order of its
+    /// keys.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn set_target(&self, source: TargetSource, state: &Value) -> Result<(), StoreError> {
         self.execute(
             "write the target state",
@@ -34,10 +34,10 @@ impl Store {
         )
     }
 
-    /// The last target state of a source.
+    /// Returns the last target state of a source.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] where it is no longer JSON, [`StoreError::Failed`] where it cannot be
+    /// [`StoreError::Damaged`] if it is no longer JSON, [`StoreError::Failed`] if it cannot be
     /// read.
     pub fn target(&self, source: TargetSource) -> Result<Option<Value>, StoreError> {
         let text: Option<String> = self
@@ -53,10 +53,10 @@ impl Store {
             .transpose()
     }
 
-    /// Forgets the target state of a source; none is no error.
+    /// Removes the target state of a source; it is not an error if there is none.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn clear_target(&self, source: TargetSource) -> Result<(), StoreError> {
         self.execute(
             "delete the target state",
@@ -65,10 +65,10 @@ impl Store {
         )
     }
 
-    /// Notes that a release of an app runs whole.
+    /// Records that a release of an app runs completely.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn set_commit(&self, app: &AppUuid, commit: &Commit) -> Result<(), StoreError> {
         self.execute(
             "write the running release",
@@ -78,10 +78,10 @@ impl Store {
         )
     }
 
-    /// The release of each app that runs, or last ran, whole.
+    /// Returns the release of each app that runs, or last ran, completely.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn commits(&self) -> Result<BTreeMap<AppUuid, Commit>, StoreError> {
         let query = "SELECT app, release FROM running_release";
         self.rows("read the running releases", query, |row| {
@@ -90,10 +90,10 @@ impl Store {
         })
     }
 
-    /// Forgets the release of an app that is gone; none is no error.
+    /// Removes the release of an app that is gone; it is not an error if there is none.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn forget_commit(&self, app: &AppUuid) -> Result<(), StoreError> {
         self.execute(
             "delete the running release",

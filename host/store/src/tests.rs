@@ -1,4 +1,4 @@
-//! The store on real files: what it keeps, what it survives, what it refuses.
+//! The store on real files: what it stores, which faults it tolerates, what it refuses.
 
 mod damage;
 mod durability;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Waits where the folder is still in use: a program that another test is just starting has its lock until it runs.
+/// Waits if the folder is still in use: a program that another test is just starting has its lock until it runs.
 fn open(folder: &Path) -> Store {
     let deadline = Instant::now() + Duration::from_secs(30);
     let opened = loop {
@@ -47,7 +47,7 @@ fn a_device_takes_the_uuid_that_it_is_given_before_anybody_has_asked_for_it() {
     drop(store);
     let mut store = open(folder.path());
     assert_eq!(*store.device_uuid(), given);
-    // Too late: another part has it already.
+    // Too late: another part of the program holds the store already.
     let other = store.clone();
     let late = "ffffffffffffffffffffffffffffffff".parse().unwrap();
     assert!(store.adopt_device_uuid(&late).is_err());
@@ -69,7 +69,7 @@ fn a_device_remembers_which_uuids_it_had() {
     store.adopt_device_uuid(&uuid(1)).unwrap();
     store.adopt_device_uuid(&uuid(2)).unwrap();
     assert_eq!(store.former_uuids().unwrap(), [uuid(1), first.clone()]);
-    // Back to one that it had.
+    // Back to a former one.
     store.adopt_device_uuid(&first).unwrap();
     assert_eq!(store.former_uuids().unwrap(), [uuid(2), uuid(1)]);
     drop(store);
@@ -453,7 +453,7 @@ fn a_state_folder_of_somebody_else_is_refused_and_a_loose_one_tightened() {
     drop(Store::open(&folder).unwrap());
     let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // Nobody else can give a folder away.
+    // Only root can change the owner of a folder.
     if chown(&folder, Some(65534), Some(65534)).is_ok() {
         let refused = Store::open(&folder).unwrap_err();
         let why = std::error::Error::source(&refused).unwrap().to_string();

@@ -1,5 +1,5 @@
 //! Update locks that services took over the API: files in a volatile folder, which a restart of the
-//! supervisor finds again and a reboot may have to put back.
+//! supervisor finds again and which may have to be restored after a reboot.
 
 use model::{AppId, ServiceName};
 
@@ -11,33 +11,34 @@ use crate::{Store, StoreError};
 pub struct LockRecord {
     /// The app of the service that took it.
     pub app: AppId,
-    /// The service that took it, which has one lock at most.
+    /// The service that took it, which has at most one lock.
     pub service: ServiceName,
-    /// What its file holds, and no other file.
+    /// The contents of its file, which no other file has.
     pub token: String,
-    /// Why it is held, as the service said when it took it.
+    /// Why it is held, in the service's words.
     pub reason: String,
-    /// For how long it was taken or last renewed.
+    /// The time for which it was taken or last renewed.
     pub ttl: i64,
     /// Since the epoch.
     pub taken_at: i64,
     /// Since the epoch.
     pub expires_at: i64,
-    /// The boot in which it was last written; empty where that is not known.
+    /// The boot in which it was last written; empty if that is unknown.
     pub boot: String,
-    /// Since that boot: what counts while it lasts, as the time of day may be set.
+    /// Since that boot: this value counts as long as that boot lasts, as the time of day may be
+    /// changed.
     pub expires_in_boot: i64,
-    /// Put back after a reboot, which removes the others.
+    /// Whether it is restored after a reboot, which removes the others.
     pub survives_reboot: bool,
-    /// Its file was put into the folder: one that is missing was taken away by somebody.
+    /// Whether its file was put into the folder: if it is missing, it was removed by someone else.
     pub is_placed: bool,
 }
 
 impl Store {
-    /// Puts a lock; one of the same service is replaced.
+    /// Stores a lock; one of the same service is replaced.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where it cannot be written.
+    /// [`StoreError::Failed`] if it cannot be written.
     pub fn put_lock(&self, record: &LockRecord) -> Result<(), StoreError> {
         self.execute(
             "write an update lock",
@@ -61,10 +62,10 @@ impl Store {
         )
     }
 
-    /// All of them, by app and service.
+    /// Returns all locks, by app and service.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] or [`StoreError::Failed`] where they cannot be read.
+    /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn lock_records(&self) -> Result<Vec<LockRecord>, StoreError> {
         let query =
             "SELECT app, service, token, reason, ttl, taken_at, expires_at, boot, expires_in_boot,
@@ -87,10 +88,10 @@ impl Store {
         })
     }
 
-    /// Forgets the lock of a service; none is no error.
+    /// Removes the lock of a service; it is not an error if there is none.
     ///
     /// # Errors
-    /// [`StoreError::Failed`] where that cannot be written.
+    /// [`StoreError::Failed`] if that cannot be written.
     pub fn forget_lock(&self, app: AppId, service: &ServiceName) -> Result<(), StoreError> {
         self.execute(
             "delete an update lock",

@@ -1,5 +1,5 @@
-//! The file `address` in the state folder: where the running supervisor listens, an address a line. It
-//! is how others find a supervisor that took a free port.
+//! The file `address` in the state folder: the addresses on which the running supervisor listens,
+//! one a line. Other programs use it to find a supervisor that chose a free port.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -13,14 +13,14 @@ use rustix::io::Errno;
 
 const FILE: &str = "address";
 
-/// The file, for as long as the supervisor listens.
+/// The file, which exists for as long as the supervisor listens.
 pub(crate) struct AddressFile(PathBuf);
 
 impl AddressFile {
-    /// Writes it. The state folder is the caller's: it holds the store.
+    /// Writes the file. The caller owns the state folder: it has opened the store.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub(crate) fn write(state_dir: &Path, addresses: &[SocketAddr]) -> Result<Self> {
         let text: String = addresses
             .iter()
@@ -31,7 +31,7 @@ impl AddressFile {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).mode(0o600);
             options.open(&new)?.write_all(text.as_bytes())?;
-            // Renamed into its place, so that nobody reads half of it.
+            // Renamed into place, so that it is never read half written.
             fs::rename(&new, &file)
         };
         write().with_context(|| format!("failed to write `{}`", file.display()))?;
@@ -41,23 +41,23 @@ impl AddressFile {
 
 impl Drop for AddressFile {
     fn drop(&mut self) {
-        // Left behind it does no harm: readers ask first whether a supervisor runs.
+        // If it is left behind, it does no harm: readers check first whether a supervisor runs.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Removes what a killed supervisor left, so that nobody takes its address for ours.
+/// Removes the file of a killed supervisor, so that its address is not mistaken for ours.
 pub(crate) fn forget(state_dir: &Path) {
     let _ = fs::remove_file(state_dir.join(FILE));
 }
 
-/// Where the supervisor that holds this state folder listens; `None` where none runs, or does not
-/// listen yet.
+/// Returns the address of the supervisor that runs on this state folder; `None` if none runs, or if
+/// it does not listen yet.
 pub(crate) fn of_running(state_dir: &Path) -> Option<SocketAddr> {
     let lock = File::open(state_dir.join(store::LOCK_NAME)).ok()?;
     match flock(&lock, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {}
-        // Nobody holds it; our lock goes as the file is closed.
+        // The lock is free; ours is released when the file is closed.
         _ => return None,
     }
     let addresses = fs::read_to_string(state_dir.join(FILE)).ok()?;
@@ -81,8 +81,8 @@ mod tests {
         let file = AddressFile::write(path, &[address]).unwrap();
         assert_eq!(of_running(path), Some(address));
         drop(store);
-        // What a killed supervisor left does not count. A program that another test is starting has this test's open files
-        // for a moment, and with them the lock.
+        // The file of a killed supervisor does not count. A program that another test is starting has this test's open
+        // files for a moment, and with them the lock.
         let deadline = Instant::now() + Duration::from_secs(60);
         while let Some(address) = of_running(path) {
             assert!(Instant::now() < deadline, "{address}");

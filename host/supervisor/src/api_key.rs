@@ -5,10 +5,10 @@ use anyhow::Result;
 use crate::arguments::Flags;
 use crate::configuration;
 
-/// Reads the key beside a supervisor that may run; nothing is made or changed.
+/// Reads the key even if a supervisor is running; nothing is created or changed.
 ///
 /// # Errors
-/// Where no supervisor has run on the state folder yet.
+/// If no supervisor has run on the state folder yet.
 pub(crate) fn show(flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let key = store::read_global_key(&configuration.state_dir)?;

@@ -133,8 +133,7 @@ pub(crate) struct LogArguments {
     pub(crate) flags: Box<Flags>,
 }
 
-/// Every subcommand takes all flags, since all read one configuration; its help shows those that matter
-/// to it.
+/// Every subcommand accepts all flags, since all read one configuration; its help shows only the relevant ones.
 fn shown_where(flag: Arg, names: &[&str]) -> Arg {
     let hidden = !names.contains(&flag.get_id().as_str());
     flag.hide(hidden)

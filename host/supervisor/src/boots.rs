@@ -1,4 +1,4 @@
-//! The boots of the host: which one this is, and whether something that was configured waits for the next
+//! The boots of the host: the current one, and whether a configured change waits for the next
 //! (docs/spec/device.md#reboot-due).
 
 use std::fs::File;
@@ -9,18 +9,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use model::BootId;
 use secure_fs::SecureFile;
 
-/// Where the kernel names the boot.
+/// The kernel's file with the id of the boot.
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
-/// The longest of either file, in bytes.
+/// The maximum length of either file, in bytes.
 const LONGEST: u64 = 256;
 
 /// The boots of one host.
 pub(crate) struct Boots {
     host_root: PathBuf,
-    /// Holds the boot in which it was made, so that one which outlives a boot says nothing. `None` where it cannot
-    /// be kept.
+    /// Contains the boot in which it was created, so it has no meaning in a later boot. `None` if it cannot be stored.
     mark: Option<SecureFile>,
-    /// Boots that were only rehearsed; from then on it is as if they had been.
+    /// The number of rehearsed reboots; each counts like a real one.
     rehearsed: AtomicU32,
 }
 
@@ -33,8 +32,8 @@ impl Boots {
         }
     }
 
-    /// This boot. The host's own word counts where its files are elsewhere, else the kernel's, which is the
-    /// same for all containers.
+    /// Returns the current boot. If the host's files are elsewhere, the host's id is used, else the kernel's, which is
+    /// the same for all containers.
     pub(crate) fn current(&self) -> Option<BootId> {
         let files = [self.host_root.join(BOOT_ID), Path::new("/").join(BOOT_ID)];
         let id = files.iter().find_map(|file| read_short(file))?;
@@ -45,7 +44,7 @@ impl Boots {
         id.parse().ok()
     }
 
-    /// Whether something was configured in this boot that takes effect with the next.
+    /// Returns whether a change was configured in this boot that takes effect with the next.
     pub(crate) fn is_reboot_due(&self) -> bool {
         let (Some(this), Some(mark)) = (self.current(), &self.mark) else {
             return false;
@@ -54,7 +53,7 @@ impl Boots {
         marked_boot.is_some_and(|marked| marked.trim_ascii() == this.as_str().as_bytes())
     }
 
-    /// Says so from now on.
+    /// Records that a reboot is due.
     pub(crate) fn require_reboot(&self) -> io::Result<()> {
         let Some(boot) = self.current() else {
             return Err(io::Error::other(
@@ -69,12 +68,12 @@ impl Boots {
         }
     }
 
-    /// Takes it back: nothing was configured after all.
+    /// Withdraws that: nothing was configured after all.
     pub(crate) fn require_none(&self) {
         let _ = self.mark.as_ref().map(SecureFile::remove);
     }
 
-    /// The host only said that it would reboot: it is taken for done.
+    /// Treats a rehearsed reboot, which the host only logged, as done.
     pub(crate) fn rehearse(&self) {
         self.rehearsed.fetch_add(1, Ordering::SeqCst);
         self.require_none();
@@ -118,7 +117,7 @@ mod tests {
         assert!(!boots.is_reboot_due());
         boots.require_reboot().unwrap();
         assert!(boots.is_reboot_due());
-        // The supervisor is started again, then the host.
+        // The supervisor is restarted, then the host.
         assert!(boot(root.path(), "one").is_reboot_due());
         assert!(!boot(root.path(), "two").is_reboot_due());
         let mark = root.path().join("run/supervisor/reboot-after-apply");

@@ -1,5 +1,5 @@
-//! The device's cloud, wired: the identity from config.json and the store, how the device becomes known, and
-//! the poll that hands targets to the reconciler.
+//! Connects the device with its cloud: the identity from config.json and the store, the device's registration, and the
+//! poll that passes targets to the reconciler.
 
 mod follower;
 mod log_lines;
@@ -38,20 +38,20 @@ use newcomer::Newcomer;
 use proxy::Proxy;
 use state::DeviceState;
 
-/// Lines that wait for the cloud, in the state folder.
+/// The file of log lines that wait for the cloud, in the state folder.
 const LOGS: &str = "logs-for-cloud";
 
-/// What is known of the cloud before anything is started.
+/// The information about the cloud that is available before anything is started.
 pub(crate) struct Membership {
-    /// The device takes its target from a cloud.
+    /// Whether the device gets its target from a cloud.
     pub(crate) managed: bool,
     identity: Option<Identity>,
-    /// Why there is no identity where there should be one.
+    /// The reason why there is no identity although there should be one.
     problem: Option<String>,
 }
 
 impl Membership {
-    /// How services talk to the cloud as this device.
+    /// Returns the access with which services use the cloud as this device.
     pub(crate) fn access(&self) -> Option<CloudAccess> {
         let identity = self.identity.as_ref()?;
         Some(CloudAccess {
@@ -60,11 +60,11 @@ impl Membership {
         })
     }
 
-    /// Reads who the device is, and makes the store's uuid that of config.json where that names one. Called
-    /// before anybody has asked the store for it.
+    /// Reads the device's identity, and replaces the store's uuid with that of config.json if it contains one. Called
+    /// before anything else reads it from the store.
     ///
-    /// A config.json that cannot be used is a problem and no reason not to start: a device that followed a
-    /// cloud goes on with the last target, rather than into a local mode without services.
+    /// An unusable config.json is a problem but does not prevent the start: a device that followed a cloud continues
+    /// with the last target, rather than entering a local mode without services.
     pub(crate) fn find(
         config: &ConfigJson,
         branding: &Branding,
@@ -94,10 +94,10 @@ impl Membership {
         }
     }
 
-    /// Starts to follow the cloud, where there is one.
+    /// Starts to follow the cloud, if there is one.
     ///
     /// # Errors
-    /// Where the store cannot be read.
+    /// If the store cannot be read.
     pub(crate) fn follow(self, around: CloudContext<'_>) -> Result<Cloud> {
         let CloudContext {
             configuration,
@@ -181,7 +181,7 @@ impl Membership {
     }
 }
 
-/// What following the cloud takes.
+/// The parts that are needed to follow the cloud.
 pub(crate) struct CloudContext<'a> {
     pub(crate) configuration: &'a Configuration,
     pub(crate) host: &'a Host,
@@ -191,9 +191,9 @@ pub(crate) struct CloudContext<'a> {
     pub(crate) facts: &'a Arc<DeviceFacts>,
     pub(crate) host_settings: &'a HostSettings,
     pub(crate) plugin_fields: &'a PluginFields,
-    /// Where to keep what the cloud has taken.
+    /// The file for the state that the cloud has accepted.
     pub(crate) reported: Option<SecureFile>,
-    /// Cancelled when the supervisor is to be started anew, since the device is another one now.
+    /// Cancelled when the supervisor is to be restarted because the device's identity has changed.
     pub(crate) begin_again: &'a CancellationToken,
     pub(crate) stop: &'a CancellationToken,
 }
@@ -207,7 +207,7 @@ fn begin_again(renewed: CancellationToken, begin: CancellationToken, stop: Cance
 
 /// The cloud of the running device.
 pub(crate) struct Cloud {
-    /// Missing where there is none.
+    /// `None` if there is no cloud.
     link: Option<Link>,
     problem: Option<String>,
 }
@@ -224,8 +224,8 @@ struct Link {
 }
 
 impl Cloud {
-    /// Keeps the way by which the cloud asks `app`, while the variables in force want it
-    /// (docs/spec/device.md#config-variables, `SUPERVISOR_VPN_CONTROL`); done when it is closed after `stop`.
+    /// Keeps the tunnel open through which the cloud sends requests to `app`, while the effective variables enable it
+    /// (docs/spec/device.md#config-variables, `SUPERVISOR_VPN_CONTROL`); completes when it is closed after `stop`.
     pub(crate) async fn keep_tunnel(
         &self,
         app: App,
@@ -254,8 +254,8 @@ impl Cloud {
         let _ = tunnel.await;
     }
 
-    /// `POST /v1/update`; answers whether something is done. Without a cloud the target that the device has
-    /// is applied again.
+    /// Handles `POST /v1/update`; returns whether anything is done. Without a cloud the current target is applied
+    /// again.
     pub(crate) fn update(&self, reconciler: &Reconciler, force: bool, cancel: bool) -> bool {
         if let Some(link) = &self.link {
             return link.poll.trigger(force, cancel);
@@ -268,7 +268,7 @@ impl Cloud {
         triggers
     }
 
-    /// This device's rows of a kind of record.
+    /// Returns this device's rows of a kind of record.
     pub(crate) async fn records(
         &self,
         reconciler: &Reconciler,
@@ -285,7 +285,7 @@ impl Cloud {
         })
     }
 
-    /// Keeps values for the cloud.
+    /// Queues values for the cloud.
     pub(crate) async fn queue(
         &self,
         kind: &str,
@@ -302,13 +302,13 @@ impl Cloud {
         })
     }
 
-    /// Why it cannot be reached, with each change of it; `None` where there is no cloud.
+    /// Returns a watch on the reason why it cannot be reached; `None` if there is no cloud.
     pub(crate) fn connection(&self) -> Option<watch::Receiver<Option<String>>> {
         let link = self.link.as_ref()?;
         Some(link.connectivity.problems())
     }
 
-    /// What is wrong with it, one sentence each.
+    /// Returns its problems, one sentence each.
     pub(crate) fn problems(&self) -> Vec<String> {
         let poll = self.link.as_ref().and_then(|link| link.poll.problem());
         let unreachable = self
@@ -320,7 +320,7 @@ impl Cloud {
     }
 }
 
-/// config.json as the cloud's identity is kept in it.
+/// config.json as the storage of the cloud's identity.
 struct DeviceConfig(ConfigJson);
 
 impl ConfigFile for DeviceConfig {

@@ -1,7 +1,7 @@
-//! Brings flags, environment, file and defaults together into one [`Configuration`].
+//! Combines flags, environment, file and defaults into one [`Configuration`].
 //!
-//! A key of the file that is not known is an error that names its line: a misspelt key would otherwise
-//! be a setting that silently does nothing.
+//! An unknown key in the file is an error that names its line: otherwise a misspelt key would be a
+//! setting that silently has no effect.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ pub(crate) enum HostActions {
     Rehearse,
 }
 
-/// Everything that is set, once and for the life of the process.
+/// All settings, fixed for the lifetime of the process.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Configuration {
     pub(crate) state_dir: PathBuf,
@@ -47,12 +47,12 @@ pub(crate) struct Configuration {
     pub(crate) docker_host: String,
     pub(crate) plugin_dirs: Vec<PathBuf>,
     pub(crate) policy: PathBuf,
-    /// The plugins that the layout ships with, and which files they are.
+    /// The file that lists the plugins in the layout and their files.
     pub(crate) stock_plugins: PathBuf,
     pub(crate) allow_unpinned: bool,
-    /// TCP ports that stay open where a target asks for a firewall.
+    /// TCP ports that stay open if a target enables the firewall.
     pub(crate) firewall_ports: BTreeSet<u16>,
-    /// The cloud may be another machine without TLS.
+    /// Whether the cloud may be another machine without TLS.
     pub(crate) allow_plain: bool,
     pub(crate) host_root: PathBuf,
     pub(crate) device_type: PathBuf,
@@ -63,26 +63,26 @@ pub(crate) struct Configuration {
     pub(crate) vpn_unit: UnitName,
     pub(crate) own_app: Option<AppUuid>,
     pub(crate) exclusive: bool,
-    /// Who the processes of wasm services are.
+    /// The users for the processes of wasm services.
     pub(crate) service_users: UserRange,
-    /// Names by which clients may call the device beside its own, in lower case.
+    /// Names by which clients may call the device in addition to its own, in lower case.
     pub(crate) host_names: Vec<String>,
-    /// What the keys of services open.
+    /// What the keys of services give access to.
     pub(crate) service_keys: api::ServiceKeys,
-    /// What is set and does nothing, a sentence each.
+    /// Settings that have no effect, a sentence each.
     pub(crate) without_effect: Vec<String>,
     pub(crate) log: String,
     pub(crate) branding: Branding,
-    /// By the plugin's name; handed on as it is.
+    /// By the plugin's name; passed on unchanged.
     pub(crate) plugins: toml::Table,
-    /// The program that runs components, beside this one.
+    /// The program that runs components, next to this one.
     pub(crate) wasm_program: PathBuf,
-    /// The program that compiles components, beside this one.
+    /// The program that compiles components, next to this one.
     pub(crate) compiler: PathBuf,
 }
 
 impl Configuration {
-    /// Where the cloud may be spoken to without TLS.
+    /// Returns where the cloud may be contacted without TLS.
     pub(crate) fn plain_http(&self) -> PlainHttp {
         if self.allow_plain {
             PlainHttp::Anywhere
@@ -92,11 +92,11 @@ impl Configuration {
     }
 }
 
-/// Relative paths, also those in the file, are taken from the working folder.
+/// Completes the settings. Relative paths, also those in the file, are relative to the working
+/// folder.
 ///
 /// # Errors
-/// Where the file cannot be read or has something in it that is not known, and where a value is not
-/// what it should be.
+/// If the file cannot be read or contains an unknown key, or if a value is invalid.
 pub(crate) fn resolve(flags: Flags) -> Result<Configuration> {
     let program = std::env::current_exe().context("failed to find this program's own file")?;
     let mut settings = match flags.0.get_one::<PathBuf>("config") {
@@ -145,7 +145,7 @@ fn complete(settings: Settings, program: &Path) -> Result<Configuration> {
                 .collect::<Result<_, _>>()?,
         },
         policy: path(settings.policy, || layout.join("policy.toml"))?,
-        // A part of the layout, as the compiler is: not for the owner to choose.
+        // A part of the layout, like the compiler: not configurable by the owner.
         stock_plugins: layout.join("stock-plugins.toml"),
         allow_unpinned: settings.allow_unpinned.unwrap_or(false),
         firewall_ports: settings.firewall_ports.unwrap_or(FIREWALL_PORTS.into()),
@@ -189,7 +189,8 @@ fn path(setting: Option<PathBuf>, default: impl FnOnce() -> PathBuf) -> Result<P
     std::path::absolute(&path).with_context(|| format!("`{}` is not a path", path.display()))
 }
 
-/// `local_mode_auth` is what addresses have that say nothing themselves; the one that nobody named is strict.
+/// Returns the addresses. `local_mode_auth` applies to addresses without their own setting; the default address is
+/// strict.
 fn addresses(
     listen: Vec<String>,
     local_mode_auth: api::LocalModeAuth,
@@ -204,11 +205,11 @@ fn addresses(
         .collect()
 }
 
-/// A range of that length which begins there.
+/// Returns the range of users that begins with `first`.
 fn service_users(first: Option<u32>) -> Result<UserRange> {
     let range = UserRange::default();
     let first = first.unwrap_or(range.first);
-    // Below are the system's users and its people; above, numbers that some programs take for negative ones.
+    // Lower numbers belong to the system and its people; higher ones are negative for some programs.
     if first < 1000 || first > i32::MAX.unsigned_abs() - range.count {
         bail!(
             "`first_service_user = {first}` is not valid: there must be {} users from there on, and all must be from 1,000 to {}",
@@ -219,7 +220,8 @@ fn service_users(first: Option<u32>) -> Result<UserRange> {
     Ok(UserRange { first, ..range })
 }
 
-/// In lower case, without the dot of the root, as requests are compared with them.
+/// Returns the names in lower case and without the dot of the root, as they are compared with
+/// requests.
 fn host_names(names: Vec<String>) -> Result<Vec<String>> {
     let name = |text: &String| {
         let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
@@ -236,14 +238,14 @@ fn host_names(names: Vec<String>) -> Result<Vec<String>> {
     names.iter().map(name).collect()
 }
 
-/// SSH of the host and the engine over TCP (docs/spec/device.md#firewall).
+/// SSH of the host, and the engine over TCP (docs/spec/device.md#firewall).
 const FIREWALL_PORTS: [u16; 2] = [22222, 2375];
 
 /// The port of the API (docs/spec/device.md#http).
 const DEFAULT_PORT: u16 = 48484;
 
-/// Names become parts of variables, labels, folders and network names, so they are held to what all of
-/// these take.
+/// Names become parts of variables, labels, folders and network names, so they must be valid in all
+/// of these.
 fn check_branding(branding: &Branding) -> Result<()> {
     let Branding {
         env_prefix,
@@ -289,7 +291,7 @@ fn check_branding(branding: &Branding) -> Result<()> {
     }
 }
 
-/// Clients gate features on the level (docs/spec/device.md#api-level).
+/// The lowest API level. Clients gate features on it (docs/spec/device.md#api-level).
 const LOWEST_API_LEVEL: [u32; 3] = [16, 6, 0];
 
 #[cfg(test)]

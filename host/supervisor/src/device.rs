@@ -1,5 +1,5 @@
-//! The running device, as the API and the plugins ask for it: what the reconciler knows, with the facts
-//! of the host.
+//! The running device, behind the interfaces of the API and the plugins: the reconciler's state,
+//! with the facts of the host.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::firewall::FirewallState;
 use crate::power::Power;
 use crate::walls::Walls;
 
-/// The name of a device that was not given one (docs/spec/device.md#host-facts).
+/// The name of a device that has none of its own (docs/spec/device.md#host-facts).
 pub(crate) const UNNAMED: &str = "local";
 
-/// How much of its uuid people call a device by.
+/// The number of digits of its uuid by which people call a device.
 const SHORT_UUID: usize = 7;
 
 /// The device of this process.
@@ -44,7 +44,7 @@ pub(crate) struct RunningDevice {
     pub(crate) store: Store,
     pub(crate) firewall: FirewallState,
     pub(crate) walls: Walls,
-    /// The supervisor has not run in this boot before.
+    /// Whether the supervisor has not run in this boot before.
     pub(crate) is_first_start: bool,
 }
 
@@ -63,7 +63,7 @@ impl api::Device for RunningDevice {
 
     fn host_names(&self) -> Vec<String> {
         let uuid = self.uuid.as_str();
-        // As clients call it on its network.
+        // The names that clients use on its network.
         let short = uuid.get(..SHORT_UUID).unwrap_or(uuid);
         vec![
             host_name().to_ascii_lowercase(),
@@ -105,7 +105,7 @@ impl api::Device for RunningDevice {
 
     fn key_replaced(&self, owner: KeyOwner) -> BoxFuture<'_, ()> {
         async move {
-            // The device's own key is in no container.
+            // The device's own key is not in any container.
             if let KeyOwner::Service { app, service } = owner {
                 self.reconciler.key_replaced(app, service).await;
             }

@@ -1,5 +1,5 @@
-//! The plugins, as the API asks for them. They are loaded while the API already answers, one by one: a plugin that
-//! takes long to compile holds up the requests for it and no others.
+//! The plugins, behind the interface of the API. They are loaded one by one while the API already answers: a plugin
+//! that takes long to compile delays only the requests to it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use tokio::time::Instant;
 
 use crate::plugin_writes::PluginWrites;
 
-/// How long a request waits for the plugin that answers it to be loaded.
+/// How long a request waits for its plugin to be loaded.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
-/// How long what the device does by itself waits for the plugin that does it.
+/// How long the device's own actions wait for the plugin that carries them out.
 const SETTLED_WITHIN: Duration = Duration::from_secs(30);
-/// How long plugins may take to begin before the device is not healthy.
+/// How long plugins may take to start before the device counts as unhealthy.
 const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 
-/// The plugins, begun or not yet.
+/// The plugins, started or not yet.
 #[derive(Clone)]
 pub(crate) struct PluginEndpoints {
     state: watch::Receiver<State>,
@@ -37,16 +37,16 @@ pub(crate) struct PluginEndpoints {
 enum State {
     Beginning,
     Begun(Plugins),
-    /// The log says why.
+    /// The log contains the reason.
     Failed,
 }
 
 impl PluginEndpoints {
-    /// Begins to load plugins in the background. Runs in a tokio runtime.
+    /// Starts to load plugins in the background. Runs in a tokio runtime.
     pub(crate) fn start(config: PluginsConfig) -> Self {
         let (publish, state) = watch::channel(State::Beginning);
         tokio::spawn(async move {
-            // In a task of its own, so that a panic in it is seen.
+            // In its own task, so that a panic in it is noticed.
             let begun = tokio::spawn(async { Plugins::start(config) }).await;
             let begun = match begun {
                 Ok(Ok(plugins)) => State::Begun(plugins),
@@ -67,7 +67,7 @@ impl PluginEndpoints {
         }
     }
 
-    /// Gives back what plugins hold of the device.
+    /// Releases what plugins hold of the device.
     pub(crate) async fn shutdown(&self) {
         if let Some(plugins) = self.plugins() {
             plugins.shutdown().await;
@@ -81,7 +81,7 @@ impl PluginEndpoints {
         }
     }
 
-    /// The plugins once they have begun; `None` where they cannot.
+    /// Returns the plugins once they have started; `None` if they cannot.
     async fn begun(&self) -> Option<Plugins> {
         let mut state = self.state.clone();
         let begun = state.wait_for(|state| !matches!(state, State::Beginning));
@@ -89,21 +89,23 @@ impl PluginEndpoints {
         self.plugins()
     }
 
-    /// The plugins once it is known who provides `action`, however long that takes; `None` where none can be loaded.
+    /// Returns the plugins once it is known which one provides `action`, however long that takes; `None` if none can be
+    /// loaded.
     pub(crate) async fn settled(&self, action: Action) -> Option<Plugins> {
         let plugins = self.begun().await?;
         plugins.settled(action).await;
         Some(plugins)
     }
 
-    /// Has the plugins called that ask for this event; none before they have begun. Returns at once.
+    /// Calls the plugins that request this event; none before they have started. Returns at once.
     pub(crate) fn publish(&self, event: &PluginEvent) {
         if let Some(plugins) = self.plugins() {
             plugins.publish(event);
         }
     }
 
-    /// What plugins add to the device's report to its cloud; `None` before it is known.
+    /// Returns the fields that plugins add to the device's report to its cloud; `None` before they
+    /// are known.
     pub(crate) fn fields(&self) -> Option<BTreeMap<String, Vec<PluginField>>> {
         match &*self.state.borrow() {
             State::Beginning => None,
@@ -112,7 +114,7 @@ impl PluginEndpoints {
         }
     }
 
-    /// Whether a plugin may have to say that new releases are healthy; also while that is not known yet.
+    /// Returns whether a plugin may decide if new releases are healthy; also true while that is not known yet.
     pub(crate) fn may_judge_releases(&self) -> bool {
         match &*self.state.borrow() {
             State::Beginning => true,
@@ -121,7 +123,7 @@ impl PluginEndpoints {
         }
     }
 
-    /// As [`Self::settled`], and `None` where that takes too long.
+    /// As [`Self::settled`], but returns `None` if that takes too long.
     pub(crate) async fn settled_in_time(&self, action: Action) -> Option<Plugins> {
         let settled = tokio::time::timeout(SETTLED_WITHIN, self.settled(action)).await;
         settled.ok().flatten()
@@ -252,7 +254,7 @@ fn not_begun() -> InstallRefusal {
     InstallRefusal::Failed("no plugin can be loaded yet: try again".to_owned())
 }
 
-/// A plugin's file that arrives.
+/// A plugin's file that is being uploaded.
 struct Upload(plugins::PluginUpload);
 
 impl api::PluginUpload for Upload {
@@ -265,7 +267,7 @@ impl api::PluginUpload for Upload {
     }
 }
 
-/// Who made a request, as plugins are told.
+/// Returns the origin of a request, in the plugins' terms.
 fn scope(requester: Requester) -> CallerScope {
     match requester {
         Requester::DeviceKey => CallerScope::DeviceKey,
@@ -277,21 +279,21 @@ fn scope(requester: Requester) -> CallerScope {
     }
 }
 
-/// Waits no longer than a request does.
+/// Waits at most as long as a request does.
 async fn in_time(waiting: impl Future<Output = ()>) {
-    // Too late: then whoever asks is told so.
+    // If it is too late, the caller gets that as an answer.
     let _ = tokio::time::timeout(SERVED_WITHIN, waiting).await;
 }
 
-/// The host's own routes, as plugins are told of them.
+/// Returns the host's own routes, for the plugins.
 pub(crate) fn reserved_routes() -> Vec<(&'static str, &'static str)> {
-    // Methods of the table are all standard ones, whose names live as long as the program.
+    // The methods in the table are all standard ones, whose names live as long as the program.
     api::core_routes()
         .map(|route| (route.method.as_str(), route.path))
         .collect()
 }
 
-/// The store's part for plugins, as they ask for it.
+/// The store behind the plugins' interface.
 pub(crate) struct PluginData {
     store: store::Store,
     writes: PluginWrites,
@@ -311,7 +313,7 @@ impl PluginData {
     }
 }
 
-/// As the store does it for plugins, with a rate.
+/// The store's functions for plugins, with a rate limit.
 impl plugins::PluginData for PluginData {
     fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, plugins::DataError> {
         self.store.get(plugin, key)

@@ -1,4 +1,4 @@
-//! Which engines this device has.
+//! The choice of this device's engines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use plugins::ConfinementRule;
 
 use crate::configuration::{Configuration, EngineChoice};
 
-/// How long Docker may take to answer before a device that chooses by itself does without.
+/// How long Docker may take to answer before a device with automatic choice continues without it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Chooses, and says in the log which engines and why. Docker, once chosen, is asked again and again
-/// where it does not answer yet.
+/// Chooses the engines, and logs the choice with its reason. If Docker was chosen but does not
+/// answer yet, it is tried again and again.
 ///
 /// # Errors
-/// Where an engine cannot be set up at all.
+/// If an engine cannot be set up at all.
 pub(crate) async fn choose(
     configuration: &Configuration,
     scope: Scope,
@@ -56,14 +56,14 @@ pub(crate) async fn choose(
     Ok(Engines::new(engines))
 }
 
-/// The socket of the Docker that runs services here; `None` where there is none, or it is reached over
-/// the network.
+/// Returns the socket of the Docker that runs services here; `None` if there is none, or it is
+/// reached over the network.
 pub(crate) fn docker_socket(configuration: &Configuration, engines: &Engines) -> Option<String> {
     let socket = configuration.docker_host.strip_prefix("unix://")?;
     has_docker(engines).then(|| socket.to_owned())
 }
 
-/// Whether containers have networks of their own here.
+/// Returns whether containers have their own networks here.
 pub(crate) fn has_docker(engines: &Engines) -> bool {
     engines.get(EngineKind::Docker).is_some()
 }
@@ -88,7 +88,7 @@ async fn open_wasm(
     Ok(Wasm::open(config, scope).await?)
 }
 
-/// The address as processes of this host reach it, where they can by its loopback.
+/// Returns the address as processes of this host reach it, if they can reach it over its loopback.
 fn on_loopback(address: &SocketAddr) -> Option<SocketAddr> {
     let ip = address.ip();
     if ip.is_loopback() {
@@ -112,7 +112,7 @@ fn connect(configuration: &Configuration, scope: Scope) -> Result<Docker> {
     Ok(docker.with_host_root(&configuration.host_root))
 }
 
-/// Docker, if it is there and answers.
+/// Returns Docker, if it exists and answers.
 async fn answering(configuration: &Configuration, scope: Scope) -> Option<Docker> {
     let uri = &configuration.docker_host;
     let docker = connect(configuration, scope)

@@ -1,7 +1,7 @@
-//! What the device is: board, operating system, addresses (docs/spec/device.md#host-facts).
+//! Facts about the device: board, operating system, addresses (docs/spec/device.md#host-facts).
 //!
-//! Board and operating system are read once. Addresses are read when somebody asks and the last reading
-//! is old, rather than by a timer: an idle device stays idle.
+//! Board and operating system are read once. Addresses are read on request if the last reading is
+//! old, rather than by a timer: an idle device stays idle.
 
 mod addresses;
 mod readings;
@@ -22,33 +22,33 @@ use addresses::rivals_of_gateway;
 pub(crate) use addresses::{Addresses, OwnAddresses};
 pub(crate) use readings::{Readings, Sensors, memory_of_board};
 
-/// How long addresses are taken to be what they were (docs/spec/device.md#host-facts).
+/// How long addresses are assumed to be unchanged (docs/spec/device.md#host-facts).
 const ADDRESSES_FOR: Duration = Duration::from_secs(30);
 /// The longest file that describes the host, in bytes.
 const LONGEST_FILE: u64 = 64 << 10;
 
-/// What does not change while the supervisor runs.
+/// The facts that do not change while the supervisor runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Board {
-    /// For example `raspberrypi4-64`; `unknown` where the host does not say.
+    /// For example `raspberrypi4-64`; `unknown` if the host does not name it.
     pub(crate) device_type: String,
-    /// For example `aarch64`; `unknown` where the host does not say.
+    /// For example `aarch64`; `unknown` if the host does not name it.
     pub(crate) arch: String,
-    /// `PRETTY_NAME`, where the host says.
+    /// `PRETTY_NAME`, if the host has it.
     pub(crate) os_version: Option<String>,
-    /// `VARIANT_ID`, where the host says.
+    /// `VARIANT_ID`, if the host has it.
     pub(crate) variant: Option<String>,
-    /// `BOARD_REV`, where the host says.
+    /// `BOARD_REV`, if the host has it.
     pub(crate) revision: Option<String>,
-    /// `BUILD_ID`, where the host says.
+    /// `BUILD_ID`, if the host has it.
     pub(crate) os_build: Option<String>,
-    /// `ID` and `VERSION_ID`, where the host says both.
+    /// `ID` and `VERSION_ID`, if the host has both.
     os: Option<(String, String)>,
 }
 
 impl Board {
-    /// Reads the host's description of itself. What is missing or malformed is not known; no device
-    /// fails to start for it.
+    /// Reads the host's description of itself. Missing or malformed parts are unknown; they do not
+    /// prevent the start.
     pub(crate) fn read(device_type: &Path, host_root: &Path) -> Self {
         #[derive(Deserialize, Default)]
         struct DeviceType {
@@ -81,7 +81,7 @@ impl Board {
         }
     }
 
-    /// What contracts of services are held to.
+    /// Returns the properties that contracts of services are checked against.
     pub(crate) fn offers(&self, branding: &Branding) -> Offers {
         let kernel = rustix::system::uname();
         Offers {
@@ -94,7 +94,7 @@ impl Board {
     }
 }
 
-/// The host's name, which services on its network share; empty where it has none.
+/// Returns the host's name, which services on its network share; empty if it has none.
 pub(crate) fn host_name() -> String {
     rustix::system::uname()
         .nodename()
@@ -109,7 +109,7 @@ fn read_short(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A value of an os-release file, where they are written as a shell would read them.
+/// Returns a value of an os-release file, in which values are quoted as for a shell.
 fn value_of(os_release: &str, key: &str) -> Option<String> {
     let value = os_release
         .lines()
@@ -121,21 +121,21 @@ fn value_of(os_release: &str, key: &str) -> Option<String> {
     (!plain.is_empty()).then_some(plain)
 }
 
-/// The facts of `GET /v1/device`, kept until they are old.
+/// The facts of `GET /v1/device`, cached until they are old.
 pub(crate) struct DeviceFacts {
     api_port: u16,
     os_version: Option<String>,
-    /// The bridge of services that use the API, which is no address of the device.
+    /// The bridge of services that use the API, whose address does not count as the device's.
     own_network: String,
     last: Mutex<Option<(Instant, Arc<api::Facts>)>>,
     gateway: Option<Mutex<GatewayWatch>>,
 }
 
-/// Says when services in containers cannot reach the API at the gateway of their network, because another
-/// interface of the host has its address. It may come with an address of the network that the device is in.
+/// Logs when services in containers cannot reach the API at the gateway of their network, because another interface of
+/// the host has its address. The interface may get it from the network that the device is in.
 struct GatewayWatch {
     gateway: IpAddr,
-    /// The interfaces that were told of last.
+    /// The interfaces in the last report.
     reported: Vec<String>,
 }
 
@@ -161,7 +161,8 @@ impl GatewayWatch {
 }
 
 impl DeviceFacts {
-    /// `gateway` is where services in containers reach the API, where there are such.
+    /// Prepares the facts. `gateway` is the address at which services in containers reach the API,
+    /// if there are any.
     pub(crate) fn new(
         api_port: u16,
         board: &Board,
@@ -191,7 +192,7 @@ impl DeviceFacts {
         }
     }
 
-    /// The facts; the same `Arc` for as long as they are the same.
+    /// Returns the facts; the same `Arc` for as long as they are the same.
     pub(crate) fn now(&self) -> Arc<api::Facts> {
         let mut last = self.last.lock();
         if let Some((read, facts)) = last.as_ref()

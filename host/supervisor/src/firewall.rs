@@ -1,7 +1,7 @@
 //! `HOST_FIREWALL_MODE`, followed while the supervisor runs (docs/spec/device.md#firewall).
 //!
 //! The default, `off`, leaves the host without a table of ours: the API listens on loopback and on the gateway of
-//! services, and where its owner has it listen elsewhere, that is meant.
+//! services; if its owner lets it listen elsewhere, that is intentional.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How often it is looked whether the table is still there, and what failed is tried again.
+/// How often the presence of the table is checked, and failed changes are tried again.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// What does not depend on a target.
+/// The settings that do not depend on a target.
 pub(crate) struct FirewallSettings {
     pub(crate) firewall: Firewall,
     pub(crate) api_port: u16,
-    /// The interface of the network by which services reach the API.
+    /// The interface of the network over which services reach the API.
     pub(crate) network: String,
     /// TCP ports that stay open.
     pub(crate) tcp: BTreeSet<u16>,
@@ -30,19 +30,19 @@ pub(crate) struct FirewallSettings {
     pub(crate) service_users: (u32, u32),
 }
 
-/// The firewall that a target asks for. Cloning shares it.
+/// The firewall that a target requests. Cloning shares it.
 #[derive(Clone, Default)]
 pub(crate) struct FirewallState {
     problem: Arc<Mutex<Option<String>>>,
 }
 
 impl FirewallState {
-    /// Why the device has no firewall, although its target asks for one.
+    /// Returns the reason why the device has no firewall, although its target requests one.
     pub(crate) fn problem(&self) -> Option<String> {
         self.problem.lock().clone()
     }
 
-    /// Says it once in the log, and as long as it lasts in the device's health.
+    /// Logs a problem once, and keeps it in the device's health as long as it lasts.
     fn note(&self, problem_now: Option<String>) {
         let mut problem = self.problem.lock();
         if *problem == problem_now {
@@ -55,7 +55,7 @@ impl FirewallState {
         *problem = problem_now;
     }
 
-    /// Follows what is in force until `stop`; then the table goes.
+    /// Follows the effective settings until `stop`; then the table is removed.
     pub(crate) fn follow(
         &self,
         settings: FirewallSettings,
@@ -94,7 +94,7 @@ impl FirewallState {
     }
 }
 
-/// The table, as far as it was brought about here.
+/// The state of the table, as far as this process has set it.
 enum TableState {
     Unknown,
     Absent,
@@ -128,12 +128,13 @@ impl FirewallSettings {
         Ok(())
     }
 
-    /// One may be left of a supervisor that was killed. A host without `nft` has none.
+    /// Removes a table that a killed supervisor may have left. A host without `nft` has none.
     async fn remove_if_there(&self) -> Result<(), FirewallError> {
         match self.firewall.is_there().await {
             Ok(true) => self.firewall.remove().await,
             Ok(false) | Err(FirewallError::NotInstalled) => Ok(()),
-            // Nobody asked for a firewall, and whoever may not look has made none.
+            // No firewall was requested, and a process without the rights to check has not created
+            // one.
             Err(error) => {
                 tracing::debug!(
                     "failed to check whether a firewall table is left: {}",
@@ -144,7 +145,7 @@ impl FirewallSettings {
         }
     }
 
-    /// `None` where there is to be no table.
+    /// Returns `None` if there is to be no table.
     fn rules(&self, now: &EffectiveSettings) -> Option<FirewallRules> {
         let is_on = match now.settings.firewall {
             FirewallMode::On => true,

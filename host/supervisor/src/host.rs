@@ -1,4 +1,4 @@
-//! The host that the supervisor runs on, as configuration says it is reached.
+//! Access to the host that the supervisor runs on, according to the configuration.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use os::{ConfigJson, DBus, HostOs, Journal, Rehearsal};
 
 use crate::configuration::{Configuration, HostActions};
 
-/// What the parts of the supervisor ask of the host.
+/// The interfaces to the host for the parts of the supervisor.
 #[derive(Clone)]
 pub(crate) struct Host {
     pub(crate) os: Arc<dyn HostOs>,
@@ -15,7 +15,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Asks nothing of the host yet.
+    /// Prepares the access; sends no request to the host yet.
     pub(crate) fn new(configuration: &Configuration) -> Self {
         let os: Arc<dyn HostOs> = match configuration.host_actions {
             HostActions::Dbus => Arc::new(DBus::connect(&configuration.dbus_address)),
@@ -28,8 +28,8 @@ impl Host {
         }
     }
 
-    /// Says in the log where the host is, and what is wrong with its `config.json`. A damaged one is no
-    /// reason not to start: the device keeps its services, and has no identity until it is repaired.
+    /// Logs the location of the host, and problems with its `config.json`. A damaged one does not
+    /// prevent the start: the device keeps its services, and has no identity until it is repaired.
     pub(crate) fn announce(&self) {
         tracing::info!(
             "actions on the host go {}; its `config.json` is `{}`",

@@ -1,5 +1,5 @@
-//! The host's name: read where the host reads it, and set in the device's `config.json`, from which an
-//! image of the operating system takes it at its start, and in the running system.
+//! The host's name: read from the host's own file, and set both in the device's `config.json`, from
+//! which an image of the operating system reads it at its start, and in the running system.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -16,7 +16,7 @@ use crate::host::Host;
 
 /// The key of `config.json`.
 const KEY: &str = "hostname";
-/// The most that is read of the file, in bytes; a name has 64 at most.
+/// The maximum number of bytes that are read of the file; a name has at most 64.
 const SIZE: u64 = 4096;
 
 /// The name of the host below one root folder.
@@ -33,10 +33,10 @@ impl HostName {
         }
     }
 
-    /// `config.json` first: a host that is cut off in between gets the name at its next start. Where the
-    /// running system does not take the name, `config.json` has the one before again.
+    /// Renames the host. `config.json` comes first: a host that loses power in between gets the name at its next start.
+    /// If the running system refuses the name, the previous one is restored in `config.json`.
     async fn rename(&self, name: String) -> anyhow::Result<()> {
-        // What is no name would stay in `config.json` where the power goes before the system refuses it.
+        // Otherwise an invalid name would stay in `config.json` if the power fails before the system refuses it.
         os::check_host_name(&name)?;
         let (config, new_name) = (self.host.config_json.clone(), name.clone());
         let update = move |value: Option<Value>| {

@@ -1,5 +1,5 @@
-//! What a target configures of the host, done: the boot configuration by whichever plugin writes that of this
-//! board, the journal's storage in `config.json`, and the reboot that they ask for.
+//! Applies a target's host configuration: the boot configuration through the plugin that writes it on this board, the
+//! journal's storage in `config.json`, and the reboot that they require.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::boots::Boots;
 use crate::endpoints::PluginEndpoints;
 use crate::power::Power;
 
-/// The key of `config.json` from which an image of the operating system takes where its journal is kept.
+/// The key of `config.json` from which an image of the operating system reads whether its journal is persistent.
 const PERSISTENT_LOGGING: &str = "persistentLogging";
 
-/// When the plugins are asked again about a release while they are being loaded.
+/// The delay before the plugins are asked about a release again while they are being loaded.
 const PLUGINS_LOAD: Duration = Duration::from_secs(10);
 
 /// The host of this process. Cloning shares it.
@@ -35,9 +35,9 @@ pub(crate) struct HostSettings {
     boots: Arc<Boots>,
     config_json: ConfigJson,
     power: Power,
-    /// Versions of the operating system may be downloaded without TLS.
+    /// Whether versions of the operating system may be downloaded without TLS.
     allow_plain: bool,
-    /// The parts that are started after the loop that asks for them.
+    /// The parts that are started after the loop that calls them.
     parts: watch::Sender<Option<Parts>>,
 }
 
@@ -63,7 +63,7 @@ impl HostSettings {
         }
     }
 
-    /// From now on it answers.
+    /// Attaches the parts; from now on requests are answered.
     pub(crate) fn attach(&self, reconciler: &Reconciler, plugins: &PluginEndpoints) {
         let parts = Parts {
             reconciler: reconciler.clone(),
@@ -72,12 +72,12 @@ impl HostSettings {
         self.parts.send_replace(Some(parts));
     }
 
-    /// Lets go of the parts, which hold this in turn.
+    /// Drops the parts, which in turn hold this.
     pub(crate) fn detach(&self) {
         self.parts.send_replace(None);
     }
 
-    /// The parts, once they are there.
+    /// Returns the parts, once they are attached.
     async fn parts(&self) -> Result<Parts, String> {
         let mut parts = self.parts.subscribe();
         let there = parts.wait_for(Option::is_some).await;
@@ -85,8 +85,8 @@ impl HostSettings {
         there.ok_or_else(|| "the supervisor is stopping".to_owned())
     }
 
-    /// How the host is configured, by variable, whoever did it. Waits for the plugin of the
-    /// boot configuration for as long as that takes.
+    /// Returns the current configuration of the host, by variable, whatever its origin. Waits for
+    /// the plugin of the boot configuration for as long as that takes.
     pub(crate) async fn current(&self) -> BTreeMap<String, String> {
         let mut current = BTreeMap::new();
         if self.persistent_logging().await == Ok(true) {
@@ -163,7 +163,8 @@ impl HostSettings {
         if before.changes.is_empty() {
             return Ok(());
         }
-        // First, so that a kill in between costs a reboot rather than forgets one.
+        // First, so that a kill in between causes an unnecessary reboot rather than losing a
+        // necessary one.
         let marks = before.needs_reboot && !self.boots.is_reboot_due();
         if marks {
             self.require_reboot().await?;
@@ -207,7 +208,7 @@ impl HostSettings {
         }
     }
 
-    /// Whether the host keeps its journal.
+    /// Returns whether the host keeps its journal.
     async fn persistent_logging(&self) -> Result<bool, String> {
         let config = self.config_json.clone();
         let read = tokio::task::spawn_blocking(move || config.get(PERSISTENT_LOGGING)).await;
@@ -247,7 +248,7 @@ impl reconcile::Host for HostSettings {
                 Ok(is) if is != wanted.persistent_logging => {
                     look.differs.insert(HostPart::PersistentLogging);
                 }
-                // A file that nobody can read is told of elsewhere; nothing is wanted of it here.
+                // An unreadable file is reported elsewhere; no change to it is required here.
                 Err(why) if wanted.persistent_logging => {
                     look.failed.insert(HostPart::PersistentLogging, why);
                 }
@@ -331,7 +332,7 @@ impl reconcile::Host for HostSettings {
     ) -> BoxFuture<'a, Option<UpdatePostponement>> {
         async move {
             let parts = self.parts().await.ok()?;
-            // Whoever is a gate is asked even if it is still being loaded.
+            // A plugin that can postpone updates is asked even if it is still being loaded.
             let plugins = parts.plugins.settled_in_time(Action::Events).await?;
             let postponement = plugins.postponement(&for_plugins(update)).await?;
             Some(UpdatePostponement {
@@ -345,7 +346,7 @@ impl reconcile::Host for HostSettings {
 
     fn judges_releases(&self) -> bool {
         let parts = self.parts.borrow();
-        // Whoever is asked waits for the plugins to be loaded.
+        // The judgement itself waits for the plugins to be loaded.
         parts
             .as_ref()
             .is_none_or(|parts| parts.plugins.may_judge_releases())
@@ -384,7 +385,7 @@ impl reconcile::Host for HostSettings {
     }
 }
 
-/// The status, whose versions have been checked before.
+/// Converts the status, whose versions have been checked before.
 fn os_look(status: plugins::OsStatus) -> OsLook {
     let staged = status.staged.map(OsVersion::try_from).transpose();
     match (OsVersion::try_from(status.running), staged) {
@@ -432,7 +433,7 @@ fn settings(wanted: &DesiredHost) -> Vec<BootSetting> {
         .collect()
 }
 
-/// Why nothing is written.
+/// Returns the reason why nothing is written.
 fn refusal(compared: &BootComparison) -> Option<String> {
     let refused: Vec<String> = compared
         .refused

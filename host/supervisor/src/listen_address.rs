@@ -1,4 +1,4 @@
-//! `--listen`: where the API listens, and what is open there.
+//! `--listen`: the addresses of the API, and the access without a key at each of them.
 
 use std::net::SocketAddr;
 
@@ -8,15 +8,15 @@ use model::compose::is_of_supervisor_network;
 use serde::Deserialize as _;
 use serde::de::IntoDeserializer as _;
 
-/// What an entry looks like, for messages.
+/// Examples of an entry, for messages.
 const FORM: &str = "such as `127.0.0.1:48484` or `127.0.0.1:48484=local-endpoints`";
-/// Lets all processes of the host in where others need a key.
+/// Gives all processes of the host access that otherwise requires a key.
 const ANY_PROCESS: &str = "any-process";
 
 /// The names of [`LocalModeAuth`] on the command line.
 pub(crate) const MODES: [&str; 3] = ["local-endpoints", "open", "strict"];
 
-/// What such a name stands for.
+/// Returns the value for such a name.
 pub(crate) fn local_mode_auth(name: &str) -> Result<LocalModeAuth, serde::de::value::Error> {
     LocalModeAuth::deserialize(name.into_deserializer())
 }
@@ -30,7 +30,7 @@ pub(crate) struct ListenAddress {
 }
 
 impl ListenAddress {
-    /// An address on which everything but the signs of life takes a key.
+    /// Returns an address on which everything except the health checks requires a key.
     pub(crate) fn with_keys(address: SocketAddr) -> Self {
         ListenAddress {
             address,
@@ -38,10 +38,11 @@ impl ListenAddress {
         }
     }
 
-    /// Reads `ADDR:PORT`, `ADDR:PORT=AUTH` or `ADDR:PORT=AUTH+any-process`; the first has `otherwise`.
+    /// Reads `ADDR:PORT`, `ADDR:PORT=AUTH` or `ADDR:PORT=AUTH+any-process`; the first form uses
+    /// `otherwise`.
     ///
     /// # Errors
-    /// Where it is none of these, and where it opens the network of services.
+    /// If it is none of these, or if it opens the network of services.
     pub(crate) fn parse(text: &str, otherwise: LocalModeAuth) -> Result<Self> {
         let (address, setting) = match text.split_once('=') {
             Some((address, setting)) => (address, Some(setting)),
@@ -83,7 +84,7 @@ impl ListenAddress {
     }
 }
 
-/// What is open at an address, in words; `None` where nothing is.
+/// Describes what is accessible without a key at an address; `None` if nothing is.
 pub(crate) fn openness(address: SocketAddr, keyless: KeylessAccess) -> Option<String> {
     let what = match keyless.auth {
         LocalModeAuth::Strict => return None,
@@ -126,7 +127,7 @@ mod tests {
                 Trusted,
             ),
             ("[::]:1=open+any-process", Strict, Open, Any),
-            // The gateway's, whatever is said of all.
+            // The gateway's, whatever is set for all.
             ("10.114.104.1:1", Open, Strict, Trusted),
             ("10.114.104.1:1=strict", Open, Strict, Trusted),
         ] {

@@ -1,5 +1,5 @@
-//! The sockets of the API, opened before the engines are asked anything, so that a taken port is found
-//! at once. Who connects early waits in the socket's queue.
+//! The sockets of the API, opened before anything is requested from the engines, so that a taken
+//! port is found at once. Early clients wait in the socket's queue.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,13 +11,13 @@ use tokio::net::{TcpListener, TcpSocket};
 
 use crate::listen_address::ListenAddress;
 
-/// How many clients may wait to be taken.
+/// How many clients may wait to be accepted.
 const BACKLOG: u32 = 256;
 
 /// Opens all of them.
 ///
 /// # Errors
-/// Where an address is taken or is not this host's.
+/// If an address is taken or is not this host's.
 pub(crate) async fn open(addresses: &[ListenAddress]) -> Result<Vec<Listener>> {
     let mut listeners = Vec::with_capacity(addresses.len());
     for ListenAddress { address, keyless } in addresses {
@@ -32,17 +32,17 @@ pub(crate) async fn open(addresses: &[ListenAddress]) -> Result<Vec<Listener>> {
     Ok(listeners)
 }
 
-/// The gateway of the network that services in containers share with the API.
+/// Returns the gateway of the network that services in containers share with the API.
 pub(crate) fn gateway() -> Option<IpAddr> {
     SUPERVISOR_GATEWAY.parse().ok()
 }
 
-/// Where services in containers reach the API: the gateway of their network with the device, on the
-/// port of the first address. `None` where one of `addresses` is all addresses, and where it cannot be
-/// opened, which the log says: the device works without.
+/// Opens the address at which services in containers reach the API: the gateway of their network with the device, on
+/// the port of the first address. Returns `None` if one of `addresses` covers all addresses, or if it cannot be opened,
+/// which is logged: the device works without it.
 ///
-/// The network may not be there yet, nor its address; the kernel takes the socket all the same. Everything
-/// takes a key there: the kernel lets containers of all networks reach it.
+/// The network may not exist yet, nor its address; the kernel accepts the socket anyway. Every request requires a key
+/// there: the kernel lets containers of all networks reach it.
 pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<Listener> {
     let gateway = gateway()?;
     let covered = |address: &SocketAddr| address.ip().is_unspecified() || address.ip() == gateway;

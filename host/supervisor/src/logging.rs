@@ -1,4 +1,4 @@
-//! Where the log goes: standard error, in short lines; without times and colours where the journal adds
+//! The log's output: standard error, in short lines; without times and colours if the journal adds
 //! its own.
 
 use std::io::IsTerminal;
@@ -9,12 +9,12 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Starts to log what `filter` lets through.
+/// Starts to log the events that `filter` selects.
 ///
 /// # Errors
-/// Where `filter` is not one.
+/// If `filter` is not valid.
 pub(crate) fn start(filter: &str) -> Result<()> {
-    // Not `EnvFilter`, which can do more and brings a regular-expression engine for it.
+    // Not `EnvFilter`, which has more features and requires a regular-expression engine for them.
     let filter: Targets = filter
         .parse()
         .with_context(|| format!("`{filter}` is not a log filter, such as `info,access=debug`"))?;

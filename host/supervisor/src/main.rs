@@ -1,4 +1,4 @@
-//! The device supervisor's program: reads the command line and does what the subcommand says.
+//! The device supervisor's program: reads the command line and executes the subcommand.
 
 mod address;
 mod api_key;

@@ -1,4 +1,4 @@
-//! The parts of a device behind its API, and how they are started.
+//! Starts the parts of a device that are behind its API.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ use crate::variables::Variables;
 use crate::walls::{self, Walls};
 use crate::{engines, listeners, registry_account, target_policy};
 
-/// Where the device files of hardware are that plugins use.
+/// The folder of the device files of hardware for plugins.
 const DEVICES: &str = "/dev";
 
-/// What works behind the API.
+/// The parts behind the API.
 pub(crate) struct Parts {
     pub(crate) device: Arc<RunningDevice>,
     pub(crate) endpoints: PluginEndpoints,
@@ -48,11 +48,11 @@ pub(crate) struct Parts {
     pub(crate) plugin_api: PluginApi,
     pub(crate) plugins_slot: PluginsSlot,
     pub(crate) has_docker: bool,
-    /// Ends once the host's firewall is as it was before.
+    /// Ends once the host's firewall is restored.
     pub(crate) firewall_ends: JoinHandle<()>,
 }
 
-/// What the parts are started with beside configuration and store.
+/// The context for starting the parts, in addition to configuration and store.
 pub(crate) struct StartContext<'a> {
     pub(crate) host: &'a Host,
     pub(crate) membership: Membership,
@@ -241,7 +241,7 @@ impl Parts {
     }
 }
 
-/// The moment at which a test wants this process killed.
+/// Returns the moment at which a test wants this process killed.
 #[cfg(feature = "abort-at")]
 fn moments() -> Result<Moments> {
     let variable = "SUPERVISOR_TEST_ABORT_AT";
@@ -254,13 +254,13 @@ fn moments() -> Result<Moments> {
     }
 }
 
-/// Nobody is told of moments: only the program that tests run is built with that.
+/// Returns no moments: only the program for tests is built with that feature.
 #[cfg(not(feature = "abort-at"))]
 fn moments() -> Result<Moments> {
     Ok(Moments::default())
 }
 
-/// Where plugins run: in a process of their own, without rights. Runs in a tokio runtime.
+/// Returns the runtime of plugins: their own process, without privileges. Runs in a tokio runtime.
 pub(crate) fn plugin_runtime(
     configuration: &Configuration,
     rule: Arc<ConfinementRule>,
@@ -274,7 +274,7 @@ pub(crate) fn plugin_runtime(
     }))
 }
 
-/// What the plugins are started with, here and for `supervisor plugins list`.
+/// Returns the configuration of the plugins, here and for `supervisor plugins list`.
 pub(crate) fn plugins_config(
     configuration: &Configuration,
     cache: compiled_code::Cache,
@@ -297,7 +297,7 @@ pub(crate) fn plugins_config(
     }
 }
 
-/// What services are told of the device; asked for anew for each target.
+/// Returns the facts about the device for services; called again for each target.
 fn service_facts(
     configuration: &Configuration,
     store: &Store,
@@ -307,7 +307,7 @@ fn service_facts(
 ) -> Arc<dyn Fn() -> ServiceFacts + Send + Sync> {
     let facts = ServiceFacts {
         uuid: store.device_uuid().clone(),
-        // Until a target names the device.
+        // Used until a target names the device.
         name: UNNAMED.to_owned(),
         hostname: host_name(),
         device_type: board.device_type.clone(),

@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use plugins::{ApiError, ApiResponse, CallerScope, DeviceApi, HTTP_REQUESTS, PluginApiRequest};
 use tokio::sync::Semaphore;
 
-/// How long all of a request may take, with its answer.
+/// The maximum duration of a whole request, including its answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// The API, once it answers. Cloning shares it.
+/// The API, once it is attached. Cloning shares it.
 #[derive(Clone)]
 pub(crate) struct PluginApi(Arc<ApiSlot>);
 
@@ -35,12 +35,12 @@ impl Default for PluginApi {
 }
 
 impl PluginApi {
-    /// From now on requests are answered.
+    /// Attaches the API; from now on requests are answered.
     pub(crate) fn attach(&self, app: App) {
         *self.0.app.lock() = Some(app);
     }
 
-    /// Lets go of the API, which holds this in turn.
+    /// Drops the API, which in turn holds this.
     pub(crate) fn detach(&self) {
         *self.0.app.lock() = None;
     }
@@ -51,11 +51,11 @@ impl PluginApi {
         let app = self.0.app.lock().clone().ok_or_else(starting)?;
         let requester = requester(&call.origin.caller.scope)
             .ok_or_else(|| unavailable("the plugin is not serving a call"))?;
-        // Not waited for: whoever holds the places may be waiting for this plugin.
+        // Refused without waiting: the requests in progress may be waiting for this plugin.
         let full = || unavailable("the maximum number of requests of plugins is in progress");
         let _place = self.0.under_way.try_acquire().map_err(|_| full())?;
         let mut request = call.request.map(api::Body::from);
-        // For the plugin that answers: who waits for it.
+        // Tells the answering plugin who waits for it.
         request.extensions_mut().insert(call.origin);
         let answer = app.answer_as(requester, request).await;
         let (parts, body) = answer.into_parts();
@@ -94,10 +94,10 @@ impl DeviceApi for PluginApi {
     }
 }
 
-/// Whose rights a request has that a plugin makes while it serves a call of this scope.
+/// Returns the privileges of a request that a plugin makes while it serves a call of this scope.
 fn requester(scope: &CallerScope) -> Option<Requester> {
     Some(match scope {
-        // The device is the caller of events; what the plugin may request then is for the policy alone to say.
+        // The device is the caller of events; only the policy decides what the plugin may request then.
         CallerScope::Device | CallerScope::DeviceKey => Requester::DeviceKey,
         CallerScope::LocalMode => Requester::LocalMode,
         CallerScope::Service { app_id, service } => Requester::Service {

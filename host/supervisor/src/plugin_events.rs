@@ -1,4 +1,4 @@
-//! What plugins are told of the device (`wit/events.wit`), made from what the parts of the supervisor report.
+//! The events that plugins receive (`wit/events.wit`), created from the reports of the supervisor's parts.
 
 use device_types::Event;
 use device_types::event::ServiceChanged;
@@ -13,19 +13,19 @@ use crate::plugins_slot::PluginsSlot;
 /// The longest mark of a boot, in bytes.
 const LONGEST_MARK: u64 = 256;
 
-/// The plugins that events go to, once they are there. Clones share them.
+/// The plugins that receive events, once they are attached. Clones share them.
 #[derive(Clone)]
 pub(crate) struct PluginEvents(pub(crate) PluginsSlot);
 
 impl PluginEvents {
-    /// Tells plugins of something that the reconciler reports. Returns at once.
+    /// Passes an event of the reconciler to the plugins. Returns at once.
     pub(crate) fn publish(&self, event: &Event) {
         if let (Some(plugins), Some(event)) = (self.0.get(), for_plugins(event)) {
             plugins.publish(&event);
         }
     }
 
-    /// Tells plugins whether the device reaches its cloud, each time that this changes.
+    /// Notifies plugins of each change in whether the device reaches its cloud.
     pub(crate) fn follow_connection(
         &self,
         mut problems: watch::Receiver<Option<String>>,
@@ -70,7 +70,8 @@ fn for_plugins(event: &Event) -> Option<PluginEvent> {
     })
 }
 
-/// Whether the supervisor has not run in this boot before; from now on it has. Without a mark or a boot it counts as the
+/// Returns whether the supervisor has not run in this boot before, and records that it has now. Without a mark or a
+/// boot it counts as the first start.
 /// first start.
 pub(crate) fn is_first_start(mark: Option<&SecureFile>, boot: Option<&BootId>) -> bool {
     let (Some(mark), Some(boot)) = (mark, boot) else {

@@ -1,17 +1,17 @@
-//! Fields that plugins add to what the device tells its cloud (docs/spec/device.md#report-plugin-fields).
+//! Fields that plugins add to the device's report to its cloud (docs/spec/device.md#report-plugin-fields).
 
 use device_types::PluginField;
 use serde_json::{Map, Value, json};
 
 use crate::plugins_slot::PluginsSlot;
 
-/// What the plugins add, once they are there. Clones share them.
+/// The plugins that add fields, once they are attached. Clones share them.
 #[derive(Clone)]
 pub(crate) struct PluginFields(pub(crate) PluginsSlot);
 
 impl PluginFields {
-    /// `{PLUGIN: {FIELD: {"value": …, "unit": …}}}`; `None` as long as plugins are being loaded or started: what they said
-    /// before the supervisor was started again stays at the cloud until it is known what they say now.
+    /// Returns `{PLUGIN: {FIELD: {"value": …, "unit": …}}}`; `None` as long as plugins are being loaded or started: the
+    /// cloud keeps the fields from before the restart of the supervisor until the new ones are known.
     pub(crate) fn report(&self) -> Option<Value> {
         let by_plugin = self.0.get()?.fields()?.into_iter();
         let by_plugin = by_plugin.map(|(plugin, fields)| (plugin, reported(fields)));

@@ -20,13 +20,14 @@ use crate::facts::OwnAddresses;
 
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// How long all of a request may take, with its answer.
+/// The maximum duration of a whole request, including its answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
-/// The most header fields of an answer that a plugin gets, and the longest of them together, in bytes.
+/// The maximum number of header fields of an answer that a plugin gets, and their maximum total
+/// length in bytes.
 const FIELDS: usize = 100;
 const FIELD_BYTES: usize = 64 << 10;
 
-/// Sends the requests of all plugins. It costs nothing before the first.
+/// Sends the requests of all plugins. Uses no resources before the first.
 pub(crate) struct PluginHttp {
     /// The bridge of services that use the API.
     network: String,
@@ -51,7 +52,8 @@ impl HttpClient for PluginHttp {
 }
 
 impl PluginHttp {
-    /// On a device whose bridge of services that use the API is called `network`.
+    /// Creates the sender, on a device whose bridge of services that use the API is called
+    /// `network`.
     pub(crate) fn new(network: &str) -> Self {
         PluginHttp {
             network: network.to_owned(),
@@ -105,7 +107,7 @@ impl PluginHttp {
             return Ok(client);
         }
         let network = self.network.clone();
-        // A second installation is refused, and the first one serves.
+        // A second installation is refused, and the first one stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("supervisor/", env!("CARGO_PKG_VERSION")))
@@ -116,7 +118,7 @@ impl PluginHttp {
             }))
             .connect_timeout(CONNECT_WITHIN)
             .redirect(Policy::none())
-            // A proxy would look up the names itself.
+            // A proxy would resolve the names itself.
             .no_proxy()
             .pool_max_idle_per_host(1)
             .build()
@@ -125,8 +127,8 @@ impl PluginHttp {
     }
 }
 
-/// Whether the address that is connected to is the one that was checked against the policy: there are spellings, such as
-/// `0x7f.1` for `127.0.0.1`, that only one of the two standards for addresses knows.
+/// Returns whether the address of the connection is the one that was checked against the policy: there are spellings,
+/// such as `0x7f.1` for `127.0.0.1`, that only one of the two standards for addresses recognizes.
 fn is_same_host(checked: &Uri, sent: &Url) -> bool {
     let host = checked.host().unwrap_or_default();
     let is_same = sent
@@ -136,7 +138,7 @@ fn is_same_host(checked: &Uri, sent: &Url) -> bool {
     is_same && checked.port_u16().is_none_or(|port| default == Some(port))
 }
 
-/// The header fields of an answer; `None` if there are too many.
+/// Returns the header fields of an answer; `None` if there are too many.
 fn fields(headers: &HeaderMap) -> Option<Vec<(String, Vec<u8>)>> {
     let fields = headers
         .iter()
@@ -147,15 +149,15 @@ fn fields(headers: &HeaderMap) -> Option<Vec<(String, Vec<u8>)>> {
 }
 
 fn unreachable(error: reqwest::Error) -> HttpError {
-    // The address is the plugin's own word.
+    // The plugin itself has supplied the address.
     HttpError::Unreachable(error_chain(&error.without_url()))
 }
 
-/// Names for requests that may not come back to the device itself.
+/// Resolves names for requests that must not lead back to the device itself.
 struct Names {
     system: SystemNames,
     reachable: Reachable,
-    /// Asks for the addresses of this device. They may be others with each request.
+    /// Reads the addresses of this device. They may differ with each request.
     own: Arc<dyn Fn() -> io::Result<OwnAddresses> + Send + Sync>,
 }
 
@@ -184,8 +186,8 @@ impl Resolve for Names {
     }
 }
 
-/// Whether an address can be that of another machine, and not of a service of this host or of the cloud that the host
-/// runs in.
+/// Returns whether an address can belong to another machine, rather than to a service of this host or of the cloud that
+/// the host runs in.
 fn is_of_other_machines(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
@@ -208,7 +210,7 @@ fn is_of_other_machines(address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    /// Whoever owns a name decides where it leads, for example to the API of the device.
+    /// The owner of a name decides where it points, for example to the API of the device.
     #[tokio::test]
     async fn a_name_that_leads_to_the_device_itself_is_not_followed() {
         let addresses = |host: &str| {

@@ -1,27 +1,28 @@
-//! How much plugins write: each write of their small store is brought to the disk at once, which is flash that wears
-//! and one database for all. What a plugin may write in a burst and over time is its own; another's is not touched.
+//! Limits how much plugins write: each write to their small store goes to the disk at once, which is flash that wears
+//! out and one database for all. Each plugin has its own limits for bursts and over time, which do not affect other
+//! plugins.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Writes of one plugin a second, over time.
+/// Writes per second of one plugin, over time.
 const WRITES_A_SECOND: f64 = 10.0;
 /// Writes of one plugin at once, after it wrote nothing for a while.
 const WRITES_AT_ONCE: f64 = 100.0;
-/// Bytes of one plugin a second, over time: 10 MiB an hour.
+/// Bytes per second of one plugin, over time: 10 MiB an hour.
 const BYTES_A_SECOND: f64 = 10.0 * 1024.0 * 1024.0 / 3600.0;
-/// Bytes of one plugin at once: all that it may store, twice.
+/// Bytes of one plugin at once: twice its maximum storage.
 const BYTES_AT_ONCE: f64 = 2.0 * 1024.0 * 1024.0;
-/// What a write costs beside its own bytes: a page of the database, at least.
+/// The cost of a write, at least: a page of the database.
 const BYTES_A_WRITE: usize = 4096;
 
-/// What the plugins may write still, by name.
+/// The remaining allowances of the plugins, by name.
 #[derive(Debug, Default)]
 pub(crate) struct PluginWrites(Mutex<BTreeMap<String, Allowance>>);
 
-/// What one plugin may write still.
+/// The remaining allowance of one plugin.
 #[derive(Debug)]
 struct Allowance {
     writes: f64,
@@ -30,7 +31,7 @@ struct Allowance {
 }
 
 impl PluginWrites {
-    /// Takes one write of so many bytes from what the plugin may write; says why, where that is too much.
+    /// Takes one write of this many bytes from the plugin's allowance; returns the reason if that is too much.
     pub(crate) fn take(&self, plugin: &str, bytes: usize) -> Result<(), String> {
         let mut all = self.0.lock();
         let now = Instant::now();
@@ -58,7 +59,7 @@ impl PluginWrites {
         Ok(())
     }
 
-    /// Gives back what was taken for a write that was not made.
+    /// Gives back the allowance for a write that was not made.
     pub(crate) fn give_back(&self, plugin: &str, bytes: usize) {
         if let Some(allowance) = self.0.lock().get_mut(plugin) {
             allowance.writes += 1.0;
@@ -67,7 +68,7 @@ impl PluginWrites {
     }
 }
 
-/// What a write of so many bytes costs. A value is at most 64 KiB, far within what a float holds exactly.
+/// Returns the cost of a write of this many bytes. A value is at most 64 KiB, far within the exact range of a float.
 fn cost(bytes: usize) -> f64 {
     f64::from(u32::try_from(bytes.max(BYTES_A_WRITE)).unwrap_or(u32::MAX))
 }
@@ -101,7 +102,7 @@ mod tests {
         let large = 64 << 10;
         let burst = (0..100).filter(|_| writes.take("a", large).is_ok());
         assert_eq!(burst.count(), 32);
-        // For an hour of trying it gets what an hour allows.
+        // In an hour of trying it gets what an hour allows.
         let mut count = 0;
         for _ in 0..3600 {
             tokio::time::advance(Duration::from_secs(1)).await;

@@ -1,4 +1,4 @@
-//! `supervisor plugins list` and `check`: the plugins of the running supervisor, else those that it would load.
+//! `supervisor plugins list` and `check`: the plugins of the running supervisor, or those that it would load.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::host::Host;
 use crate::running_supervisor::RunningSupervisor;
 use crate::{parts, walls};
 
-/// Prints them, a line each, with why a plugin was refused and how it failed last below it.
+/// Prints the plugins, a line each, followed by the reason for a refusal and the last failure.
 ///
 /// # Errors
-/// Where the running supervisor does not answer, and where plugins cannot be loaded at all.
+/// If the running supervisor does not answer, or if plugins cannot be loaded at all.
 pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let listing = Listing::read(&configuration)?;
@@ -36,10 +36,10 @@ pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints them likewise.
+/// Prints the plugins in the same way.
 ///
 /// # Errors
-/// As [`list`], and where one is refused, or the policy is invalid.
+/// As [`list`], and if a plugin is refused or the policy is invalid.
 pub(crate) fn check(flags: Flags) -> Result<()> {
     let listing = Listing::read(&configuration::resolve(flags)?)?;
     print!("{}", listing.text());
@@ -56,9 +56,9 @@ pub(crate) fn check(flags: Flags) -> Result<()> {
 
 /// The plugins of a device.
 struct Listing {
-    /// Whether a supervisor runs that has loaded them.
+    /// Whether a running supervisor has loaded them.
     is_running: bool,
-    /// What is wrong with the policy.
+    /// The problem with the policy.
     policy_error: Option<String>,
     /// As in `GET /v3/plugins`.
     plugins: Vec<Value>,
@@ -87,7 +87,7 @@ impl Listing {
     }
 }
 
-/// Asks the supervisor that runs.
+/// Asks the running supervisor.
 fn of_running(supervisor: &RunningSupervisor) -> Result<Listing> {
     let mut body = supervisor.get("/v3/plugins")?.ok()?;
     Ok(Listing {
@@ -97,8 +97,8 @@ fn of_running(supervisor: &RunningSupervisor) -> Result<Listing> {
     })
 }
 
-/// Loads the plugins as `supervisor run` would, and calls none. What it compiles for that is thrown
-/// away, since the state folder may not be there, or not be ours to write.
+/// Loads the plugins as `supervisor run` would, but calls none. The code that it compiles is
+/// discarded, since the state folder may not exist or may not be writable for us.
 fn of_folders(configuration: &Configuration) -> Result<Listing> {
     let scratch = tempfile::tempdir().context("failed to make a temporary folder")?;
     let rule = walls::rule(configuration);
@@ -145,7 +145,7 @@ fn of_folders(configuration: &Configuration) -> Result<Listing> {
     })
 }
 
-/// The board of a device that does not run: enough to tell which plugins are for it.
+/// The board of a device that does not run: enough to determine which plugins are for it.
 struct StoppedDevice(Board);
 
 impl plugins::Device for StoppedDevice {
@@ -189,7 +189,7 @@ const TITLES: [&str; 9] = [
     "NAME", "VERSION", "STATE", "CALLS", "FAILURES", "GRANTS", "PROVIDES", "ROUTES", "FILE",
 ];
 
-/// Columns as wide as they need to be.
+/// Formats columns as wide as they need to be.
 fn table(plugins: &[Value], is_running: bool) -> String {
     if plugins.is_empty() {
         return "no plugins\n".to_owned();
@@ -230,7 +230,7 @@ fn row(plugin: &Value, is_running: bool) -> [String; TITLES.len()] {
         }
     };
     let state = match plugin["state"].as_str() {
-        // It is loaded here, and will not be called.
+        // It is loaded here, but will not be called.
         Some("running") if !is_running => "loads".to_owned(),
         _ => word("state"),
     };

@@ -14,7 +14,7 @@ use crate::running_supervisor::RunningSupervisor;
 /// How often a follower asks for new lines.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Prints the lines, and for a follower those that come, until somebody ends the command or reads no more.
+/// Prints the lines, and for a follower new ones, until the command is ended or its output is closed.
 ///
 /// # Errors
 /// No supervisor is running, or it has no such plugin.
@@ -25,7 +25,7 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
         json,
         flags,
     } = arguments;
-    // What a plugin may be called: the text becomes part of a path.
+    // The valid characters of a plugin's name: the text becomes part of a path.
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     ensure!(
         !name.is_empty() && name.bytes().all(is_name),
@@ -45,7 +45,8 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
         let answer = supervisor.get(&path)?.ok()?;
         let newest = answer["newest"].as_u64().unwrap_or_default();
         if newest < after {
-            // Numbers begin anew with the supervisor: these are another's, from the first on.
+            // Numbers restart with the supervisor: these lines belong to another one, from the
+            // first on.
             after = 0;
             continue;
         }

@@ -1,4 +1,4 @@
-//! `supervisor plugins rollback NAME`: the version of a plugin that served before the one of today.
+//! `supervisor plugins rollback NAME`: the previously used version of a plugin.
 
 use anyhow::Result;
 use plugins::RollbackFolders;
@@ -6,10 +6,10 @@ use plugins::RollbackFolders;
 use crate::arguments::Flags;
 use crate::configuration;
 
-/// Puts it back, and prints what has changed.
+/// Restores the previous version, and prints what has changed.
 ///
 /// # Errors
-/// Where there is none, or the policy does not let it be loaded; nothing has changed then.
+/// If there is none, or if the policy does not allow loading it; then nothing has changed.
 pub(crate) fn rollback(name: &str, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let plugins::Rollback { file, to, from } = plugins::rollback(

@@ -1,4 +1,4 @@
-//! `supervisor plugins trust FILE` and `grant FILE`: what a plugin asks for, and the lines of the policy that give it.
+//! `supervisor plugins trust FILE` and `grant FILE`: a plugin's requests, and the lines of the policy that grant them.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use crate::configuration;
 /// Prints both; changes nothing.
 ///
 /// # Errors
-/// The file is no plugin, or is not signed with the key.
+/// The file is not a plugin, or is not signed with the key.
 pub(crate) fn trust(plugin: &PluginFile, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let lines = plugins::trust_lines(
@@ -24,8 +24,8 @@ pub(crate) fn trust(plugin: &PluginFile, flags: Flags) -> Result<()> {
 /// Adds the lines to the policy, and prints them.
 ///
 /// # Errors
-/// The file is no plugin or is not signed with the key, or the policy has a section of this name for other files, is invalid
-/// or cannot be written.
+/// The file is not a plugin or is not signed with the key, or the policy has a section of this name for other files, is
+/// invalid or cannot be written.
 pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let policy = &configuration.policy;

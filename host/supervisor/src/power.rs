@@ -1,5 +1,5 @@
-//! Brings the host down: all apps are locked, services stopped, and only then the init system is told
-//! (docs/spec/device.md#v1-power, docs/spec/device.md#locks-host-update).
+//! Brings the host down: all apps are locked, services stopped, and only then the init system is
+//! called (docs/spec/device.md#v1-power, docs/spec/device.md#locks-host-update).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,34 +20,34 @@ use crate::boots::Boots;
 const BREADCRUMBS: [&str; 2] = ["rollback-health-breadcrumb", "rollback-altboot-breadcrumb"];
 const STATE_PARTITION: &str = "mnt/state";
 
-/// From the answer to the end, so that the answer gets out.
+/// The time between the answer and the end, so that the answer is sent.
 const NOTICE: Duration = Duration::from_secs(1);
-/// How long services may take to stop, all at once; the host stops what is left.
+/// How long services may take to stop, all at once; the host stops the remaining ones.
 const STOPPING: Duration = Duration::from_secs(120);
-/// How long a host that has agreed may take to end this process.
+/// How long a host that has accepted the request may take to end this process.
 const GOING_DOWN: Duration = Duration::from_secs(300);
 
-/// What going down takes.
+/// The parts that are needed to bring the host down.
 #[derive(Clone)]
 pub(crate) struct Power {
     pub(crate) os: Arc<dyn HostOs>,
     pub(crate) host_root: PathBuf,
-    /// The host only says what it would do: everything goes on at once.
+    /// Whether the host only logs what it would do: everything continues at once.
     pub(crate) rehearses: bool,
     pub(crate) boots: Arc<Boots>,
     pub(crate) events: Events,
-    /// It ends where the host goes down.
+    /// Ends when the host goes down.
     pub(crate) listening: Listening,
-    /// What the host goes down for, once that is certain.
+    /// The action for which the host goes down, once that is certain.
     pub(crate) agreed: Arc<Mutex<Option<PowerAction>>>,
 }
 
 impl Power {
-    /// Answers when all apps are locked; the rest follows by itself. Asked for once more, what is under way is done
-    /// once.
+    /// Returns when all apps are locked; the rest follows automatically. If it is called again, the action in progress
+    /// is carried out only once.
     ///
     /// # Errors
-    /// Where a lock is in the way, the host is being updated, or it goes down for something else.
+    /// If a lock prevents it, the host is being updated, or it goes down for another action.
     pub(crate) async fn go_down(
         &self,
         reconciler: &Reconciler,
@@ -79,7 +79,7 @@ impl Power {
                 tracing::warn!("the host is going down although a service has not stopped yet");
             }
             power.tell_host(action).await;
-            // Still here: services are wanted again.
+            // The process still runs: services should run again.
             *power.agreed.lock() = None;
             reconciler.resume();
             drop(pause);
@@ -118,7 +118,8 @@ fn words(action: PowerAction) -> &'static str {
     }
 }
 
-/// Whether a host update waits for its verdict. What cannot be looked at counts as there.
+/// Returns whether a host update waits for its verdict. A file that cannot be checked counts as
+/// present.
 fn is_being_updated(host_root: &Path) -> bool {
     let folder = host_root.join(STATE_PARTITION);
     let mut files = BREADCRUMBS.iter().map(|name| folder.join(name));

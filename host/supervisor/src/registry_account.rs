@@ -1,11 +1,12 @@
-//! Who the device is to the registry of its cloud: `registryEndpoint` of config.json, and the device's own key.
+//! The device's account at the registry of its cloud: `registryEndpoint` of config.json, and the device's own key.
 
 use engine::RegistryAuth;
 use model::compose::CloudAccess;
 use os::ConfigJson;
 use store::Store;
 
-/// The registry's host and the account there; none where there is no cloud, or it names no registry.
+/// Returns the registry's host and the account there; `None` if there is no cloud, or it names no
+/// registry.
 pub(crate) fn of(
     config: &ConfigJson,
     store: &Store,

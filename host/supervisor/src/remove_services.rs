@@ -1,8 +1,7 @@
-//! `supervisor remove-services`: takes what a stopped device has on its engines away from them.
+//! `supervisor remove-services`: removes the objects of a stopped device from its engines.
 //!
-//! A supervisor leaves its services running when it stops. `cargo xtask run` calls this when a device
-//! shall end with all of it. Only what carries this device's uuid is touched, whatever configuration says
-//! of the engine.
+//! A supervisor leaves its services running when it stops. `cargo xtask run` calls this to remove a device completely.
+//! Only objects with this device's uuid are touched, even if the engine is configured as exclusive.
 
 use std::time::Duration;
 
@@ -14,15 +13,14 @@ use store::{OpenStore, Store};
 use crate::arguments::{Flags, Removal};
 use crate::{configuration, engines, walls};
 
-/// Stops and removes the device's services and networks; with [`Removal::all`] its volumes and the
-/// images that it pulled too.
+/// Stops and removes the device's services and networks; with [`Removal::all`] also its volumes and the images that it
+/// pulled.
 ///
 /// # Errors
-/// Where there is no state, where a supervisor runs on it, and where something could not be removed, all
-/// of which is listed.
+/// If there is no state, if a supervisor runs on it, or if something could not be removed, all of which is listed.
 pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
-    // Asked for first: opening the store would make one.
+    // Checked first: opening the store would create one.
     store::read_global_key(&configuration.state_dir)?;
     let OpenStore { store, .. } = Store::open(&configuration.state_dir)?;
     let scope = Scope {
@@ -57,7 +55,7 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
         let of_engines = engines.all().map(|engine| async {
             let engine = engine.as_ref();
             let mut left = remove_all(engine.containers().await, async |container| {
-                // One that does not stop is removed by force.
+                // A container that does not stop is removed by force.
                 let _ = engine.stop_container(&container.id, grace).await;
                 engine.remove_container(&container.id).await
             })
@@ -83,7 +81,7 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     })
 }
 
-/// Removes all of `objects`; what could not be removed.
+/// Removes all of `objects`; returns those that could not be removed.
 async fn remove_all<T>(
     objects: Result<Vec<T>, EngineError>,
     remove: impl AsyncFn(&T) -> Result<(), EngineError>,
@@ -98,8 +96,8 @@ async fn remove_all<T>(
     join_all(removals).await.into_iter().flatten().collect()
 }
 
-/// What went wrong, with its cause. What others use by now (an image, the network that devices share) is
-/// theirs to remove.
+/// Returns the problem, with its cause. Objects that others use by now (an image, the network that devices share) are
+/// left for them to remove.
 fn problem(done: Result<(), EngineError>) -> Option<String> {
     match done {
         Ok(()) | Err(EngineError::InUse { .. }) => None,

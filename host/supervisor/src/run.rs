@@ -1,5 +1,5 @@
-//! `supervisor run`: brings the parts together, serves until a signal comes, and takes them apart again.
-//! Services outlive all of it.
+//! `supervisor run`: starts the parts, serves until a signal arrives, and stops the parts again. Services outlive all
+//! of it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,34 +20,35 @@ use crate::parts::{Parts, StartContext};
 use crate::run_folder::RunFolder;
 use crate::{listeners, systemd};
 
-/// Threads that run tasks. A device has other things to do, and each thread costs memory.
+/// Threads that run tasks. A device has other work to do, and each thread costs memory.
 const WORKERS: usize = 2;
-/// Threads for what blocks: the store, files. They are there when they are needed, mostly none, and what waits on one
-/// keeps no other from working. Names are looked up elsewhere (`names`), since name servers make them wait longest.
+/// Threads for blocking work: the store, files. They exist only when needed, mostly none, and one that waits does not
+/// delay the others. Names are resolved elsewhere (`names`), since name servers cause the longest waits.
 const BLOCKING: usize = 64;
 
-/// How long what blocks may take to end before the device is started anew in the same process.
+/// How long blocking work may take to end before the device is restarted in the same process.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long the run before may hold the state folder. After that the process ends, and its service manager starts it anew.
+/// How long the previous run may hold the state folder. After that the process ends, and its service manager restarts
+/// it.
 const RELEASED_WITHIN: Duration = Duration::from_secs(60);
 
-/// How often a folder is tried that the run before still holds.
+/// How often a folder is tried that the previous run still holds.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// How a run has ended.
+/// The reason for the end of a run.
 enum RunOutcome {
-    /// Somebody asked for it.
+    /// It was requested.
     Stopped,
-    /// The device is another one now: all that bears its uuid is to be made anew.
+    /// The device's identity has changed: everything that contains its uuid has to be created again.
     BeginsAgain,
 }
 
 /// Runs until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// Where the device cannot be started: another supervisor has the state folder, an address is taken, an
-/// engine cannot be set up.
+/// If the device cannot be started: another supervisor has the state folder, an address is taken, an engine cannot be
+/// set up.
 pub(crate) fn run(configuration: Configuration) -> Result<()> {
     loop {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -59,23 +60,23 @@ pub(crate) fn run(configuration: Configuration) -> Result<()> {
             .context("failed to start threads")?;
         let outcome = runtime.block_on(device(&configuration));
         if matches!(outcome, Ok(RunOutcome::BeginsAgain)) {
-            // What holds the state folder has to let go of it.
+            // Everything that holds the state folder has to release it.
             runtime.shutdown_timeout(SETTLES_WITHIN);
             continue;
         }
-        // What still blocks then has nothing left to finish.
+        // Work that still blocks then has nothing left to finish.
         runtime.shutdown_background();
         return outcome.map(drop);
     }
 }
 
 async fn device(configuration: &Configuration) -> Result<RunOutcome> {
-    // First of all, since a device is told to stop at any moment.
+    // First of all, since a device may be told to stop at any moment.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
 
     let run_folder = RunFolder::open(&configuration.host_root, &configuration.branding);
-    // A broken database is set aside and said so by the store itself, as is a disk that takes no writes.
+    // The store itself sets a broken database aside and logs it, and logs a disk that accepts no writes.
     let mut store = open_store(configuration, &run_folder).await?;
     address::forget(&configuration.state_dir);
     let mut sockets = listeners::open(&configuration.listen).await?;
@@ -86,7 +87,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
 
     let host = Host::new(configuration);
     host.announce();
-    // Before anything bears the device's uuid.
+    // Before anything contains the device's uuid.
     let membership = Membership::find(
         &host.config_json,
         &configuration.branding,
@@ -134,7 +135,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
     let serving = tokio::spawn(api::serve(app, sockets, listening));
     let address_file = AddressFile::write(&configuration.state_dir, &addresses);
     let _address_file = address_file
-        // The API is there all the same, at the address that the log names.
+        // The API works anyway, at the address that is logged.
         .inspect_err(|error| tracing::error!("{error:#}"))
         .ok();
     tracing::info!("the API listens on {}", listed(&addresses));
@@ -152,7 +153,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         systemd::stopping();
     }
     stopping.cancel();
-    // A request under way may still wait for the loop, which ends what it has begun.
+    // A request in progress may still wait for the loop, which finishes what it has begun.
     let (served, tunnel, ()) = tokio::join!(serving, tunnel, reconciler.shutdown());
     tunnel.context("the cloud tunnel failed during shutdown")?;
     served.context("the API failed during shutdown")?;
@@ -169,7 +170,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
 }
 
 /// Opens the store. A run that has just ended in this process may hold it for a moment longer: a program that it was
-/// starting has its open files until that runs, and what blocks ends in its own time.
+/// starting has its open files until it runs, and blocking work takes some time to end.
 async fn open_store(configuration: &Configuration, run_folder: &RunFolder) -> Result<Store> {
     let deadline = Instant::now() + RELEASED_WITHIN;
     let mut has_said = false;
@@ -189,7 +190,7 @@ async fn open_store(configuration: &Configuration, run_folder: &RunFolder) -> Re
     }
 }
 
-/// With few of them a test sees what waits where it must not.
+/// With few of them a test notices work that blocks in the wrong place.
 #[cfg(feature = "abort-at")]
 fn blocking_threads() -> Result<usize> {
     let variable = "SUPERVISOR_TEST_BLOCKING_THREADS";

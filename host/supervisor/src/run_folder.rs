@@ -1,36 +1,36 @@
-//! The supervisor's own folder in `/run`: what outlives a restart of the supervisor and no reboot, and is nobody
-//! else's to read or write. What services see of the supervisor is in `/tmp` instead, and holds nothing that it
-//! would have to believe.
+//! The supervisor's own folder in `/run`: data that outlives a restart of the supervisor but not a reboot, and that no
+//! other user can read or write. The files for services are in `/tmp` instead, and contain nothing that the supervisor
+//! would have to trust.
 
 use std::path::Path;
 
 use model::Branding;
 use secure_fs::{Access, DirError, SecureDir, SecureFile};
 
-/// Below the host's root; the unit has systemd make it (`RuntimeDirectory=`).
+/// Below the host's root; systemd creates it for the unit (`RuntimeDirectory=`).
 const FOLDER: &str = "run/supervisor";
-/// Says that a reboot is due ([`crate::boots`]).
+/// Marks that a reboot is due ([`crate::boots`]).
 const REBOOT_MARK: &str = "reboot-after-apply";
 /// The variables of the target, for programs of the host that run as root ([`crate::variables`]).
 const VARIABLES: &str = "target-state-config";
 /// Names the boot in which the supervisor has run ([`crate::plugin_events`]).
 const START_MARK: &str = "started-in-boot";
-/// What the cloud has taken of the device's state, the key of the API with it.
+/// The part of the device's state that the cloud has accepted, including the key of the API.
 const REPORTED: &str = "state-report-cache";
 /// The longest mark, in bytes.
 const LONGEST_MARK: u64 = 256;
 
-/// The files of that folder; none can be used where it could not be opened.
+/// The files of that folder; unusable if it could not be opened.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFolder(Option<SecureDir>);
 
 impl RunFolder {
-    /// Opens it, and takes over what an earlier version of the supervisor kept in the folder that services see. A
-    /// device without it works: it forgets with each restart what it would keep there.
+    /// Opens the folder, and takes over the files that an earlier version of the supervisor kept in the folder for
+    /// services. A device without the folder works, but forgets its contents with each restart.
     pub(crate) fn open(host_root: &Path, branding: &Branding) -> Self {
         let folder = RunFolder(open(&host_root.join(FOLDER)));
         let former = host_root.join(branding.host_folder());
-        // What others could have written there is not believed.
+        // A folder that others could have written to is not trusted.
         if let Ok(Some(former)) = SecureDir::existing(&former, Access::Readable) {
             folder.take_over(&former);
         }
@@ -53,7 +53,7 @@ impl RunFolder {
         self.file(REPORTED)
     }
 
-    /// The folder itself, if it could be opened.
+    /// Returns the folder itself, if it could be opened.
     pub(crate) fn folder(&self) -> Option<&SecureDir> {
         self.0.as_ref()
     }
@@ -62,7 +62,8 @@ impl RunFolder {
         self.0.as_ref().map(|folder| folder.file(name))
     }
 
-    /// The mark moves; what the cloud was told is told once more, and the variables are written anew.
+    /// Moves the mark; the state is reported to the cloud again, and the variables are written
+    /// again.
     fn take_over(&self, former: &SecureDir) {
         if let (Some(ours), Ok(Some(mark))) = (&self.0, former.read(REBOOT_MARK, LONGEST_MARK))
             && let Ok(None) = ours.read(REBOOT_MARK, LONGEST_MARK)
@@ -104,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// A user without any right; these tests run as root, or do nothing.
+    /// A user without any privileges; these tests run as root, or do nothing.
     const NOBODY: u32 = 65534;
 
     #[test]

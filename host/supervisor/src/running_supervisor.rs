@@ -1,4 +1,4 @@
-//! The supervisor that runs with a state folder, as other commands ask it: over its own API, with the device's key.
+//! Access to the supervisor that runs on a state folder, for other commands: over its own API, with the device's key.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -16,22 +16,23 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(35);
 /// The longest answer that is read, in bytes.
 const MOST: u64 = 16 << 20;
 
-/// A supervisor that runs.
+/// A running supervisor.
 pub(crate) struct RunningSupervisor {
     address: SocketAddr,
     key: ApiKey,
 }
 
-/// What it answered.
+/// An answer of the supervisor.
 pub(crate) struct RunningAnswer {
     address: SocketAddr,
-    /// The first line.
+    /// The status line.
     status: String,
     body: Value,
 }
 
 impl RunningSupervisor {
-    /// The one that holds this state folder; `None` if there is none, or it does not listen yet.
+    /// Returns the supervisor that runs on this state folder; `None` if there is none, or it does
+    /// not listen yet.
     ///
     /// # Errors
     /// The device's key cannot be read.
@@ -43,7 +44,7 @@ impl RunningSupervisor {
         Ok(Some(RunningSupervisor { address, key }))
     }
 
-    /// The answer of a path that answers with JSON.
+    /// Requests a path that returns JSON.
     ///
     /// # Errors
     /// It does not answer, or not with JSON.
@@ -77,10 +78,10 @@ impl RunningSupervisor {
 }
 
 impl RunningAnswer {
-    /// The body, if the answer is a 200.
+    /// Returns the body, if the answer is a 200.
     ///
     /// # Errors
-    /// What the supervisor says of any other.
+    /// The supervisor's message, for any other status.
     pub(crate) fn ok(self) -> Result<Value> {
         if self.status.contains(" 200 ") {
             return Ok(self.body);

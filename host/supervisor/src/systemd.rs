@@ -1,5 +1,5 @@
-//! What systemd is told: that the supervisor is ready, that it works, that it stops. Without systemd
-//! these do nothing.
+//! Notifications to systemd: that the supervisor is ready, that it works, that it stops. Without
+//! systemd they have no effect.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// The API answers and the loop runs.
+/// Reports that the API answers and the loop runs.
 pub(crate) fn ready() {
     tell(NotifyState::Ready);
 }
 
-/// SIGTERM or SIGINT came.
+/// Reports that SIGTERM or SIGINT arrived.
 pub(crate) fn stopping() {
     tell(NotifyState::Stopping);
 }
 
-/// Says twice in each of the watchdog's periods that the supervisor works, for as long as `works`
-/// answers within half of one. Never returns; without a watchdog it sleeps.
+/// Reports twice in each of the watchdog's periods that the supervisor works, for as long as
+/// `works` completes within half a period. Never returns; without a watchdog it sleeps.
 pub(crate) async fn watchdog<F: Future<Output = ()>>(works: impl Fn() -> F) -> Infallible {
     let Some(period) = sd_notify::watchdog_enabled() else {
         return std::future::pending().await;

@@ -1,5 +1,5 @@
-//! What the device's owner wants signed of targets: the policy's file, read anew for each target, so that a change
-//! takes effect at once.
+//! The device owner's requirements for signatures of targets: the policy's file, read again for each target, so a
+//! change takes effect at once.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use signed_targets::TargetPolicy;
 
 use crate::configuration::Configuration;
 
-/// Reads the file of the policy, where nobody else can have written it.
+/// Reads the file of the policy, if no other user can have written it.
 pub(crate) fn reader(configuration: &Configuration) -> ReadTargetPolicy {
     let path = configuration.policy.clone();
     let anybodys = configuration.allow_unpinned;

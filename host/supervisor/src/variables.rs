@@ -1,5 +1,5 @@
-//! What the target's variables switch on the host, followed while the supervisor runs: the VPN, the host's name
-//! on the local network, and a copy of the variables for programs of the host (docs/spec/device.md#config-variables,
+//! Applies the target's variables to the host, while the supervisor runs: the VPN, the host's name on the local
+//! network, and a copy of the variables for programs of the host (docs/spec/device.md#config-variables,
 //! docs/spec/device.md#target-copy).
 
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use secure_fs::SecureFile;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The VPN is not switched again before this is over: a device that can only be reached through it must not
-/// be lost to a variable that goes to and fro.
+/// The minimum time between two switches of the VPN: a device that can only be reached through it must not be lost
+/// because a variable changes back and forth.
 const VPN_REST: Duration = Duration::from_secs(3600);
-/// When what failed is tried again.
+/// The delay before a failed action is tried again.
 const RETRY: Duration = Duration::from_secs(60);
-/// The longest copy that is compared, in bytes; another is written anew.
+/// The longest copy that is compared, in bytes; a longer one is written again.
 const LONGEST: u64 = 4 << 20;
-/// The units that tell the host's name on the local network.
+/// The units that announce the host's name on the local network.
 const DISCOVERY: [&str; 2] = ["avahi-daemon.service", "avahi-daemon.socket"];
 
-/// What is followed on one host.
+/// The followed variables of one host.
 pub(crate) struct Variables {
     os: Arc<dyn HostOs>,
-    /// `None` on a device without a cloud: its VPN is nobody's business here.
+    /// `None` on a device without a cloud: its VPN does not concern the supervisor.
     vpn: Option<UnitName>,
     /// The copy of the variables, for programs of the host that run as root.
     copy: Option<SecureFile>,
@@ -54,7 +54,8 @@ impl Variables {
     pub(crate) fn follow(mut self, reconciler: &Reconciler, stop: &CancellationToken) {
         let mut settings = reconciler.effective_settings();
         let following = async move {
-            // A device is reachable after each start, whatever its variables say of the time after.
+            // A device is reachable after each start, even if its variables then switch the VPN
+            // off.
             let mut wake = self.switch_vpn(true).await;
             loop {
                 let now = settings.borrow_and_update().clone();
@@ -72,7 +73,7 @@ impl Variables {
         tokio::spawn(stop.clone().run_until_cancelled_owned(following));
     }
 
-    /// Answers when it is to be looked at again.
+    /// Returns the time of the next check.
     async fn switch_vpn(&mut self, on: bool) -> Option<Instant> {
         let vpn = self.vpn.clone()?;
         match is_on(&*self.os, &vpn).await {
@@ -103,7 +104,7 @@ impl Variables {
 
     async fn discover(&mut self, settings: &Settings) -> Option<Instant> {
         let on = settings.discoverable;
-        // A host that nobody said anything about is as its image has it.
+        // On a host without any setting, the state of its image is assumed.
         if self.discoverable.unwrap_or(true) == on {
             self.discoverable = Some(on);
             return None;
@@ -143,7 +144,7 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
-/// Whether a unit is on; `None` where the host has no such unit.
+/// Returns whether a unit is on; `None` if the host has no such unit.
 async fn is_on(os: &dyn HostOs, unit: &UnitName) -> Result<Option<bool>, OsError> {
     let state = os.unit(unit).await?;
     let off = ["inactive", "deactivating"].contains(&state.active_state.as_str());
@@ -155,7 +156,7 @@ async fn switch(os: &dyn HostOs, unit: &UnitName, on: bool) -> Result<(), OsErro
     os.act(action(unit.clone())).await
 }
 
-/// Writes the copy in one step; one that says the same stays.
+/// Writes the copy atomically; an equal one is kept.
 fn write(copy: &SecureFile, variables: &BTreeMap<String, String>) -> io::Result<()> {
     let text = serde_json::to_vec(variables).map_err(io::Error::other)?;
     match copy.read(LONGEST) {

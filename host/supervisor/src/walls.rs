@@ -1,4 +1,5 @@
-//! The walls around processes that run foreign code, as the policy wants them and as they are.
+//! The walls around processes that run foreign code: those that the policy requires, and the actual
+//! ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use plugins::ConfinementRule;
 use crate::configuration::Configuration;
 use crate::facts::memory_of_board;
 
-/// What the policy says of missing walls.
+/// Returns the policy's rule for missing walls.
 pub(crate) fn rule(configuration: &Configuration) -> Arc<ConfinementRule> {
     Arc::new(ConfinementRule::new(
         configuration.policy.clone(),
@@ -20,7 +21,7 @@ pub(crate) fn rule(configuration: &Configuration) -> Arc<ConfinementRule> {
     ))
 }
 
-/// The compiled code in `folder`, which nothing is compiled into where a wall is missing that `rule` requires.
+/// Returns the cache of compiled code in `folder`, which compiles nothing if a wall is missing that `rule` requires.
 pub(crate) fn cache(
     configuration: &Configuration,
     folder: &Path,
@@ -32,7 +33,7 @@ pub(crate) fn cache(
     Ok(cache.requiring_confinement(move || rule.is_required()))
 }
 
-/// Those who know which walls stand.
+/// The sources of information about the walls.
 pub(crate) struct Walls {
     pub(crate) rule: Arc<ConfinementRule>,
     pub(crate) plugins: Arc<WorkerRuntime>,
@@ -41,7 +42,7 @@ pub(crate) struct Walls {
 }
 
 impl Walls {
-    /// As they are now.
+    /// Returns their current state.
     pub(crate) async fn now(&self) -> Confinement {
         let rule = Arc::clone(&self.rule);
         let required = tokio::task::spawn_blocking(move || rule.is_required()).await;
@@ -60,7 +61,7 @@ impl Walls {
             processes.push(process(name, walls));
         }
         for engine in self.engines.all() {
-            // An engine that does not answer says so elsewhere.
+            // If an engine does not answer, that is reported elsewhere.
             for service in engine.confined_services().await.unwrap_or_default() {
                 let name = format!("service {}", service.container);
                 processes.push(process(name, service.walls));

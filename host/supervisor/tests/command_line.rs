@@ -1,5 +1,5 @@
-//! The program by its command line. (`cargo xtask test` also needs this file so that cargo builds the program with the
-//! tests, from which it goes into the layout that the black-box suites run.)
+//! Tests of the program's command line. (`cargo xtask test` also needs this file so that cargo builds the program with
+//! the tests and copies it into the layout for the black-box suites.)
 
 use std::process::{Command, Output};
 

@@ -1,7 +1,7 @@
-//! What the process of a service gives up before it runs anything.
+//! How the process of a service gives up its rights before it runs anything.
 //!
-//! [`settle`] comes first, with all rights of the supervisor; then whatever takes them is opened: folders, low ports,
-//! compiled code. [`confine`] comes last, and the service runs behind it.
+//! [`settle`] comes first, with all rights of the supervisor; then everything that needs them is opened: folders, low
+//! ports, compiled code. [`confine`] comes last, and the service runs confined.
 
 use std::path::{Path, PathBuf};
 
@@ -12,20 +12,20 @@ use rustix::process::{setsid, umask};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use wasm_service::record::{Launch, Network};
 
-/// Behind the supervisor, which keeps 0.
+/// A lower priority than the supervisor, which keeps 0.
 const NICENESS: i32 = 5;
-/// Ended before the supervisor when the machine's memory runs out, where nothing else is configured.
+/// By default the process is killed before the supervisor when the machine's memory runs out.
 const OOM_SCORE: i64 = 300;
-/// Descriptors of a process, its service's sockets and files among them.
+/// The maximum number of descriptors of a process, including its service's sockets and files.
 const MAX_DESCRIPTORS: u64 = 4096;
-/// Threads of a service's user: those of two processes, since one takes over from another, each with more than it ever
-/// has.
+/// The maximum number of threads of a service's user: enough for two processes, since one takes over from another, each
+/// with more than it ever has.
 const MAX_THREADS: u64 = 128;
-/// New files are for the service and the services of its app.
+/// New files are accessible to the service and the services of its app.
 const UMASK: u32 = 0o007;
 
-/// What the system's resolver reads, each time anew: names and where to ask for them. What of it is not for everybody is
-/// kept by its mode.
+/// The files of the system's resolver, which it reads each time: names and the servers to ask. Files that are not
+/// public are protected by their mode.
 const RESOLVER: [&str; 8] = [
     "/etc",
     "/lib",
@@ -37,10 +37,10 @@ const RESOLVER: [&str; 8] = [
     "/run/systemd/resolve",
 ];
 
-/// Leaves the supervisor's session, so that nothing that ends it ends this process, and goes where the engine wants it:
-/// into its control groups, onto its processors. Answers what of it bounds the process now.
+/// Leaves the supervisor's session, so nothing that ends the session ends this process, and enters the control groups
+/// and moves to the processors that the engine has set. Returns which limits now apply to the process.
 pub(crate) fn settle(launch: &Launch) -> Report {
-    // Fails where this process leads a group already, as one that a shell started does.
+    // Fails if this process already leads a group, such as one started by a shell.
     let _ = setsid();
     let mut report = Report::default();
     for group in &launch.cgroups {
@@ -56,16 +56,17 @@ pub(crate) fn settle(launch: &Launch) -> Report {
                 cpus.set(*cpu);
             }
         }
-        // A set without a processor of this machine means all of them.
+        // A set without any processor of this machine means all of them.
         let _ = sched_setaffinity(None, &cpus);
     }
     report
 }
 
-/// Takes away all that the service does not need. `settled` is what [`settle`] answered, and `folder` the container's.
+/// Takes away all rights that the service does not need. `settled` is the result of [`settle`], and `folder` the
+/// container's.
 ///
 /// # Errors
-/// Where the process cannot become the service's user, and where a wall is missing that the policy requires.
+/// If the process cannot become the service's user, or if a wall is missing that the policy requires.
 pub(crate) fn confine(launch: &Launch, folder: &Path, settled: Report) -> Result<Report> {
     umask(Mode::from_raw_mode(UMASK));
     let mut report = confinement(launch, folder)
@@ -131,7 +132,7 @@ fn files(launch: &Launch, folder: &Path) -> FileAccess {
         list.push(folder.host.clone());
     }
     if let Network::Own(network) = &launch.network {
-        // The networks' tables, and what the containers that they name say of themselves.
+        // The networks' tables, and the records of the containers in them.
         let parents = network.tables.iter().filter_map(|table| table.parent());
         access.read.extend(parents.map(wasm_service::record::near));
         access.read.extend(folder.parent().map(Path::to_owned));

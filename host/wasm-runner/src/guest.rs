@@ -1,4 +1,4 @@
-//! One run of a service's component: what it is given, and how it ended.
+//! One run of a service's component: its resources, and how it ended.
 
 use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -19,18 +19,17 @@ use crate::rules::Rules;
 use crate::sockets::{self, SocketTable};
 use crate::stdio::{Input, Output, ServiceLog};
 
-/// The exit code of a service that trapped: what a native one gets from `abort`.
+/// The exit code of a service that trapped, as of a native one that called `abort`.
 pub(crate) const TRAPPED: i64 = 134;
 
-/// What a process without limits of its own may have of what is not memory: tables are, counted in
-/// bytes below.
+/// Resources other than memory also have limits, except tables, whose size counts in bytes as memory.
 const BYTES_PER_TABLE_ELEMENT: u64 = 16;
-/// Elements of all tables together.
+/// The maximum elements of all tables together.
 const MAX_TABLE_ELEMENTS: u64 = 10_000_000;
-/// Open files, sockets and the like at a time.
+/// The maximum of open files, sockets and the like at a time.
 const MAX_RESOURCES: usize = 8192;
 
-/// A component that is loaded and linked, to be run any number of times, one after the other.
+/// A component that is loaded and linked, for any number of consecutive runs.
 pub(crate) struct Guest {
     engine: Engine,
     command: CommandPre<Service>,
@@ -38,7 +37,7 @@ pub(crate) struct Guest {
     rules: Arc<Rules>,
 }
 
-/// What is there for one run.
+/// The state of one run.
 pub(crate) struct Service {
     wasi: WasiCtx,
     resources: ResourceTable,
@@ -56,7 +55,7 @@ impl WasiView for Service {
 }
 
 impl Service {
-    /// For [`crate::sockets`].
+    /// Returns the parts for [`crate::sockets`].
     pub(crate) fn sockets_and_table(&mut self) -> (WasiSocketsCtxView<'_>, &mut SocketTable) {
         let Service {
             wasi,
@@ -75,13 +74,13 @@ impl Service {
 /// How a run ended.
 pub(crate) struct GuestExit {
     pub(crate) exit_code: i64,
-    /// What went wrong, with the trace, where it was not the service that ended itself.
+    /// What went wrong, with the trace, unless the service ended itself.
     pub(crate) failure: Option<String>,
 }
 
 impl Guest {
     /// # Errors
-    /// Where the component needs something that services are not given.
+    /// If the component needs something that services do not get.
     pub(crate) fn link(
         engine: Engine,
         component: &Component,
@@ -107,7 +106,7 @@ impl Guest {
         })
     }
 
-    /// Runs it to its end, whatever that is.
+    /// Runs the component until it ends for any reason.
     pub(crate) async fn run(&self, input: Input, log: &ServiceLog) -> GuestExit {
         let (exit_code, failure) = match self.try_run(input, log).await {
             Ok(exit_code) => (exit_code, None),
@@ -149,7 +148,7 @@ impl Guest {
             .stdout(stream(Stream::Output))
             .stderr(stream(Stream::Error))
             .args(&launch.arguments)
-            // The thread is this guest's alone.
+            // Only this guest uses the thread.
             .allow_blocking_current_thread(true);
         for (name, value) in &launch.environment {
             wasi.env(name, value);
@@ -186,11 +185,11 @@ impl Guest {
     }
 }
 
-/// Makes the folders that the service sees, empties the volatile ones, gives them to its user, and holds them open: from
-/// then on they are reached by these descriptors, whatever becomes of their paths and whoever may follow those.
+/// Creates the folders that the service sees, empties the volatile ones, gives them to its user, and keeps them open:
+/// from then on they are reached by these descriptors, whatever happens to their paths and whoever may follow those.
 ///
 /// # Errors
-/// Where a folder cannot be made; the message names it.
+/// If a folder cannot be created; the message names it.
 pub(crate) fn prepare_folders(launch: &mut Launch) -> Result<Vec<OwnedFd>> {
     let mut open = Vec::new();
     for folder in &mut launch.folders {
@@ -229,7 +228,7 @@ fn prepare_folder(
     };
     if let Some(user) = user {
         if folder.owner == FolderOwner::Host && is_new {
-            // As the reconciler makes folders for locks: anybody writes there, and removes what is their own.
+            // Like the reconciler's folders for locks: anybody may write there, and remove their own files.
             rustix::fs::fchmod(&descriptor, rustix::fs::Mode::from_raw_mode(0o1777))?;
         }
         ownership::give_folder(&descriptor, folder.owner, user)?;
@@ -237,7 +236,7 @@ fn prepare_folder(
     Ok(descriptor)
 }
 
-/// As in a container, the working directory is there; that it cannot be made is the service's to find.
+/// Creates the working directory, which exists in a container. If that fails, the service will notice.
 fn make_working_dir(root: &Path, working_dir: &str) {
     let parts = working_dir.split('/').filter(|part| !part.is_empty());
     if let Ok(root) = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority()) {
@@ -245,7 +244,7 @@ fn make_working_dir(root: &Path, working_dir: &str) {
     }
 }
 
-/// Bytes of linear memories and tables together.
+/// The limit on linear memories and tables together, in bytes.
 struct MemoryLimit {
     limit: u64,
     used: u64,

@@ -1,5 +1,5 @@
-//! The health check of the service: made by its process from outside the component, which decides nothing of it but what it
-//! answers. An answer that is slow or large costs no more than its time and [`LONGEST_LINE`].
+//! The health check of the service, made by its process from outside the component, which only affects it by its
+//! answers. A slow or large answer costs at most the time limit and [`LONGEST_LINE`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,9 +16,9 @@ use crate::state_file::{Run, SharedStateFile};
 /// The longest first line of an answer, in bytes.
 const LONGEST_LINE: u64 = 256;
 
-/// Where the service's ports are.
+/// The network of the service's ports.
 pub(crate) enum ServicePorts {
-    /// At an address of its own.
+    /// At the service's own address.
     Own(Target),
     /// In the host's network.
     Host,
@@ -58,7 +58,7 @@ async fn probe(probe: &HealthProbe, ports: &ServicePorts) -> io::Result<bool> {
     let HealthProbe::Http { path, port } = probe else {
         return Ok(true);
     };
-    // Of HTTP the status is all that matters here: a client would be in the memory of each service's process for it.
+    // Only the status of HTTP matters here: a client would use memory in each service's process.
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nUser-Agent: supervisor-health-check\r\nAccept: */*\r\nConnection: close\r\n\r\n"
     );
@@ -73,7 +73,7 @@ async fn probe(probe: &HealthProbe, ports: &ServicePorts) -> io::Result<bool> {
     Ok(status(&line).is_some_and(|status| (200..400).contains(&status)))
 }
 
-/// The status that an answer begins with (RFC 9112, section 4).
+/// Returns the status at the beginning of an answer (RFC 9112, section 4).
 fn status(answer: &[u8]) -> Option<u16> {
     let rest = answer.strip_prefix(b"HTTP/1.")?;
     let [b'0' | b'1', b' ', digits @ ..] = rest else {
@@ -111,13 +111,13 @@ mod tests {
         }
     }
 
-    /// What one check of a server says that answers so.
+    /// Returns the result of a check of a server with this answer.
     async fn checked(answer: &'static [u8]) -> Option<bool> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
             let (mut client, _) = listener.accept().await.unwrap();
-            // Whoever has read enough has gone.
+            // The reader closes the connection once it has read enough.
             let _ = client.write_all(answer).await;
             let _ = client.read_to_end(&mut Vec::new()).await;
         });
@@ -134,16 +134,16 @@ mod tests {
     async fn an_answer_is_read_as_far_as_its_status_and_no_further() {
         assert_eq!(checked(b"HTTP/1.1 204 No Content\r\n").await, Some(true));
         assert_eq!(checked(b"HTTP/1.1 503 Busy\r\n\r\n").await, Some(false));
-        // No end of the line in sight.
+        // The line never ends.
         static ENDLESS: [u8; 1 << 16] = [b'x'; 1 << 16];
         assert_eq!(checked(&ENDLESS).await, Some(false));
-        // Silence is for the time limit.
+        // A silent server is up to the time limit.
         assert_eq!(checked(b"").await, None);
     }
 
     #[tokio::test]
     async fn a_port_on_which_nobody_listens_fails() {
-        // Held, so that it is nobody else's meanwhile.
+        // Held, so that nobody else uses it.
         let held = TcpSocket::new_v4().unwrap();
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let port = held.local_addr().unwrap().port();

@@ -1,14 +1,14 @@
-//! Gives a service's user what is the service's, while the process is still the supervisor.
+//! Makes a service's user the owner of its files, while the process still has the supervisor's user.
 //!
 //! ```text
-//! containers/ID        root, and the user's own group: it makes files here, and cannot touch those of the engine (sticky)
+//! containers/ID        root, and the user's own group: it creates files here, and cannot change those of the engine (sticky)
 //!   state.json, log    the user's
 //!   root/, tmpfs/      root, and the user's own group
-//! volumes/NAME/data    root, and the app's group, which is the first group of its services: files that they make have it
+//! volumes/NAME/data    root, and the app's group, which is the primary group of its services and so of their files
 //! ```
 //!
-//! The folders themselves stay root's, so that no service puts something else in their place. All of it goes by
-//! descriptors: nothing that a service left there is followed.
+//! The folders themselves stay root's, so no service can replace them. All of this uses descriptors: links that a
+//! service left there are not followed.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,17 +22,17 @@ use rustix::path::Arg;
 use wasm_service::log_file::{LOG, OLDER_LOG};
 use wasm_service::record::{FolderOwner, PORTS, STATE, ServiceUser};
 
-/// The container's folder: its user makes files there, others reach those that they may read.
+/// The mode of the container's folder: its user creates files there, others have access to readable ones.
 const CONTAINER_MODE: u32 = 0o1771;
-/// A folder that is one service's.
+/// The mode of a folder of one service.
 const PRIVATE_MODE: u32 = 0o770;
-/// A folder that services share. It has no set-group-ID bit, which the unit forbids (`RestrictSUIDSGID`) and nobody needs:
-/// the app's group is the first one of its services.
+/// The mode of a folder that services share. It has no set-group-ID bit, which the unit forbids (`RestrictSUIDSGID`)
+/// and which is not needed: the app's group is the first one of its services.
 const SHARED_MODE: u32 = 0o770;
-/// How deep a tree that is handed over may be.
+/// The maximum depth of a tree that is handed over.
 const MAX_DEPTH: usize = 256;
 
-/// The files in the container's folder that the process writes, as far as they are there.
+/// Hands over those files in the container's folder that the process writes, if they exist.
 pub(crate) fn give_records(folder: &Path, user: ServiceUser) -> io::Result<()> {
     let folder = open_folder(CWD, folder)?;
     fchown(&folder, Some(Uid::ROOT), Some(Gid::from_raw(user.uid)))?;
@@ -44,7 +44,7 @@ pub(crate) fn give_records(folder: &Path, user: ServiceUser) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         };
         let about = fstat(&file)?;
-        // A second name would be somebody else's file.
+        // With a second link it could be the file of another owner.
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || about.st_nlink != 1 {
             return Err(io::Error::other(format!(
                 "`{name}` is not a plain file with a single name"
@@ -58,8 +58,8 @@ pub(crate) fn give_records(folder: &Path, user: ServiceUser) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder that the service sees. Where it is given for the first time, or was somebody else's, all that is in it is
-/// handed over; after that the files are of whoever made them.
+/// Hands over a folder that the service sees. At the first time, or if it had another owner, this includes everything
+/// in it; after that files keep the owners that created them.
 pub(crate) fn give_folder(
     folder: &OwnedFd,
     owner: FolderOwner,
@@ -74,7 +74,7 @@ pub(crate) fn give_folder(
     if about.st_gid == group && about.st_mode & 0o7777 == mode {
         return Ok(());
     }
-    // The folder's own mark comes last: after a kill in between all of it is handed over again.
+    // The folder's own owner is changed last: after a kill in between everything is handed over again.
     hand_over(folder, owner, user, 0)?;
     fchown(folder, Some(Uid::ROOT), Some(Gid::from_raw(group)))?;
     Ok(fchmod(folder, Mode::from_raw_mode(mode))?)
@@ -125,7 +125,7 @@ fn hand_over(
     Ok(())
 }
 
-/// A folder and no link to one.
+/// Opens a folder, but not a link to one.
 pub(crate) fn open_folder(parent: impl AsFd, path: impl Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(parent, path, flags, Mode::empty())?)

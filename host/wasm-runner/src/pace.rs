@@ -1,9 +1,8 @@
-//! How much of the processor a service gets.
+//! How much CPU time a service gets.
 //!
-//! Two things happen here. While a guest computes, the clock of the engine's epochs ticks, and at each
-//! tick the guest yields to the tasks of its own thread; while it waits, nothing ticks, so that an idle
-//! service never wakes the machine. And a guest with a CPU limit is not polled again before it has
-//! waited for what it used: this needs no control groups.
+//! This has two parts. While a guest computes, the engine's epoch is incremented at each tick, and the guest yields to
+//! the tasks of its own thread; while it waits, nothing ticks, so an idle service never wakes the machine. A guest with
+//! a CPU limit is not polled again until it has waited for the time that it used: this needs no control groups.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,27 +17,27 @@ use tokio::sync::Notify;
 use tokio::time::Sleep;
 use wasmtime::Engine;
 
-/// The longest a guest computes without a pause.
+/// The longest time for which a guest computes without yielding.
 const TICK: Duration = Duration::from_millis(10);
-/// How far a guest that was idle may run ahead of its limit: what Docker gives, too.
+/// How far a guest that was idle may exceed its limit: the same as Docker allows.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Whether the guest computes now.
+/// Whether the guest is computing.
 #[derive(Default)]
 pub(crate) struct Activity {
     busy: AtomicBool,
-    /// Somebody waits in [`Activity::tick`] for `wake`.
+    /// Whether [`Activity::tick`] is waiting for `wake`.
     parked: AtomicBool,
     wake: Notify,
 }
 
 impl Activity {
-    /// Moves the epoch of `engine` on while the guest computes.
+    /// Increments the epoch of `engine` while the guest computes.
     pub(crate) async fn tick(&self, engine: &Engine) -> Infallible {
         loop {
             if !self.busy.load(Ordering::SeqCst) {
                 self.parked.store(true, Ordering::SeqCst);
-                // It may have begun between the look and the mark; then nobody will wake us.
+                // The guest may have begun after the check and before the store; then nobody will wake us.
                 if !self.busy.load(Ordering::SeqCst) {
                     self.wake.notified().await;
                 }
@@ -61,7 +60,7 @@ impl Activity {
     }
 }
 
-/// A guest's run, kept to a share of one CPU.
+/// A guest's run, limited to a share of one CPU.
 pub(crate) struct PacedGuest<F> {
     guest: Pin<Box<F>>,
     activity: Arc<Activity>,
@@ -70,8 +69,8 @@ pub(crate) struct PacedGuest<F> {
 }
 
 impl<F: Future> PacedGuest<F> {
-    /// `nano_cpus` are CPUs in billionths; 0 is no limit, and so is one CPU or more, since a service
-    /// computes on one thread.
+    /// `nano_cpus` are CPUs in billionths; 0 means no limit, and so does one CPU or more, since a service computes on
+    /// one thread.
     pub(crate) fn new(guest: F, activity: Arc<Activity>, nano_cpus: u64) -> Self {
         PacedGuest {
             guest: Box::pin(guest),
@@ -102,7 +101,7 @@ impl<F: Future> Future for PacedGuest<F> {
             && let Some(pause) = share.spend(thread_time().saturating_sub(before), Instant::now())
         {
             let mut pause = Box::pin(tokio::time::sleep(pause));
-            // Registers the wake-up; what the guest waits for wakes us as well, and finds the pause.
+            // Registers the wake-up; a wake-up of the guest also gets here, and finds the pause.
             if pause.as_mut().poll(context).is_pending() {
                 this.pause = Some(pause);
             } else {
@@ -113,11 +112,11 @@ impl<F: Future> Future for PacedGuest<F> {
     }
 }
 
-/// An account of CPU time that fills as time passes.
+/// An account of CPU time that fills up as time passes.
 struct Share {
-    /// CPU seconds a second, below 1.
+    /// CPU seconds per second, below 1.
     rate: f64,
-    /// CPU seconds; below 0 the guest has to wait.
+    /// CPU seconds; if below 0, the guest has to wait.
     saved: f64,
     counted: Instant,
 }
@@ -135,7 +134,7 @@ impl Share {
         })
     }
 
-    /// Takes `used` off the account, and returns how long to wait where nothing is left.
+    /// Deducts `used` from the account, and returns how long to wait if nothing is left.
     fn spend(&mut self, used: Duration, now: Instant) -> Option<Duration> {
         let passed = now.saturating_duration_since(self.counted).as_secs_f64();
         self.counted = now;

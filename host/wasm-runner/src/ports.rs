@@ -1,11 +1,10 @@
-//! The ports that a service listens on, and what they really are.
+//! The ports that a service listens on, and their real ports.
 //!
-//! A service with an address of its own may listen on any port, as in a container. On the host it may
-//! not: a low port needs privileges, a program that listens on all addresses holds its port on every
-//! loopback address as well, and a service that held one would keep others from publishing it. So the
-//! system chooses the real port, always, and this table says it: to the service's own process, and in
-//! a file to the services that connect to it. A port that is not in the table is closed: behind it
-//! there could only be somebody who listens on all addresses of the host.
+//! A service with an address of its own may listen on any port, as in a container. On the host it cannot: a low port
+//! needs privileges, a program that listens on all addresses holds its port on every loopback address as well, and a
+//! service that held one would keep others from publishing it. So the system always chooses the real port, and this
+//! table maps to it: for the service's own process, and in a file for the services that connect to it. A port that is
+//! not in the table is closed: only a program that listens on all addresses of the host could answer there.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ pub(crate) struct PortMap {
 }
 
 impl PortMap {
-    /// An empty table, kept in `folder`.
+    /// Creates an empty table, stored in `folder`.
     pub(crate) fn new(folder: &Path) -> Self {
         let map = PortMap {
             file: folder.join(PORTS),
@@ -30,12 +29,12 @@ impl PortMap {
         map
     }
 
-    /// What `port` really is; `None` where the service is not bound to it.
+    /// Returns the real port of `port`; `None` if the service is not bound to it.
     pub(crate) fn real(&self, protocol: Protocol, port: u16) -> Option<u16> {
         self.bound.lock().of(protocol).get(&port).copied()
     }
 
-    /// Whether some port is really this one.
+    /// Whether this is the real port of any port.
     pub(crate) fn is_real(&self, protocol: Protocol, real: u16) -> bool {
         self.bound
             .lock()
@@ -57,7 +56,7 @@ impl PortMap {
         }
     }
 
-    /// Forgets all ports: the service that was bound to them is gone.
+    /// Removes all ports: the service that was bound to them has ended.
     pub(crate) fn release_all(&self) {
         let mut bound = self.bound.lock();
         if *bound != PortTable::default() {

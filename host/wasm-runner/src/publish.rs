@@ -1,7 +1,7 @@
-//! Published ports: listeners of the host whose connections and datagrams go to the service.
+//! Published ports: listeners on the host whose connections and datagrams are forwarded to the service.
 //!
-//! They live in the service's own process, so that they last as long as the service, whatever becomes
-//! of the supervisor, and they stay open while the service is started again.
+//! They are in the service's own process, so they last as long as the service, whatever happens to the supervisor, and
+//! they stay open while the service is restarted.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,9 +17,9 @@ use tokio::time::timeout;
 
 use crate::ports::PortMap;
 
-/// How many connections one published port has at a time; more wait to be taken.
+/// The maximum connections of one published port at a time; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 256;
-/// How many senders of datagrams one published port serves at a time.
+/// The maximum senders of datagrams of one published port at a time.
 const MAX_SENDERS: usize = 256;
 /// After this long without a datagram a sender is forgotten.
 const SENDER_IDLE: Duration = Duration::from_secs(60);
@@ -34,23 +34,23 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// `None` while the service does not listen there.
+    /// Returns the service's address; `None` while it does not listen there.
     pub(crate) fn at(&self, protocol: Protocol, port: u16) -> Option<SocketAddr> {
         let port = self.ports.real(protocol, port)?;
         Some(SocketAddr::new(self.address.into(), port))
     }
 }
 
-/// A port that is taken, and nothing is forwarded yet.
+/// A bound port, not forwarded yet.
 pub(crate) enum PublishedPort {
     Tcp(TcpListener, u16),
     Udp(UdpSocket, u16),
 }
 
-/// Takes a port of the host.
+/// Binds a port of the host.
 ///
 /// # Errors
-/// A message that names the port and says why it cannot be had.
+/// A message that names the port and says why it cannot be bound.
 pub(crate) async fn take(mapping: &PortMapping) -> Result<PublishedPort, String> {
     let port = mapping.host_port.unwrap_or(0);
     let addresses = addresses(mapping, port)?;
@@ -67,7 +67,7 @@ pub(crate) async fn take(mapping: &PortMapping) -> Result<PublishedPort, String>
         match socket {
             Ok(published) => return Ok(published),
             Err(error) => {
-                // Without IPv6 on the machine the next address is the one.
+                // On a machine without IPv6 the next address is tried.
                 let goes_on = error.kind() == io::ErrorKind::AddrNotAvailable
                     || error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error());
                 failure = Some(format!("failed to publish port {address}: {error}"));
@@ -80,7 +80,7 @@ pub(crate) async fn take(mapping: &PortMapping) -> Result<PublishedPort, String>
     Err(failure.unwrap_or_default())
 }
 
-/// The addresses to try, the first that the machine has. `[::]` takes IPv4 as well.
+/// Returns the addresses to try; the first one that the machine has is used. `[::]` includes IPv4.
 fn addresses(mapping: &PortMapping, port: u16) -> Result<Vec<SocketAddr>, String> {
     if mapping.host_ip.is_empty() {
         return Ok(vec![
@@ -96,7 +96,7 @@ fn addresses(mapping: &PortMapping, port: u16) -> Result<Vec<SocketAddr>, String
 }
 
 impl PublishedPort {
-    /// The port of the host.
+    /// Returns the address on the host.
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
         match self {
             PublishedPort::Tcp(listener, _) => listener.local_addr(),
@@ -120,7 +120,7 @@ async fn forward_connections(listener: TcpListener, target: Target, port: u16) {
             return;
         };
         let Ok((mut client, _)) = listener.accept().await else {
-            // Out of descriptors, mostly: some connection has to end first.
+            // Usually out of descriptors: a connection has to end first.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -148,7 +148,7 @@ async fn forward_datagrams(socket: UdpSocket, target: Target, port: u16) {
         let (length, client) = tokio::select! {
             received = socket.recv_from(&mut buffer) => match received {
                 Ok(received) => received,
-                // The system reports here that a client of before is gone.
+                // Here the system reports that an earlier client is gone.
                 Err(_) => continue,
             },
             Some(client) = endings.recv() => {
@@ -176,13 +176,13 @@ async fn forward_datagrams(socket: UdpSocket, target: Target, port: u16) {
             ));
         }
         if let Some(sender) = senders.get(&client) {
-            // Datagrams may be lost, and are where the service is too slow.
+            // Datagrams may be lost, and are dropped if the service is too slow.
             let _ = sender.try_send(datagram);
         }
     }
 }
 
-/// Forwards the datagrams of one client and brings back the answers.
+/// Forwards the datagrams of one client and returns the answers to it.
 async fn serve_sender(
     socket: Arc<UdpSocket>,
     client: SocketAddr,
@@ -192,7 +192,7 @@ async fn serve_sender(
     ended: mpsc::Sender<SocketAddr>,
 ) {
     let serve = async {
-        // From the service's own address, so that it may answer.
+        // From the service's own address, so that the service may answer.
         let service = UdpSocket::bind((target.address, 0)).await?;
         let mut buffer = vec![0; MAX_DATAGRAM];
         loop {

@@ -1,8 +1,8 @@
-//! Which way the kernel takes to an address: out of this machine, to the machine itself, or to containers on it.
+//! The kernel's route to an address: out of this machine, to the machine itself, or to containers on it.
 //!
-//! The kernel is asked by netlink (rtnetlink(7)) for the very decision that a connection gets, policy rules and all, so
-//! that nothing has to be guessed from names of interfaces or from lists of routes. Sockets are opened once, before the
-//! process is confined to those of the internet.
+//! Asks the kernel by netlink (rtnetlink(7)) for the decision that applies to a connection, including policy rules, so
+//! nothing has to be guessed from names of interfaces or from lists of routes. The sockets are opened once, before the
+//! process is restricted to those of the internet.
 
 mod messages;
 
@@ -22,41 +22,41 @@ use rustix::net::{
 
 use messages::{Link, Reply, RouteKind};
 
-/// What the kernel tells of by itself: changed interfaces, addresses, routes and rules (`RTMGRP_*`).
+/// The changes that the kernel reports: interfaces, addresses, routes and rules (`RTMGRP_*`).
 const NEWS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x800;
-/// How long the kernel may take; it answers before the question's call returns.
+/// How long the kernel may take; normally its answer is there when the request's call returns.
 const WITHIN: Duration = Duration::from_secs(2);
-/// The longest answer: what the kernel puts into one for a list of interfaces.
+/// The longest answer: the kernel's limit for a list of interfaces.
 const LONGEST: usize = 32 << 10;
 /// How many addresses are remembered.
 const REMEMBERED: usize = 256;
-/// Addresses of nobody (RFC 5737, RFC 3849): the way to them is the way to the rest of the world.
+/// Addresses that nobody has (RFC 5737, RFC 3849): their route is that to the rest of the world.
 const ELSEWHERE_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 const ELSEWHERE_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 
-/// Kinds of interfaces by which a bridge reaches containers and virtual machines of this machine; a bridge with another
-/// one is a network that goes on outside.
+/// Kinds of interfaces that connect a bridge to containers and virtual machines of this machine; a bridge with any
+/// other kind belongs to a network that continues outside.
 const INSIDE: [&str; 3] = ["veth", "tun", "dummy"];
 
 /// Where a packet to an address goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// To another machine, as far as this one can tell.
+    /// To another machine, as far as this one can determine.
     Outward,
     /// The address is this machine's own.
     Host,
-    /// Over a bridge that leads to containers of this machine and to nobody else.
+    /// Over a bridge that only leads to containers of this machine.
     Containers,
-    /// To many, or to whoever is nearest: a broadcast, multicast or anycast address.
+    /// To many, or to the nearest: a broadcast, multicast or anycast address.
     Many,
-    /// Nowhere: the kernel refuses it by itself.
+    /// Nowhere: the kernel itself refuses it.
     Nowhere,
 }
 
-/// The kernel's decisions, as they are now.
+/// The kernel's current decisions.
 pub(crate) struct Routes {
     asking: Mutex<Questions>,
-    /// Tells of changes.
+    /// Receives notices of changes.
     news: OwnedFd,
     memory: Mutex<HashMap<(IpAddr, u32), Way>>,
 }
@@ -68,7 +68,7 @@ struct Questions {
 
 impl Routes {
     /// # Errors
-    /// Where the system lets this process not ask.
+    /// If the system does not let this process ask.
     pub(crate) fn open() -> io::Result<Self> {
         let news = netlink(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         bind(&news, &SocketAddrNetlink::new(0, NEWS))?;
@@ -83,15 +83,15 @@ impl Routes {
             news,
             memory: Mutex::default(),
         };
-        // What cannot be asked later is known now.
+        // Asking now shows whether it will work later.
         routes.way_to(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0))?;
         Ok(routes)
     }
 
-    /// The way to the address of `to`, of which the port is no matter.
+    /// Returns the route to the address of `to`, whose port does not matter.
     ///
     /// # Errors
-    /// Where the kernel does not say.
+    /// If the kernel does not answer.
     pub(crate) fn way_to(&self, to: SocketAddr) -> io::Result<Way> {
         let address = to.ip().to_canonical();
         let scope = match to {
@@ -99,7 +99,7 @@ impl Routes {
             SocketAddr::V4(_) => 0,
         };
         let mut memory = self.memory.lock();
-        // Before anything is remembered, so that what changes from here on is heard of with the next question.
+        // Checked before an answer is remembered, so the next call notices later changes.
         if self.has_changed() || memory.len() >= REMEMBERED {
             memory.clear();
         }
@@ -114,12 +114,12 @@ impl Routes {
     fn has_changed(&self) -> bool {
         let mut changed = false;
         loop {
-            // What does not fit is cut off: that there is something is enough.
+            // A longer notice is cut off: its existence is enough.
             match recv(&self.news, &mut [0_u8; 16], RecvFlags::DONTWAIT) {
                 Ok(_) => changed = true,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return changed,
-                // More than the kernel keeps for us, or something that is not to be: nothing is remembered.
+                // More notices than the kernel keeps for us, or an unexpected error: nothing stays remembered.
                 Err(_) => return true,
             }
         }
@@ -127,7 +127,7 @@ impl Routes {
 }
 
 fn netlink(flags: SocketFlags) -> io::Result<OwnedFd> {
-    // NETLINK_ROUTE is 0, the protocol of sockets that name none.
+    // NETLINK_ROUTE is 0, the default protocol.
     let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
     Ok(socket)
 }
@@ -170,7 +170,7 @@ impl Questions {
         })
     }
 
-    /// What the kernel does with packets to an address, and by which interface; `None` where it refuses them.
+    /// Returns what the kernel does with packets to an address, and on which interface; `None` if it refuses them.
     fn route(&mut self, address: IpAddr, scope: u32) -> io::Result<Option<(RouteKind, u32)>> {
         self.sequence = self.sequence.wrapping_add(1);
         self.send(&messages::route_to(self.sequence, address, scope))?;
@@ -183,7 +183,7 @@ impl Questions {
         });
         match outcome {
             Ok(()) => Ok(route),
-            // No route, or one that forbids.
+            // No route, or one that forbids it.
             Err(error)
                 if matches!(
                     Errno::from_io_error(&error),
@@ -215,11 +215,11 @@ impl Questions {
         Ok(())
     }
 
-    /// Hands on what answers the last question, until that is all or `take` has what it needs.
+    /// Passes on the replies to the last request, until the last one or until `take` has what it needs.
     fn read(&self, take: &mut dyn FnMut(Reply) -> bool) -> io::Result<()> {
         let mut buffer = vec![0; LONGEST];
         loop {
-            // The whole length is told of what is longer than the buffer.
+            // With this flag the whole length is returned, even if it exceeds the buffer.
             let (_, length) = match recv(&self.socket, &mut buffer[..], RecvFlags::TRUNC) {
                 Err(Errno::INTR) => continue,
                 received => received?,

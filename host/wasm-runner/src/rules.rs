@@ -1,10 +1,9 @@
-//! Which addresses a service can reach, and what they really are.
+//! The addresses that a service can reach, and their real addresses.
 //!
-//! A service believes that it is alone on its machine: what it binds to "all addresses" or to the
-//! loopback is bound to its own loopback address, and what it connects to on the loopback is itself.
-//! [`Rules::destination`] says where a connection goes; [`Rules::allows`] is asked by wasmtime before
-//! every use of an address, after all rewriting, and refuses by default. Nothing here opens a socket
-//! but to ask the kernel where an address leads ([`Routes`]).
+//! A service believes that it is alone on its machine: if it binds to "all addresses" or to the loopback, it is bound
+//! to its own loopback address, and if it connects to the loopback, it reaches itself. [`Rules::destination`] returns
+//! where a connection goes; wasmtime calls [`Rules::allows`] before every use of an address, after all rewriting, and
+//! the default is to refuse. Sockets are opened here only to ask the kernel where an address leads ([`Routes`]).
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -20,12 +19,12 @@ use wasmtime_wasi::sockets::SocketAddrUse;
 use crate::ports::PortMap;
 use crate::routes::{Routes, Way};
 
-/// How many addresses are remembered for answers to datagrams, and how many changed ports.
+/// How many addresses are remembered for answers to datagrams, and how many ports that differ.
 const REMEMBERED: usize = 256;
-/// An address for documentation (RFC 5737): on no network, and so never the host's.
+/// An address for documentation (RFC 5737): it is on no network, and so never the host's.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-/// Where clouds answer the machine itself, with its credentials: addresses that every program on it reaches and that no
-/// service needs unless its release names them.
+/// The metadata addresses of clouds, which return the machine's credentials: every program on the machine reaches them,
+/// and no service needs them unless its release names them.
 const METADATA: [IpAddr; 6] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
@@ -35,37 +34,37 @@ const METADATA: [IpAddr; 6] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
 ];
 
-/// The rules of one service that has a loopback address of its own.
+/// The rules of one service that has its own loopback address.
 pub(crate) struct Rules {
     network: OwnNetwork,
-    /// What this service's own ports really are.
+    /// The real ports of this service.
     pub(crate) ports: Arc<PortMap>,
-    /// Where addresses really lead; without it nothing but services is reached.
+    /// Where addresses lead; without it only services are reached.
     routes: Option<Routes>,
     memory: Mutex<Memory>,
 }
 
 #[derive(Default)]
 struct Memory {
-    /// Who sent a datagram: may be answered.
+    /// Senders of datagrams to us, which may be answered.
     heard: VecDeque<SocketAddr>,
-    /// To whom one was sent: may answer.
+    /// Receivers of datagrams from us, which may answer.
     asked: VecDeque<SocketAddr>,
-    /// Addresses whose port is really another one: as they are, and as the service knows them.
+    /// Addresses whose real port differs: the real address, and the one that the service knows.
     changed: VecDeque<(SocketAddr, SocketAddr)>,
 }
 
-/// What a name stands for.
+/// The result of resolving a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Resolution {
     Address(IpAddr),
-    /// The system's resolver knows, or nobody.
+    /// The system's resolver is asked.
     AskSystem,
     Unknown,
 }
 
 impl Rules {
-    /// `routes` are missing where the kernel cannot be asked.
+    /// `routes` is `None` if the kernel cannot be asked.
     pub(crate) fn new(network: OwnNetwork, ports: Arc<PortMap>, routes: Option<Routes>) -> Self {
         Rules {
             network,
@@ -75,17 +74,17 @@ impl Rules {
         }
     }
 
-    /// The address that is this service's own.
+    /// Returns this service's own address.
     pub(crate) fn address(&self) -> Ipv4Addr {
         self.network.address
     }
 
-    /// Whether a connection to `real` is one to a service: then it comes from our own address.
+    /// Whether a connection to `real` is one to a service: such a connection comes from our own address.
     pub(crate) fn is_a_service(&self, real: IpAddr) -> bool {
         real.is_loopback() && !is_plain_loopback(real)
     }
 
-    /// Whether a service that asks to listen at `asked` means its own address.
+    /// Whether a request to listen at `asked` means the service's own address.
     pub(crate) fn is_local(&self, asked: IpAddr) -> bool {
         let canonical = asked.to_canonical();
         canonical.is_unspecified()
@@ -93,8 +92,8 @@ impl Rules {
             || canonical == self.network.address
     }
 
-    /// Where a connection to `asked` goes; `None` where nobody listens there. Whether it may is for
-    /// [`Rules::allows`] to say.
+    /// Returns where a connection to `asked` goes; `None` if nobody listens there. Whether it is allowed is decided by
+    /// [`Rules::allows`].
     pub(crate) fn destination(&self, asked: SocketAddr, protocol: Protocol) -> Option<SocketAddr> {
         let ip = asked.ip().to_canonical();
         let port = asked.port();
@@ -106,7 +105,7 @@ impl Rules {
         }
         let as_it_is = SocketAddr::new(ip, port);
         if protocol == Protocol::Udp && self.memory.lock().heard.contains(&as_it_is) {
-            // An answer goes to where the question came from, whatever else is there.
+            // An answer goes back to the sender, whatever other rules say.
             return Some(as_it_is);
         }
         let IpAddr::V4(v4) = (if is_plain_loopback(ip) {
@@ -129,22 +128,22 @@ impl Rules {
         Some(real)
     }
 
-    /// What the service knows `real` as: the address that it asked for, where its port is another.
+    /// Returns the address under which the service knows `real`: the requested one, if its port differs.
     pub(crate) fn known_as(&self, real: SocketAddr) -> SocketAddr {
         let memory = self.memory.lock();
         let entry = memory.changed.iter().rev().find(|(is, _)| *is == real);
         entry.map_or(real, |(_, asked)| *asked)
     }
 
-    /// Whether `address` may be used so, with all rewriting done.
+    /// Whether `address` may be used like this, after all rewriting.
     pub(crate) fn allows(&self, address: SocketAddr, usage: SocketAddrUse) -> bool {
         match usage {
             SocketAddrUse::TcpBind | SocketAddrUse::UdpBind => {
                 address.ip() == self.network.address
-                    // The system's choice, for a socket that only calls others.
+                    // Chosen by the system, for a socket that only sends requests.
                     || address.ip().is_unspecified() && address.port() == 0
             }
-            // Whether it is bound to our own address; other sockets cannot listen.
+            // The socket has to be bound to our own address; others cannot listen.
             SocketAddrUse::TcpListen => address.ip() == self.network.address,
             // Only processes of this machine reach a loopback address.
             SocketAddrUse::TcpAccept => true,
@@ -178,7 +177,7 @@ impl Rules {
         if let IpAddr::V4(v4) = ip
             && v4.is_loopback()
         {
-            // Behind another port there is at most a program of the host that listens on all addresses.
+            // On another port there could only be a program of the host that listens on all addresses.
             let port = address.port();
             let is_own = v4 == self.network.address && self.ports.is_real(protocol, port);
             let mut tables = self.port_tables(v4);
@@ -195,13 +194,13 @@ impl Rules {
         let way = self.routes.as_ref().map(|routes| routes.way_to(address));
         match way {
             Some(Ok(Way::Outward)) => true,
-            // The kernel says so itself, and in its own words.
+            // The kernel itself reports the error.
             Some(Ok(Way::Nowhere)) => true,
-            // The host is what a service's networks lead out of, not what they lead to.
+            // The networks of a service lead out of the host, not to it.
             Some(Ok(Way::Host)) => self.has_extra_host(ExtraHost::HostGateway),
-            // Containers of other apps, or the network of an engine that this service is not in.
+            // Containers of other apps, or of an engine's network that this service is not in.
             Some(Ok(Way::Containers)) => false,
-            // A broadcast address is no other machine's either.
+            // A broadcast address does not belong to another machine.
             Some(Ok(Way::Many)) => false,
             Some(Err(_)) | None => false,
         }
@@ -213,7 +212,7 @@ impl Rules {
         hosts.any(|other| *other == host)
     }
 
-    /// What `name` is: one of us, a fixed address, or for the system to say.
+    /// Resolves `name` to a service, to a fixed address, or leaves it to the system.
     pub(crate) fn resolve(&self, name: &str) -> Resolution {
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
         if name == "localhost" {
@@ -247,7 +246,7 @@ impl Rules {
         own.then(|| self.ports.real(protocol, port)).flatten()
     }
 
-    /// Of the containers at `address`: none where no network is shared with it.
+    /// Returns the ports of the containers at `address`: none if they share no network with this one.
     fn port_tables(&self, address: Ipv4Addr) -> impl Iterator<Item = PortTable> + '_ {
         let at_address = self
             .members()
@@ -255,7 +254,7 @@ impl Rules {
         at_address.map(|member| port_table(&member))
     }
 
-    /// One that runs, where several have the name: during an update one takes over from another.
+    /// Returns a running member if several have the name: during an update one takes over from another.
     fn member_named(&self, name: &str) -> Option<Member> {
         let mut named: Vec<Member> = self
             .members()
@@ -267,8 +266,7 @@ impl Rules {
 
     fn members(&self) -> impl Iterator<Item = Member> + '_ {
         self.network.tables.iter().flat_map(|table| {
-            // A network that is gone has no members; a table that is damaged is written anew by the
-            // engine with the next change.
+            // A removed network has no members; a damaged table is written again by the engine with the next change.
             let members = record::read::<Members>(&near(table)).ok().flatten();
             members.unwrap_or_default().0
         })
@@ -279,7 +277,7 @@ impl Rules {
     }
 }
 
-/// The address that every program on the machine takes for "this machine": in a service, the service.
+/// Whether this is the usual address of "this machine": in a service, the service itself.
 fn is_plain_loopback(ip: IpAddr) -> bool {
     ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
 }
@@ -294,7 +292,7 @@ fn port_table(member: &Member) -> PortTable {
     table.ok().flatten().unwrap_or_default()
 }
 
-/// The host's address on the way to other machines. Connecting a datagram socket sends nothing.
+/// Returns the host's address on the route to other machines. Connecting a datagram socket sends nothing.
 fn address_towards_others() -> Option<IpAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     socket.connect((NOBODY, 9)).ok()?;

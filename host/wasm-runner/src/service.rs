@@ -37,7 +37,7 @@ use crate::rules::Rules;
 use crate::state_file::{SharedStateFile, StateFile};
 use crate::stdio::{Input, ServiceLog};
 
-/// How long a process that was started waits for the one before it to be gone.
+/// How long a new process waits for the previous one to end.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(folder: &Path) -> ExitCode {
@@ -50,7 +50,7 @@ pub(crate) fn run(folder: &Path) -> ExitCode {
     }
 }
 
-/// Why a process serves nothing.
+/// Why a process does not serve the container.
 enum StartError {
     AlreadyServed,
     DoesNotLoad(wasmtime::Error),
@@ -76,14 +76,14 @@ impl From<StartError> for StartOutcome {
 /// A process whose service is ready to run.
 struct Process {
     runs: Runs,
-    /// Tells the runs that no other is to follow.
+    /// Signals that no further run is to follow.
     stop: watch::Sender<bool>,
     engine: Engine,
     published: Vec<PublishedPort>,
     target: Option<Target>,
     health: Option<(HealthCheck, ServicePorts)>,
     main: Runtime,
-    /// What the service's folders are reached by.
+    /// The descriptors by which the service's folders are reached.
     _open_folders: Vec<OwnedFd>,
     /// Held until the process ends.
     _lock: File,
@@ -96,14 +96,14 @@ impl Process {
             .context("failed to read the record of what to run")?
             .context("there is no record of what to run")?;
         let settled = settle(&launch);
-        // One state file has one writer, and from here on it is this process.
+        // The state file has one writer, and from here on it is this process.
         let mut state = StateFile::open(folder)?;
         let log = ServiceLog::new(LogFile::open(folder));
         note_panics(log.clone());
         let prepared = Process::prepare(folder, launch, settled, log, lock);
         prepared.inspect_err(|error| {
-            // What does not load is for the engine to have compiled again. Until it has, the container is as it was:
-            // an engine that ends meanwhile finds a service to start.
+            // If the component does not load, the engine has it compiled again. Until then the container's state is
+            // unchanged: if the engine ends in between, it finds a service to start.
             if let StartError::Failed(error) = error {
                 state.fail(error);
             }
@@ -157,7 +157,7 @@ impl Process {
             ownership::give_records(folder, user)
                 .context("failed to make the service's user the owner of its records")?;
         }
-        // Everything is open that takes rights, and nothing of the service has run.
+        // Everything that needs rights is open, and nothing of the service has run.
         state.state.confinement = Some(confine(&launch, folder, settled)?);
         let (stop, stopping) = watch::channel(false);
         let ports = match (&launch.network, &target) {
@@ -192,7 +192,7 @@ impl Process {
         let (activity, state) = (runs.activity.clone(), runs.state.clone());
         let (ended, end) = oneshot::channel();
         let spawned = thread::Builder::new().name("guest".into()).spawn(move || {
-            // The process ends with the service, also where this thread did not get that far.
+            // The process ends with the service, even if this thread has not finished.
             let _ = ended.send(runs.run_to_the_end());
         });
         if let Err(error) = spawned {
@@ -229,7 +229,7 @@ impl Process {
     }
 }
 
-/// The runs of a service, on a thread of their own.
+/// The runs of a service, on their own thread.
 struct Runs {
     launch: Arc<Launch>,
     guest: Guest,
@@ -286,10 +286,10 @@ impl Runs {
     }
 }
 
-/// Only one process serves a container, however often it is started. The one before this may not be
-/// quite gone yet, though its service is.
+/// Takes the container's lock. Only one process serves a container, however often it is started. The previous one may
+/// not have ended completely, though its service has.
 fn lock(folder: &Path) -> Result<File, StartError> {
-    // The service may write beside it: neither followed nor waited for.
+    // The service may write into this folder: links are not followed, and pipes not waited for.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::options()
         .write(true)
@@ -320,7 +320,7 @@ fn lock(folder: &Path) -> Result<File, StartError> {
     }
 }
 
-/// Tells the engine, if it still listens, and lets go of the pipe to it.
+/// Reports to the engine, if it still listens, and closes the pipe to it.
 fn report(outcome: &StartOutcome) {
     let mut output = std::io::stdout();
     let _ = writeln!(output, "{outcome}");
@@ -330,14 +330,14 @@ fn report(outcome: &StartOutcome) {
     }
 }
 
-/// A fault of ours is seen where the service's own output is seen.
+/// Writes panics of ours into the service's log.
 fn note_panics(log: ServiceLog) {
     std::panic::set_hook(Box::new(move |panic| {
         log.note(&format!("the service's process failed: {panic}"));
     }));
 }
 
-/// One for each thread: small, and neither waits for the other.
+/// Creates the runtime of one thread: small, and independent of the other's.
 fn runtime() -> std::io::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()

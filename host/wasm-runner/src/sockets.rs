@@ -1,8 +1,8 @@
-//! A thin wasi:sockets over wasmtime's, for services that have a loopback address of their own.
+//! A thin wasi:sockets layer over wasmtime's, for services that have their own loopback address.
 //!
-//! wasmtime can allow or deny an address; here addresses are changed before it is asked, as [`Rules`]
-//! says, and changed back where the service asks for them. Everything else goes through unchanged.
-//! A service with the host's network, or with none, does not get this layer.
+//! wasmtime can allow or deny an address; this layer changes addresses before that check, according to [`Rules`], and
+//! changes them back in answers to the service. All other calls are passed through unchanged. A service with the host's
+//! network, or with none, does not get this layer.
 
 mod names;
 mod tcp;
@@ -24,19 +24,19 @@ use wasmtime_wasi::sockets::WasiSocketsCtxView;
 use crate::guest::Service;
 use crate::rules::Rules;
 
-/// What is known of the sockets of a service beside what wasmtime knows.
+/// What is known about the sockets of a service in addition to wasmtime's data.
 pub(crate) struct SocketTable {
     rules: Arc<Rules>,
     /// By the socket's number in the table of resources.
     facts: HashMap<(Protocol, u32), Facts>,
 }
 
-/// What a service believes of one socket.
+/// How a service sees one socket.
 #[derive(Default)]
 struct Facts {
-    /// It is one for IPv6: our addresses are of IPv4, so that the real one is not.
+    /// Whether the service sees an IPv6 socket: our addresses are IPv4, so the real one is not.
     as_ipv6: bool,
-    /// The port that it was bound to, and has in the table of ports.
+    /// The port that it was bound to, as entered in the table of ports.
     port: Option<u16>,
 }
 
@@ -49,7 +49,7 @@ impl SocketTable {
     }
 }
 
-/// The view of a service that the interfaces work on.
+/// The data of a service that the interfaces work on.
 pub(crate) struct Sockets<'a> {
     inner: WasiSocketsCtxView<'a>,
     table: &'a mut SocketTable,
@@ -61,7 +61,7 @@ impl HasData for OurSockets {
     type Data<'a> = Sockets<'a>;
 }
 
-/// Puts this layer over the interfaces that are in `linker` already.
+/// Puts this layer over the interfaces that are already in `linker`.
 pub(crate) fn add_to_linker(linker: &mut Linker<Service>) -> wasmtime::Result<()> {
     fn view(service: &mut Service) -> Sockets<'_> {
         let (inner, table) = service.sockets_and_table();
@@ -89,7 +89,7 @@ impl Sockets<'_> {
         facts.is_some_and(|facts| facts.as_ipv6)
     }
 
-    /// The socket is gone, and so is what it was bound to.
+    /// Forgets a dropped socket, and releases its port.
     fn forget(&mut self, protocol: Protocol, socket: u32) {
         if let Some(facts) = self.table.facts.remove(&(protocol, socket))
             && let Some(port) = facts.port
@@ -98,7 +98,7 @@ impl Sockets<'_> {
         }
     }
 
-    /// An address as the service is shown it.
+    /// Returns an address in the form for the service.
     fn shown(&self, protocol: Protocol, socket: u32, address: SocketAddr) -> IpSocketAddress {
         match address {
             SocketAddr::V4(v4) if self.is_as_ipv6(protocol, socket) => {
@@ -108,7 +108,7 @@ impl Sockets<'_> {
         }
     }
 
-    /// The local address of a socket as the service is shown it: with the port that it asked for.
+    /// Returns the local address of a socket in the form for the service: with the port that it asked for.
     fn shown_local(
         &self,
         protocol: Protocol,
@@ -122,23 +122,22 @@ impl Sockets<'_> {
         self.shown(protocol, socket, address)
     }
 
-    /// Our own address, with a port of the system's choice.
+    /// Returns our own address, with a port chosen by the system.
     fn own_address(&self) -> IpSocketAddress {
         SocketAddr::new(self.rules().address().into(), 0).into()
     }
 
-    /// What a service that asks to be bound to `asked` gets.
+    /// Returns how a socket is bound if a service requests the address `requested`.
     ///
     /// # Errors
-    /// Where the address is none of this service's, or the port is taken by itself.
+    /// If the address does not belong to this service, or it already uses the port.
     fn binding(&self, requested: SocketAddr, protocol: Protocol) -> Result<Binding, ErrorCode> {
         if !self.rules().is_local(requested.ip()) {
             return Err(ErrorCode::AddressNotBindable);
         }
         let is_unspecified = requested.ip().to_canonical().is_unspecified();
         if protocol == Protocol::Udp && is_unspecified && requested.port() == 0 {
-            // What programs do that only ask others: bound to a loopback address, the socket would
-            // reach no other machine.
+            // Typical for clients: if bound to a loopback address, the socket could not reach other machines.
             return Ok(Binding::Anywhere);
         }
         let port = (requested.port() != 0).then_some(requested.port());
@@ -148,7 +147,7 @@ impl Sockets<'_> {
         Ok(Binding::Own(port))
     }
 
-    /// Notes that the socket is bound: to `port`, or to the one that the system chose.
+    /// Notes that the socket is bound to `port`, or to the port that the system chose.
     fn bound(&mut self, protocol: Protocol, socket: u32, port: Option<u16>, real: u16) {
         let port = port.unwrap_or(real);
         self.facts(protocol, socket).port = Some(port);
@@ -159,13 +158,13 @@ impl Sockets<'_> {
 /// How a socket is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Binding {
-    /// To our own address, with the port that the service believes to have, if it asked for one.
+    /// To our own address, with the port that the service asked for, if any.
     Own(Option<u16>),
-    /// To whatever the system takes.
+    /// To an address chosen by the system.
     Anywhere,
 }
 
-/// The network is a capability without content: another handle to the same one.
+/// Returns another handle to the same network, which is a capability without content.
 fn again(network: &Resource<Network>) -> Resource<Network> {
     Resource::new_borrow(network.rep())
 }
@@ -174,7 +173,7 @@ fn socket_again<T: 'static>(socket: &Resource<T>) -> Resource<T> {
     Resource::new_borrow(socket.rep())
 }
 
-/// Methods that this layer changes nothing in: they go to wasmtime's implementation of the same trait.
+/// Methods that this layer does not change: they go to wasmtime's implementation of the same trait.
 macro_rules! pass_on {
     ($host:ident of $resource:ty: $(
         fn $method:ident($($argument:ident: $type:ty)?) -> $answer:ty;

@@ -1,4 +1,4 @@
-//! The state of a container, as its process writes it.
+//! The state of a container, as written by its process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use wasm_service::log_file::now_ms;
 use wasm_service::process::ProcessId;
 use wasm_service::record::{self, STATE, State, Status};
 
-/// The container's state, written at each change. That it cannot be written is no reason for the
-/// service to end; the engine finds the process by the state before.
+/// The container's state, written at each change. If it cannot be written, the service does not end; the engine finds
+/// the process by the previous state.
 pub(crate) struct StateFile {
     path: PathBuf,
     pub(crate) state: State,
     runs: u64,
-    /// When the run began that is going on.
+    /// When the current run began.
     begun: Option<Instant>,
 }
 
-/// The state file of a process, for the runs of its service and for the checks of its health.
+/// The state file of a process, shared by the runs of its service and the health checks.
 pub(crate) type SharedStateFile = Arc<Mutex<StateFile>>;
 
 /// One run of the service.
@@ -34,7 +34,7 @@ pub(crate) struct Run {
 impl StateFile {
     pub(crate) fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(STATE);
-        // What is there of an earlier process matters for its count alone; damaged is as good as none.
+        // Of an earlier process's state only the counts matter; a damaged one counts as missing.
         let before = record::read::<State>(&path).ok().flatten();
         let mut state = before.unwrap_or_else(State::created);
         state.process = Some(ProcessId::own().context("failed to identify the process")?);
@@ -48,7 +48,7 @@ impl StateFile {
         })
     }
 
-    /// The run that is going on, if one is.
+    /// Returns the current run, if there is one.
     pub(crate) fn run(&self) -> Option<Run> {
         let begun = self.begun?;
         Some(Run {
@@ -57,7 +57,7 @@ impl StateFile {
         })
     }
 
-    /// Notes what the service's checks say of a run, if it is still going on.
+    /// Notes the result of a run's health check, if that run has not ended.
     pub(crate) fn note_health(&mut self, run: Run, health: ContainerHealth) {
         if self.run() == Some(run) && self.state.health != Some(health) {
             self.state.health = Some(health);

@@ -1,4 +1,4 @@
-//! A service's standard streams: an input that stays open until the service shall stop, and outputs
+//! A service's standard streams: an input that stays open until the service is to stop, and outputs
 //! that go to its log no faster than [`RATE`].
 
 use std::io;
@@ -16,13 +16,13 @@ use wasmtime_wasi::cli::{IsTerminal, StdinStream, StdoutStream};
 use wasmtime_wasi_io::poll::Pollable;
 use wasmtime_wasi_io::streams::{InputStream, OutputStream, StreamError};
 
-/// Bytes a second that a service may print for long.
+/// How much a service may print in the long run, in bytes per second.
 pub(crate) const RATE: f64 = (128 << 10) as f64;
-/// Bytes that it may print at once after it was quiet.
+/// How much it may print at once after it was quiet, in bytes.
 const BURST: f64 = (512 << 10) as f64;
-/// What a line costs beside its bytes, so that empty lines are not free.
+/// The cost of a line in addition to its bytes, so that empty lines are not free.
 const LINE: f64 = 64.0;
-/// A write is let through once there is room for this many bytes.
+/// A write is allowed once there is room for this many bytes.
 const LEAST: f64 = 1024.0;
 /// The most bytes in one write.
 const MOST: f64 = (64 << 10) as f64;
@@ -47,7 +47,7 @@ impl ServiceLog {
         })))
     }
 
-    /// A line about the service.
+    /// Adds a line about the service.
     pub(crate) fn note(&self, message: &str) {
         self.0.lock().file.note(message);
     }
@@ -56,7 +56,7 @@ impl ServiceLog {
         self.0.lock().file.end_lines();
     }
 
-    /// Bytes that may be printed now; else how long until some may.
+    /// Returns how many bytes may be printed now, or how long until some may.
     fn room(&self) -> Result<usize, Duration> {
         let mut shared = self.0.lock();
         let passed = shared.counted.elapsed().as_secs_f64();
@@ -123,7 +123,7 @@ impl Pollable for Output {
     }
 }
 
-/// The form that the trait asks for; interfaces of WASI 0.2 take the other one.
+/// The form that the trait requires; interfaces of WASI 0.2 use the other one.
 struct UnlimitedOutput(Output);
 
 impl AsyncWrite for UnlimitedOutput {
@@ -145,12 +145,12 @@ impl AsyncWrite for UnlimitedOutput {
     }
 }
 
-/// Standard input: nothing comes, and it ends when the service shall stop.
+/// Standard input: it is empty, and ends when the service is to stop.
 #[derive(Clone)]
 pub(crate) struct Input(pub(crate) watch::Receiver<bool>);
 
 impl Input {
-    /// Until the service shall stop.
+    /// Waits until the service is to stop.
     pub(crate) async fn closed(&mut self) {
         // The sender lives as long as the process; an error would mean the same.
         let _ = self.0.wait_for(|stopping| *stopping).await;
@@ -191,7 +191,7 @@ impl Pollable for Input {
     }
 }
 
-/// The form that the trait asks for; interfaces of WASI 0.2 take the other one.
+/// The form that the trait requires; interfaces of WASI 0.2 use the other one.
 struct EndedInput;
 
 impl AsyncRead for EndedInput {

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use model::RestartPolicy;
 
-/// The first wait, and what each further one begins from.
+/// The first wait; it doubles with each further one.
 const FIRST: Duration = Duration::from_millis(100);
-/// No wait is longer.
+/// The longest wait.
 const LONGEST: Duration = Duration::from_secs(60);
-/// A run of at least this long was a good one: the waits begin anew after it.
+/// A run of at least this long was a good one: after it the waits start again from the first.
 const GOOD_RUN: Duration = Duration::from_secs(10);
 
-/// The waits of one service, each twice the last.
+/// The waits of one service, each twice as long as the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Backoff {
     last: Option<Duration>,
 }
 
 impl Backoff {
-    /// The wait after a run that took `ran`.
+    /// Returns the wait after a run that took `ran`.
     pub fn after(&mut self, ran: Duration) -> Duration {
         let wait = match self.last {
             Some(last) if ran < GOOD_RUN => (last * 2).min(LONGEST),

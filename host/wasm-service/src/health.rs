@@ -1,5 +1,5 @@
-//! The health check of a service: what is checked and how often, and what the outcomes in a row mean. They mean what they
-//! mean for a container of Docker (docs/spec/device.md#health-of-services).
+//! The health check of a service: what is checked and how often, and what consecutive outcomes mean. They have the same
+//! meaning as for a Docker container (docs/spec/device.md#health-of-services).
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A check of a service, made by its own process from outside the component.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthCheck {
-    /// What is done.
+    /// What is checked.
     pub probe: HealthProbe,
     /// The time between the end of one check and the next, and before the first.
     pub interval: Duration,
@@ -25,16 +25,16 @@ pub struct HealthCheck {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HealthProbe {
-    /// A connection to a port on which the service listens.
+    /// Connects to a port on which the service listens.
     Tcp {
         /// The port, as the service knows it.
         port: u16,
     },
-    /// A GET request, which is answered with a status from 200 to 399.
+    /// Sends a GET request, and expects a status from 200 to 399.
     Http {
         /// The port, as the service knows it.
         port: u16,
-        /// The path and the query; visible ASCII alone.
+        /// The path and the query; visible ASCII only.
         path: String,
     },
 }
@@ -43,12 +43,12 @@ pub enum HealthProbe {
 #[derive(Debug)]
 pub struct HealthStreak {
     health: ContainerHealth,
-    /// Failures in a row that count.
+    /// Consecutive failures that count.
     failures: u32,
 }
 
 impl Default for HealthStreak {
-    /// Of a run that has just begun.
+    /// The outcomes of a run that has just begun.
     fn default() -> Self {
         HealthStreak {
             health: ContainerHealth::Starting,
@@ -58,7 +58,7 @@ impl Default for HealthStreak {
 }
 
 impl HealthStreak {
-    /// What the service is once one more check has passed or failed, `age` after the run began.
+    /// Returns the health after one more check has passed or failed, `age` after the run began.
     pub fn add(&mut self, check: &HealthCheck, passed: bool, age: Duration) -> ContainerHealth {
         let is_starting = self.health == ContainerHealth::Starting && age < check.start_period;
         if passed {

@@ -1,9 +1,9 @@
-//! What the engine of WebAssembly services and the process of each service know alike, and nothing of how components
-//! are run.
+//! Definitions that the engine of WebAssembly services shares with the process of each service. Nothing here runs
+//! components.
 //!
 //! The engine, in the supervisor, writes a [`record::Launch`] into the container's folder and starts the program
-//! `supervisor-wasm`, which is in another crate. What the two then know of each other are the files of that folder
-//! ([`record`], [`log_file`]), which process it is ([`process`]), and one line ([`StartOutcome`]).
+//! `supervisor-wasm`, which is in another crate. From then on the two exchange data only through the files of that
+//! folder ([`record`], [`log_file`]), the process's identity ([`process`]), and one line ([`StartOutcome`]).
 
 #![warn(missing_docs)]
 

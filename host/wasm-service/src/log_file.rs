@@ -1,8 +1,8 @@
-//! What a service prints, in two files that are never longer than [`MAX_FILE`] each.
+//! The output of a service, in two files that are never longer than [`MAX_FILE`] each.
 //!
-//! The service's process writes with [`LogFile`]; the engine reads the files as they grow and takes
-//! their lines apart with [`Entry::parse`]. When the file is full it takes the place of the older one,
-//! so that a reader who holds it open can read it to its end and go on with the next.
+//! The service's process writes with [`LogFile`]; the engine reads the files as they grow and parses their lines with
+//! [`Entry::parse`]. A full file replaces the older one, so a reader that has it open can read it to its end and
+//! continue with the next.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,19 +10,19 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The file that is written to, in the container's folder.
+/// The file being written, in the container's folder.
 pub const LOG: &str = "log";
-/// The one before it.
+/// The previous file.
 pub const OLDER_LOG: &str = "log.1";
-/// Bytes in each of both files.
+/// The maximum size of each file, in bytes.
 pub const MAX_FILE: u64 = 1 << 20;
 /// The longest line, in bytes; a longer one is cut into lines of this length.
 pub const MAX_LINE: usize = 16 << 10;
 
-/// Of open(2): the folder is the service's to write into.
+/// A flag of open(2), needed because the service may write into the folder.
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
-/// Which of its two streams a service printed to.
+/// The stream that a service printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -36,14 +36,14 @@ pub enum Stream {
 pub struct Entry {
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// Where it was printed.
+    /// The stream of the line.
     pub stream: Stream,
-    /// The text, without its line end; bytes that are no UTF-8 are replaced.
+    /// The text, without its line end; bytes that are not UTF-8 are replaced.
     pub message: String,
 }
 
 impl Entry {
-    /// Takes a line of the file apart, without its line end; `None` for one that is damaged.
+    /// Parses a line of the file, without its line end; `None` if it is damaged.
     #[must_use]
     pub fn parse(line: &[u8]) -> Option<Entry> {
         let line = String::from_utf8_lossy(line);
@@ -69,12 +69,12 @@ pub struct LogFile {
     /// `None` after a failure, until the next line tries again.
     file: Option<File>,
     length: u64,
-    /// The beginnings of lines that have no end yet, by their [`Stream`].
+    /// The beginnings of lines that have not ended yet, by their [`Stream`].
     unfinished: [Vec<u8>; 2],
 }
 
 impl LogFile {
-    /// Goes on with the log in `folder`.
+    /// Continues the log in `folder`.
     #[must_use]
     pub fn open(folder: &Path) -> Self {
         let mut log = LogFile {
@@ -87,8 +87,8 @@ impl LogFile {
         log
     }
 
-    /// Takes what was printed to `stream` and returns how many lines it ended. A log that cannot be
-    /// written, because the disk is full for example, loses lines and holds up nobody.
+    /// Adds output to `stream` and returns how many lines it ended. If the log cannot be written, for example because
+    /// the disk is full, lines are lost and nothing blocks.
     pub fn print(&mut self, stream: Stream, bytes: &[u8]) -> usize {
         let mut entries = Vec::new();
         let mut lines = 0;
@@ -115,14 +115,14 @@ impl LogFile {
             }
         }
         if partial.is_empty() {
-            // A service that printed one long line does not hold its memory for ever.
+            // The memory of one long line is not kept for ever.
             partial.shrink_to(256);
         }
         self.put(&entries);
         lines
     }
 
-    /// A line of our own, about the service rather than by it.
+    /// Adds a line of our own about the service.
     pub fn note(&mut self, message: &str) {
         self.end_lines();
         for line in message.lines() {
@@ -131,7 +131,7 @@ impl LogFile {
         }
     }
 
-    /// Ends the lines that the service left without an end.
+    /// Ends the lines that the service did not end.
     pub fn end_lines(&mut self) {
         for stream in [Stream::Output, Stream::Error] {
             if !self.unfinished[stream as usize].is_empty() {
@@ -190,7 +190,7 @@ fn append(entries: &mut Vec<u8>, now: i64, stream: Stream, line: &[u8]) {
     entries.push(b'\n');
 }
 
-/// Milliseconds since the epoch.
+/// Returns the current time in milliseconds since the epoch.
 #[must_use]
 pub fn now_ms() -> i64 {
     SystemTime::now()

@@ -1,6 +1,6 @@
-//! A process that can be found again: by its number, when it started and in which boot.
+//! A process that can be found again: by its number, its start time and its boot.
 //!
-//! A number alone is not enough, since the system gives it to another process once the first is gone.
+//! A number by itself is not enough, since the system assigns it to another process once the first has ended.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
-/// One process of one boot, never another one.
+/// One process of one boot, never confused with another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
     /// The process's number, in the PID namespace of the supervisor.
@@ -21,18 +21,18 @@ pub struct ProcessId {
 }
 
 impl ProcessId {
-    /// This process.
+    /// Returns the id of this process.
     ///
     /// # Errors
-    /// Where `/proc` cannot be read.
+    /// If `/proc` cannot be read.
     pub fn own() -> io::Result<Self> {
         ProcessId::of(std::process::id())
     }
 
-    /// The process with this number now.
+    /// Returns the id of the process that has this number now.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub fn of(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let start = pid.and_then(|pid| Some((pid.as_raw_pid(), start_time(pid)?)));
@@ -41,16 +41,16 @@ impl ProcessId {
         Ok(ProcessId { pid, start, boot })
     }
 
-    /// `None` for a number that no process has; a record may be damaged.
+    /// Returns `None` for a number that no process has; a record may be damaged.
     fn pid(&self) -> Option<Pid> {
         (self.pid > 0).then(|| Pid::from_raw(self.pid)).flatten()
     }
 
-    /// A handle to it while it lives, which stays its own when the number is given away; `None` once
-    /// it has ended.
+    /// Returns a handle to the process while it lives; `None` once it has ended. The handle never refers to another
+    /// process, even if the number is assigned again.
     ///
     /// # Errors
-    /// Where the system has no such handles, or no more of them.
+    /// If the system has no such handles, or no more of them.
     pub fn open(&self) -> io::Result<Option<OwnedFd>> {
         let Some(pid) = self.pid() else {
             return Ok(None);
@@ -60,11 +60,11 @@ impl ProcessId {
             Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        // After the handle was taken: were it another process's, this is what tells.
+        // Checked after the handle was opened: this notices a handle to another process.
         Ok(self.is_alive().then_some(handle))
     }
 
-    /// Whether it has not ended. A process that ended and was not waited for yet counts as ended.
+    /// Whether the process is still running. One that has ended and was not waited for yet counts as ended.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let Some(pid) = self.pid() else {
@@ -73,32 +73,32 @@ impl ProcessId {
         start_time(pid) == Some(self.start) && boot_id().is_ok_and(|boot| boot == self.boot)
     }
 
-    /// Whose it is; `None` where it is gone.
+    /// Returns the user of the process; `None` if it has ended.
     #[must_use]
     pub fn uid(&self) -> Option<u32> {
         let path = format!("/proc/{}/status", self.pid()?.as_raw_pid());
         let status = fs::read_to_string(path).ok()?;
         let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
         let uid = uid.split_ascii_whitespace().next()?.parse().ok()?;
-        // After the look: were the number another process's by now, this tells.
+        // Checked after reading: this notices if the number belongs to another process by now.
         self.is_alive().then_some(uid)
     }
 
-    /// Whether it ran since the last boot, and so might have ended by itself.
+    /// Whether the process was started since the last boot, and so might have ended by itself.
     #[must_use]
     pub fn is_of_this_boot(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot)
     }
 }
 
-/// When `pid` started; `None` where it is gone or a zombie.
+/// Returns when `pid` started; `None` if it has ended or is a zombie.
 fn start_time(pid: Pid) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     parse_stat(&stat)
 }
 
-/// The fields follow the program's name, which is in parentheses and may hold any character: the
-/// state is the first of them, the start time the twentieth (proc(5)).
+/// Returns the start time. The fields follow the program's name, which is in parentheses and may hold any character:
+/// the state is the first of them, the start time the twentieth (proc(5)).
 fn parse_stat(stat: &str) -> Option<u64> {
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;

@@ -1,9 +1,8 @@
 //! The files in a container's folder, which the engine and the service's process share.
 //!
-//! Each file has one writer at a time: [`Launch`] is the engine's, written before the process starts;
-//! [`State`] and [`PortTable`] are the process's own while it lives. Readers take whatever they find
-//! there as possibly damaged: sizes are bounded, and a file that does not parse is an error to log,
-//! never a panic.
+//! Each file has one writer at a time: the engine writes [`Launch`] before the process starts; the process writes
+//! [`State`] and [`PortTable`] while it lives. Readers treat the contents as possibly damaged: sizes are bounded, and a
+//! file that does not parse is an error to log, never a panic.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,9 +21,9 @@ pub use files::{open_plain, read, write, write_for_services, write_volatile};
 
 /// What to run: a [`Launch`].
 pub const LAUNCH: &str = "launch.json";
-/// How it goes.
+/// The state of the container: a [`State`].
 pub const STATE: &str = "state.json";
-/// Which ports it listens on, see [`PortTable`].
+/// The ports that the service listens on: a [`PortTable`].
 pub const PORTS: &str = "ports.json";
 /// Locked for as long as a process serves the container.
 pub const LOCK: &str = "lock";
@@ -34,80 +33,79 @@ pub const MEMBERS: &str = "members.json";
 /// The exit code of a process that could not start its service.
 pub const NOT_STARTED: u8 = 125;
 
-/// Everything that the process of a service has to know.
+/// Everything that the process of a service needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// The compiled component, in the folder of a `compiled_code::Cache`.
     pub component: PathBuf,
-    /// What the program is called with; the first is its own name.
+    /// The arguments of the program; the first is its own name.
     pub arguments: Vec<String>,
-    /// All variables that it sees: none are inherited.
+    /// All its environment variables: none are inherited.
     pub environment: BTreeMap<String, String>,
-    /// Empty is `/`.
+    /// The working directory; empty means `/`.
     pub working_dir: String,
-    /// What it sees of the file system, and nothing else.
+    /// All folders of the file system that it sees.
     pub folders: Vec<Folder>,
-    /// When the process starts it again after it ended.
+    /// When the process starts the service again after it has ended.
     pub restart: RestartPolicy,
-    /// Bytes of linear memory and tables; 0 is no limit.
+    /// The limit on linear memory and tables, in bytes; 0 means no limit.
     pub memory_limit: u64,
-    /// CPUs in billionths; 0 is no limit.
+    /// The limit on CPUs, in billionths; 0 means no limit.
     pub nano_cpus: u64,
-    /// Numbers of the CPUs to run on; empty is all.
+    /// Numbers of the CPUs to run on; empty means all.
     pub cpuset: Vec<usize>,
-    /// As the kernel has it, -1000 to 1000; more is cut to that, and 0 takes the runner's own
-    /// default.
+    /// As in the kernel, -1000 to 1000; other numbers are clamped to that, and 0 means the runner's own default.
     pub oom_score_adj: i64,
-    /// Control groups to enter before anything runs.
+    /// Control groups to enter before the service runs.
     pub cgroups: Vec<ControlGroup>,
-    /// Who the process becomes; `None` leaves it who the supervisor is.
+    /// The user that the process switches to; `None` keeps the supervisor's.
     pub user: Option<ServiceUser>,
-    /// Walls that the engine knows to be missing.
+    /// Walls that are missing, as far as the engine knows.
     pub missing_walls: Vec<MissingWall>,
-    /// Whether a service is not started where a wall is missing.
+    /// Whether the service is not started if a wall is missing.
     pub requires_confinement: bool,
-    /// Which sockets it may have, and towards whom.
+    /// Which sockets it may use, and to which addresses.
     pub network: Network,
-    /// Ports of the host that lead to the service.
+    /// Ports of the host that are forwarded to the service.
     pub ports: Vec<PortMapping>,
-    /// How the process finds out whether the service is healthy.
+    /// How the process checks whether the service is healthy.
     #[serde(default)]
     pub health_check: Option<HealthCheck>,
 }
 
-/// A user of the host that is one service's, by number.
+/// A user of the host for only one service, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceUser {
-    /// The user, and the group that it alone is in.
+    /// The user, and the group of which it is the only member.
     pub uid: u32,
-    /// The group of all services of the app: what they share belongs to it.
+    /// The group of all services of the app, which owns what they share.
     pub app_gid: u32,
 }
 
-/// Whose what is in a folder is.
+/// Who owns the contents of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FolderOwner {
-    /// The service's alone.
+    /// Only the service.
     Service,
-    /// The services' of the app that mount it.
+    /// The services of the app that mount it.
     App,
-    /// The host's: owners and modes are left as they are.
+    /// The host: owners and modes are left unchanged.
     Host,
 }
 
 /// A folder that the service sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folder {
-    /// On the host.
+    /// The path on the host.
     pub host: PathBuf,
-    /// The absolute path by which the service sees it.
+    /// The absolute path at which the service sees it.
     pub guest: String,
-    /// The service can change nothing in it.
+    /// Whether the service cannot change anything in it.
     pub read_only: bool,
-    /// Emptied at each start of the process, as memory would be.
+    /// Whether it is emptied at each start of the process, as memory would be.
     pub volatile: bool,
-    /// Whose it is.
+    /// Who owns its contents.
     pub owner: FolderOwner,
 }
 
@@ -123,23 +121,23 @@ pub enum Network {
     Own(OwnNetwork),
 }
 
-/// The place of a service that has a loopback address of its own.
+/// The network of a service that has its own loopback address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnNetwork {
-    /// In 127.0.0.0/8: its own, or that of the container whose network stack it shares.
+    /// An address in 127.0.0.0/8: its own, or that of the container whose network stack it shares.
     pub address: Ipv4Addr,
     /// The [`Members`] file of each network that it is in.
     pub tables: Vec<PathBuf>,
     /// Whether it may connect to other machines.
     pub outward: bool,
-    /// The supervisor's API, where it may be reached.
+    /// The supervisor's API, if the service may reach it.
     pub api: Option<Api>,
     /// Names with fixed addresses (compose `extra_hosts`).
     pub extra_hosts: BTreeMap<String, ExtraHost>,
 }
 
 impl OwnNetwork {
-    /// Where nothing can be reached.
+    /// Returns a network in which nothing can be reached.
     #[must_use]
     pub fn nowhere() -> Self {
         OwnNetwork {
@@ -152,7 +150,7 @@ impl OwnNetwork {
     }
 }
 
-/// An address that a name of `extra_hosts` stands for.
+/// The meaning of a name in `extra_hosts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraHost {
@@ -162,16 +160,16 @@ pub enum ExtraHost {
     HostGateway,
 }
 
-/// Where the supervisor's API is, and what services call it.
+/// The address of the supervisor's API, and its name for services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Api {
-    /// Where it listens, as this host reaches it.
+    /// The address of the API, as seen from this host.
     pub address: SocketAddr,
     /// The host's name or address in the service's environment.
     pub host: String,
 }
 
-/// Who is in a network.
+/// The members of a network.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Members(pub Vec<Member>);
 
@@ -182,22 +180,21 @@ pub struct Member {
     pub address: Ipv4Addr,
     /// The container's folder, where its [`State`] and [`PortTable`] are.
     pub folder: PathBuf,
-    /// What the others call it: the service's name, its aliases. Compared without case.
+    /// Its names in the network: the service's name and its aliases, case-insensitive.
     pub names: Vec<String>,
 }
 
-/// The ports that a service believes to listen on, and the ports that they really are, of its own
-/// address.
+/// The ports that a service asked for, and the real ports of its own address.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortTable {
-    /// Of TCP, by the port that the service asked for.
+    /// TCP ports, by the port that the service asked for.
     pub tcp: BTreeMap<u16, u16>,
-    /// Of UDP, by the port that the service asked for.
+    /// UDP ports, by the port that the service asked for.
     pub udp: BTreeMap<u16, u16>,
 }
 
 impl PortTable {
-    /// Of one protocol.
+    /// Returns the ports of one protocol.
     #[must_use]
     pub fn of(&self, protocol: Protocol) -> &BTreeMap<u16, u16> {
         match protocol {
@@ -206,7 +203,7 @@ impl PortTable {
         }
     }
 
-    /// Of one protocol.
+    /// Returns the ports of one protocol.
     pub fn of_mut(&mut self, protocol: Protocol) -> &mut BTreeMap<u16, u16> {
         match protocol {
             Protocol::Tcp => &mut self.tcp,
@@ -215,47 +212,47 @@ impl PortTable {
     }
 }
 
-/// How a container is.
+/// The state of a container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Where it is in its life.
+    /// The stage in its life.
     pub status: Status,
     /// The process that serves it, or the last one that did.
     pub process: Option<ProcessId>,
-    /// Of the last run, once it has ended.
+    /// The exit code of the last run, once it has ended.
     pub exit_code: Option<i64>,
-    /// Milliseconds since the epoch.
+    /// The time of the last start, in milliseconds since the epoch.
     pub started_at_ms: Option<i64>,
-    /// Milliseconds since the epoch.
+    /// The time of the last end, in milliseconds since the epoch.
     pub finished_at_ms: Option<i64>,
-    /// How often it was started again by its restart policy.
+    /// How often its restart policy has started it again.
     pub restarts: u64,
     /// Why it could not be started.
     pub error: Option<String>,
     /// The walls that its process is behind.
     #[serde(default)]
     pub confinement: Option<Report>,
-    /// What the service's health check says; none if it has no check, or does not run.
+    /// The health according to the service's health check; `None` if it has no check or does not run.
     #[serde(default)]
     pub health: Option<ContainerHealth>,
 }
 
-/// Where a container is in its life.
+/// The stages in a container's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// Never started.
     Created,
-    /// Its process is there.
+    /// Its process exists.
     Running,
     /// Ended, and waiting to be started again.
     Restarting,
-    /// Ended, and left so.
+    /// Ended, and not to be started again.
     Exited,
 }
 
 impl State {
-    /// Of a container that was never started.
+    /// Returns the state of a container that was never started.
     #[must_use]
     pub fn created() -> Self {
         State {
@@ -271,7 +268,7 @@ impl State {
         }
     }
 
-    /// Notes that the service could not be started; a container that never ran is as it was created.
+    /// Notes that the service could not be started; the status of a container that never ran stays unchanged.
     pub fn fail(&mut self, reason: String) {
         self.error = Some(reason);
         if self.started_at_ms.is_some() {
@@ -288,8 +285,8 @@ impl State {
     }
 }
 
-/// What is below the working folder, the engine's, by its path from there: the folders above are not for a service's
-/// user.
+/// Makes a path below the working folder, which is the engine's, relative to it: a service's user has no access to the
+/// folders above.
 #[must_use]
 pub fn near(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What becomes of a process that was started, as it says itself.
+//! The outcome of starting a process, as it reports itself.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ pub enum StartOutcome {
     Ready,
     /// Another process serves the container.
     AlreadyServed,
-    /// The compiled code of the component cannot be loaded, and why: it was damaged since the engine looked, or made by
-    /// another version, or for another processor. Nothing of it is in the container's state: the engine has it compiled
-    /// again and starts another process.
+    /// The compiled code of the component cannot be loaded, and why: it was damaged after the engine's check, or
+    /// created by another version, or for another processor. This is not recorded in the container's state: the engine
+    /// has it compiled again and starts another process.
     DoesNotLoad(String),
-    /// The service does not run, and why. The container's state says so as well.
+    /// The service does not run, and why. The container's state contains the reason as well.
     Failed(String),
 }
 
@@ -22,7 +22,7 @@ const ALREADY_SERVED: &str = "already served";
 const DOES_NOT_LOAD: &str = "does not load: ";
 
 impl StartOutcome {
-    /// Reads what a process wrote until it closed its output.
+    /// Parses the output of a process that has closed it.
     #[must_use]
     pub fn read(output: &str) -> Self {
         match output.trim() {

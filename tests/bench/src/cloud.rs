@@ -1,4 +1,5 @@
-//! What the fleet cloud does in a second and what it takes of memory, on both databases.
+//! How many requests the fleet cloud handles in a second and how much memory it uses, on both
+//! databases.
 
 mod data_api;
 mod fleets;
@@ -16,7 +17,7 @@ use place::Kind;
 /// Sections, in the order of the page.
 pub(crate) const SECTIONS: [&str; 5] = ["data", "polls", "reports", "push", "fleets"];
 
-/// Measures one of [`SECTIONS`]; `large` is for all sizes.
+/// Measures one of [`SECTIONS`]; `large` includes all sizes.
 pub(crate) async fn measure(section: &str, large: bool) -> Result<Section> {
     let kinds = Kind::all();
     match section {

@@ -1,4 +1,4 @@
-//! A supervisor of the release layout, started on folders of its own.
+//! A supervisor of the release layout, started with its own folders.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use tests::{HeldPort, distribution};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long anything may take before the benchmark gives up.
+/// The time limit of everything in the benchmark.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Between two looks at something that announces nothing: far below what is measured with it, and seldom
-/// enough not to take the processors from it.
+/// The pause between two checks of a condition that is not signalled: far shorter than the times that are measured with
+/// it, and long enough to leave the processors free.
 const LOOK_AGAIN: Duration = Duration::from_micros(500);
 const LOOK_AT_SERVICES: Duration = Duration::from_millis(2);
 
-/// Folders and flags of one device, which may be started repeatedly.
+/// The folders and flags of one device, which may be started repeatedly.
 pub(crate) struct Device {
     /// The folder of its programs, plugins and policy.
     layout: PathBuf,
     folders: TempDir,
     pub(crate) address: SocketAddr,
-    /// Keeps the port from others between two starts.
+    /// Reserves the port between two starts.
     _port: HeldPort,
     arguments: Vec<String>,
     process: Option<Child>,
@@ -39,7 +39,7 @@ impl Device {
         Self::of(&distribution(), arguments)
     }
 
-    /// One of another layout than that of this version.
+    /// A device of another layout than that of this version.
     pub(crate) fn of(layout: &Path, arguments: &[&str]) -> Result<Self> {
         let folders = tempfile::tempdir()?;
         std::fs::create_dir(folders.path().join("host"))?;
@@ -68,7 +68,7 @@ impl Device {
         self.folders.path().join("state")
     }
 
-    /// Starts it and answers how long the first 200 on `/ping` took.
+    /// Starts the device and returns how long the first 200 on `/ping` took.
     pub(crate) async fn start(&mut self) -> Result<Duration> {
         let log = std::fs::File::options()
             .create(true)
@@ -111,7 +111,7 @@ impl Device {
         std::fs::read_to_string(self.folders.path().join("log")).unwrap_or_default()
     }
 
-    /// SIGTERM, and waits for the end.
+    /// Sends SIGTERM, and waits for the end.
     pub(crate) async fn stop(&mut self) -> Result<()> {
         let Some(mut process) = self.process.take() else {
             return Ok(());
@@ -132,7 +132,7 @@ impl Device {
         Ok(())
     }
 
-    /// The device's key, asked for once: the program that tells it must not run within a measurement.
+    /// Returns the device's key, read only once: the program that prints it must not run during a measurement.
     pub(crate) fn key(&self) -> Result<&str> {
         if let Some(key) = self.key.get() {
             return Ok(key);
@@ -167,7 +167,7 @@ impl Device {
         Ok(())
     }
 
-    /// Waits until so many services run, and answers the status.
+    /// Waits until this many services run, and returns the status.
     pub(crate) async fn until_running(&self, services: usize) -> Result<Value> {
         let url = format!("http://{}/v2/state/status", self.address);
         let key = self.key()?;
@@ -198,7 +198,7 @@ impl Device {
         }
     }
 
-    /// Waits until there is no service, and nothing left to be done.
+    /// Waits until there is no service, and the target is applied.
     pub(crate) async fn until_settled(&self) -> Result<()> {
         while self.until_running(0).await?["appState"] != "applied" {
             tokio::time::sleep(LOOK_AT_SERVICES).await;
@@ -206,7 +206,7 @@ impl Device {
         Ok(())
     }
 
-    /// The process that runs its plugins; none of a version that runs them in the supervisor's own.
+    /// Returns the process that runs its plugins; `None` for a version that runs them in the supervisor's own.
     pub(crate) fn plugin_worker(&self) -> Result<Option<u32>> {
         for pid in tests::children_of(i32::try_from(self.pid()?)?) {
             let command = std::fs::read(format!("/proc/{pid}/cmdline"))?;
@@ -217,7 +217,7 @@ impl Device {
         Ok(None)
     }
 
-    /// Waits until its plugins are loaded: the very first start answers before they are compiled.
+    /// Waits until its plugins are loaded: after the very first start `/ping` answers before they are compiled.
     pub(crate) async fn until_plugins_answer(&self) -> Result<()> {
         let url = format!(
             "http://{}/v2/device/name?apikey={}",
@@ -234,7 +234,7 @@ impl Device {
         Ok(())
     }
 
-    /// Takes its services away, and stops it.
+    /// Removes its services, and stops it.
     pub(crate) async fn clean_up(mut self) -> Result<()> {
         self.set_target(&empty_target()).await?;
         self.until_running(0).await?;
@@ -258,7 +258,7 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if let Some(process) = &mut self.process {
-            // It may have ended by itself; services of a failed run are ended with their folder's name.
+            // It may have ended by itself; services of a failed run are ended by their folder's name.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -270,12 +270,12 @@ impl Drop for Device {
     }
 }
 
-/// The target state without any app.
+/// Returns the target state without any app.
 pub(crate) fn empty_target() -> Value {
     serde_json::json!({ "local": { "name": "bench", "config": {}, "apps": {} } })
 }
 
-/// A target of one app, whose services are given as `(name, image, further fields)`.
+/// Returns a target of one app, with services as `(name, image, further fields)`.
 pub(crate) fn target(services: &[(&str, &str, Value)]) -> Value {
     let mut entries = serde_json::Map::new();
     for (id, (name, image, fields)) in (1_u64..).zip(services) {
@@ -303,7 +303,7 @@ pub(crate) fn target(services: &[(&str, &str, Value)]) -> Value {
     } } } })
 }
 
-/// The reference of a component file.
+/// Returns the reference of a component file.
 pub(crate) fn file_image(component: &Path) -> String {
     format!("file:{}", component.display())
 }

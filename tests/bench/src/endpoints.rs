@@ -1,5 +1,5 @@
-//! Read endpoints under load, the core's and those of plugins, beside a bare axum server in this process;
-//! and what memory the supervisor has before and after.
+//! Read endpoints of the core and of plugins under load, compared with a bare axum server in this process; and the
+//! memory of the supervisor before and after.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use crate::process::memory;
 /// Enough to keep two cores busy without measuring a queue.
 const CONNECTIONS: usize = 8;
 const SECONDS: u64 = 4;
-/// Overrides it, for a look at whether all of it works.
+/// The variable that overrides it, for a quick check that everything works.
 const SECONDS_VARIABLE: &str = "SUPERVISOR_BENCH_SECONDS";
-/// Paths, and what the reference system answers of them on such a machine, a second.
+/// Paths, and how many requests a second the reference system answers on such a machine.
 const ENDPOINTS: [(&str, Option<u32>); 10] = [
     ("/ping", Some(3500)),
     ("/v1/device", Some(283)),
@@ -28,7 +28,7 @@ const ENDPOINTS: [(&str, Option<u32>); 10] = [
     ("/v2/state/status", None),
     ("/v3/plan", None),
     ("/metrics", None),
-    // Of plugins. Tags are the cloud's, which this device does not have.
+    // Endpoints of plugins. Tags are missing, because they come from the cloud, which this device does not have.
     ("/v2/device/name", None),
     ("/v2/local/device-info", None),
     ("/v2/device/vpn", None),

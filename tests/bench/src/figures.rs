@@ -1,4 +1,4 @@
-//! What a measurement comes to, and the page that it is written on.
+//! The results of measurements, and the page with them.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,7 +14,7 @@ impl Latencies {
         Latencies { sorted: samples }
     }
 
-    /// The latency that `percent` of the operations stayed within.
+    /// Returns the latency within which `percent` of the operations stayed.
     pub(crate) fn percentile(&self, percent: usize) -> Duration {
         let last = self.sorted.len().saturating_sub(1);
         self.sorted
@@ -40,16 +40,16 @@ impl Latencies {
 pub(crate) struct Figure {
     pub(crate) what: String,
     pub(crate) measured: String,
-    /// What it was measured against in the same run; empty where it stands alone.
+    /// The comparison measured in the same run; empty if there is none.
     pub(crate) against: String,
     pub(crate) aim: String,
 }
 
-/// One theme of the page.
+/// One section of the page.
 pub(crate) struct Section {
     pub(crate) title: &'static str,
     pub(crate) figures: Vec<Figure>,
-    /// How the figures were come by, and what holds back those that miss their aim.
+    /// How the figures were measured, and why some miss their aim.
     pub(crate) notes: Vec<String>,
 }
 
@@ -103,17 +103,17 @@ impl Section {
     }
 }
 
-/// Microseconds with one digit, as the aims are given.
+/// Microseconds with one decimal, as in the aims.
 pub(crate) fn micros(duration: Duration) -> String {
     format!("{:.1} us", duration.as_secs_f64() * 1e6)
 }
 
-/// Milliseconds with one digit.
+/// Milliseconds with one decimal.
 pub(crate) fn millis(duration: Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1e3)
 }
 
-/// Mebibytes with one digit.
+/// Mebibytes with one decimal.
 pub(crate) fn mebibytes(bytes: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
@@ -123,7 +123,7 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     format!("{mebibytes:.1} MiB")
 }
 
-/// How much longer `a` is than `b`, negative where it is shorter.
+/// How much longer `a` is than `b`; negative if it is shorter.
 pub(crate) fn added(a: Duration, b: Duration) -> String {
     format!("{:+.1} us", (a.as_secs_f64() - b.as_secs_f64()) * 1e6)
 }
@@ -132,7 +132,7 @@ pub(crate) fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-/// The middle one.
+/// Returns the median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

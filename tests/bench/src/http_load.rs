@@ -1,5 +1,5 @@
-//! Load over keep-alive connections, from a client that does as little as it can: what is measured
-//! should be the server.
+//! Load over keep-alive connections, from a client that does as little as possible, so that mainly
+//! the server is measured.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,13 +10,14 @@ use tokio::net::TcpStream;
 
 use crate::figures::Latencies;
 
-/// What one load came to.
+/// The result of one load.
 pub(crate) struct Load {
     pub(crate) latencies: Latencies,
     pub(crate) per_second: f64,
 }
 
-/// Sends `GET path` over `connections` at once, each with one request under way, for `time`.
+/// Sends `GET path` over `connections` at the same time, each with one request under way, for
+/// `time`.
 pub(crate) async fn load(
     address: SocketAddr,
     path: &str,
@@ -86,8 +87,8 @@ async fn client(
     Ok(samples)
 }
 
-/// Lets others run for a while without falling asleep: what a processor takes to wake up would be
-/// measured with what comes after.
+/// Yields to other tasks for a while without sleeping: the wake-up time of a processor would be
+/// measured with the next request.
 pub(crate) async fn rest(pause: Duration) {
     if pause.is_zero() {
         return;
@@ -98,7 +99,7 @@ pub(crate) async fn rest(pause: Duration) {
     }
 }
 
-/// Reads one answer of a known length and takes any status but 200 as a failure of the benchmark.
+/// Reads one answer of a known length; any status but 200 is a failure of the benchmark.
 async fn read_answer(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<()> {
     buffer.clear();
     let head = loop {

@@ -1,10 +1,11 @@
-//! The benchmarks: `cargo xtask bench` builds everything in release, runs this, and puts what it prints
-//! into docs/benchmarks.md.
+//! The benchmarks: `cargo xtask bench` builds everything in release mode, runs this, and writes its output into
+//! docs/benchmarks.md.
 //!
-//! What is compared runs side by side in one run, so that a slow machine makes both slow. Nothing here
-//! passes or fails: the figures stand beside their aims.
+//! Compared programs run side by side in one run, so a slow machine makes both slow. Nothing here passes or fails: the
+//! figures are printed next to their aims.
 //!
-//! The sections on the cloud and those on the device are built apart, each as what they measure is built.
+//! The sections on the cloud and those on the device are built separately, each with the settings of the measured
+//! programs.
 
 #![cfg_attr(
     not(all(feature = "cloud", feature = "device")),

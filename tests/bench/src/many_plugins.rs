@@ -1,7 +1,7 @@
-//! A hundred plugins at once: the time that it takes to have them, and the memory.
+//! A hundred plugins at once: the time to load them, and their memory.
 //!
-//! They are copies under other names and routes, each a component of its own to the runtime: its manifest is another, so its
-//! digest is.
+//! They are copies under other names and routes. Each is a different component to the runtime: its manifest differs,
+//! and so does its digest.
 
 use std::fs;
 use std::path::Path;
@@ -17,23 +17,23 @@ use crate::process::{Memory, memory};
 
 const COUNT: usize = 100;
 const SECTION: &str = "platform:manifest";
-/// Of the kept plugins, in bytes: what is behind it in the file is left as it is.
+/// The maximum size of the kept plugins' manifest, in bytes: the file after it is left unchanged.
 const LONGEST_MANIFEST: usize = 2048;
 /// The version of the interface whose kept plugins are copied.
 const VERSION: &str = "1.4";
-/// Longer than anything that a start leaves to be done in the background.
+/// Longer than any background work of a start.
 const SETTLE: Duration = Duration::from_secs(3);
-/// For compiling all of them: Python's interpreter takes most of a minute on a slow machine.
+/// The time limit for compiling all of them: Python's interpreter takes most of a minute on a slow machine.
 const COMPILED: Duration = Duration::from_secs(3600);
 
 /// A plugin to copy.
 struct Original {
     component: Vec<u8>,
-    /// What the manifest of a copy has in the place of a text, which is as long, so that no size in the file changes; `##` is
-    /// the number of the copy. First the name.
+    /// Texts of the manifest and their replacements in a copy. They have the same length, so no size in the file
+    /// changes; `##` is the number of the copy. The name comes first.
     texts: Vec<(String, String)>,
     grants: &'static str,
-    /// Below which it has its routes, and what is asked of it.
+    /// The routes of the plugin, and the path of its request.
     routes: Vec<String>,
     request: String,
 }
@@ -121,7 +121,8 @@ async fn of_copies(title: &'static str, originals: &[Original]) -> Result<Sectio
     for request in requests {
         let request = client.get(format!("http://{}{request}", device.address));
         let answer = request.bearer_auth(device.key()?).send().await?;
-        // Whatever it answers: an instance is made and used, though some know their routes by the names of old.
+        // The answer does not matter: an instance is created and used, though some plugins only know the old names of
+        // their routes.
         answer.bytes().await?;
     }
     tokio::time::sleep(SETTLE).await;
@@ -158,7 +159,7 @@ async fn of_copies(title: &'static str, originals: &[Original]) -> Result<Sectio
     Ok(section)
 }
 
-/// What the supervisor and the process of plugins have together.
+/// Returns the memory of the supervisor and the plugin process together.
 fn both_processes(device: &Device) -> Result<Memory> {
     let supervisor = memory(device.pid()?)?;
     let worker = device.plugin_worker()?.map(memory).transpose()?;
@@ -170,7 +171,7 @@ fn both_processes(device: &Device) -> Result<Memory> {
     })
 }
 
-/// Starts it; answers how long the first 200 on `/ping` took, and all plugins.
+/// Starts the device; returns how long the first 200 on `/ping` took, and loading all plugins.
 async fn start(device: &mut Device) -> Result<(Duration, Duration)> {
     let begin = Instant::now();
     let ping = device.start().await?;
@@ -181,7 +182,7 @@ async fn start(device: &mut Device) -> Result<(Duration, Duration)> {
     );
     let client = tests::client();
     loop {
-        // They are loaded one by one.
+        // Plugins are loaded one by one.
         let report: Value = client.get(&url).send().await?.json().await?;
         let plugins = report["plugins"].as_array().map_or(&[][..], Vec::as_slice);
         let is = |state: &str| {
@@ -201,13 +202,13 @@ async fn start(device: &mut Device) -> Result<(Duration, Duration)> {
             bail!("{running} plugins run:\n{}", device.log());
         }
         if begin.elapsed() > SETTLE {
-            // They are being compiled, which is not to be slowed down.
+            // They are being compiled, which must not be slowed down.
             tokio::time::sleep(SETTLE / 10).await;
         }
     }
 }
 
-/// Writes the copies and the policy that admits them; answers with a request for each.
+/// Writes the copies and the policy that admits them; returns a request for each.
 fn write_plugins(originals: &[Original], folder: &Path, policy: &Path) -> Result<Vec<String>> {
     let mut grants = String::new();
     let mut requests = Vec::new();
@@ -240,7 +241,7 @@ fn write_plugins(originals: &[Original], folder: &Path, policy: &Path) -> Result
     Ok(requests)
 }
 
-/// Replaces a text by another one of its length wherever it is.
+/// Replaces all occurrences of a text by another one of the same length.
 fn replace(bytes: &mut [u8], old: &str, new: &str) -> Result<()> {
     if old.len() != new.len() {
         bail!("`{old}` and `{new}` differ in length");

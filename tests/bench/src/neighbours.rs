@@ -1,4 +1,4 @@
-//! Wasm services that misbehave, beside a device that is idle: what `GET /ping` notices of them.
+//! Wasm services that misbehave next to a device that is idle: their effect on `GET /ping`.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::device::{Device, empty_target, file_image, target};
 use crate::figures::{Latencies, Section, median, micros, ratio};
 use crate::http_load::load;
 
-/// Pairs of a measurement alone and one beside the service.
+/// The number of pairs of measurements, one without and one with the service.
 const ROUNDS: usize = 5;
 const TIME: Duration = Duration::from_secs(2);
-/// For the service to be at it; it may fail again and again, which is part of what is measured.
+/// Time for the service to begin; it may fail again and again, which is part of the measurement.
 const SETTLE: Duration = Duration::from_secs(1);
-/// What each does, and the word that tells the test component to.
+/// What each service does, and the word that makes the test component do it.
 const NEIGHBOURS: [(&str, &str); 3] = [
     ("spins", "spin"),
     ("fills memory", "fill-memory"),

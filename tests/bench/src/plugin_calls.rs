@@ -1,4 +1,4 @@
-//! A plugin's answer beside the same answer from a native axum handler, in this process and over HTTP.
+//! A plugin's answer compared with the same answer from a native axum handler, in this process and over HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::figures::{Latencies, Section, added, micros};
 use crate::http_load::{paced_load, rest};
 
 const PATH: &str = "/v2/device/name";
-/// Another plugin's.
+/// The route of another plugin.
 const OTHER: &str = "/v2/device/tags";
 const CALLS: usize = 3000;
-/// Of all instances together, in bytes.
+/// The memory of all instances together, in bytes.
 const MEMORY: usize = 128 << 20;
-/// Time for a spare to be made ready, and a used instance to be thrown away; many times what it takes.
+/// Time to prepare a spare instance and to discard a used one; many times longer than needed.
 const BREATH: Duration = Duration::from_micros(250);
 const HTTP_TIME: Duration = Duration::from_secs(4);
 
@@ -39,7 +39,7 @@ pub(crate) async fn measure() -> Result<Section> {
     let mut section = Section::new("A plugin call beside a native handler");
     let native = native_router();
     let ready = PluginHost::start(in_process(DEFAULT_SLOTS)?).await?;
-    // Spares take half of the pool at most. Of two slots that is one, which the plugin called last has.
+    // Spares use at most half of the pool. With two slots that is one, which belongs to the plugin called last.
     let fresh = PluginHost::start(in_process(2)?).await?;
     let on_device = PluginHost::start(in_worker()).await?;
 
@@ -63,7 +63,7 @@ pub(crate) async fn measure() -> Result<Section> {
             "15 us at p50 (25 where the kernel has no PAGEMAP_SCAN)",
         ),
     ] {
-        // On a worker of the runtime, as every request is.
+        // On a worker of the runtime, like every request.
         let alternating = tokio::spawn(alternate(router, native.clone(), before));
         let (plugin, beside) = alternating.await??;
         section.add(
@@ -116,7 +116,7 @@ pub(crate) async fn measure() -> Result<Section> {
     Ok(section)
 }
 
-/// Calls one and the other in turn.
+/// Calls the plugin and the native handler alternately.
 async fn alternate(
     plugin: Router,
     native: Router,
@@ -125,7 +125,7 @@ async fn alternate(
     let (mut of_plugin, mut of_native) = (Vec::new(), Vec::new());
     for call in 0..CALLS + CALLS / 10 {
         if let Some(path) = before {
-            // Whatever it answers: its plugin has the spare now.
+            // The answer does not matter: its plugin has the spare now.
             let request = Request::get(path).body(Body::empty())?;
             let answer = plugin.clone().oneshot(request).await?;
             answer.into_body().collect().await?;
@@ -173,7 +173,7 @@ fn in_process(slots: usize) -> Result<Arc<dyn GuestRuntime>> {
     Ok(Arc::new(runtime))
 }
 
-/// Plugins where they are on a device.
+/// Plugins in a separate process, as on a device.
 fn in_worker() -> Arc<dyn GuestRuntime> {
     Arc::new(WorkerRuntime::start(WorkerConfig {
         program: distribution().join("bin/supervisor-wasm"),
@@ -263,7 +263,7 @@ async fn call(plugins: &Plugins, request: Request) -> Response {
     }
 }
 
-/// Stands in for the device.
+/// A stand-in for the device.
 struct Bench;
 
 impl plugins::Device for Bench {

@@ -1,4 +1,4 @@
-//! What the kernel says of a process.
+//! The kernel's data about a process.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 
 /// Resident memory of one process.
 pub(crate) struct Memory {
-    /// All pages, shared ones whole, in bytes.
+    /// All pages, including shared ones, in bytes.
     pub(crate) resident: u64,
-    /// Pages of its own that no file backs, in bytes: what it really costs the device.
+    /// Its own pages that no file backs, in bytes: the real cost for the device.
     pub(crate) anonymous: u64,
-    /// The most it has ever had, in bytes.
+    /// The maximum so far, in bytes.
     pub(crate) peak: u64,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn memory(pid: u32) -> Result<Memory> {
     })
 }
 
-/// Kernel, processors and memory of this machine, in one line.
+/// Returns kernel, processors and memory of this machine, in one line.
 pub(crate) fn machine() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");

@@ -10,7 +10,7 @@ use crate::figures::{Latencies, Section, mebibytes, millis};
 use crate::process::memory;
 
 const STARTS: usize = 20;
-/// Longer than anything that a start leaves to be done in the background.
+/// Longer than any background work of a start.
 const SETTLE: Duration = Duration::from_secs(3);
 
 pub(crate) async fn measure() -> Result<Section> {

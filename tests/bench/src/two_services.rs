@@ -1,5 +1,5 @@
-//! A target of two services on Docker, from POST to both running, beside the bare engine calls for the
-//! same objects made in parallel.
+//! A target of two services on Docker, from POST to both running, compared with bare engine calls that create the same
+//! objects in parallel.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,11 +18,11 @@ use crate::device::{Device, empty_target, target};
 use crate::figures::{Latencies, Section, median, millis, ratio};
 
 const ROUNDS: usize = 25;
-/// What an engine does after it has answered that a container is gone.
+/// Time for the engine to clean up after it has answered that a container is removed.
 const TIDY_UP: Duration = Duration::from_millis(300);
 const NAMES: [&str; 2] = ["one", "two"];
 
-/// `None` where there is no Docker engine for tests.
+/// Returns `None` if there is no Docker engine for tests.
 pub(crate) async fn measure() -> Result<Option<Section>> {
     let (Ok(uri), Ok(registry)) = (
         std::env::var("SUPERVISOR_TEST_DOCKER"),
@@ -55,7 +55,7 @@ pub(crate) async fn measure() -> Result<Option<Section>> {
 
     let (mut ours, mut bare, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        // In turn one and the other is first, each once the engine has tidied up after the one before.
+        // The order alternates; each begins once the engine has cleaned up after the other.
         let mut alone = Duration::ZERO;
         if round % 2 == 0 {
             alone = bare_calls(&docker, &image).await?;

@@ -1,5 +1,5 @@
-//! This version of the device beside another one, whose layout `--beside` names: both run at once, and each figure is
-//! taken of the one and of the other in turn.
+//! This version of the device compared with another one, whose layout `--beside` names: both run at the same time, and
+//! each figure is measured alternately.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ use crate::process::memory;
 const ROUNDS: usize = 7;
 const CONNECTIONS: usize = 8;
 const TIME: Duration = Duration::from_secs(2);
-/// Between two calls, so that what a call leaves to be done is not measured with the next one.
+/// The pause between two calls, so that the remaining work of a call is not measured with the next one.
 const PAUSE: Duration = Duration::from_micros(400);
-/// Longer than anything that a start leaves to be done in the background.
+/// Longer than any background work of a start.
 const SETTLE: Duration = Duration::from_secs(15);
 const ENDPOINTS: [(&str, &str); 3] = [
     ("/ping", "0.90"),
@@ -65,7 +65,7 @@ pub(crate) async fn measure(beside: &Path) -> Result<Section> {
     Ok(section)
 }
 
-/// A device of a layout, with its plugins from the cache.
+/// Starts a device of a layout, with its plugins from the cache.
 async fn started(layout: &Path) -> Result<Device> {
     let mut device = Device::of(layout, &["--engine", "wasm"])?;
     device.start().await?;
@@ -135,7 +135,7 @@ async fn plugin_calls(section: &mut Section, devices: &Pair<Device>) -> Result<(
     Ok(())
 }
 
-/// From the target that has a service to its running.
+/// Measures the time from the target with a service until that runs.
 async fn service_starts(section: &mut Section, devices: &Pair<Device>) -> Result<()> {
     let server = file_image(&guest("hello-server"));
     let with_service = target(&[("server", &server, json!({}))]);
@@ -147,7 +147,7 @@ async fn service_starts(section: &mut Section, devices: &Pair<Device>) -> Result
         this: String::new(),
         other: String::new(),
     };
-    // The first one compiles it.
+    // The first round compiles it.
     for round in 0..=ROUNDS {
         for (device, times, service) in [
             (&devices.this, &mut times.this, &mut memory_of_service.this),
@@ -193,7 +193,7 @@ async fn service_starts(section: &mut Section, devices: &Pair<Device>) -> Result
     Ok(())
 }
 
-/// The supervisor's memory, and that of the process of its plugins where it has one.
+/// Adds the supervisor's memory, and that of its plugin process if it has one.
 fn memories(section: &mut Section, when: &str, devices: &Pair<Device>) -> Result<()> {
     let whole = |device: &Device| -> Result<String> {
         let mut parts = Vec::new();

@@ -1,12 +1,12 @@
-//! Input that nobody would send, for parsers, statements and endpoints.
+//! Unlikely input for parsers, statements and endpoints.
 //!
-//! A target is a test like any other: [`run`] gives it a bounded number of inputs, the same ones each time, so that
-//! it takes seconds and never fails by luck. With `FUZZ_SECONDS` (which `cargo xtask fuzz` sets) it gets new ones for
-//! as long as that. What once made it fail is a line of a file beside it, the corpus, which is tried first and from
-//! which further inputs are made; a failure prints the smallest input that was found, to be added there.
+//! A target is a test like any other: [`run`] calls it with a limited number of inputs, the same ones each time, so it
+//! takes seconds and never fails by chance. With `FUZZ_SECONDS` (which `cargo xtask fuzz` sets) it receives new ones
+//! for that time. Inputs that once made it fail are lines of a file next to it, the corpus, which is tried first and
+//! from which further inputs are derived; a failure prints the smallest failing input, to be added there.
 //!
-//! There is no measure of coverage: that needs a compiler that this project does not build with. Inputs come from
-//! grammars that know the language, and from [`mutated`] texts that do not.
+//! Coverage is not measured: that needs a compiler that this project does not build with. Inputs come from grammars
+//! that know the language, and from [`mutated`] texts that do not.
 #![expect(
     clippy::panic,
     reason = "an input that makes a target fail is to fail its test"
@@ -22,12 +22,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseResult, TestError, TestRunner};
 
-/// Has a target go on for so many seconds.
+/// The variable that makes a target run for this many seconds.
 pub const SECONDS: &str = "FUZZ_SECONDS";
-/// Inputs between two looks at the clock.
+/// The number of inputs between two checks of the time.
 const BATCH: u32 = 50;
 
-/// Gives `test` inputs: `cases` of them, or as many as fit into [`SECONDS`].
+/// Calls `test` with inputs: `cases` of them, or as many as fit into [`SECONDS`].
 ///
 /// # Panics
 /// With the smallest input for which `test` fails.
@@ -56,7 +56,7 @@ where
 fn config(cases: u32) -> Config {
     Config {
         cases,
-        // A failure is kept as the input that it is, where a change of the grammar does not lose it.
+        // A failure is kept in the corpus as its input, where a change of the grammar does not lose it.
         failure_persistence: None,
         max_shrink_iters: 4_000,
         ..Config::default()
@@ -77,7 +77,7 @@ fn judge<T: Debug>(target: &str, result: Result<(), TestError<T>>) {
     }
 }
 
-/// The lines of a corpus: a text each, with `\n` for a new line; those that begin with `#` are comments.
+/// Returns the lines of a corpus: one text each, with `\n` for a new line; lines that begin with `#` are comments.
 #[must_use]
 pub fn corpus(file: &str) -> Vec<String> {
     let lines = file
@@ -89,17 +89,17 @@ pub fn corpus(file: &str) -> Vec<String> {
 /// One change of a text.
 #[derive(Debug, Clone)]
 enum Change {
-    /// Puts a word in.
+    /// Inserts a word.
     Insert(usize, String),
-    /// Takes characters out.
+    /// Removes characters.
     Cut(usize, usize),
     /// Repeats characters.
     Repeat(usize, usize, usize),
-    /// Goes on as another text does.
+    /// Continues with a part of another text.
     Splice(usize, usize, String),
 }
 
-/// Texts of a corpus with a few changes, by words of a language among others.
+/// Texts of a corpus with a few changes, some of which insert words of a language.
 pub fn mutated(corpus: Vec<String>, words: &'static [&'static str]) -> BoxedStrategy<String> {
     let word = prop_oneof![
         4 => select(words).prop_map(str::to_owned),

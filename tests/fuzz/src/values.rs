@@ -1,4 +1,4 @@
-//! JSON that nobody would send: values with a few changes that leave them JSON.
+//! Unlikely JSON: values with a few changes after which they are still JSON.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -7,25 +7,25 @@ use serde_json::{Map, Value, json};
 /// One change of a value.
 #[derive(Debug, Clone)]
 enum ValueChange {
-    /// Puts another value in the place of one.
+    /// Replaces a value with another one.
     Replace(usize, Value),
-    /// Takes a value out of its array or object.
+    /// Removes a value from its array or object.
     Remove(usize),
     /// Adds a value to an object under this name, or to an array.
     Add(usize, String, Value),
-    /// Gives a value of an object another name.
+    /// Renames a value of an object.
     Rename(usize, String),
-    /// Puts so many arrays or objects around a value.
+    /// Puts this many arrays or objects around a value.
     Wrap(usize, usize, bool),
-    /// Puts a value in that stands elsewhere.
+    /// Copies a value to another place.
     Copy(usize, usize),
 }
 
-/// Values of a corpus with a few changes. `names` are names of fields, some of which the reader knows; `texts` are texts
-/// that mean something to it.
+/// Values of a corpus with a few changes. `names` are names of fields, some of which the reader knows; `texts` are
+/// texts that have a meaning to it.
 ///
 /// # Panics
-/// Where the corpus is empty.
+/// If the corpus is empty.
 pub fn changed(
     corpus: Vec<Value>,
     names: &'static [&'static str],
@@ -86,7 +86,7 @@ fn apply(root: &mut Value, change: ValueChange) {
         ValueChange::Replace(at, value) => *node(root, at % end) = value,
         ValueChange::Copy(at, from) => {
             let value = node(root, from % end).clone();
-            // Copies of copies would grow without end.
+            // Copies of copies would grow without limit.
             if end + count(&value) < 2_000 {
                 *node(root, at % end) = value;
             }
@@ -132,7 +132,7 @@ fn apply(root: &mut Value, change: ValueChange) {
     }
 }
 
-/// How many values there are in it, with itself.
+/// Returns the number of values in it, including itself.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -141,7 +141,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The value at place `at`, counted from the root, each before those that are in it.
+/// Returns the value at position `at`, counted from the root, with each value before its children.
 fn node(value: &mut Value, at: usize) -> &mut Value {
     if at == 0 {
         return value;

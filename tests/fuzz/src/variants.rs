@@ -1,15 +1,15 @@
-//! The same request with values of other types in the place of its constants: what one of them leaves prepared on a
-//! connection must change nothing of what the next one means.
+//! The same request with values of other types in place of its constants: a statement that one of them leaves prepared
+//! on a connection must not change the meaning of the next one.
 
 use proptest::prelude::Rng as _;
 use proptest::test_runner::TestRng;
 
 use crate::steady;
 
-/// What stands in the place of each constant.
+/// The replacements of each constant.
 const OTHERS: [&str; 6] = ["5", "5.0", "5.5", "'5'", "null", "true"];
 
-/// The requests and up to `of_one` variants of each, in random order, which is the same each time.
+/// Returns the requests and up to `of_one` variants of each, in a random order that is always the same.
 #[must_use]
 pub fn with_variants(requests: &[&str], of_one: usize) -> Vec<String> {
     let mut random = steady();
@@ -25,7 +25,7 @@ pub fn with_variants(requests: &[&str], of_one: usize) -> Vec<String> {
     variants
 }
 
-/// The request with each of its constants in turn as each of the others.
+/// Returns the request with each of its constants replaced in turn by each of the others.
 fn variants_of(request: &str) -> Vec<String> {
     let begin = request.find('?').unwrap_or(request.len());
     let mut variants = Vec::new();
@@ -37,7 +37,7 @@ fn variants_of(request: &str) -> Vec<String> {
     variants
 }
 
-/// Where constants stand behind `begin`.
+/// Returns the positions of constants after `begin`.
 fn constants(text: &str, begin: usize) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
@@ -51,7 +51,7 @@ fn constants(text: &str, begin: usize) -> Vec<(usize, usize)> {
                 at += 1;
             }
             at = (at + 1).min(bytes.len());
-            // `datetime'…'` stays what it is.
+            // `datetime'…'` is left unchanged.
             if from == 0 || !is_word(bytes[from - 1]) {
                 found.push((from, at));
             }

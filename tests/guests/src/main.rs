@@ -1,7 +1,7 @@
-//! A program for the tests of the engines: its first argument says what it does.
+//! A program for the tests of the engines: its first argument selects what it does.
 //!
-//! One program, so that it is compiled once; built as a component for the wasm engine and as a static
-//! binary for container images, it behaves the same in both.
+//! It is one program so that it is compiled once; built as a component for the wasm engine and as a static binary for
+//! container images, it behaves the same in both.
 
 use std::env;
 use std::fs;
@@ -91,15 +91,15 @@ fn tick() -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the program with a code. WASI 0.2 has a function for it that `std` does not use: it tells
-/// success and failure alone.
+/// Ends the program with a code. WASI 0.2 has a function for it that `std` does not use: `std` only distinguishes
+/// success and failure.
 fn exit(code: u8) -> ! {
     #[cfg(target_os = "wasi")]
     wasip2::cli::exit::exit_with_code(code);
     std::process::exit(code.into())
 }
 
-/// Until the end of the standard input: how a wasm service is told to stop.
+/// Waits for the end of the standard input, which signals a wasm service to stop.
 fn wait_for_stop() -> io::Result<()> {
     println!("waiting");
     io::copy(&mut io::stdin(), &mut io::sink())?;
@@ -107,7 +107,7 @@ fn wait_for_stop() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for nothing that anybody tells it.
+/// Waits for ever, and ignores all signals to stop.
 fn ignore_stop() -> io::Result<()> {
     println!("waiting");
     loop {
@@ -115,7 +115,7 @@ fn ignore_stop() -> io::Result<()> {
     }
 }
 
-/// The surroundings, one fact a line.
+/// Prints the environment, one fact per line.
 fn dump() -> io::Result<()> {
     for argument in env::args().skip(1) {
         println!("argument {argument}");
@@ -141,7 +141,7 @@ fn spin() -> io::Result<()> {
     }
 }
 
-/// Takes memory until there is no more.
+/// Allocates memory until there is no more.
 fn fill_memory() -> io::Result<()> {
     let mut blocks: Vec<Vec<u8>> = Vec::new();
     loop {
@@ -162,7 +162,7 @@ fn flood() -> io::Result<()> {
     }
 }
 
-/// Adds a line to the file and prints all of it.
+/// Adds a line to the file and prints the whole file.
 fn append(path: &str, text: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .create(true)
@@ -173,7 +173,7 @@ fn append(path: &str, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds a line to the file and prints how many there are: one a start, for as long as the data is kept.
+/// Adds a line to the file and prints the number of lines: one for each start, for as long as the data is kept.
 fn count_starts(path: &str) -> io::Result<()> {
     let before = fs::read_to_string(path).unwrap_or_default();
     let starts = before.lines().count() + 1;
@@ -195,7 +195,7 @@ fn serve(port: &str, text: &str) -> io::Result<()> {
                 "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}"
             )
         };
-        // A client that goes away is its own affair.
+        // A client that disconnects is not an error.
         let _ = connection.and_then(answer);
     }
     Ok(())
@@ -214,7 +214,7 @@ fn fetch(host: &str, port: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends back what comes, one connection after the other, until a connection says `stop`.
+/// Sends received data back, one connection after the other, until a connection sends `stop`.
 fn tcp_echo(address: &str) -> io::Result<()> {
     let listener = TcpListener::bind(address)?;
     println!("listening on {}", listener.local_addr()?);
@@ -250,8 +250,8 @@ fn udp_echo(address: &str) -> io::Result<()> {
     }
 }
 
-/// Asks each target and prints what came of it: `tcp://host:port`, `udp://host:port` (echoes of
-/// "ping") and `name://host`.
+/// Sends a request to each target and prints the result: `tcp://host:port`, `udp://host:port` (echoes of "ping") and
+/// `name://host`.
 fn ask(targets: &[&str]) -> io::Result<()> {
     for target in targets {
         let outcome = match target.split_once("://") {
@@ -276,7 +276,7 @@ fn ask_tcp(address: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
 }
 
-/// Asks a `tcp-echo` who we are to it, and says who it is to us.
+/// Asks a `tcp-echo` for our address, and prints both addresses.
 fn ask_who(address: &str) -> io::Result<()> {
     let mut connection = TcpStream::connect(address)?;
     connection.write_all(b"who")?;

@@ -7,15 +7,15 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::repeats::written_out;
 
-/// What can be said in the comment of a file, as `key: value`.
+/// The keys in the comment of a file, as `key: value`.
 ///
-/// Of both:
-/// - `answer: STATUS TEXT`: the answer, TEXT somewhere in it; of several lines each is allowed;
-/// - `log: TEXT`: somewhere in the log of the attack's time; `absent: TEXT`: nowhere in it, nor in an answer;
-/// - `held: WHY`: what is tried comes to nothing, and there is nobody to name;
-/// - `at-once: N`: so many callers at the same time.
+/// For both kinds:
+/// - `answer: STATUS TEXT`: the answer, with TEXT somewhere in it; of several such lines each is allowed;
+/// - `log: TEXT`: is somewhere in the log during the attack; `absent: TEXT`: is neither there nor in an answer;
+/// - `held: WHY`: the attempt has no effect, and nobody has to be named;
+/// - `at-once: N`: this many callers at the same time.
 ///
-/// Of components: see `component.rs` and `plugin_folder.rs`.
+/// For components: see `component.rs` and `plugin_folder.rs`.
 const KEYS: [&str; 17] = [
     "answer", "log", "absent", "held", "at-once", // of components
     "refused", "world", "limits", "manifest", "policy", "grants", "body", "reader", "cut", "noise",
@@ -25,21 +25,21 @@ const KEYS: [&str; 17] = [
 /// One attack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attack {
-    /// The file's name without its ending.
+    /// The file's name without its extension.
     pub name: String,
     /// What it tries.
     pub sentence: String,
-    /// What else its comment says.
+    /// The other lines of its comment.
     directives: Vec<(String, String)>,
-    /// What stands below the comment.
+    /// The text below the comment.
     pub text: String,
 }
 
 impl Attack {
-    /// Takes a file apart, whose comment's lines begin with `mark`.
+    /// Parses a file whose comment lines begin with `mark`.
     ///
     /// # Errors
-    /// Where it says nothing of what it tries, or something that nobody understands.
+    /// If it does not say what it tries, or has an unknown key.
     pub fn parse(name: &str, content: &str, mark: &str) -> Result<Self> {
         let mut sentence: Vec<&str> = Vec::new();
         let mut directives: Vec<(String, String)> = Vec::new();
@@ -78,14 +78,14 @@ impl Attack {
         })
     }
 
-    /// All values of a key.
+    /// Returns all values of a key.
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         let of_key =
             move |(other, value): &'a (String, String)| (other == key).then_some(value.as_str());
         self.directives.iter().filter_map(of_key)
     }
 
-    /// The first value of a key.
+    /// Returns the first value of a key.
     #[must_use]
     pub fn first(&self, key: &str) -> Option<&str> {
         let mut directives = self.directives.iter();
@@ -93,10 +93,10 @@ impl Attack {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The number that a key has; `default` where it has none.
+    /// Returns the number of a key; `default` if the key is missing.
     ///
     /// # Errors
-    /// Where it has another value than a number.
+    /// If its value is not a number.
     pub fn number(&self, key: &str, default: usize) -> Result<usize> {
         let Some(text) = self.first(key) else {
             return Ok(default);
@@ -105,11 +105,11 @@ impl Attack {
     }
 }
 
-/// All attacks of a folder, by name: files that end with `.ENDING`. With `HOSTILE` in the environment the one of
-/// that name.
+/// Reads all attacks of a folder, by name: files that end with `.ENDING`. If `HOSTILE` is set in the environment, only
+/// the one with that name.
 ///
 /// # Errors
-/// Where one cannot be read.
+/// If a file cannot be read.
 pub fn read_all(folder: &Path, ending: &str, mark: &str) -> Result<Vec<Attack>> {
     let selected = std::env::var("HOSTILE").ok();
     let mut attacks = Vec::new();

@@ -1,10 +1,11 @@
 //! A component's attack: it is installed, called, and removed.
 //!
 //! In its comment:
-//! - `refused: TEXT`: it is not loaded, and the list of plugins says why; where nothing of this is said, it is loaded;
-//! - `body: N`: the request is a POST with a body of so many bytes; else it is a GET;
-//! - `reader: leaves` or `reader: stays`: the caller takes the head of the answer and goes, or stays for a while without
-//!   reading on; else it reads to the end.
+//! - `refused: TEXT`: it is not loaded, and the list of plugins contains the reason; without this line it has to be
+//!   loaded;
+//! - `body: N`: the request is a POST with a body of this many bytes; otherwise it is a GET;
+//! - `reader: leaves` or `reader: stays`: the caller reads the head of the answer and disconnects, or stays for a while
+//!   without reading on; otherwise it reads to the end.
 
 use std::time::Duration;
 
@@ -20,15 +21,15 @@ use crate::verdict::{Outcome, Victim, until_listed};
 
 /// Longer than any call may take.
 const CALL_WITHIN: Duration = Duration::from_secs(30);
-/// The most of an answer that is read, in bytes.
+/// How much of an answer is read, in bytes.
 const READ_UP_TO: usize = 32 << 20;
-/// What a caller that stays without reading stays for, in rounds of probes.
+/// How long a caller stays without reading, in rounds of probes.
 const STAYS_FOR: u64 = 10;
 
-/// Has a component try what it tries, and judges what came of it.
+/// Installs and calls a component, and judges the result.
 ///
 /// # Errors
-/// What does not hold.
+/// Which expectation failed.
 pub async fn attack(
     victim: &mut Victim,
     folder: &PluginFolder,
@@ -45,7 +46,7 @@ pub async fn attack(
         Some(reason) => is_refused(&listed, reason),
         None => call_all(victim, attack, &listed).await,
     };
-    // Also where it failed: the next one meets a device without it.
+    // Also after a failure: the next component needs a device without it.
     folder.remove(attack)?;
     until_listed(&victim.device, &file, |plugin| plugin.is_none()).await;
     let (answers, names) = tried?;
@@ -56,7 +57,7 @@ pub async fn attack(
     victim.judge(attack, outcome).await
 }
 
-/// The reason of the refusal. The list names the file with it.
+/// Checks the reason of a refusal, which the list shows for the file.
 fn is_refused(listed: &Value, reason: &str) -> Result<(String, bool)> {
     let refused = listed["refused"].as_str().unwrap_or_default();
     ensure!(
@@ -87,7 +88,7 @@ async fn call_all(victim: &Victim, attack: &Attack, listed: &Value) -> Result<(S
     Ok((answers.join("\n"), names))
 }
 
-/// Status, headers and body of one call, in one text.
+/// Returns status, headers and body of one call as one text.
 async fn call(device: &Supervisor, probes: &Probes, attack: &Attack) -> Result<String> {
     let path = format!("/v3/{}", attack.name);
     let request = match attack.number("body", 0)? {
@@ -114,7 +115,7 @@ async fn call(device: &Supervisor, probes: &Probes, attack: &Attack) -> Result<S
                 text.push_str(&String::from_utf8_lossy(&piece));
             }
             Ok(None) => return Ok(text),
-            // Whoever reads on is to see that something is missing.
+            // A reader has to notice that something is missing.
             Err(error) => return Ok(format!("{text}\ncut off: {error}")),
         }
     }

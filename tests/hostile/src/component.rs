@@ -1,16 +1,17 @@
 //! The file of a component: text of WebAssembly, made into what somebody would put into a plugin folder.
 //!
-//! A file that begins with `(component` or `(module` is the whole of it. Any other is what stands in a core module: the
-//! rest is `prelude.wat`, and the tools that everybody uses make a component of both. Names are written short:
-//! `(export "handle")` is what the host calls, `(import "timer" "sleep" …)` a function of `wit/timer.wit`, and an import
-//! of `"exports"` what belongs to the handler, such as `[task-return]handle`.
+//! A file that begins with `(component` or `(module` is complete. Any other file is the content of a core module: the
+//! rest is in `prelude.wat`, and the usual tools turn both into a component. Names are written short:
+//! `(export "handle")` is what the host calls, `(import "timer" "sleep" …)` a function of `wit/timer.wit`, and an
+//! import of `"exports"` belongs to the handler, such as `[task-return]handle`.
 //!
 //! In the comment:
-//! - `world: NAME`: of `wit/worlds.wit`; `endpoint` where nothing is said;
-//! - `manifest: LINE`: a line of the manifest, in place of the one of that key or besides (`name`, `version`, `interface`,
-//!   `routes`); `none` for a file without; `grants: NAME` asks for a capability, and the policy grants it;
-//! - `section: NAME CONTENT`: one more custom section;
-//! - `cut: N`: the file ends after so many bytes; `noise: N`: so many bytes of nothing sensible at its end.
+//! - `world: NAME`: a world of `wit/worlds.wit`; the default is `endpoint`;
+//! - `manifest: LINE`: a line of the manifest, which replaces the one with that key or is added (`name`, `version`,
+//!   `interface`, `routes`); `none` for a file without a manifest; `grants: NAME` asks for a capability, and the policy
+//!   grants it;
+//! - `section: NAME CONTENT`: an additional custom section;
+//! - `cut: N`: the file ends after this many bytes; `noise: N`: this many bytes of garbage at its end.
 
 use anyhow::{Context as _, Result};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
@@ -22,7 +23,7 @@ use crate::attack::Attack;
 use crate::repeats::written_out;
 
 const PRELUDE: &str = include_str!("prelude.wat");
-/// What begins a part of the prelude that a component may have of its own. The part's name is what it exports.
+/// The beginning of a part of the prelude that a component may replace. The part's name is what it exports.
 const PART: &str = ";; part: ";
 const HEADER: usize = 8;
 
@@ -35,10 +36,10 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// As it stands in `wit/`.
+    /// Reads it from `wit/`.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If it cannot be read.
     pub fn read() -> Result<Self> {
         let mut resolve = Resolve::default();
         let (package, _) = resolve.push_dir(folder("../../wit"))?;
@@ -58,10 +59,10 @@ impl Interface {
         })
     }
 
-    /// The file of this attack.
+    /// Returns the file of this attack.
     ///
     /// # Errors
-    /// Where its text is none of WebAssembly.
+    /// If its text is not WebAssembly.
     pub fn build(&self, attack: &Attack) -> Result<Vec<u8>> {
         let text = self.with_full_names(&written_out(&attack.text)?);
         let is_whole = ["(component", "(module"]
@@ -97,7 +98,7 @@ impl Interface {
         let mut module = wat::parse_str(&whole)?;
         let world = self.resolve.select_world(&[self.package], Some(world))?;
         embed_component_metadata(&mut module, &self.resolve, world, StringEncoding::UTF8)?;
-        // What is wrong is for the host to find.
+        // Errors are left for the host to find.
         ComponentEncoder::default()
             .validate(false)
             .module(&module)?
@@ -167,7 +168,7 @@ impl Interface {
     }
 }
 
-/// Puts a custom section behind the file's header, so that what is cut off is something else.
+/// Inserts a custom section after the file's header, so that `cut` cuts off something else.
 fn insert_section(file: &mut Vec<u8>, name: &str, content: &str) {
     let mut section = Vec::new();
     leb128(&mut section, name.len());
@@ -188,7 +189,7 @@ fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
     bytes.push(value as u8);
 }
 
-/// The same each time, and without a pattern that a parser could know.
+/// The same each time, and without a pattern that a parser could recognize.
 fn noise(place: usize) -> u8 {
     let mixed = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8

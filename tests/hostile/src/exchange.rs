@@ -13,17 +13,17 @@ use crate::probes::Probes;
 use crate::script::{self, Act, Expectation, Placeholders};
 use crate::verdict::{Outcome, Victim};
 
-/// What a script may take where it waits for the device.
+/// How long a script may wait for the device.
 const WITHIN: Duration = Duration::from_secs(45);
-/// What `hold` stays for, in rounds of probes.
+/// How long `hold` stays, in rounds of probes.
 const HOLDS_FOR: u64 = 10;
-/// The most of an answer that is looked at, in bytes.
+/// How much of an answer is read, in bytes.
 const READ_UP_TO: u64 = 4 << 20;
 
-/// Has a caller try what it tries, and judges what came of it.
+/// Runs a caller's script, and judges the result.
 ///
 /// # Errors
-/// What does not hold.
+/// Which expectation failed.
 pub async fn attack(victim: &mut Victim, attack: &Attack) -> Result<()> {
     let host = victim.device.base().trim_start_matches("http://");
     let placeholders = Placeholders {
@@ -60,7 +60,7 @@ async fn call(host: &str, acts: &[Act], probes: &Probes) -> Result<Vec<Answer>> 
     let mut answers = Vec::new();
     for act in acts {
         match act {
-            // What ends the connection while this is sent is seen where an answer is expected.
+            // If the connection ends while this is sent, the next expected answer is missing.
             Act::Send(bytes) => drop(send(&mut stream, bytes).await),
             Act::SendSlowly(bytes) => {
                 for byte in bytes {
@@ -80,7 +80,7 @@ async fn call(host: &str, acts: &[Act], probes: &Probes) -> Result<Vec<Answer>> 
     Ok(answers)
 }
 
-/// As far as the device takes it: whoever sends more than it reads goes on to what is expected.
+/// Sends as much as the device accepts: a caller that sends more continues with its next act.
 async fn send(stream: &mut BufReader<TcpStream>, bytes: &[u8]) -> io::Result<()> {
     const STUCK: Duration = Duration::from_secs(3);
     match timeout(STUCK, stream.get_mut().write_all(bytes)).await {
@@ -117,7 +117,7 @@ async fn expect(
     }
 }
 
-/// The next answer; none where the connection ends before it. Interim ones are passed over.
+/// Reads the next answer; `None` if the connection ends first. Interim answers are skipped.
 async fn read(stream: &mut BufReader<TcpStream>) -> Result<Option<Answer>> {
     loop {
         let Some(first) = line(stream).await? else {
@@ -149,7 +149,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Result<Option<Answer>> {
             continue;
         }
         let body = match (is_chunked, length) {
-            // A stream goes on for as long as it is read: its beginning is enough.
+            // A stream has no end: its beginning is enough.
             (true, _) => line(stream).await?.unwrap_or_default().into_bytes(),
             (false, length) => {
                 let mut body = Vec::new();
@@ -163,7 +163,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Result<Option<Answer>> {
     }
 }
 
-/// A line without its end; none where the connection has ended, in whatever way.
+/// Reads a line without its end; `None` if the connection has ended in any way.
 async fn line(stream: &mut BufReader<TcpStream>) -> Result<Option<String>> {
     let mut line = Vec::new();
     let read = stream.take(READ_UP_TO).read_until(b'\n', &mut line).await;

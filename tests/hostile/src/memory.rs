@@ -4,14 +4,15 @@ use std::fs;
 
 use tests::children_of;
 
-/// Memory that is no clean page of a file, of a process and all below it, in KiB.
+/// Returns the memory of a process and all its descendants that is not clean pages of a file, in
+/// KiB.
 #[must_use]
 pub fn held_by(pid: i32) -> u64 {
     let below: u64 = children_of(pid).into_iter().map(held_by).sum();
     of(pid) + below
 }
 
-/// 0 where it has ended.
+/// Returns 0 if the process has ended.
 fn of(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status

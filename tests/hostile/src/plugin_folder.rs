@@ -1,9 +1,10 @@
 //! The plugin folder and the policy of the device that components attack.
 //!
 //! In a component's comment:
-//! - `policy: LINE`: a line of its section, in place of the one of that key or besides (`sha256`, `routes`, `grants`,
-//!   `limits`); `none` for a file that nobody pinned;
-//! - `file: link TARGET`, `file: pipe`, `file: folder`, `file: mode 666`: what it is in the folder, in place of a plain file.
+//! - `policy: LINE`: a line of its section, which replaces the one with that key or is added (`sha256`, `routes`,
+//!   `grants`, `limits`); `none` for a file that is not pinned;
+//! - `file: link TARGET`, `file: pipe`, `file: folder`, `file: mode 666`: what is put into the folder instead of a
+//!   plain file.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -18,10 +19,10 @@ use tests::{Builder, Supervisor, distribution};
 
 use crate::attack::Attack;
 
-/// What a hostile component has of CPU time and of time where its file says nothing: less than plugins have, so that
-/// sixty of them take no minutes.
+/// The limits of a hostile component on CPU time and time, unless its file sets others: lower than those of plugins, so
+/// that sixty of them do not take minutes.
 const LIMITS: &str = "limits = { cpu_ms = 300, wall_ms = 3000 }";
-/// Beside them, one that means well.
+/// A harmless plugin in the same folder.
 const NEIGHBOUR: &str = "device_info";
 const NEIGHBOURS_POLICY: &str = "[plugins.device-info]\ngrants = [\"device\"]\n";
 
@@ -31,10 +32,10 @@ pub struct PluginFolder {
 }
 
 impl PluginFolder {
-    /// Of a device that trusts all of these, each by its digest.
+    /// Creates the folder of a device that trusts all of these, each by its digest.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// If it cannot be created.
     pub fn new(components: &[(Attack, Vec<u8>)]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         fs::create_dir(folder.path().join("plugins"))?;
@@ -68,10 +69,10 @@ impl PluginFolder {
         self.folder.path().join("plugins").join(name)
     }
 
-    /// Puts a component into the folder, as whoever installs it does.
+    /// Puts a component into the folder, as if it were installed.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn install(&self, attack: &Attack, content: &[u8]) -> Result<()> {
         let path = self.path(attack);
         let beside = path.with_extension("part");
@@ -91,10 +92,10 @@ impl PluginFolder {
         Ok(fs::rename(beside, path)?)
     }
 
-    /// Takes it out again.
+    /// Removes it again.
     ///
     /// # Errors
-    /// Where it cannot be removed.
+    /// If it cannot be removed.
     pub fn remove(&self, attack: &Attack) -> Result<()> {
         let path = self.path(attack);
         if path.symlink_metadata()?.is_dir() {
@@ -115,7 +116,7 @@ fn make_pipe(path: &Path) -> Result<()> {
     }
 }
 
-/// What the policy gives it.
+/// Returns its section of the policy.
 fn section(attack: &Attack, file: &[u8]) -> String {
     let name = &attack.name;
     let overrides: Vec<_> = attack.all("policy").collect();

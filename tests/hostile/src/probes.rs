@@ -9,19 +9,19 @@ use tokio::task::JoinHandle;
 
 use tests::Supervisor;
 
-/// What is asked: the core, and a plugin that ships with the device.
+/// The requests: one to the core, and one to a plugin that ships with the device.
 const ASKED: [&str; 2] = ["/ping", "/v2/device/name"];
 /// The time between two rounds.
 const BETWEEN: Duration = Duration::from_millis(15);
-/// How long an answer takes on the device before it is attacked is measured; this much is allowed under attack in any
-/// case, since the machine that the tests run on has other things to do.
+/// How long an answer takes is measured on the device before the attack; under attack at least this much is allowed,
+/// since the machine that runs the tests is busy with other things.
 const LEAST: Duration = Duration::from_secs(3);
-/// What is allowed beyond that: so many times the longest of the quiet device.
+/// The factor beyond that: this many times the longest answer of the quiet device.
 const TIMES: u32 = 10;
-/// An answer that takes longer than this is none.
+/// An answer that takes longer than this counts as missing.
 const LOST: Duration = Duration::from_secs(20);
 
-/// Asks for as long as it lives.
+/// Sends requests for as long as it lives.
 pub struct Probes {
     results: Arc<Mutex<ProbeResults>>,
     rounds: watch::Receiver<u64>,
@@ -35,7 +35,7 @@ struct ProbeResults {
 }
 
 impl Probes {
-    /// Begins to ask.
+    /// Starts sending requests.
     #[must_use]
     pub fn start(device: &Supervisor) -> Self {
         let results = Arc::<Mutex<ProbeResults>>::default();
@@ -75,23 +75,23 @@ impl Probes {
         }
     }
 
-    /// Asks no more.
+    /// Stops sending requests.
     pub fn pause(&self) {
         self.task.abort();
     }
 
-    /// Waits until everything was asked so many times more.
+    /// Waits until this many further rounds are complete.
     pub async fn rounds(&self, more: u64) {
         let mut rounds = self.rounds.clone();
         let until = *rounds.borrow() + more;
-        // It ends with this value alone.
+        // The channel closes only with this value.
         let _ = rounds.wait_for(|round| *round >= until).await;
     }
 
-    /// The longest that an answer took since the last time this was asked.
+    /// Returns the longest time for an answer since the last call.
     ///
     /// # Errors
-    /// Where one was none.
+    /// If an answer was missing.
     pub fn longest(&self) -> Result<Duration> {
         let Ok(mut results) = self.results.lock() else {
             bail!("the results of the probes are lost");
@@ -110,7 +110,7 @@ impl Drop for Probes {
     }
 }
 
-/// What is allowed where the quiet device took `quiet` at most.
+/// Returns the allowed time if the quiet device took at most `quiet`.
 #[must_use]
 pub fn allowed(quiet: Duration) -> Duration {
     LEAST.max(quiet * TIMES)

@@ -1,11 +1,12 @@
-//! Long texts, written short: `<<1000 times TEXT>>`. A `%i` in TEXT is the number of the repetition, from 0 on.
+//! Long texts, written short: `<<1000 times TEXT>>`. A `%i` in TEXT is replaced with the number of the repetition,
+//! starting at 0.
 
 use anyhow::{Context as _, Result};
 
-/// The text with all repetitions written out. One inside another is not understood.
+/// Returns the text with all repetitions written out. Nested ones are not supported.
 ///
 /// # Errors
-/// Where a repetition has no number or no end.
+/// If a repetition has no number or no end.
 pub fn written_out(text: &str) -> Result<String> {
     let mut whole = String::new();
     let mut rest = text;

@@ -1,18 +1,18 @@
 //! The file of a caller: what it sends over a connection, byte by byte as it stands, and what it is answered.
 //!
-//! - `> TEXT` sends a line, with its end; `>> TEXT` sends a text without one; `~> TEXT` sends it slowly, a byte between two
-//!   rounds of probes; in all, `\r`, `\n`, `\t`, `\\` and `\xNN` stand for bytes, `{key}` for the device's key, `{host}` for
-//!   its address, `{length}` for the number of bytes of all texts that come after the next `>` without a text (a body),
-//!   and `<<N times TEXT>>` for a long one.
-//! - `< STATUS TEXT` waits for an answer, `< STATUS|STATUS TEXT` for one of several; `< closed` for the connection's end;
-//!   `< anything` for either.
+//! - `> TEXT` sends a line, with its end; `>> TEXT` sends a text without one; `~> TEXT` sends it slowly, one byte per
+//!   round of probes. In all of them `\r`, `\n`, `\t`, `\\` and `\xNN` stand for bytes, `{key}` for the device's key,
+//!   `{host}` for its address, `{length}` for the number of bytes of all texts after the next `>` without a text (a
+//!   body), and `<<N times TEXT>>` for a long one.
+//! - `< STATUS TEXT` waits for an answer, `< STATUS|STATUS TEXT` for one of several; `< closed` for the connection's
+//!   end; `< anything` for an answer or the end.
 //! - `half` ends the caller's side; `hold` stays for a while; `reset` breaks the connection.
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::repeats::written_out;
 
-/// What a caller does next.
+/// The next act of a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     Send(Vec<u8>),
@@ -24,20 +24,20 @@ pub enum Act {
     Reset,
 }
 
-/// What a caller waits for.
+/// What a caller expects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expectation {
-    /// One of these, with a text in its head or body. `closed` is among them where the connection may end instead.
+    /// One of these statuses, with a text in the head or body. With `closed` among them the connection may end instead.
     Answer {
         statuses: Vec<u16>,
         or_closed: bool,
         text: String,
     },
-    /// An answer or the end.
+    /// An answer or the end of the connection.
     Anything,
 }
 
-/// What stands for what is not known before the device runs.
+/// The values of placeholders, which are known once the device runs.
 #[derive(Debug, Clone)]
 pub struct Placeholders<'a> {
     pub key: &'a str,
@@ -45,10 +45,10 @@ pub struct Placeholders<'a> {
     pub host: &'a str,
 }
 
-/// The acts of a script.
+/// Parses the acts of a script.
 ///
 /// # Errors
-/// Where a line is none.
+/// If a line is not an act.
 pub fn parse(text: &str, placeholders: &Placeholders<'_>) -> Result<Vec<Act>> {
     let lines: Vec<_> = text
         .lines()
@@ -87,7 +87,7 @@ fn act(line: &str, rest: &[&str], placeholders: &Placeholders<'_>) -> Result<Opt
     }))
 }
 
-/// How many bytes are sent after the head that `rest` is in, and before anything else is done.
+/// Returns how many bytes are sent after the head that `rest` begins in, up to the next act of another kind.
 fn body_length(rest: &[&str], placeholders: &Placeholders<'_>) -> Result<usize> {
     let mut length = 0;
     let body = rest.iter().skip_while(|line| line.trim() != ">").skip(1);
@@ -146,7 +146,7 @@ fn bytes(text: &str, placeholders: &Placeholders<'_>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// With texts that follow one another in one piece, as a client sends them.
+/// Joins consecutive texts into one, as a client sends them.
 fn joined(acts: Vec<Act>) -> Vec<Act> {
     let mut joined: Vec<Act> = Vec::new();
     for act in acts {

@@ -11,40 +11,40 @@ use crate::attack::Attack;
 use crate::memory;
 use crate::probes::{self, Probes};
 
-/// How many times everything is asked of the quiet device, and once an attack is over.
+/// How many rounds of requests are sent to the quiet device, and once an attack is over.
 const QUIET_ROUNDS: u64 = 20;
 const ROUNDS_AFTER: u64 = 2;
-/// What may be held after an attack that was not before, in KiB: what the heap keeps for the next one.
+/// How much more memory may be in use after an attack, in KiB: what the heap keeps for the next one.
 const MEMORY_LEFT: u64 = 24 << 10;
-/// What nothing that is tried may change.
+/// The state that no attack may change.
 const STATE: [&str; 2] = ["/v2/local/target-state", "/v2/applications/state"];
 
-/// A device that is attacked, with what it was like before.
+/// A device under attack, and its state before.
 pub struct Victim {
     pub device: Supervisor,
     pub probes: Probes,
     pid: i32,
     state: Vec<Value>,
     allowed: Duration,
-    /// In KiB, before the first attack.
+    /// The memory before the first attack, in KiB.
     memory: u64,
-    /// How much of the log there was before this attack, in bytes.
+    /// The length of the log before this attack, in bytes.
     log_before: usize,
 }
 
-/// What is said of an attack besides what its callers saw.
+/// The result of an attack, apart from its effect on others.
 pub struct Outcome<'a> {
-    /// All that callers were answered.
+    /// All answers to its callers.
     pub answers: &'a str,
-    /// Whether the one to blame was named to its callers or in the list of plugins.
+    /// Whether the culprit was named to its callers or in the list of plugins.
     pub names: bool,
 }
 
 impl Victim {
-    /// Looks at a device that nobody has attacked yet.
+    /// Measures a device before the first attack.
     ///
     /// # Errors
-    /// Where it is not well.
+    /// If the device is not healthy.
     pub async fn new(device: Supervisor) -> Result<Self> {
         let probes = Probes::start(&device);
         probes.rounds(QUIET_ROUNDS).await;
@@ -63,10 +63,10 @@ impl Victim {
         Ok(victim)
     }
 
-    /// Held after one attack is over; the next begins here.
+    /// Judges an attack after it is over; the next one begins here.
     ///
     /// # Errors
-    /// What does not hold.
+    /// Which expectation failed.
     pub async fn judge(&mut self, attack: &Attack, outcome: Outcome<'_>) -> Result<()> {
         self.probes.rounds(ROUNDS_AFTER).await;
         let longest = self.probes.longest().context("others were harmed")?;
@@ -102,13 +102,13 @@ impl Victim {
         self.until_memory_returns().await
     }
 
-    /// Whether it is the process that was started: it would not be one of ours if another had taken its place.
+    /// Whether the original process is running: a replacement would not be our child.
     fn lives(&self) -> bool {
         let ours = i32::try_from(std::process::id()).map(children_of);
         ours.is_ok_and(|ours| ours.contains(&self.pid))
     }
 
-    /// The log of this attack, with all that its file says is in it.
+    /// Returns the log of this attack, once it contains everything that the attack's file requires.
     async fn log_of(&mut self, attack: &Attack) -> Result<String> {
         let before = self.log_before;
         let log = |device: &Supervisor| device.log().get(before..).unwrap_or_default().to_owned();
@@ -134,7 +134,7 @@ impl Victim {
         state
     }
 
-    /// The supervisor gives back what its heap keeps once no plugin is called, by a probe neither.
+    /// Waits for released memory: the supervisor gives back heap memory once no plugin is called, not even by a probe.
     async fn until_memory_returns(&mut self) -> Result<()> {
         let more = |victim: &Victim| {
             let left = memory::held_by(victim.pid).saturating_sub(victim.memory);
@@ -148,7 +148,7 @@ impl Victim {
         self.probes = Probes::start(&self.device);
         match left {
             Some(left) => {
-                // Those that come after it are judged by what they take.
+                // Later attacks are judged by their own use.
                 self.memory += left;
                 bail!("{left} KiB more are held than before")
             }
@@ -157,7 +157,7 @@ impl Victim {
     }
 }
 
-/// Looks until there is nothing to complain of, and answers the last complaint where there always was one.
+/// Calls `look` until it has no complaint; returns the last complaint at the deadline.
 async fn within_deadline<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     const DEADLINE: Duration = Duration::from_secs(15);
     let deadline = tokio::time::Instant::now() + DEADLINE;
@@ -170,8 +170,8 @@ async fn within_deadline<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-/// Whether a line begins with the time, as all of the supervisor's own do: `2026-01-02T03:04:05`, and has no signs for
-/// terminals.
+/// Whether a line begins with the time, as all lines of the supervisor do (`2026-01-02T03:04:05`), and has no control
+/// characters for terminals.
 fn is_a_line_of_the_log(line: &str) -> bool {
     let pattern = b"0000-00-00T00:00:00";
     if line.chars().any(|char| char.is_control() && char != '\t') {
@@ -188,7 +188,7 @@ fn is_a_line_of_the_log(line: &str) -> bool {
             })
 }
 
-/// What came of all attacks: the harness goes on after one that succeeded.
+/// Prints the result of all attacks: the harness continues after one that succeeded.
 ///
 /// # Panics
 /// With all that succeeded.
@@ -205,7 +205,7 @@ pub fn report(failures: &[(String, anyhow::Error)]) {
     );
 }
 
-/// Waits until the list of plugins says of a file that it is in one of these states, and answers the plugin's entry.
+/// Waits until the list of plugins shows a file in one of these states, and returns the plugin's entry.
 pub async fn until_listed(
     device: &Supervisor,
     file: &str,

@@ -58,7 +58,7 @@ async fn callers_harm_nobody_and_are_refused() {
     report(&failures);
 }
 
-/// Each begins with its sentence, or is not read at all.
+/// A file without its sentence is not accepted.
 #[test]
 fn there_are_sixty_components_and_forty_callers() {
     if std::env::var_os("HOSTILE").is_some() {

@@ -1,5 +1,5 @@
-//! A plugin that takes an LED and then ends in a way in which no plugin should, for the tests of what
-//! becomes of the LED.
+//! A plugin that takes an LED and then ends in a way in which no plugin should, for the tests of what happens to the
+//! LED.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ async fn trap(Path(led): Path<String>) -> Result<(), Error> {
     panic!("with an LED in its hands");
 }
 
-/// Longer than its wall time.
+/// Waits longer than its wall time.
 async fn wait(Path(led): Path<String>) -> Result<(), Error> {
     let _light = lit(&led)?;
     timer::sleep(Duration::from_secs(3600)).await;
     Ok(())
 }
 
-/// Longer than its CPU time.
+/// Computes longer than its CPU time.
 async fn spin(Path(led): Path<String>) -> Result<(), Error> {
     let _light = lit(&led)?;
     loop {

@@ -1,5 +1,5 @@
-//! The component that the tests of the plugin runtime call: it does what its path says, which is mostly
-//! something that a plugin should not do. It has no manifest; each test gives it one.
+//! The component that the tests of the plugin runtime call: it does what its path names, mostly things that a plugin
+//! should not do. It has no manifest; each test adds one.
 
 #![allow(
     clippy::unwrap_used,
@@ -126,8 +126,8 @@ impl handler::Guest for Guest {
 }
 
 impl identify::Guest for Guest {
-    /// Lights the LED `ACT`, if there is one, until the window is over; fails where the configuration says
-    /// `identify-fails`, with what would pass for lines of the log, and where it says `identify-names`, with the caller.
+    /// Lights the LED `ACT`, if there is one, until the window is over. If the configuration contains `identify-fails`,
+    /// it fails with text that looks like lines of the log; if it contains `identify-names`, it fails with the caller.
     async fn identify() -> Result<(), String> {
         if config::json().contains("identify-names") {
             return Err(caller());
@@ -145,12 +145,12 @@ impl identify::Guest for Guest {
     }
 }
 
-/// Who this instance is called for.
+/// Returns the caller of this instance.
 fn caller() -> String {
     format!("{:?} {:?}", caller::scope(), caller::plugin())
 }
 
-/// All that the host said of the request, but for its body.
+/// Returns all that the host has passed of the request, except its body.
 fn describe(request: &Request) -> String {
     let Request {
         method,
@@ -171,19 +171,19 @@ fn describe(request: &Request) -> String {
     )
 }
 
-/// What `?ms=` says.
+/// Returns the value of `?ms=`.
 fn milliseconds(request: &Request) -> u32 {
     argument_of(request, "ms")
 }
 
-/// A number of the query string.
+/// Returns a number of the query string.
 fn argument_of(request: &Request, name: &str) -> u32 {
     argument(request, name)
         .and_then(|text| text.parse().ok())
         .unwrap_or(u32::MAX)
 }
 
-/// A value of the query string, as it stands.
+/// Returns a value of the query string, unchanged.
 fn argument<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     request
         .query

@@ -1,4 +1,4 @@
-//! What a plugin should not do.
+//! Things that a plugin should not do.
 
 use std::hint::black_box;
 

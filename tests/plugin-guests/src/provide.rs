@@ -6,13 +6,14 @@ use crate::bindings::platform::supervisor::proxy_types::{ProxyError, ProxyState,
 use crate::bindings::platform::supervisor::{config, proxy_redirector, timer};
 
 impl Guest for crate::Guest {
-    /// Says the configuration, so that a caller sees whose instance it was, and who the instance was called for.
+    /// Returns the configuration, so that a caller can identify the instance, and the caller that the instance was
+    /// called for.
     async fn get() -> Result<ProxyState, ProxyError> {
         let text = format!("{} for {}", config::json(), crate::caller());
         Ok(ProxyState::Unusable(text))
     }
 
-    /// Does what the address says.
+    /// Does what the address names.
     async fn set(wanted: Option<Redirection>) -> Result<(), ProxyError> {
         match wanted.as_ref().map(|wanted| wanted.proxy.address.as_str()) {
             Some("trap") => panic!("as the address said"),
@@ -28,7 +29,7 @@ impl Guest for crate::Guest {
         }
     }
 
-    /// Asks whoever provides the action, which may be this plugin.
+    /// Calls the provider of the action, which may be this plugin.
     async fn no_proxy() -> Result<Vec<String>, ProxyError> {
         proxy_redirector::no_proxy().await
     }
@@ -43,7 +44,7 @@ impl Guest for crate::Guest {
 }
 
 impl os_update::Guest for crate::Guest {
-    /// Says the configuration, as a version.
+    /// Returns the configuration, as a version.
     async fn status() -> Result<os_update::OsStatus, String> {
         Ok(os_update::OsStatus {
             running: config::json(),
@@ -54,7 +55,7 @@ impl os_update::Guest for crate::Guest {
         })
     }
 
-    /// Never comes to an end.
+    /// Never ends.
     async fn stage(_: String, _: String) -> Result<(), String> {
         timer::sleep(u32::MAX).await;
         Ok(())

@@ -1,4 +1,4 @@
-//! What takes a grant.
+//! Calls that need a grant.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -96,12 +96,12 @@ fn reply_proxy<T: std::fmt::Debug, E: std::fmt::Debug>(
     }
 }
 
-/// What `?path=` says.
+/// Returns the value of `?path=`.
 fn path(request: &Request) -> &str {
     argument(request, "path").unwrap_or("/")
 }
 
-/// What `?name=` says.
+/// Returns the value of `?name=`.
 fn name(request: &Request) -> String {
     argument(request, "name").unwrap_or_default().to_owned()
 }
@@ -113,8 +113,8 @@ fn reply(outcome: std::io::Result<String>) -> Result<Response, Error> {
     }
 }
 
-/// `?set=` sets the key `k`, without it the key is read. `?add=` counts one more in the key `count`, where `naively` is
-/// as whoever does not know better does it; `?for=` sets the key `k` for so many milliseconds.
+/// `?set=` sets the key `k`, without it the key is read. `?add=` increments the number of the key `count`, with
+/// `naively` in a way that loses concurrent changes; `?for=` sets the key `k` for this many milliseconds.
 async fn kept(request: &Request) -> Result<Response, Error> {
     if let Some(how) = argument(request, "add") {
         return count(how).await;

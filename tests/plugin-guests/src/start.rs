@@ -1,12 +1,12 @@
-//! What runs when an instance is made, before anybody calls it.
+//! Code that runs when an instance is created, before its first call.
 
 use crate::bindings::platform::supervisor::{config, led};
 use crate::misbehave::spin;
 
-/// The tools that make a component have it start with a core function of this name.
+/// The tools that create a component make it call a core function with this name at its start.
 ///
-/// Prints who it is called for where the configuration says `names-its-caller-at-start`.
-/// Loops while there is an LED called `loop`, where the configuration says `loops-at-start`: a test can so say when.
+/// Prints its caller if the configuration contains `names-its-caller-at-start`. If it contains `loops-at-start`, loops
+/// while there is an LED called `loop`, so a test can choose the time.
 #[allow(unsafe_code, reason = "the name is nobody else's")]
 #[unsafe(no_mangle)]
 extern "C" fn _initialize() {

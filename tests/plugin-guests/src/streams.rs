@@ -7,20 +7,20 @@ use crate::bindings::platform::supervisor::{journal, timer};
 use crate::bindings::wit_stream;
 use crate::{argument, milliseconds, text};
 
-/// Gives the request back where `what` is something else.
+/// Handles a request; returns it if `what` is something else.
 pub(crate) async fn handle(
     what: &str,
     request: Request,
 ) -> Result<Result<Response, Error>, Request> {
     Ok(match what {
-        // The very body that came.
+        // Returns the received body itself.
         "echo" => stream(request.body),
         "journal" => journal_to_its_reader().await,
         "journal-start" => start_of_the_journal().await,
         // The first byte upper case, the rest as it came.
         "count" => count(request).await,
         "shout" => shout(request),
-        // Pieces for ever, a wait of `?ms=` between them.
+        // Endless pieces, with a wait of `?ms=` in between.
         "endless" => endless(milliseconds(&request)),
         "trap-in-stream" => trap(),
         "spin-in-stream" => spin(),
@@ -41,7 +41,7 @@ fn stream(body: Body) -> Result<Response, Error> {
     })
 }
 
-/// The journal, past this guest, of which it has read the beginning itself.
+/// Returns the journal as a stream, whose beginning this guest has read itself.
 async fn journal_to_its_reader() -> Result<Response, Error> {
     let mut journal = journal().await;
     let (_, begun) = journal.read(Vec::with_capacity(8)).await;
@@ -49,7 +49,7 @@ async fn journal_to_its_reader() -> Result<Response, Error> {
     stream(Body::Stream(journal))
 }
 
-/// The beginning of the journal, by way of this guest.
+/// Returns the beginning of the journal, read by this guest.
 async fn start_of_the_journal() -> Result<Response, Error> {
     let mut journal = journal().await;
     let mut all = Vec::new();
@@ -76,7 +76,7 @@ async fn journal() -> wit_bindgen::StreamReader<u8> {
     journal::read(options).await.unwrap()
 }
 
-/// Reads all and says how much it was, and how it came.
+/// Reads the whole body, and returns its size and form.
 async fn count(request: Request) -> Result<Response, Error> {
     match request.body {
         Body::Empty => text("empty 0"),
@@ -94,7 +94,7 @@ async fn count(request: Request) -> Result<Response, Error> {
     }
 }
 
-/// The body in upper case, piece by piece.
+/// Returns the body in upper case, piece by piece.
 fn shout(request: Request) -> Result<Response, Error> {
     let (mut writer, reader) = wit_stream::new::<u8>();
     let mut body = match request.body {

@@ -1,13 +1,13 @@
-//! What one instance leaves in its memory, for those after it to find.
+//! Traces that one instance leaves in its memory, for later ones to find.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Of a component's memory at its start, more than the host writes anew itself: parts of it are given back to the system.
+/// More of a component's initial memory than the host rewrites itself: parts of it are returned to the system.
 const LENGTH: usize = 256 << 10;
 static ZEROS: [AtomicU8; LENGTH] = [const { AtomicU8::new(0) }; LENGTH];
 static ONES: [AtomicU8; LENGTH] = [const { AtomicU8::new(1) }; LENGTH];
 
-/// Counts the bytes that are not as they were when the instance was made, and changes them all, or one of each page.
+/// Counts the bytes that differ from their initial value, and changes all of them, or one in each page.
 pub(crate) fn leave(all: bool) -> usize {
     let mut found = 0;
     for (bytes, expected) in [(&ZEROS, 0), (&ONES, 1)] {

@@ -1,4 +1,4 @@
-//! Whoever makes the fleet of the simulation, by the cloud's API.
+//! The administrator who creates the simulation's fleet, through the cloud's API.
 
 use anyhow::{Context as _, Result, bail};
 use reqwest::{Method, RequestBuilder};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cloud::{EMAIL, PASSWORD};
 
-/// Somebody who may make fleets at a cloud.
+/// A user who may create fleets at a cloud.
 #[derive(Debug, Clone)]
 pub struct Admin {
     url: String,
@@ -25,10 +25,10 @@ pub struct Fleet {
 }
 
 impl Admin {
-    /// Whose token or key this is.
+    /// The user with this token or key.
     #[must_use]
     pub fn with_token(url: &str, token: &str) -> Self {
-        // A client takes the provider that there is; an error says that there is one.
+        // A client uses the existing provider; an error means that there is one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Admin {
             url: url.trim_end_matches('/').to_owned(),
@@ -40,7 +40,7 @@ impl Admin {
     /// Signs in as the administrator of a [`Cloud`](crate::Cloud).
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn sign_in(url: &str) -> Result<Self> {
         let mut admin = Admin::with_token(url, "");
         let login = json!({ "username": EMAIL, "password": PASSWORD });
@@ -50,7 +50,7 @@ impl Admin {
         Ok(admin)
     }
 
-    /// The address of the cloud, without a slash at its end.
+    /// Returns the address of the cloud, without a slash at its end.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -62,10 +62,10 @@ impl Admin {
         request.bearer_auth(&self.token)
     }
 
-    /// The JSON of an answer; null where it is none.
+    /// Sends a request, and returns the JSON of the answer; null if it is not JSON.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn answer(&self, request: RequestBuilder) -> Result<Value> {
         let answer = request.send().await?;
         let (status, path) = (answer.status(), answer.url().path().to_owned());
@@ -76,10 +76,10 @@ impl Admin {
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
-    /// The rows that a GET of the data API shows.
+    /// Returns the rows of a GET of the data API.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn rows(&self, path: &str) -> Result<Vec<Value>> {
         let mut answer = self.answer(self.ask(Method::GET, path)).await?;
         match answer["d"].take() {
@@ -88,10 +88,10 @@ impl Admin {
         }
     }
 
-    /// Makes a row; its number.
+    /// Creates a row; returns its number.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn create(&self, resource: &str, row: Value) -> Result<i64> {
         let request = self
             .ask(Method::POST, &format!("/v7/{resource}"))
@@ -105,17 +105,17 @@ impl Admin {
     /// Changes a row.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn change(&self, resource: &str, id: i64, fields: Value) -> Result<()> {
         let path = format!("/v7/{resource}({id})");
         let request = self.ask(Method::PATCH, &path).json(&fields);
         self.answer(request).await.map(drop)
     }
 
-    /// Makes a fleet for this kind of board, in the first organization that there is.
+    /// Creates a fleet for this type of board, in the first organization.
     ///
     /// # Errors
-    /// Where the cloud refuses it, or has no such board.
+    /// If the cloud refuses it, or has no such board.
     pub async fn fleet(&self, name: &str, board: &str) -> Result<Fleet> {
         let organizations = self.rows("/v7/organization?$select=id&$top=1").await?;
         let organization = organizations.first().context("there is no organization")?;
@@ -139,10 +139,11 @@ impl Admin {
 }
 
 impl Fleet {
-    /// Makes a release that is not ready yet. `number` counts them, from 1 on; its commit and its id.
+    /// Creates a release that is not finished yet. `number` is its number, starting at 1; returns its commit and its
+    /// id.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn release(&self, number: u32) -> Result<(String, i64)> {
         let admin = &self.admin;
         let began = format!(
@@ -166,19 +167,19 @@ impl Fleet {
         Ok((commit, release))
     }
 
-    /// Has devices run a release from now on.
+    /// Finishes a release, so that devices run it from now on.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn finish(&self, release: i64) -> Result<()> {
         let ready = json!({ "status": "success" });
         self.admin.change("release", release, ready).await
     }
 
-    /// Pins all its devices.
+    /// Pins all its devices to a release.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn pin(&self, release: i64) -> Result<()> {
         let path = format!(
             "/v7/device?$filter=belongs_to__application%20eq%20{}",
@@ -189,10 +190,10 @@ impl Fleet {
         self.admin.answer(request).await.map(drop)
     }
 
-    /// How many of its devices a filter finds; all of them without one.
+    /// Counts its devices that match a filter; all of them without one.
     ///
     /// # Errors
-    /// Where the cloud refuses it.
+    /// If the cloud refuses it.
     pub async fn count(&self, filter: &str) -> Result<usize> {
         let path = format!(
             "/v7/device/$count?$filter=belongs_to__application%20eq%20{}{filter}",
@@ -205,10 +206,10 @@ impl Fleet {
         Ok(usize::try_from(number)?)
     }
 
-    /// config.json of its devices, without what is one's own.
+    /// Returns the config.json of its devices, without the parts that differ by device.
     ///
     /// # Errors
-    /// Where the cloud returned no key.
+    /// If the cloud returned no key.
     pub async fn config(&self) -> Result<Map<String, Value>> {
         let path = format!("/api-key/application/{}/provisioning", self.id);
         let key = self.admin.ask(Method::POST, &path).json(&json!({}));

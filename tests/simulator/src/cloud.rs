@@ -1,5 +1,5 @@
-//! A cloud of the simulation's own: the program, on a database, with limits that one machine full of devices
-//! does not reach.
+//! The simulation's own cloud: the program, with a database, and with limits that one machine full of devices does not
+//! reach.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{Usage, usage};
 
-/// Who administers it.
+/// The administrator.
 pub(crate) const EMAIL: &str = "admin@localhost.localdomain";
 pub(crate) const PASSWORD: &str = "simulation";
-/// From SIGTERM to its end.
+/// The maximum time from SIGTERM to its end.
 const END: Duration = Duration::from_secs(15);
 
 /// How a cloud is started.
@@ -23,14 +23,14 @@ const END: Duration = Duration::from_secs(15);
 pub struct Setup {
     /// `fleet-cloud`.
     pub program: PathBuf,
-    /// `sqlite:PATH` or `postgres://…`; a file of its own where none is given.
+    /// `sqlite:PATH` or `postgres://…`; without one, a file of its own.
     pub database: Option<String>,
-    /// Devices that are told of a change at once, and in each second from then on; its default where none is
-    /// given.
+    /// How many devices are notified of a change at once, and in each following second; without a number, the cloud's
+    /// default.
     pub pushes_per_second: Option<u32>,
 }
 
-/// A running cloud. It ends with the value.
+/// A running cloud. It ends when this is dropped.
 pub struct Cloud {
     child: Child,
     url: String,
@@ -38,10 +38,10 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Starts one and waits until it listens. What it logs goes to ours, from warnings on.
+    /// Starts a cloud and waits until it listens. Its log goes to ours, from warnings on.
     ///
     /// # Errors
-    /// Where it does not start.
+    /// If it does not start.
     pub fn start(setup: &Setup) -> Result<Self> {
         let folder = tempfile::tempdir().context("no temporary folder can be made")?;
         let file = folder.path().join("cloud.sqlite");
@@ -49,7 +49,7 @@ impl Cloud {
             Some(url) => url.clone(),
             None => format!("sqlite:{}", file.display()),
         };
-        // All of them have one address, and one key to register with.
+        // All devices have one address, and one key to register with.
         let mut configuration = "[limits]\nrequests_per_minute = 100000000\n".to_owned();
         if let Some(pushes) = setup.pushes_per_second {
             configuration.push_str(&format!("pushes_per_second = {pushes}\n"));
@@ -69,7 +69,7 @@ impl Cloud {
             .spawn()
             .with_context(|| format!("`{program}` cannot be started"))?;
         let log = child.stderr.take();
-        // From here on it ends whatever happens.
+        // From here on the process ends with this value.
         let mut cloud = Cloud {
             child,
             url: String::new(),
@@ -86,7 +86,7 @@ impl Cloud {
             }
             eprintln!("{line}");
         };
-        // Somebody has to read on, or the program waits for it.
+        // The output has to be read to its end, or the program blocks.
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 if !line.contains(" INFO ") {
@@ -97,16 +97,16 @@ impl Cloud {
         Ok(cloud)
     }
 
-    /// Where it listens: `http://127.0.0.1:1234`.
+    /// Returns its address: `http://127.0.0.1:1234`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// What it has and has used.
+    /// Returns the memory that it has and the CPU time that it has used.
     ///
     /// # Errors
-    /// Where it is gone.
+    /// If it is gone.
     pub fn usage(&self) -> Result<Usage> {
         usage(self.child.id()).context("the cloud ended by itself")
     }

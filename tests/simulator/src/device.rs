@@ -1,4 +1,4 @@
-//! One simulated device: everything that the supervisor gives to its link, made up.
+//! One simulated device: everything that the supervisor supplies to its link, with invented values.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::devices::Common;
 use crate::target::Target;
 
-/// The operating system that they say they have; its version is one that fleets with several services take.
+/// The operating system that devices report; fleets with several services accept its version.
 pub(crate) const OS: &str = "Simulated OS 6.0.0";
 
 /// One simulated device.
@@ -42,9 +42,9 @@ struct State {
     done: bool,
 }
 
-/// How a device's link is reached from outside of it.
+/// The part of a device's link that is visible from outside.
 pub(crate) struct Link {
-    /// Cancelled once the cloud knows the device.
+    /// Cancelled once the device is registered with the cloud.
     pub(crate) ready: CancellationToken,
 }
 
@@ -52,14 +52,14 @@ impl Device {
     /// Starts the link of a new device, which has a provisioning key.
     ///
     /// # Errors
-    /// Where its configuration makes no identity.
+    /// If its configuration does not result in an identity.
     pub(crate) fn start(common: &Arc<Common>, number: u32) -> anyhow::Result<Link> {
         let mut uuid = [0; 16];
         getrandom::fill(&mut uuid)
             .map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
         let uuid: DeviceUuid = hex::encode(uuid).parse()?;
         let config = Arc::new(Config(Mutex::new(common.config(&uuid))));
-        // The keys are those of devices that nobody has.
+        // Its keys do not belong to real devices.
         let established = establish(&*config, &uuid, "platformRootCA", PlainHttp::Anywhere)?;
         let identity = established
             .cloud
@@ -114,7 +114,7 @@ impl Device {
     }
 }
 
-/// What the cloud asks through the tunnel.
+/// Answers the cloud's requests through the tunnel.
 async fn answer(poll: Poll, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (status, body) = match (request.method(), request.uri().path()) {
         (&Method::POST, "/v1/update") => {
@@ -195,7 +195,7 @@ impl StateSource for Device {
 
     fn changed(&self) -> BoxFuture<'_, ()> {
         async {
-            // A download that is under way ends by itself.
+            // A download ends by itself.
             let pause = if self.state().done {
                 Duration::MAX
             } else {
@@ -230,7 +230,7 @@ impl Newcomer for Device {
     }
 }
 
-/// A device of one life is introduced once.
+/// Nothing is recorded: a simulated device is started only once.
 impl IntroductionRecord for Device {
     fn is_to(&self, _: &str) -> Result<bool, Box<dyn Error + Send + Sync>> {
         Ok(false)
@@ -276,7 +276,7 @@ impl Source for CountingClient {
         limit: Duration,
     ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>> {
         async move {
-            // Never closed, so there is a place for it.
+            // Never closed, so this returns a permit.
             let _place = self.common.requests.acquire().await;
             let fetched = self.client.target(etag, limit).await;
             self.common.tally.polled();

@@ -1,4 +1,4 @@
-//! The simulated devices together.
+//! All simulated devices together.
 
 use std::collections::HashMap;
 use std::mem;
@@ -16,27 +16,27 @@ use tokio_util::sync::CancellationToken;
 use crate::device::{Device, OS};
 use crate::target::Targets;
 
-/// Requests under way at a time, each with a connection to itself. Many devices that are told at once would
-/// otherwise need twice as many open files as there are devices.
+/// How many requests are under way at a time, each with its own connection. If many devices are notified at once, they
+/// would otherwise need twice as many open files as there are devices.
 pub(crate) const REQUESTS: usize = 500;
 
-/// What all of them have in common.
+/// The data that all devices share.
 pub(crate) struct Common {
-    /// config.json without what is a device's own.
+    /// config.json without the parts that differ by device.
     config: Map<String, Value>,
     pub(crate) board: String,
     pub(crate) supervisor: String,
     pub(crate) agent: String,
     /// The tunnel's WebSocket subprotocol.
     pub(crate) protocol: String,
-    /// Before the first target.
+    /// The settings before the first target.
     pub(crate) settings: Settings,
-    /// Between two polls, where not the target says.
+    /// The pause between two polls, unless the target sets it.
     pub(crate) interval: Option<Duration>,
-    /// From a new release to its end.
+    /// The time from a new release to its completion.
     pub(crate) download: Duration,
     pub(crate) connections: OnceLock<Arc<Connections>>,
-    /// A place each for [`REQUESTS`].
+    /// One permit for each of [`REQUESTS`].
     pub(crate) requests: Semaphore,
     pub(crate) targets: Targets,
     pub(crate) tally: Tally,
@@ -45,7 +45,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Of devices with this config.json, which are of this kind of board.
+    /// Creates the data of devices with this config.json and this type of board.
     pub(crate) fn new(
         config: Map<String, Value>,
         board: &str,
@@ -71,27 +71,27 @@ impl Common {
         })
     }
 
-    /// config.json of the device with this uuid.
+    /// Returns the config.json of the device with this uuid.
     pub(crate) fn config(&self, uuid: &DeviceUuid) -> Map<String, Value> {
         let mut config = self.config.clone();
         config.insert("uuid".to_owned(), uuid.as_str().into());
         config
     }
 
-    /// Whether tunnels are wanted.
+    /// Returns whether tunnels are wanted.
     pub(crate) fn wanted(&self) -> watch::Receiver<bool> {
         self.tunnels.subscribe()
     }
 
-    /// They are, from now on.
+    /// Makes tunnels wanted from now on.
     pub(crate) fn open_tunnels(&self) {
         self.tunnels.send_replace(true);
     }
 
-    /// Starts so many, of which `at_once` at a time are not registered yet.
+    /// Starts this many devices, of which at most `at_once` at a time are not registered yet.
     ///
     /// # Errors
-    /// Where one cannot be started.
+    /// If a device cannot be started.
     pub(crate) async fn start(self: &Arc<Self>, devices: u32, at_once: usize) -> Result<()> {
         let places = Arc::new(Semaphore::new(at_once.max(1)));
         for number in 0..devices {
@@ -110,7 +110,7 @@ impl Common {
     }
 }
 
-/// What devices did.
+/// What devices have done.
 #[derive(Default)]
 pub(crate) struct Tally {
     polls: AtomicU64,
@@ -129,17 +129,17 @@ struct RegistrationStats {
 struct Goal {
     commit: Arc<str>,
     since: Instant,
-    /// By the device's number.
+    /// The times by the device's number.
     taken: HashMap<u32, Duration>,
     told: HashMap<u32, Duration>,
 }
 
-/// What became of a goal.
+/// The result of a goal.
 #[derive(Debug, Default)]
 pub(crate) struct GoalResult {
-    /// From its beginning until each device had it.
+    /// The times from its beginning until each device had it.
     pub(crate) taken: Vec<Duration>,
-    /// Until the cloud knew that of each.
+    /// The times until the cloud knew that of each device.
     pub(crate) told: Vec<Duration>,
 }
 
@@ -148,7 +148,7 @@ impl Tally {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A release with this commit is about to be what all devices are to run.
+    /// Sets the commit of the release that all devices are to run.
     pub(crate) fn aim(&self, commit: &str) {
         self.counted().goal = Some(Goal {
             commit: commit.into(),
@@ -158,7 +158,7 @@ impl Tally {
         });
     }
 
-    /// What became of it; it is none any more.
+    /// Returns the result of the goal, and removes the goal.
     pub(crate) fn reached(&self) -> GoalResult {
         let goal = mem::take(&mut self.counted().goal);
         goal.map_or_else(GoalResult::default, |goal| GoalResult {
@@ -167,13 +167,13 @@ impl Tally {
         })
     }
 
-    /// How many devices run it as far as the cloud knows.
+    /// Returns how many devices run the goal's release, according to the cloud.
     pub(crate) fn running(&self) -> usize {
         let counted = self.counted();
         counted.goal.as_ref().map_or(0, |goal| goal.told.len())
     }
 
-    /// How many devices have it.
+    /// Returns how many devices have the goal's release.
     pub(crate) fn having(&self) -> usize {
         let counted = self.counted();
         counted.goal.as_ref().map_or(0, |goal| goal.taken.len())
@@ -199,7 +199,7 @@ impl Tally {
         self.polls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A device has a target with these commits.
+    /// Notes that a device has a target with these commits.
     pub(crate) fn taken<'a>(&self, device: u32, mut commits: impl Iterator<Item = &'a str>) {
         if let Some(goal) = &mut self.counted().goal
             && commits.any(|commit| *commit == *goal.commit)
@@ -209,7 +209,7 @@ impl Tally {
         }
     }
 
-    /// The cloud took a report of a device that runs releases with these commits.
+    /// Notes that the cloud has accepted a report of a device that runs releases with these commits.
     pub(crate) fn reported<'a>(&self, device: u32, mut commits: impl Iterator<Item = &'a str>) {
         self.reports.fetch_add(1, Ordering::Relaxed);
         if let Some(goal) = &mut self.counted().goal

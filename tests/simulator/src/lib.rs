@@ -1,13 +1,13 @@
-//! A fleet of simulated devices at a real cloud. Each is the link that a device has (`cloud-link`: registration,
-//! poll, report, tunnel) with nothing behind it: what its target says it takes for done, and says so.
+//! A fleet of simulated devices at a real cloud. Each has the link of a device (`cloud-link`: registration, poll,
+//! report, tunnel) but does nothing else: it counts its target as applied, and reports that.
 //!
 //! ```text
-//! story    what happens, in order, and what is measured of it
-//! devices  the simulated devices together: starting them, what they did
+//! story    the course of events, and their measurement
+//! devices  all simulated devices: starting them, and their results
 //! device   one of them
-//! admin    makes the fleet and its releases, as a person would
-//! cloud    a cloud of the simulation's own, where it is given none
-//! outcome  what it came to, as a table or as JSON
+//! admin    creates the fleet and its releases, as a person would
+//! cloud    the simulation's own cloud, if no other is given
+//! outcome  the result, as a table or as JSON
 //! ```
 
 #![warn(missing_docs)]

@@ -85,7 +85,7 @@ fn main() -> Result<()> {
         .block_on(async {
             tokio::select! {
                 outcome = run(&plan, &at, &troubles) => outcome,
-                // What was started ends with us.
+                // Everything that was started ends with this process.
                 ended = told_to_end() => ended,
             }
         })?;

@@ -1,4 +1,4 @@
-//! What a simulation came to.
+//! The result of a simulation.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,57 +6,57 @@ use std::time::Duration;
 use comfy_table::Table;
 use serde::{Deserialize, Serialize};
 
-/// What a simulation came to.
+/// The result of a simulation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How many devices there were.
+    /// The number of devices.
     pub devices: u32,
-    /// What happened, in order.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
-    /// Resident memory that each device takes in the simulator, in bytes.
+    /// Resident memory of each device in the simulator, in bytes.
     pub bytes_a_device: u64,
-    /// Resident memory that each tunnel takes in the cloud, in bytes; where it is our own.
+    /// Resident memory of each tunnel in the cloud, in bytes, if the cloud is our own.
     pub bytes_a_tunnel: Option<u64>,
-    /// What went wrong, and how often.
+    /// What failed, and how often.
     pub troubles: Vec<(u64, String)>,
 }
 
-/// One part of the story, from its beginning until all devices were through.
+/// One part of the story, from its beginning until all devices have completed it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Phase {
-    /// What it was about.
+    /// What the phase is about.
     pub name: String,
     /// How long it took, in seconds.
     pub seconds: f64,
-    /// Until each device had its target; missing where it was not about one.
+    /// The time until each device had its target; missing if the phase is not about one.
     pub taken: Option<Spread>,
-    /// Until the cloud knew that each was through; missing where that was not waited for.
+    /// The time until the cloud knew that each device was done; missing if that was not measured.
     pub told: Option<Spread>,
     /// Requests for the target.
     pub polls: u64,
-    /// Reports that the cloud took.
+    /// Reports that the cloud accepted.
     pub reports: u64,
-    /// What went wrong.
+    /// The number of failures.
     pub errors: u64,
-    /// Seconds of processors that the cloud used, where it is our own.
+    /// CPU seconds that the cloud used, if it is our own.
     pub cloud_cpu: Option<f64>,
-    /// Resident memory of the cloud at the end, in bytes, where it is our own.
+    /// Resident memory of the cloud at the end, in bytes, if it is our own.
     pub cloud_memory: Option<u64>,
 }
 
-/// How times are spread, in seconds.
+/// The distribution of times, in seconds.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Spread {
-    /// Half of them were shorter.
+    /// Half of the times are shorter.
     pub p50: f64,
-    /// All but a hundredth were shorter.
+    /// All but one in a hundred are shorter.
     pub p99: f64,
     /// The longest.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of these.
+    /// The distribution of these times.
     #[must_use]
     pub fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
@@ -73,7 +73,7 @@ impl Spread {
 }
 
 impl Outcome {
-    /// For people.
+    /// Returns a table for people.
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = Table::new();

@@ -1,4 +1,4 @@
-//! What the kernel says of a process, and how many files this one may open.
+//! The kernel's data about a process, and the limit on open files of this one.
 
 use std::fs;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What a process has and has used.
+/// The resources that a process has and has used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
     /// Resident memory, in bytes.
     pub resident: u64,
-    /// Time of processors since its start.
+    /// CPU time since its start.
     pub cpu: Duration,
 }
 
-/// Of the process with this number.
+/// Returns the data of the process with this number.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is none.
 pub fn usage(process: u32) -> Result<Usage> {
     let read = |file: &str| {
         fs::read_to_string(format!("/proc/{process}/{file}"))
@@ -27,7 +27,7 @@ pub fn usage(process: u32) -> Result<Usage> {
     let (pages, times) = (read("statm")?, read("stat")?);
     let resident = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok());
     let resident: u64 = resident.context("the kernel does not give its memory")?;
-    // Its name, in brackets, may have spaces.
+    // Its name, in parentheses, may contain spaces.
     let times = times.rsplit(") ").next().unwrap_or_default();
     let mut ticks = times.split(' ').skip(11).take(2).map(str::parse::<u64>);
     let (Some(Ok(user)), Some(Ok(system))) = (ticks.next(), ticks.next()) else {
@@ -41,17 +41,17 @@ pub fn usage(process: u32) -> Result<Usage> {
     })
 }
 
-/// Has this process open as many files as the system lets it.
+/// Lets this process open as many files as the system allows.
 ///
 /// # Errors
-/// Where that is less than `needed`.
+/// If that is less than `needed`.
 pub fn allow_open_files(needed: u64) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    // Where it cannot be raised, what there is may be enough.
+    // If it cannot be raised, the present limit may be enough.
     let _ = setrlimit(Resource::Nofile, raised);
     match getrlimit(Resource::Nofile).current {
         Some(most) if most < needed => bail!(

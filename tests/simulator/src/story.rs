@@ -1,4 +1,4 @@
-//! What happens, in order: a fleet with a first release, devices that join it, and further releases.
+//! The story of a simulation: a fleet with a first release, devices that join it, and further releases.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -14,58 +14,58 @@ use crate::outcome::{Outcome, Phase, Spread};
 use crate::process::{Usage, allow_open_files, usage};
 use crate::troubles::Troubles;
 
-/// Between two looks at how far the devices are.
+/// The pause between two checks of how far the devices are.
 const LOOK: Duration = Duration::from_millis(50);
-/// Between two questions to the cloud, and two lines of progress where there is no terminal.
+/// The pauses between two requests to the cloud, and between two lines of progress if there is no terminal.
 const ASK: Duration = Duration::from_secs(1);
 const SAY: Duration = Duration::from_secs(10);
-/// A device reports at most every 10 s: what it does after so long it tells at once.
+/// A device reports at most every 10 s: after this long it reports a change at once.
 const REST: Duration = Duration::from_millis(10_500);
-/// Between two times that a hundred devices are told of something: the cloud may tell them at once again.
+/// The pause between two notifications of a hundred devices: after it the cloud may notify them at once again.
 const PAUSE: Duration = Duration::from_millis(1_200);
 const HUNDRED: u32 = 100;
-/// Files beside those of tunnels and requests.
+/// Open files in addition to those of tunnels and requests.
 const FILES: usize = 400;
 
 /// What is simulated.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// How many devices.
+    /// The number of devices.
     pub devices: u32,
-    /// How many releases after the first one.
+    /// The number of releases after the first one.
     pub releases: u32,
-    /// How often all devices are then pinned, to the last release and the first one in turn.
+    /// How often all devices are then pinned, alternately to the last and the first release.
     pub pins: u32,
-    /// How long a device takes for a release.
+    /// How long a device takes to apply a release.
     pub download: Duration,
-    /// Between two polls of a device; what its target says where none is given.
+    /// The pause between two polls of a device; without one, that of its target.
     pub interval: Option<Duration>,
-    /// Devices that register at a time.
+    /// How many devices register at a time.
     pub at_once: usize,
-    /// How long each part may take.
+    /// The time limit of each part.
     pub patience: Duration,
-    /// The kind of board, a slug of the cloud's catalogue.
+    /// The type of board, a slug of the cloud's catalogue.
     pub board: String,
 }
 
 /// The cloud.
 #[derive(Debug, Clone)]
 pub enum At {
-    /// One of our own.
+    /// Our own cloud.
     Own(Setup),
-    /// Another, where the token or key of somebody who may make fleets is known.
+    /// Another cloud, with the token or key of a user who may create fleets.
     There {
-        /// Its address.
+        /// The address of the cloud.
         url: String,
-        /// The token or key.
+        /// The token or key of the user.
         token: String,
     },
 }
 
-/// Simulates it. `troubles` is what counts them, as a layer of the subscriber.
+/// Runs the simulation. `troubles` counts failures, as a layer of the subscriber.
 ///
 /// # Errors
-/// Where devices do not get there in time, or the cloud fails.
+/// If devices are not done in time, or the cloud fails.
 pub async fn run(plan: &Plan, at: &At, troubles: &Troubles) -> Result<Outcome> {
     allow_open_files(u64::from(plan.devices) + u64::try_from(REQUESTS + FILES)?)?;
     let (own, admin) = match at {
@@ -104,7 +104,7 @@ struct Story<'a> {
     troubles: &'a Troubles,
 }
 
-/// How everything was at the beginning of a phase.
+/// The counters at the beginning of a phase.
 struct StoryRun {
     at: Instant,
     polls: u64,
@@ -176,7 +176,7 @@ impl Story<'_> {
         })
     }
 
-    /// Pins all devices at once, to each of two releases in turn, and waits until they have seen it.
+    /// Pins all devices at once, alternately to each of two releases, and waits until they have received it.
     async fn pins(&self, all: usize, releases: &[(String, i64)]) -> Result<Phase> {
         let begun = self.begin()?;
         let (mut taken, mut said) = (Vec::new(), 0);
@@ -233,13 +233,13 @@ impl Story<'_> {
         })
     }
 
-    /// Waits until every device runs the release that is aimed at.
+    /// Waits until every device runs the goal's release.
     async fn all_run(&self, all: usize) -> Result<()> {
         self.progress("on the release", all, || self.common.tally.running())
             .await
     }
 
-    /// Waits until so many are there, and shows how it goes.
+    /// Waits until the count reaches `all`, and shows the progress.
     async fn progress(&self, what: &str, all: usize, count: impl Fn() -> usize) -> Result<()> {
         let bar = ProgressBar::new(u64::try_from(all)?);
         if let Ok(style) = ProgressStyle::with_template("{msg} {pos}/{len} {wide_bar} {elapsed}") {
@@ -271,7 +271,7 @@ impl Story<'_> {
         }
     }
 
-    /// Waits until the cloud holds a tunnel to each device.
+    /// Waits until the cloud has a tunnel to each device.
     async fn all_connected(&self, all: usize) -> Result<()> {
         let filter = "%20and%20is_connected_to_vpn%20eq%20true";
         let begun = Instant::now();
@@ -290,7 +290,7 @@ impl Story<'_> {
         }
     }
 
-    /// What devices say they run is what the cloud shows.
+    /// Checks that the cloud shows all devices on the release that they report.
     async fn is_known_of(&self, release: i64, all: usize) -> Result<()> {
         let filter = format!("%20and%20is_running__release%20eq%20{release}");
         match self.fleet.count(&filter).await? {

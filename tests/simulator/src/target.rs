@@ -1,4 +1,4 @@
-//! What a device is to run, as its report tells it.
+//! The part of a target that a simulated device reports.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use model::{Branding, Settings, config_variables};
 use serde_json::{Map, Value, json};
 
-/// What one or more devices are to run. Those of one release share it.
+/// The target of one or more devices. Devices of one release share it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Target {
-    /// By the app's uuid: the commit, and of each service its image.
+    /// By the app's uuid: the commit, and the image of each service.
     apps: BTreeMap<String, (String, BTreeMap<String, String>)>,
-    /// What its variables say.
+    /// The settings of its variables.
     pub(crate) settings: Settings,
 }
 
 impl Target {
-    /// What a cloud's target says of a device; none where it says nothing that can be read.
+    /// Reads a device's part of a cloud's target; `None` if it is missing or cannot be read.
     pub(crate) fn read(whole: &Value, uuid: &str) -> Option<Self> {
         let device = whole.get(uuid)?.as_object()?;
         let mut apps = BTreeMap::new();
@@ -46,12 +46,12 @@ impl Target {
         })
     }
 
-    /// The releases that are to run.
+    /// Returns the commits of the releases that are to run.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &str> {
         self.apps.values().map(|(commit, _)| commit.as_str())
     }
 
-    /// `apps` of a report, by a device that is still at it or done.
+    /// Returns `apps` of a report, of a device that is done or still applying it.
     pub(crate) fn told(&self, done: bool) -> Map<String, Value> {
         let (update, state) = if done {
             ("done", "Running")
@@ -78,12 +78,12 @@ impl Target {
     }
 }
 
-/// Targets that devices have, each once.
+/// The targets of all devices, without duplicates.
 #[derive(Default)]
 pub(crate) struct Targets(Mutex<Vec<Arc<Target>>>);
 
 impl Targets {
-    /// This one, or the same that another device has.
+    /// Returns the target, or an equal one that another device has.
     pub(crate) fn shared(&self, target: Target) -> Arc<Target> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|other| Arc::strong_count(other) > 1);

@@ -1,4 +1,4 @@
-//! What went wrong with the devices: what the link logs, counted by where it logs it.
+//! Failures of the devices: the log events of the link, counted by where they are logged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,22 +10,22 @@ use tracing_subscriber::layer::{Context, Layer};
 
 /// The link's crate.
 const LINK: &str = "cloud_link";
-/// Says only in detail that it failed, since a device lives on without it.
+/// Logs failures only at debug level, since a device works without it.
 const TUNNEL: &str = "cloud_link::tunnel";
 
-/// Counts what devices warn of. Clones count together.
+/// Counts warnings of devices. Clones count together.
 #[derive(Debug, Clone, Default)]
 pub struct Troubles(Arc<Mutex<BTreeMap<Place, Trouble>>>);
 
 /// A line of the source.
 type Place = (&'static str, u32);
 
-/// One kind of it.
+/// One kind of failure.
 #[derive(Debug, Clone, Default)]
 pub struct Trouble {
-    /// How often.
+    /// The number of times.
     pub times: u64,
-    /// What was said the last time.
+    /// The latest message.
     pub said: String,
 }
 
@@ -34,13 +34,13 @@ impl Troubles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often anything went wrong.
+    /// Returns how many failures there were.
     #[must_use]
     pub fn times(&self) -> u64 {
         self.held().values().map(|trouble| trouble.times).sum()
     }
 
-    /// Each kind.
+    /// Returns each kind of failure.
     #[must_use]
     pub fn all(&self) -> Vec<Trouble> {
         self.held().values().cloned().collect()

@@ -28,7 +28,7 @@ async fn simulated() -> anyhow::Result<Outcome> {
 
 #[tokio::test]
 async fn all_devices_register_and_follow_the_second_release_by_a_push() {
-    // What a device is pushed it would poll for by itself ten minutes later, long after the patience is over.
+    // Without a notification a device would poll ten minutes later, long after the patience is over.
     let outcome = simulated().await.unwrap();
     let names: Vec<&str> = outcome
         .phases

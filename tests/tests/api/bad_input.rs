@@ -1,5 +1,5 @@
-//! Each operation with each way to get a request wrong: the answer has the status and the shape that
-//! clients expect of that endpoint, and nothing changes.
+//! Each operation with each way to make a wrong request: the answer has the status and the form that clients expect of
+//! that endpoint, and nothing changes.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use tests::{Answer, Supervisor};
 
 use crate::fixture::TwoApps;
 
-/// A status and a shape.
+/// A status and a form.
 type ExpectedAnswer = (u16, Shape);
 
-/// What a body looks like.
+/// The form of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// `{"status":"failed","message":…}`.
@@ -19,7 +19,7 @@ enum Shape {
     /// `{"Data":"","Error":…}`.
     DataAndError,
     Text,
-    /// JSON or nothing, as the description says, which every answer is held against.
+    /// JSON or an empty body, as in the description, which every answer is checked against.
     AsDescribed,
 }
 use Shape::{AsDescribed, DataAndError, Failed, Text};
@@ -27,13 +27,13 @@ use Shape::{AsDescribed, DataAndError, Failed, Text};
 /// One operation.
 struct Row {
     operation: &'static str,
-    /// As it is sent.
+    /// The path of the request.
     path: &'static str,
-    /// With the key of another app than the path's or the body's.
+    /// The answer to a request with the key of another app than that in the path or the body.
     other_key: Option<ExpectedAnswer>,
-    /// A body that names app 1 where the operation takes it from there.
+    /// A body that names app 1, if the operation reads the app from the body.
     body: Option<&'static str>,
-    /// With no body, an empty one, one of unknown type or an array; none where bodies are not looked at.
+    /// The answer to no body, an empty one, one of unknown type or an array; `None` if bodies are ignored.
     no_body: Option<ExpectedAnswer>,
     /// Other paths and bodies: values of wrong types, unknown apps, services and images.
     wrong: &'static [(&'static str, &'static str, ExpectedAnswer)],
@@ -57,7 +57,7 @@ const fn plain(operation: &'static str, path: &'static str) -> Row {
     }
 }
 
-/// What all five `POST /v2/applications/:appId/...` say of the app's number.
+/// The answers of all five `POST /v2/applications/:appId/...` to wrong app numbers.
 const SERVICE_ACTION: Row = Row {
     operation: "",
     path: "",
@@ -140,7 +140,7 @@ const SERVICE_ACTION: Row = Row {
             r#"{"imageId":null,"serviceName":null}"#,
             (400, Text),
         ),
-        // A `force` that is none is none: the lock is in the way.
+        // An invalid `force` counts as absent: the lock prevents the action.
         (
             "/v2/applications/1/VERB",
             r#"{"serviceName":"web","force":"yes"}"#,
@@ -164,7 +164,7 @@ const APP_ACTION: Row = Row {
     path: "",
     other_key: Some((401, Failed)),
     body: None,
-    // The lock is in the way of what is asked for.
+    // The lock prevents the action.
     no_body: Some((423, Failed)),
     wrong: &[
         ("/v2/applications/x/VERB", "{}", (400, Failed)),
@@ -207,7 +207,7 @@ const ONLY_CONTAINER: Row = Row {
     path: "",
     other_key: Some((401, Text)),
     body: None,
-    // The device runs several.
+    // The device has several.
     no_body: Some((400, Text)),
     wrong: &[
         ("/v1/apps/x/VERB", "{}", (400, Text)),
@@ -230,7 +230,7 @@ const POWER: Row = Row {
     ],
 };
 
-/// Every operation but the two that have tests of their own below: a request to them that is not refused
+/// Every operation except those in [`APART`], which have their own tests below: a request to them that is not refused
 /// changes what the others need.
 const ROWS: &[Row] = &[
     plain("GET /ping", "/ping"),
@@ -416,7 +416,7 @@ const ROWS: &[Row] = &[
             ("/v3/locks/99/web", GOOD_LOCK, (404, Failed)),
             ("/v3/locks/1/nobody", GOOD_LOCK, (404, Failed)),
             ("/v3/locks/1/..%2Fweb", GOOD_LOCK, (404, Failed)),
-            // Its user has locked it by a file.
+            // Its user has locked it with a file.
             ("/v3/locks/1/web", GOOD_LOCK, (409, Failed)),
             ("/v3/locks/1/worker", r#"{"reason":"busy"}"#, (400, Failed)),
             ("/v3/locks/1/worker", r#"{"ttl":60}"#, (400, Failed)),
@@ -480,7 +480,7 @@ const ROWS: &[Row] = &[
         ],
         ..plain("GET /v3/plugins/{name}/log", "/v3/plugins/device-info/log")
     },
-    // On a device that is not a developer's.
+    // The device is not a developer's.
     Row {
         other_key: Some((401, Failed)),
         wrong: &[
@@ -498,7 +498,7 @@ const ROWS: &[Row] = &[
     plain("GET /v3/openapi.json", "/v3/openapi.json"),
 ];
 
-/// Operations with a test of their own below.
+/// Operations with their own test below.
 const APART: &[&str] = &[
     "POST /v1/regenerate-api-key",
     "POST /v2/local/target-state",
@@ -508,7 +508,7 @@ const APART: &[&str] = &[
 
 const GOOD_LOCK: &str = r#"{"reason":"busy","ttl":60}"#;
 const JSON: &str = "application/json";
-/// Larger than any endpoint takes.
+/// Larger than any endpoint accepts.
 const OVERSIZED: usize = (10 << 20) + 1;
 
 fn assert_is(answer: &Answer, (status, shape): ExpectedAnswer, request: &str) {
@@ -565,7 +565,7 @@ async fn a_missing_a_wrong_and_another_apps_key_are_refused_as_the_endpoint_does
             (row.path, Some("wrong")),
             (repeated.as_str(), None),
         ] {
-            // The key is looked at before the body is.
+            // The key is checked before the body.
             for body in [body(), Some((JSON, b"{".to_vec()))] {
                 let answer = apps.send(method, path, key, body).await;
                 assert_is(

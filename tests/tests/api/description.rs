@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::{Answer, Supervisor};
 
-/// The endpoint list of the device API, and what we have beyond it.
+/// The endpoints of the device API, and our additional ones.
 const OPERATIONS: &[&str] = &[
     "GET /ping",
     "POST /v1/blink",

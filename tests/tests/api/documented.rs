@@ -1,4 +1,4 @@
-//! docs/device-api.md: each line that it shows is run, and each answer that it shows is the one that comes.
+//! docs/device-api.md: each of its commands is run, and each answer on the page has to match the actual one.
 //! `UPDATE_DOCS=1` writes the answers into the page.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Map, Value, json};
 use tests::{HostJournal, RecordedCloud, Supervisor, distribution, guest, repository, until};
 
-/// Where the page's commands find the component of its service.
+/// The path of the component of the page's service, in its commands.
 const IMAGE: &str = "/srv/images/web.wasm";
 /// How many items of a long list the page shows.
 const SHOWN: usize = 1;
@@ -35,7 +35,7 @@ fn page() -> PathBuf {
     repository().join("docs/device-api.md")
 }
 
-/// The page's blocks of examples: where each begins and ends in the text, and what it holds.
+/// Returns the page's blocks of examples: their position in the text, and their content.
 fn examples(text: &str) -> Vec<(std::ops::Range<usize>, Example)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -64,7 +64,7 @@ struct DocumentedExample {
     _cloud: RecordedCloud,
     _journal: HostJournal,
     key: String,
-    /// How often the host was told to go down.
+    /// How often the host was to go down.
     down: usize,
 }
 
@@ -78,7 +78,7 @@ impl DocumentedExample {
             .config_json(cloud.config_json())
             .start()
             .await;
-        // What the host says of itself is read at the start.
+        // The host's files are read at the start.
         device.terminate().await;
         let host = device.host_root();
         let board = json!({ "slug": "raspberrypi4-64", "arch": "aarch64" });
@@ -118,7 +118,7 @@ impl DocumentedExample {
         })
     }
 
-    /// Runs a command of the page as a reader would, and waits until what it began is done.
+    /// Runs a command of the page as a reader would, and waits until its effects are complete.
     async fn run(&mut self, command: &str, lines: usize) -> Ran {
         let real = guest("guest").display().to_string();
         let script = command.replace(IMAGE, &real).replacen(
@@ -143,7 +143,7 @@ impl DocumentedExample {
             } else {
                 output.collect()
             };
-            // It has ended, or would go on for as long as anybody reads.
+            // It has ended, or would continue for as long as it is read.
             let _ = child.kill();
             let _ = child.wait();
             printed.join("\n")
@@ -171,7 +171,7 @@ impl DocumentedExample {
         ran
     }
 
-    /// Names of this machine as the page has them.
+    /// Replaces names of this machine by those of the page.
     fn shown(&self, text: &str) -> String {
         let image = guest("guest").display().to_string();
         let root = self.device.host_root().display().to_string();
@@ -201,7 +201,7 @@ impl DocumentedExample {
         }
         let stopped = command.contains("/stop");
         until("the service to run again", || async {
-            // With the key of now.
+            // With the present key.
             let request = self.device.request_without_key("GET", "/v2/state/status");
             let request = request.bearer_auth(&self.key);
             let status = self.device.send(request).await.json();
@@ -216,7 +216,7 @@ impl DocumentedExample {
     }
 }
 
-/// JSON as the page shows it: laid out, and long lists cut short.
+/// Formats JSON for the page: laid out, with long lists cut short.
 fn laid_out(body: &str, depth: usize) -> String {
     match serde_json::from_str::<Value>(body) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => {
@@ -232,7 +232,7 @@ fn laid_out(body: &str, depth: usize) -> String {
     }
 }
 
-/// With a space behind each colon and comma, as people write it.
+/// Formats it with a space after each colon and comma, as people write it.
 fn one_line(value: &Value) -> String {
     let inner = |items: Vec<String>, open: char, close: char| {
         if items.is_empty() {
@@ -269,12 +269,12 @@ fn cut(value: Value, depth: usize) -> Value {
             let shown = shown.map(|(name, value)| (name, cut(value, depth - 1)));
             shown.chain(more).collect::<Map<_, _>>().into()
         }
-        // What changes from one machine and run to the next is shown as it might be.
+        // Values that differ by machine and run are replaced by plausible ones.
         other => other,
     }
 }
 
-/// What is wrong with an answer, where `expected` stands on the page.
+/// Returns how an answer differs from `expected`, which is on the page.
 fn differs(expected: &Value, actual: &Value, at: &str) -> Option<String> {
     let wrong = |why: &str| Some(format!("{at}: {why}: {actual}"));
     match (expected, actual) {
@@ -311,7 +311,7 @@ fn differs(expected: &Value, actual: &Value, at: &str) -> Option<String> {
     }
 }
 
-/// A text without what differs from run to run: digits, and long words of hexadecimal digits.
+/// Returns a text without the parts that differ from run to run: digits, and long words of hexadecimal digits.
 fn settled(text: &str) -> String {
     let mut settled = String::new();
     for word in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
@@ -331,7 +331,7 @@ fn settled(text: &str) -> String {
     settled
 }
 
-/// What differs from machine to machine, as the page shows it.
+/// Replaces values that differ from machine to machine by those of the page.
 fn anywhere(body: &str) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(body) else {
         return body.to_owned();
@@ -404,7 +404,7 @@ async fn every_answer_of_the_page_is_the_one_that_comes() {
     );
 }
 
-/// `GET /v1/apps/:appId` as the description has it.
+/// Returns `GET /v1/apps/:appId` as in the description.
 fn template(path: &str) -> String {
     let segments = path
         .split('/')

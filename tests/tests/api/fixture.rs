@@ -1,17 +1,17 @@
-//! A device with two apps, each with a key of its own.
+//! A device with two apps, each with its own key.
 
 use serde_json::{Value, json};
 use tests::{Answer, LogReader, Supervisor, guest, service, target, until};
 
-/// App 1 has two services and is locked by its user, app 2 has one; both hold keys of their apps.
+/// App 1 has two services and is locked by its user, app 2 has one; both have keys of their apps.
 pub(crate) struct TwoApps {
     pub(crate) device: Supervisor,
-    /// Of app 2.
+    /// The key of app 2.
     pub(crate) other_key: String,
 }
 
 impl TwoApps {
-    /// On a device that wants a key for everything.
+    /// Starts them on a device that requires a key for everything.
     pub(crate) async fn start() -> Self {
         let device = Supervisor::on_wasm()
             .argument("--local-mode-auth=strict")
@@ -29,7 +29,7 @@ impl TwoApps {
         TwoApps { device, other_key }
     }
 
-    /// Has services made anew that have replaced their key, which any other update would do in the midst of a test.
+    /// Has services with a replaced key created again; otherwise any update would do this in the middle of a test.
     pub(crate) async fn give_new_keys(&self) {
         let answer = self.device.post("/v1/update", &json!({})).await;
         assert_eq!(answer.status, 204, "{answer:?}");
@@ -44,8 +44,8 @@ impl TwoApps {
         .await;
     }
 
-    /// What no refused request changes, once the supervisor has released the locks of other apps that it took for a
-    /// reboot before it came to the one that a user holds.
+    /// Returns the state that no refused request changes. It waits until the supervisor has released locks of other
+    /// apps: for a reboot it takes those before it finds the one that a user holds.
     pub(crate) async fn state(&self) -> Value {
         let device = &self.device;
         let locks = until("the supervisor to hold no lock", || async {

@@ -12,14 +12,14 @@ use tokio::time::timeout;
 
 /// Far longer than the head of a request may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a client waits for an answer to what may be no whole request.
+/// How long a client waits for an answer to a request that may be incomplete.
 const BEGIN: Duration = Duration::from_millis(100);
-/// No answer is longer, but those that go on until somebody leaves.
+/// No answer is longer, except streams without an end.
 const ENOUGH: usize = 4 << 20;
-/// What such an answer's head has: a client that reads it has not left, even if it sends no more.
+/// The type in the head of such an answer: its client is still reading, even if it sends no more.
 const ENDLESS: &[u8] = b"text/event-stream";
 
-/// `KEY` is the device's.
+/// Requests; `KEY` is replaced with the device's key.
 const REQUESTS: &[&str] = &[
     "GET /ping HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "GET /v1/device HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer KEY\r\n\r\n",
@@ -97,15 +97,15 @@ const WORDS: &[&str] = &[
 async fn exchange(address: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let talk = async {
         let mut socket = TcpStream::connect(address).await?;
-        // The device may have closed it already, having said why.
+        // The device may already have answered and closed it.
         let _ = socket.write_all(bytes).await;
         let mut answer = Vec::new();
-        // Only then does the client end: a server need not answer who is gone.
+        // Only then does the client end: a server need not answer a client that is gone.
         let _ = timeout(BEGIN, socket.read_buf(&mut answer)).await;
         let _ = socket.shutdown().await;
         let is_endless = |answer: &[u8]| answer.windows(ENDLESS.len()).any(|part| part == ENDLESS);
         while answer.len() < ENOUGH && !is_endless(&answer) {
-            // The device may have closed it with bytes of ours unread.
+            // The device may have closed it with some of our bytes unread.
             if matches!(socket.read_buf(&mut answer).await, Ok(0) | Err(_)) {
                 break;
             }
@@ -119,7 +119,7 @@ async fn exchange(address: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The status of the first answer, unless the connection was closed without one.
+/// Returns the status of the first answer, unless the connection was closed without one.
 fn status(answer: &[u8]) -> Option<u16> {
     let text = answer.strip_prefix(b"HTTP/1.")?;
     std::str::from_utf8(text.get(2..5)?).ok()?.parse().ok()

@@ -1,5 +1,5 @@
-//! The API as a whole, operation by operation: what its description lists, each way to get a request
-//! wrong, and requests at random.
+//! The API as a whole, operation by operation: what its description lists, each way to make a wrong request, and random
+//! requests.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Requests at random: every answer is one that the description lists, with a body of the shape that it
-//! gives, and a request that was refused has changed nothing.
+//! Random requests: every answer is listed in the description, its body has the form described there, and a refused
+//! request has changed nothing.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -9,15 +9,15 @@ use tests::Answer;
 
 use crate::fixture::TwoApps;
 
-/// Requests for each operation.
+/// The number of requests for each operation.
 const REQUESTS: usize = 24;
-/// Answers of these go on for as long as the reader stays.
+/// Endpoints whose answers continue for as long as they are read.
 const STREAMS: [&str; 3] = ["/v2/local/logs", "/v2/journal-logs", "/v3/events"];
 
-/// A request to some operation, beside its method and path.
+/// A request to some operation, without method and path.
 #[derive(Debug, Clone)]
 struct RandomRequest {
-    /// Fills the parameters of the path.
+    /// The value of the path's parameters.
     segment: String,
     query: String,
     key: Key,
@@ -152,7 +152,7 @@ impl RandomRequest {
     }
 }
 
-/// The head of an answer whose body may have no end.
+/// Returns the head of an answer whose body may have no end.
 async fn head(request: reqwest::RequestBuilder) -> Answer {
     let response = request.send().await.expect("an answer");
     let status = response.status().as_u16();
@@ -178,7 +178,7 @@ async fn every_answer_to_a_random_request_is_described_and_a_refused_one_changes
         .operations()
         .map(|(method, path, _)| (method, path.to_owned()))
         .collect();
-    // The seed is fixed, so that a failure can be had again.
+    // The seed is fixed, so that a failure can be reproduced.
     let mut runner = TestRunner::deterministic();
     for (method, template) in operations {
         for _ in 0..REQUESTS {

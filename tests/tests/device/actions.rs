@@ -1,4 +1,4 @@
-//! Actions on services, as a client sees them, on both engines.
+//! Actions on services, as clients see them, on both engines.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl Story {
         story
     }
 
-    /// What a service runs on either engine.
+    /// Returns a service, with the command for this engine.
     fn service(&self, name: &str, component: &[&str], shell: &str) -> Value {
         let mut service = json!({
             "serviceName": name, "environment": {}, "labels": {}, "stop_grace_period": "1s",
@@ -131,7 +131,7 @@ impl Story {
 
         self.ok("stop-service", &keeper).await;
         assert_eq!(self.status_of("keeper").await, "exited");
-        // It stays so through an update of the rest.
+        // It stays stopped through an update of the other services.
         self.set(&[]).await;
         assert_eq!(self.status_of("keeper").await, "exited");
         assert_eq!(self.id_of("keeper").await, first);
@@ -155,11 +155,11 @@ impl Story {
         assert_eq!(self.status_of("keeper").await, "Running");
         self.logs.until_message("starts 1").await;
 
-        // The first API does the same by the app's number.
+        // The first version of the API does the same with the app's number.
         let app = json!({"appId": self.app});
         let purged = self.device.post("/v1/purge", &app).await;
         assert_eq!(purged.json(), json!({"Data": "OK", "Error": ""}));
-        // Killed before that, it would not have counted this start.
+        // If it had been killed earlier, it would not have counted this start.
         self.logs.until_message("starts 1").await;
         assert_eq!(self.device.post("/v1/restart", &app).await.status, 200);
         self.logs.until_message("starts 2").await;
@@ -331,7 +331,7 @@ async fn volumes_that_nothing_uses_or_wants_are_cleaned_up() {
     assert_eq!(cleaned.json(), json!({"status": "success"}));
     assert_eq!(volumes().await, before);
 
-    // In local mode the volumes of an app that goes are kept.
+    // In local mode the volumes of a removed app are kept.
     let nothing = json!({"local": {"apps": {}}});
     story.device.set_target(&nothing).await;
     story.device.until_applied().await;
@@ -355,7 +355,8 @@ async fn conformance2_what_is_asked_while_an_action_has_the_containers_away_wait
         ("/v2/applications/1000/start-service", &other),
     ];
     for (path, body) in &actions[..3] {
-        // The containers are away for some milliseconds: a try that misses them proves nothing.
+        // The containers are away for some milliseconds: an attempt that misses them proves
+        // nothing.
         until("the containers to be away", || async {
             let first = device.post(path, body);
             tokio::pin!(first);
@@ -405,7 +406,7 @@ async fn conformance9_a_device_that_goes_down_does_not_listen_and_goes_down_once
             body.len()
         )
     };
-    // Requests whose bodies come once the host goes down: they are under way.
+    // Requests whose bodies are sent once the host goes down: they are under way.
     let mut others = Vec::new();
     for (path, status) in [("/v1/reboot", 202), ("/v1/shutdown", 423)] {
         let mut other = TcpStream::connect(&address).await.unwrap();
@@ -432,7 +433,7 @@ async fn conformance9_a_device_that_goes_down_does_not_listen_and_goes_down_once
         let expected = format!("HTTP/1.1 {status} ");
         assert!(answer.starts_with(&expected), "{path}: {answer}");
     }
-    // It was a rehearsal: the API listens again, and there was one.
+    // It was a rehearsal: the API listens again, and there was only one.
     story.device.until_applied().await;
     let log = story.device.log();
     assert_eq!(log.matches("rehearsal: would").count(), 1, "{log}");

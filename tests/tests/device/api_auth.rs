@@ -1,4 +1,4 @@
-//! Who may ask for what, with which key.
+//! Which requests are allowed with which key.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::json;
 use tests::{Answer, Supervisor, guest, service, target};
 
-/// Every endpoint that answers without a body in the request, and whether it is open in local mode.
+/// Every endpoint that needs no body in the request, and whether it is open in local mode.
 const ENDPOINTS: [(&str, &str, bool); 13] = [
     ("GET", "/v1/device", false),
     ("POST", "/v1/blink", false),
@@ -76,7 +76,7 @@ async fn everything_takes_a_key_unless_configuration_opens_it() {
     }
 }
 
-/// The status of `GET path` without a key, asked by a process of this user and group.
+/// Returns the status of `GET path` without a key, requested by a process of this user and group.
 fn status_for(device: &Supervisor, path: &str, user: u32, group: u32) -> String {
     let output = Command::new("curl")
         .args([
@@ -172,7 +172,7 @@ async fn a_service_of_the_wasm_engine_is_no_process_of_roots() {
         .start()
         .await;
     let (_, port) = device.base().rsplit_once(':').unwrap();
-    // `GET /` at the API: not found to whoever may do without a key.
+    // `GET /` at the API: not found, for a caller that needs no key.
     let fetch = service(
         "fetch",
         &guest("guest"),

@@ -1,4 +1,4 @@
-//! Each way to get a request wrong, with the status and the shape that clients expect of it.
+//! Each way to make a wrong request, with the status and the form that clients expect of it.
 
 use serde_json::json;
 use tests::Supervisor;
@@ -23,7 +23,7 @@ async fn unknown_routes_and_wrong_methods_are_told_apart() {
         ("OPTIONS", "/v2/version", 405, Some("GET, HEAD")),
         ("POST", "/v2/applications/1/state", 405, Some("GET, HEAD")),
         ("POST", "/v3/plugins", 405, Some("GET, HEAD")),
-        // A plugin's.
+        // A plugin's route.
         ("POST", "/v2/device/name", 405, Some("GET, HEAD")),
     ] {
         let answer = device.send(device.request(method, path)).await;
@@ -70,7 +70,7 @@ async fn bodies_that_are_not_what_they_claim_are_refused_with_the_place() {
         let message = answer.failure().unwrap();
         assert!(message.contains(place), "{body}: {message}");
     }
-    // Endpoints that look at no body take any.
+    // Endpoints that ignore the body accept any.
     let request = device
         .request("POST", "/v1/blink")
         .header("content-type", "application/json")

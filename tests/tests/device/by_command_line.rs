@@ -1,4 +1,4 @@
-//! What people do with a device by `fleet`: the command line, the cloud and the device are the real ones.
+//! What users do with a device through `fleet`: the command line, the cloud and the device are the real ones.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -10,10 +10,10 @@ use tests::{DEADLINE, FleetCloud, Supervisor, until};
 
 use crate::with_its_cloud::{BOARD, deploy, known, until_runs};
 
-/// Ends long before requests that nobody answers would.
+/// A time long before requests without an answer would end.
 const AT_ONCE: Duration = Duration::from_secs(4);
 
-/// A cloud, and a device of its fleet that runs a release whose service is told these words.
+/// A cloud, and a device of its fleet. It runs a release whose service has these words as its command.
 struct Stage {
     cloud: FleetCloud,
     device: Supervisor,
@@ -43,19 +43,19 @@ impl Stage {
         })
     }
 
-    /// What a command prints that succeeds.
+    /// Runs a command that has to succeed, and returns its output.
     fn done(&self, words: &[&str]) -> String {
         let output = self.cloud.command_line(self.home.path(), words);
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The same for programs.
+    /// The same for commands that print JSON.
     fn json(&self, words: &[&str]) -> Value {
         let text = self.done(&[words, &["--json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
     }
 
-    /// What a command says that ends with this code.
+    /// Runs a command that has to end with this code, and returns its error message.
     fn refused(&self, code: i32, words: &[&str]) -> String {
         let output = self.cloud.command(self.home.path(), words).output();
         let output = output.unwrap();
@@ -104,7 +104,7 @@ async fn a_device_does_what_it_is_asked_to() {
         assert!(answer["status"].as_u64().unwrap() < 300, "{answer}");
     }
 
-    // Its services, one and all.
+    // Its services, one and all of them.
     let before = stage.container().await;
     stage.done(&["device", "restart", "west", "--service", "main"]);
     let again = stage.container().await;
@@ -126,7 +126,7 @@ async fn a_device_does_what_it_is_asked_to() {
     );
     assert!(message.contains("it has main"), "{message}");
 
-    // A lock holds it, unless it is overridden.
+    // A lock prevents it, unless overridden.
     let lock = stage.device.request("PUT", "/v3/locks/1/main");
     let lock = lock.json(&json!({ "ttl": 600, "reason": "at work" }));
     assert_eq!(stage.device.send(lock).await.status, 200);
@@ -138,7 +138,7 @@ async fn a_device_does_what_it_is_asked_to() {
     assert!(message.contains("`--force` overrides"), "{message}");
     stage.done(&["device", "restart", "west", "--force"]);
 
-    // The host; the tests' is not rebooted.
+    // The host; that of the tests is not rebooted.
     stage.done(&["device", "reboot", "west", "--force"]);
     until("the reboot", || async {
         let log = stage.device.log();
@@ -161,7 +161,7 @@ async fn a_device_that_is_away_is_told_so_and_the_cloud_ends_at_once_though_it_i
     let took = stage.cloud.terminate();
     assert!(took < AT_ONCE, "{took:?}");
 
-    // Nothing is missing of what was printed meanwhile, and nothing is told twice.
+    // No line that was printed in between is missing, and none is repeated.
     stage.cloud.start_again();
     let last = log.last() + 30;
     log.until_tick(last);
@@ -216,7 +216,7 @@ async fn a_log_is_read_with_the_names_of_services() {
     assert!(message.contains("main"), "{message}");
 }
 
-/// A log that somebody follows.
+/// A log that is being followed.
 struct LogFollower {
     process: Child,
     lines: Receiver<u64>,

@@ -1,5 +1,5 @@
-//! A device and its cloud: the target that it follows, what it makes of a cloud that answers badly or not
-//! at all, local mode beside it, and tags.
+//! A device and its cloud: the target that it follows, how it handles a cloud that answers badly or not at all, local
+//! mode at the same time, and tags.
 
 use serde_json::{Value, json};
 use tests::{
@@ -104,7 +104,7 @@ fn gaps(polls: &[RecordedRequest]) -> Vec<u128> {
 #[tokio::test]
 async fn a_cloud_that_refuses_is_asked_again_later_and_retry_after_is_kept_to() {
     let (cloud, mut device) = following().await;
-    // Back-offs end at the poll interval.
+    // The waits are limited by the poll interval.
     cloud.change(|device| {
         device["config"] = json!({ "PLATFORM_SUPERVISOR_POLL_INTERVAL": "1000" });
     });
@@ -132,7 +132,7 @@ async fn a_cloud_that_refuses_is_asked_again_later_and_retry_after_is_kept_to() 
     let polls = cloud.until_polls(before + 2).await;
     let last = gaps(&polls[before..]);
     assert!(last[0] >= 3900, "{last:?}");
-    // For all that time the services ran, and a cloud that is well again is followed again.
+    // During that time the services kept running, and a cloud that works again is followed again.
     assert_eq!(
         device.json("/v2/state/status").await["containers"][0]["status"],
         "Running"
@@ -189,7 +189,7 @@ async fn a_cloud_that_stalls_or_is_gone_leaves_the_services_running_and_the_api_
     cloud.be(Mood::Stalls);
     update(&device, &json!({})).await;
     cloud.until_polls(2).await;
-    // An update is pending for as long as the cloud is asked.
+    // An update is pending while the cloud is being polled.
     until("an update to be pending", || async {
         let state = device.json("/v1/device").await;
         if state["update_pending"] == true {
@@ -235,7 +235,7 @@ async fn a_locked_update_waits_and_force_lets_it_through() {
         }
     })
     .await;
-    // What is known is applied again, now with force.
+    // The known target is applied again, now with force.
     update(&device, &json!({"force": "on"})).await;
     until_runs(&device, "c2").await;
     assert!(!lock.exists());
@@ -292,7 +292,7 @@ async fn local_mode_is_entered_and_left_by_the_clouds_word() {
     );
     assert_eq!(device.json("/v2/device/name").await["deviceName"], "test");
 
-    // Whatever else the cloud says waits until local mode is over.
+    // Anything else from the cloud waits until local mode is over.
     cloud.release("c2", print("changed"));
     update(&device, &json!({})).await;
     cloud.until_polls(3).await;
@@ -413,7 +413,7 @@ async fn tags_are_read_from_the_cloud_and_set_through_the_queue() {
     assert_eq!(answer.status, 200);
     assert_eq!(answer.json(), json!({"status": "success", "tags": tags}));
 
-    // Set while the cloud is out of order, and sent by the next start.
+    // Set while the cloud is out of order, and sent after the next start.
     cloud.be(Mood::Refuses(500, None));
     assert_eq!(device.get("/v2/device/tags").await.status, 500);
     let patch = device

@@ -1,4 +1,4 @@
-//! What clients of the reference are used to, where this API once answered otherwise.
+//! Behaviour that clients of the reference expect, and where this API once differed.
 
 use serde_json::{Value, json};
 use tests::{Answer, Supervisor, guest, service, target};
@@ -15,7 +15,7 @@ async fn with_body(
     device.send(request.body(body.into())).await
 }
 
-/// A device, and the key that a service of app 7 was given, by way of what it prints.
+/// A device, and the key of a service of app 7, taken from the service's output.
 async fn device_with_a_key_of_app_7() -> (Supervisor, String) {
     let device = Supervisor::on_wasm().start().await;
     let mut logs = device.read_logs().await;

@@ -6,14 +6,14 @@ use std::process::Command;
 use serde_json::json;
 use tests::{Registry, Supervisor, guest, service, target, until};
 
-/// What a download leaves free.
+/// How much space a download leaves free.
 const RESERVE: usize = 64 << 20;
 
-/// A file system of a size, in memory, over a folder.
+/// A file system in memory, with a limited size, over a folder.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None`, and a line that says so, where the test may not mount.
+    /// Mounts it; returns `None`, and prints a line about it, if the test may not mount.
     fn over(folder: &Path, bytes: usize) -> Option<Self> {
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
@@ -95,7 +95,7 @@ async fn a_component_that_does_not_fit_is_refused_with_the_figures_and_tried_aga
 async fn a_service_that_deletes_before_it_downloads_needs_room_for_one_image() {
     let device = Supervisor::on_wasm().start().await;
     let component = std::fs::read(guest("guest")).unwrap();
-    // Room for one and a half.
+    // Room for one and a half components.
     let bytes = RESERVE + component.len() * 3 / 2;
     let Some(_disk) = SmallDisk::over(&device.state_dir().join("wasm/components"), bytes) else {
         return;
@@ -132,12 +132,12 @@ async fn a_service_that_deletes_before_it_downloads_needs_room_for_one_image() {
 async fn on_a_small_disk(app: u64) -> Option<(Supervisor, SmallDisk)> {
     let mut device = Supervisor::on_wasm().start().await;
     device.kill().await;
-    // What is there goes over to the disk.
+    // The existing files move to the disk.
     let state = device.state_dir().to_owned();
     let aside = state.with_file_name("state-before");
     std::fs::rename(&state, &aside).unwrap();
     std::fs::create_dir(&state).unwrap();
-    // Of compiled code there is all that tests of this machine have kept.
+    // Of compiled code it includes everything that tests on this machine have kept.
     let kept = std::fs::read_dir(aside.join("compiled")).unwrap();
     let kept = kept.map(|file| file.unwrap().metadata().unwrap().len());
     let kept = usize::try_from(kept.sum::<u64>()).unwrap();
@@ -213,7 +213,7 @@ async fn a_device_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
         let refused = device.post("/v2/local/target-state", &nothing).await;
         match refused.status {
             503 => Ok(()),
-            // What the database had room for already.
+            // The database already had room for this one.
             _ => {
                 let web = service("web", &guest("guest"), &json!({ "command": ["wait"] }));
                 device
@@ -244,9 +244,9 @@ async fn a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
     let nothing = json!({ "local": { "apps": {} } });
     device.set_target(&nothing).await;
     device.until_applied().await;
-    // A kill leaves a log that is not in the database yet.
+    // After a kill there is a log that is not in the database yet.
     device.kill().await;
-    // What the killed device had started may take a moment to end, and keeps the disk busy until then.
+    // Processes of the killed device may take a moment to end, and keep the disk busy until then.
     let remount = async |mode: &str| {
         until("the disk to be mounted anew", || async {
             let mut mount = Command::new("mount");
@@ -260,7 +260,7 @@ async fn a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
         })
         .await;
     };
-    // The harness finds the device by the file that a start writes; without it the address is as before.
+    // The harness finds the device through a file that a start writes; without it the address is the previous one.
     remount("ro").await;
     device.start_again().await;
     let refused = device.post("/v2/local/target-state", &nothing).await;

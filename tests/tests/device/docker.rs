@@ -1,4 +1,4 @@
-//! The same stories on Docker, with containers made from `busybox`.
+//! The same tests on Docker, with containers from `busybox`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn id_of(status: &Value, service: &str) -> String {
     found.unwrap()["containerId"].as_str().unwrap().to_owned()
 }
 
-/// Takes the services away again: the engine is shared with other tests, and nothing else would.
+/// Removes the services: the engine is shared with other tests, and nothing else would remove them.
 async fn leave_nothing(device: &Supervisor) {
     device.set_target(&json!({"local": {"apps": {}}})).await;
     let status = device.until_applied().await;
@@ -51,7 +51,7 @@ async fn containers_talk_to_each_other_and_to_the_device_and_outlive_the_supervi
     let mut device = builder.start().await;
     let mut logs = device.read_logs().await;
     let serve = "mkdir /www; echo a greeting > /www/index.html; exec httpd -f -p 8080 -h /www";
-    // A busybox that is linked statically cannot resolve names by itself, but for `nslookup`.
+    // A statically linked busybox cannot resolve names by itself, except in `nslookup`.
     let ask = "while true; do \
                  server=$(nslookup server | grep ^Address | tail -n 1 | cut -d ' ' -f 2); \
                  timeout 5 wget -q -O - http://$server:8080/; \
@@ -144,14 +144,14 @@ async fn an_image_that_no_registry_has_is_waited_for_and_holds_up_no_other_servi
     leave_nothing(&device).await;
 }
 
-/// Services that are started, where `STARTS` names no other number.
+/// The number of services to start, unless `STARTS` sets another.
 const STARTS: usize = 10;
 /// How many of them are started at a time.
 const AT_A_TIME: usize = 10;
 /// How often each is killed as it starts, at most.
 const MOST_KILLS: usize = 3;
 
-/// Kills the first processes of the containers of an app: those by which runc makes them, or the service's own.
+/// Kills the first processes of an app's containers: those with which runc creates them, or the service's own.
 struct Killer {
     is_over: Arc<AtomicBool>,
     kills: Arc<AtomicUsize>,
@@ -192,7 +192,7 @@ impl Drop for Killer {
     }
 }
 
-/// Kills one process of each container that has kills left. Their control groups tell whose they are.
+/// Kills one process of each container that has kills left. Their control groups show which container they belong to.
 fn kill_processes_of(left: &mut HashMap<String, usize>, kills: &AtomicUsize) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -212,7 +212,7 @@ fn kill_processes_of(left: &mut HashMap<String, usize>, kills: &AtomicUsize) {
     }
 }
 
-/// The containers of services whose names begin like this, and how each is.
+/// Returns the containers of services whose names begin like this, and the state of each.
 async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, String> {
     let filters = HashMap::from([("name", vec![service])]);
     let options = ListContainersOptionsBuilder::new()

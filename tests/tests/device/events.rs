@@ -1,4 +1,4 @@
-//! `GET /v3/events`: what is told while a device works, and what becomes of readers.
+//! `GET /v3/events`: the events while a device works, and the treatment of readers.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ async fn an_update_is_told_from_its_begin_to_its_end() {
         ),
         (&json!(100), &json!(7), &json!("web"))
     );
-    // Numbers rise one by one: nothing was lost.
+    // Numbers increase by one: nothing was lost.
     let numbers: Vec<u64> = seen
         .iter()
         .map(|event| event.id.as_deref().unwrap().split_once('-').unwrap().1)
@@ -116,7 +116,7 @@ async fn a_reader_that_comes_back_misses_nothing_and_after_a_restart_is_told_so(
         assert_eq!(again.next().await.as_ref(), Some(expected));
     }
 
-    // SIGTERM ends the stream at once, and whole.
+    // SIGTERM ends the stream at once, and properly.
     let reading = tokio::spawn(async move { while again.next().await.is_some() {} });
     assert_eq!(device.terminate().await.code(), Some(0));
     reading.await.unwrap();
@@ -130,7 +130,7 @@ async fn a_reader_that_comes_back_misses_nothing_and_after_a_restart_is_told_so(
         ("gap", &json!({"missed": null}))
     );
     assert_eq!(gap.id, None);
-    // What runs is told anew, under ids that are none of those before.
+    // The running services are reported again, with new ids.
     let events = after
         .until("service", |data| data["status"] == "Running")
         .await;

@@ -1,11 +1,11 @@
-//! Feature labels, looked at from inside the service (docs/spec/device.md#feature-labels).
+//! Feature labels, observed from inside the service (docs/spec/device.md#feature-labels).
 
 use std::fs;
 
 use serde_json::{Value, json};
 use tests::{DEVICE, DEVICE_KEY, RecordedCloud, Supervisor, guest, service, target, until};
 
-/// Folders of the host with something to find in them.
+/// Folders of the host with some content.
 const FOLDERS: [&str; 7] = [
     "proc",
     "run/dbus",
@@ -82,7 +82,7 @@ async fn a_container_finds_what_its_labels_open() {
     ] {
         logs.until_message(line).await;
     }
-    // A clean-up spares what it brought.
+    // A clean-up keeps what the label has mounted.
     device.set_target(&json!({"local": {"apps": {}}})).await;
     device.until_applied().await;
     assert_eq!(device.get("/v2/cleanup-volumes").await.status, 200);
@@ -117,11 +117,11 @@ async fn a_component_finds_the_folders_that_its_labels_open() {
     }
 }
 
-/// A process file system at a folder, while it lives.
+/// A process file system at a folder, while this lives.
 struct ProcessFileSystem(std::path::PathBuf);
 
 impl ProcessFileSystem {
-    /// `None`, and a line that says so, where it may not be mounted.
+    /// Mounts it; returns `None`, and prints a line about it, if that is not allowed.
     fn at(folder: std::path::PathBuf) -> Option<Self> {
         fs::create_dir_all(&folder).unwrap();
         let mount = std::process::Command::new("mount")
@@ -184,7 +184,7 @@ async fn variables_are_found(builder: tests::Builder, app: u64, service: Value) 
     let config_json = cloud.config_json();
     let endpoint = config_json["apiEndpoint"].as_str().unwrap().to_owned();
     let mut device = builder.config_json(config_json).start().await;
-    // What the host says of itself is read at the start.
+    // The host's files are read at the start.
     device.terminate().await;
     let root = device.host_root();
     let board = json!({ "slug": "raspberrypi4-64", "arch": "aarch64" });

@@ -1,5 +1,5 @@
-//! Folders that others can write into: what a local user without any right does there before the supervisor starts
-//! and while it runs. The user is another uid; these tests need root, and do nothing without it.
+//! Folders that others can write into: what an unprivileged local user does there before the supervisor starts and
+//! while it runs. The user is another uid; these tests need root, and do nothing without it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,14 +10,14 @@ use std::process::Command;
 use serde_json::json;
 use tests::{RecordedCloud, Supervisor, distribution, guest, service, target, until};
 
-/// The user without any right.
+/// The unprivileged user.
 const NOBODY: u32 = 65534;
 
-/// A stopped device below whose `/tmp` everybody can write.
+/// A stopped device with a `/tmp` into which everybody can write.
 struct Host {
     device: Supervisor,
     tmp: PathBuf,
-    /// A folder and a file of root's, that nobody else may write.
+    /// A folder and a file of root's, into which nobody else may write.
     victim: PathBuf,
 }
 
@@ -29,7 +29,7 @@ impl Host {
         fs::create_dir(&victim).unwrap();
         fs::write(victim.join("file"), "untouched").unwrap();
         fs::set_permissions(victim.join("file"), fs::Permissions::from_mode(0o600)).unwrap();
-        // As on a host: the way to /tmp is open, and /tmp is sticky.
+        // As on a host: the path to /tmp is open, and /tmp is sticky.
         let folders = device.host_root().parent().unwrap().to_owned();
         for (folder, mode) in [
             (folders.as_path(), 0o755),
@@ -40,7 +40,7 @@ impl Host {
             fs::create_dir_all(folder).unwrap();
             fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
         }
-        // What the first start made goes, as after a reboot.
+        // Files of the first start are removed, as by a reboot.
         for made in [
             tmp.join("platform-supervisor"),
             device.host_root().join("run"),
@@ -54,7 +54,7 @@ impl Host {
         }
     }
 
-    /// What the user does in `/tmp`, by a shell; whether it worked.
+    /// Runs a shell script of the user in `/tmp`; returns whether it worked.
     fn attack(&self, script: &str) -> bool {
         let status = Command::new("sh")
             .args(["-ec", script])
@@ -161,7 +161,7 @@ async fn a_user_who_was_there_first_gets_no_folder_opened_to_all() {
     );
     let lock = json!({ "reason": "writes flash", "ttl": 60 });
     for _ in 0..20 {
-        // What the user swapped is not where the supervisor works any more.
+        // The supervisor no longer works in the folder that the user has swapped.
         assert!(!host.attack(
             r#"mv platform-supervisor/services/1/main platform-supervisor/services/1/gone
             ln -s "$VICTIM" platform-supervisor/services/1/main"#
@@ -190,7 +190,7 @@ async fn a_link_in_place_of_the_folder_is_not_followed() {
     host.assert_victim_is_untouched();
 }
 
-/// The state folder as an earlier start with another umask, or somebody's `chmod`, has left it.
+/// A state folder as left by an earlier start with another umask, or by a `chmod`.
 #[tokio::test]
 async fn a_state_folder_that_was_open_to_others_is_closed_and_what_is_made_in_it_is_for_nobody_else()
  {
@@ -228,7 +228,7 @@ async fn a_state_folder_that_was_open_to_others_is_closed_and_what_is_made_in_it
     if !is_root() {
         return;
     }
-    // It is somebody else's now: what is in it is not to be believed.
+    // It has another owner now: its content cannot be trusted.
     device.terminate().await;
     std::os::unix::fs::chown(&state, Some(NOBODY), Some(NOBODY)).unwrap();
     let refused = device.run_second();

@@ -1,4 +1,4 @@
-//! What makes a device unhealthy, and that nothing restarts it for that.
+//! What makes a device unhealthy, and that this does not cause a restart.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tests::{Builder, DEADLINE, Supervisor, distribution, until};
 
-/// The answer of `/v1/healthy` once it is this.
+/// Returns the answer of `/v1/healthy` once it has this status.
 async fn until_health(device: &Supervisor, status: u16) {
     until("the device's health", || async {
         let answer = device.get("/v1/healthy").await;
@@ -21,7 +21,7 @@ async fn until_health(device: &Supervisor, status: u16) {
     .await;
 }
 
-/// `state` of a plugin in `GET /v3/plugins`; null where it is not listed.
+/// Returns `state` of a plugin in `GET /v3/plugins`; null if it is not listed.
 async fn state_of(device: &Supervisor, plugin: &str) -> Value {
     let report = device.json("/v3/plugins").await;
     let mut plugins = report["plugins"].as_array().unwrap().iter();
@@ -30,7 +30,7 @@ async fn state_of(device: &Supervisor, plugin: &str) -> Value {
 }
 
 fn write_policy(path: &Path, text: &str) {
-    // Whole or not at all, as an editor does.
+    // In one step, as an editor does.
     let beside = path.with_extension("new");
     fs::write(&beside, text).unwrap();
     fs::rename(&beside, path).unwrap();
@@ -69,7 +69,7 @@ async fn without_any_policy_in_force_a_device_is_not_healthy_and_nothing_restart
     for part in [policy.to_str().unwrap(), "devise", "no policy is in force"] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    // What systemd watches is something else: a line in a file does not have the device restarted for ever.
+    // systemd watches something else: a line in a file does not restart the device again and again.
     for _ in 0..3 {
         let mut word = [0; 64];
         loop {
@@ -109,7 +109,7 @@ async fn a_policy_that_is_spoilt_later_leaves_the_one_before_in_force_and_the_de
     })
     .await;
     assert_eq!(state_of(&device, "device-info").await, "running");
-    // A restart, which is what some do with a device that is not healthy, would take its plugins away.
+    // A restart, with which some react to an unhealthy device, would remove its plugins.
     assert_eq!(device.get("/v1/healthy").await.status, 200);
 }
 
@@ -137,7 +137,7 @@ async fn a_device_one_of_whose_own_plugins_is_damaged_is_not_healthy() {
     })
     .await;
     until_health(&device, 200).await;
-    // The version before serves on, so nothing is amiss until the next start.
+    // The previous version stays in use, so nothing is wrong until the next start.
     replace(b"half a file");
     until("the damage to show", || async {
         let report = device.json("/v3/plugins").await;

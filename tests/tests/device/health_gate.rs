@@ -1,4 +1,5 @@
-//! Releases that have to be healthy: by a plugin that judges them, and by their own health checks.
+//! Releases that have to be healthy: according to a plugin that judges them, and to their own
+//! health checks.
 
 use std::fs;
 
@@ -47,7 +48,7 @@ impl Story {
         story
     }
 
-    /// The cloud wants another release, and the device asks for it.
+    /// Sets another release in the cloud, and has the device poll.
     async fn release(&self, commit: &str, change: impl FnOnce(&mut Value)) {
         self.cloud.release(commit, change);
         let answer = self.device.post("/v1/update", &json!({})).await;
@@ -66,7 +67,7 @@ impl Story {
         .await;
     }
 
-    /// The kinds and messages of what holds up releases.
+    /// Returns the kinds and messages of blockers of releases.
     async fn blockers(&self) -> Vec<(String, String)> {
         let plan = self.device.json("/v3/plan").await;
         let unplanned = plan["unplanned"].as_array().unwrap().iter();
@@ -101,7 +102,7 @@ impl Story {
         assert_eq!(answer.status, 200, "{}", answer.text);
     }
 
-    /// Waits until the cloud was told that the device has gone back.
+    /// Waits until the device has reported to the cloud that it has gone back.
     async fn until_told_of(&self, commit: &str) {
         until("the cloud to be told", || async {
             let report = self.cloud.told();
@@ -176,7 +177,7 @@ async fn a_component_that_fails_its_health_check_gives_way_to_the_last_release()
         .await;
     story.until_runs("c2").await;
     story.until_judged().await;
-    // It listens elsewhere than its check looks.
+    // It listens on another port than its health check tests.
     story
         .release("c3", |service| checked(service, ["serve", "8081", "hello"]))
         .await;

@@ -1,17 +1,17 @@
-//! Callers that mean harm: what they send costs the device no more than its bounds say.
+//! Hostile callers: their requests cost the device no more than its limits allow.
 
 use serde_json::json;
 use tests::{Supervisor, until};
 
-/// What a body of 10 MiB and 50,000 values takes while it is read, with room to spare, in KiB. Without the
-/// bound on values it was a hundred times as much as the body.
+/// The memory for a body of 10 MiB and 50,000 values while it is read, with some margin, in KiB. Without the limit on
+/// values it was a hundred times the size of the body.
 const MAX_PEAK_KIB: u64 = 64 << 10;
-/// What may be left of it, in KiB, of everything that the device began to do meanwhile as well.
+/// The memory that may remain in use afterwards, in KiB, including other activity of the device.
 const MAX_LEFT_KIB: u64 = 20 << 10;
 
 const TARGET: &str = "/v2/local/target-state";
 
-/// A field of what the kernel says of the supervisor's memory, in KiB.
+/// Returns a field of the kernel's data about the supervisor's memory, in KiB.
 fn memory(device: &Supervisor, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
     let line = status
@@ -24,7 +24,7 @@ fn memory(device: &Supervisor, field: &str) -> u64 {
         .unwrap()
 }
 
-/// `piece` again and again, in an array or in what `around` puts around it.
+/// Returns repetitions of `piece`, in an array or in `around`.
 fn bomb(around: (&str, &str), piece: &str, length: usize) -> String {
     let pieces = (length - around.0.len() - around.1.len()) / piece.len();
     let mut body = around.0.to_owned() + &piece.repeat(pieces);
@@ -39,7 +39,7 @@ async fn json_bombs_take_little_memory_and_leave_none() {
     let empty = json!({"local": {"apps": {}}});
     device.set_target(&empty).await;
     device.until_applied().await;
-    // It answers when plugins are loaded.
+    // The answer comes when plugins are loaded.
     device.get("/v3/plugins").await;
     let before = memory(&device, "RssAnon");
     let peak_before = memory(&device, "VmHWM");
@@ -49,7 +49,7 @@ async fn json_bombs_take_little_memory_and_leave_none() {
         bomb(("{\"local\":[", "]}"), "[],", length),
         bomb(("{\"local\":{\"apps\":", "}}"), "{\"a\":", length),
         bomb(("[", "]"), "0,", length),
-        // As many values as may be, and as long as may be.
+        // The maximum number of values, and the maximum length.
         bomb(
             ("{\"local\":[", "]}"),
             &format!("{{\"{}\":0}},", "x".repeat(400)),
@@ -58,7 +58,7 @@ async fn json_bombs_take_little_memory_and_leave_none() {
     ];
     for path in [TARGET, "/v1/update", "/v1/restart"] {
         for bomb in &bombs {
-            // Several at a time, which take turns.
+            // Several at the same time, which take turns.
             let posts = (0..3).map(|_| {
                 let request = device
                     .request("POST", path)

@@ -1,10 +1,10 @@
-//! Clouds that answer without end, by halves, or with anything but what they were asked.
+//! Clouds that send endless, partial or completely wrong answers.
 
 use serde_json::{Value, json};
 use tests::{DEVICE, Mood, RecordedCloud, Supervisor, guest, services_of, until};
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
-/// More than an answer that is taken needs, far less than what these clouds send.
+/// More than an accepted answer needs, and far less than these clouds send.
 const MAX_GROWTH_KIB: u64 = 160 << 10;
 
 async fn until_runs(device: &Supervisor, commit: &str) {
@@ -19,7 +19,7 @@ async fn until_runs(device: &Supervisor, commit: &str) {
     .await;
 }
 
-/// The most memory that the supervisor has had, in KiB.
+/// Returns the maximum memory that the supervisor has used, in KiB.
 fn peak(device: &Supervisor) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -82,7 +82,7 @@ async fn a_device_that_is_to_register_outlives_hostile_answers_and_registers_as_
     let config = cloud.new_config_json();
     let device = Supervisor::on_wasm().config_json(config).start().await;
     let before = peak(&device);
-    // One that wants to be left alone for years is left alone for a day: not waited for here.
+    // A cloud that asks for no requests for years only gets a day: not waited for here.
     for mood in hostile().into_iter().take(8) {
         let before = cloud.asked().len();
         cloud.be(mood);

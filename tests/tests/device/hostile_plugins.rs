@@ -1,5 +1,5 @@
-//! Plugins that mean harm, as far as it takes a whole device to see what they reach; and what they are told of their
-//! callers. What they can do within the plugin runtime is tried in `host/plugins`.
+//! Hostile plugins, if it takes a whole device to see what they affect; and what they learn about their callers. What
+//! they can do within the plugin runtime is tested in `host/plugins`.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ pub(crate) const CAPABILITIES: [&str; 9] = [
     "journal",
 ];
 
-/// A device with the component that does what its path says, as the plugin `acme` that the policy pins.
+/// A device with the component that does what its path names, as the plugin `acme`, which the policy pins.
 async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, TempDir) {
     let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let manifest = format!(
@@ -56,7 +56,7 @@ fn component() -> Vec<u8> {
     fs::read(guest("plugin_guests")).unwrap()
 }
 
-/// `component` with a custom section at its end.
+/// Returns `component` with a custom section at its end.
 pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
     let mut section = Vec::new();
     leb128(&mut section, name.len());
@@ -78,7 +78,7 @@ fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
 }
 
 /// Each way in which a plugin's text gets into the log: lines that it writes and prints, a panic, the names of its
-/// functions in a trace, an error that it answers, an error of an action.
+/// functions in a trace, an error as its answer, an error of an action.
 #[tokio::test]
 async fn no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_its_share() {
     // Its functions have names with a line break, and so has the file of a panic.
@@ -110,7 +110,7 @@ async fn no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_its
             answer.text.len()
         );
     }
-    // Lines by the thousand: each call writes 100 at most, and all of them together what a plugin may.
+    // Lines by the thousand: each call may write 100 lines, and all of them together only the plugin's limit.
     for _ in 0..20 {
         assert_eq!(device.get("/v3/acme/log").await.status, 200);
     }
@@ -139,10 +139,10 @@ async fn no_text_of_a_plugin_is_a_line_of_the_log_and_it_writes_no_more_than_its
     assert!(log.contains("lines of this call were not written"), "{log}");
 }
 
-/// What may be left of hostile calls, in KiB, of everything that the device does meanwhile as well.
+/// The memory that may remain in use after hostile calls, in KiB, including other activity of the device.
 const MAX_LEFT_KIB: u64 = 24 << 10;
 
-/// What the kernel says of the supervisor's own memory and that of its children, in KiB.
+/// Returns the supervisor's own memory and that of its children according to the kernel, in KiB.
 fn memory(device: &Supervisor) -> u64 {
     let processes = std::iter::once(device.pid()).chain(children_of(device.pid()));
     let anonymous = |pid: i32| -> Option<u64> {
@@ -165,7 +165,7 @@ async fn a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
         "/v2/local/device-info",
         "/v2/device/name",
     ];
-    // Once, so that what is made at the first call is there.
+    // Once, so that everything that the first call creates exists.
     for path in others.iter().chain(&["/v3/acme/hello"]) {
         assert_eq!(device.get(path).await.status, 200, "{path}");
     }
@@ -197,13 +197,13 @@ async fn a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
         let mut hostile = Vec::new();
         for &what in calls {
             for _ in 0..4 {
-                // On a connection of its own: one that another call leaves may be closed as this one begins.
+                // On its own connection: one from another call may be closed at the moment when this call begins.
                 let request = device.request("GET", &format!("/v3/acme/{what}"));
                 let request = request.header("connection", "close").build().unwrap();
                 let client = tests::client();
                 hostile.push(tokio::spawn(async move {
-                    // Which answer it is, is another test's matter; that one comes is this one's. Of a stream that is
-                    // begun the end comes, be it that it breaks off.
+                    // This test only checks that an answer arrives; another test checks its content. A stream that has
+                    // begun has to end, even if it breaks off.
                     let answer = client
                         .execute(request)
                         .await
@@ -269,7 +269,7 @@ async fn a_line_about_a_call_says_of_which_plugin_and_route() {
     }
 }
 
-/// The key that the service `web` of app 1 was given, by way of what it prints.
+/// Returns the key of the service `web` of app 1, taken from its output.
 async fn service_key(device: &Supervisor) -> String {
     let mut logs = device.read_logs().await;
     let more = json!({
@@ -312,7 +312,7 @@ async fn a_plugin_is_told_by_whose_key_a_request_came() {
     assert_eq!(told(&open, None).await, "CallerScope::LocalMode None");
 }
 
-/// A plugin that was built for version 1.0 of the interface, on a device as it ships.
+/// A plugin that was built for version 1.0 of the interface, on a device as shipped.
 #[tokio::test]
 async fn a_plugin_of_1_0_serves_on_a_device_of_today() {
     let (device, _folder) = device_with(&kept_plugin("1.0", "all_worlds"), "").await;

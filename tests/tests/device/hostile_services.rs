@@ -1,15 +1,16 @@
-//! Services that mean harm, as far as it takes a whole device to see what they reach. What one process of a component
-//! can do to its surroundings is tried in `host/engine/tests/wasm`.
+//! Hostile services, if it takes a whole device to see what they affect. What one process of a component can do to its
+//! environment is tested in `host/engine/tests/wasm`.
 
 use std::fs;
 
 use serde_json::{Value, json};
 use tests::{Supervisor, guest, service, services_of, target, until};
 
-/// What may be left in the supervisor of hostile services, in KiB: what the heap keeps for the next ones.
+/// The memory of the supervisor that may remain in use after hostile services, in KiB: what the heap keeps for the next
+/// ones.
 const MAX_LEFT_KIB: u64 = 24 << 10;
 
-/// What the kernel says of the supervisor's own memory, in KiB.
+/// Returns the supervisor's own memory according to the kernel, in KiB.
 fn memory(device: &Supervisor) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
     let line = status
@@ -22,7 +23,7 @@ fn memory(device: &Supervisor) -> u64 {
         .unwrap()
 }
 
-/// Of app 1: a service that means well, of app 2 those that do not, of app 3 one that changes with each word.
+/// Returns app 1 with a harmless service, app 2 with the hostile ones, and app 3 with one that changes with each word.
 fn apps(hostile: &[&str], word: &str) -> Value {
     let component = guest("guest");
     let well = service("well", &component, &json!({ "command": ["tick"] }));
@@ -43,7 +44,7 @@ fn apps(hostile: &[&str], word: &str) -> Value {
     all
 }
 
-/// The process of the service of this name.
+/// Returns the process of the service with this name.
 fn process(device: &Supervisor, name: &str) -> i32 {
     let is_it = |pid: &i32| {
         let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -73,11 +74,11 @@ async fn a_service_that_traps_loops_floods_or_blocks_costs_the_others_nothing() 
         ("traps", &["trap"][..]),
         ("loops", &["spin"]),
         ("floods", &["flood", "fill-memory"]),
-        // It does not end when it is told to.
+        // It ignores the signal to end.
         ("blocks", &["ignore-stop"]),
     ] {
         device.set_target(&apps(hostile, word)).await;
-        // An update of another app goes through beside them.
+        // An update of another app succeeds at the same time.
         logs.until_message(&format!("variable WORD={word}")).await;
         until("the hostile services to be there", || async {
             let state = device.json("/v2/applications/state").await.to_string();

@@ -1,12 +1,12 @@
-//! `kill -9` of the supervisor in the middle of an update: it ends in the target all the same, with
-//! nothing duplicated, lost or left locked, and what the update does not touch keeps running.
+//! `kill -9` of the supervisor in the middle of an update: it reaches the target anyway, with nothing duplicated, lost
+//! or left locked, and services that the update does not affect keep running.
 //!
-//! Every round changes one release to the next. Of its services one only changes its name (`kept`), one
-//! is made anew (`changed`) and one gets an image that must be pulled (`pulled`); a second app stands
-//! by. The process kills itself at a named moment, as `SUPERVISOR_TEST_ABORT_AT` says, and is started
-//! again without it; or it is killed after a random time, within that of an update.
+//! Every round changes one release to the next. Of its services one only changes its name (`kept`), one is created
+//! again (`changed`) and one has an image that must be pulled (`pulled`); a second app does not change. The process
+//! kills itself at a named moment, set by `SUPERVISOR_TEST_ABORT_AT`, and is started again without that; or it is
+//! killed after a random time, no longer than an update.
 //!
-//! `KILLS=100` adds so many rounds with a random time, `SUPERVISOR_TEST_SEED` repeats a run.
+//! `KILLS=100` adds this many rounds with a random time, `SUPERVISOR_TEST_SEED` repeats a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,9 +20,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tests::{Registry, Supervisor, guest, services_of, until};
 
-/// Rounds, where `KILLS` does not add any.
+/// The number of rounds, to which `KILLS` adds more.
 const ROUNDS: u64 = 20;
-/// The moments, and how often an update of [`Story::release`] comes to each.
+/// The moments, and how many times an update of [`Story::release`] reaches each.
 const MOMENTS: [(&str, u64); 6] = [
     ("in-pull", 1),
     ("after-create", 2),
@@ -61,7 +61,7 @@ async fn docker() -> Docker {
         .unwrap()
 }
 
-/// Where services are looked at without asking the supervisor.
+/// How services are observed without the supervisor.
 enum World {
     Wasm,
     Docker(Docker),
@@ -70,13 +70,13 @@ enum World {
 /// When the supervisor is killed.
 #[derive(Debug)]
 enum Kill {
-    /// `<moment>:<n>`, by itself.
+    /// By itself, at `<moment>:<n>`.
     At(String),
-    /// By us, so long after the target was sent.
+    /// By the test, this long after the target was sent.
     After(Duration),
 }
 
-/// One running service: its container's id, and what changes when it is started anew.
+/// One running service: its container's id, and a value that changes when it is started again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ServiceRun {
     id: String,
@@ -87,10 +87,10 @@ struct Story {
     device: Supervisor,
     world: World,
     registry: Registry,
-    /// Told apart from services of other tests on the same engine.
+    /// Distinguishes it from services of other tests on the same engine.
     suffix: String,
     seed: u64,
-    /// Image of `kept`, `changed` and `bystander`.
+    /// The image of `kept`, `changed` and `bystander`.
     image: String,
 }
 
@@ -128,8 +128,8 @@ impl Story {
         format!("{service}-{}", self.suffix)
     }
 
-    /// The target whose first app is at this release. The apps' numbers are no other test's: volumes and
-    /// networks on one engine are named by them.
+    /// The target whose first app is at this release. No other test uses the apps' numbers: on one engine, volumes and
+    /// networks are named after them.
     fn release(&self, number: u64) -> Value {
         let command = match self.world {
             World::Wasm => json!(["wait"]),
@@ -198,8 +198,8 @@ impl Story {
                     self.device
                         .start_again_with(&[("SUPERVISOR_TEST_ABORT_AT", &at)])
                         .await;
-                    // Its answer may be lost with the process, which has stored it by then, unless what it had
-                    // written first was something else that was left to do.
+                    // The answer may be lost with the process. By then the target is stored, unless the process had to
+                    // finish other work first and was killed at its first write.
                     let is_answered = self.send(&target).await;
                     self.device.until_killed().await;
                     is_answered || !at.starts_with("after-store-write")
@@ -227,7 +227,7 @@ impl Story {
 
             self.device.start_again().await;
             if !is_taken {
-                // As whoever got no answer does.
+                // As a client does that received no answer.
                 self.device.set_target(&target).await;
             }
             self.until_at(round + 3).await;
@@ -259,8 +259,8 @@ impl Story {
         assert_eq!(self.running().await, BTreeMap::new());
     }
 
-    /// When a round is killed: each moment comes in turn and then a time, and the seed says how late. `update`
-    /// is how long one takes that nobody disturbs.
+    /// Returns when a round is killed: at each moment in turn and then after a time, chosen by the seed. `update` is
+    /// how long an undisturbed update takes.
     fn kill_of(&self, round: u64, update: Duration) -> Kill {
         let draw = (self.seed ^ (round << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
         let turn = usize::try_from(round).unwrap() % (MOMENTS.len() + 1);
@@ -270,7 +270,7 @@ impl Story {
         }
     }
 
-    /// Sends a target to a supervisor that may be killed meanwhile; answers whether it said that it took it.
+    /// Sends a target to a supervisor that may be killed at the same time; returns whether it was accepted.
     async fn send(&self, target: &Value) -> bool {
         let request = self.device.request("POST", "/v2/local/target-state");
         let answer = request.json(target).send().await;
@@ -292,9 +292,9 @@ impl Story {
         .await;
     }
 
-    /// What runs, by service name.
+    /// Returns the running services, by name.
     ///
-    /// Every container must run, and each service have one: anything else is a duplicate or a rest.
+    /// Every container must run, and each service must have only one: others are duplicates or leftovers.
     async fn running(&self) -> BTreeMap<String, ServiceRun> {
         match &self.world {
             World::Wasm => running_processes(self.device.state_dir()),
@@ -302,7 +302,7 @@ impl Story {
         }
     }
 
-    /// The folder of the first app's volume on this machine.
+    /// Returns the folder of the first app's volume on this machine.
     async fn volume(&self) -> PathBuf {
         match &self.world {
             World::Wasm => find(self.device.state_dir(), &|path| {
@@ -351,7 +351,7 @@ fn running_processes(state_dir: &Path) -> BTreeMap<String, ServiceRun> {
     running
 }
 
-/// The first value of `key` anywhere in the document.
+/// Returns the first value of `key` anywhere in the document.
 fn label(document: &Value, key: &str) -> String {
     fn search(value: &Value, key: &str) -> Option<String> {
         match value {
@@ -382,7 +382,7 @@ async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, S
             .inspect_container(&id, None::<InspectContainerOptions>)
             .await
         {
-            // Docker lists a container that is being removed until the last of it is gone.
+            // Docker lists a container that is being removed until it is completely gone.
             Err(DockerError::DockerResponseServerError {
                 status_code: 404, ..
             }) => continue,
@@ -390,7 +390,7 @@ async fn running_containers(docker: &Docker, suffix: &str) -> BTreeMap<String, S
         };
         let state = inspected.state.unwrap();
         if state.running != Some(true) {
-            // Only a dead supervisor may leave one that is made and not started.
+            // Only a dead supervisor may leave a container that was created and not started.
             continue;
         }
         let one = ServiceRun {

@@ -1,10 +1,10 @@
-//! What `cargo xtask build` leaves: a host without a code generator, and a layout that can be copied.
+//! The result of `cargo xtask build`: a host without a code generator, and a layout that can be copied.
 
 use std::process::Command;
 
 use tests::{Supervisor, distribution, repository};
 
-/// What a program is built from, a line a crate.
+/// Returns the crates that a program is built from, one per line.
 fn tree(package: &str) -> String {
     let output = Command::new(env!("CARGO"))
         .current_dir(repository())
@@ -21,7 +21,7 @@ fn tree(package: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The crates in [`tree`], by their names.
+/// Returns the names of the crates in [`tree`].
 fn crates(package: &str) -> Vec<String> {
     let tree = tree(package);
     let names = tree.lines().filter_map(|line| line.split(' ').next());
@@ -70,7 +70,7 @@ fn a_services_process_holds_nothing_of_the_supervisor() {
         "api",
         "cloud-link",
         "engine",
-        // Not `hyper`, of which the types of wasi:http are made; nothing here serves or connects with it.
+        // Not `hyper`, which has the types of wasi:http; nothing here serves or connects with it.
         "hyper-util",
         "os",
         "plugins",

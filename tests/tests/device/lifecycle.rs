@@ -1,4 +1,4 @@
-//! What befalls the program: a second start, a stop, a kill, a broken database.
+//! The life of the program: a second start, a stop, a kill, a broken database.
 
 use std::fs;
 
@@ -107,7 +107,7 @@ async fn a_broken_database_is_set_aside_and_the_device_starts_empty() {
         device.json("/v2/local/target-state").await["state"]["local"]["apps"],
         json!({})
     );
-    // The log says where it went, and it is there.
+    // The log names the new path, and the file is there.
     let log = device.log();
     let aside = fs::read_dir(device.state_dir())
         .unwrap()

@@ -1,4 +1,4 @@
-//! Update locks, as services take them: by files from inside, and over the API; on both engines.
+//! Update locks of services: with files from inside, and through the API; on both engines.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ impl Deref for Story {
     }
 }
 
-/// What a target changes.
+/// The parts of a target that change.
 #[derive(Clone, Copy)]
 struct Release<'a> {
     number: u64,
@@ -24,7 +24,7 @@ struct Release<'a> {
 }
 
 impl Story {
-    /// A service that says what it was told, and waits.
+    /// Returns a service that prints its environment, and waits.
     fn service(&self, name: &str, release: Release<'_>) -> Value {
         let command = if self.on_docker {
             json!(["sh", "-c", "export; exec sleep 1000"])
@@ -43,7 +43,7 @@ impl Story {
         let mut services = json!({});
         for (number, name) in (1..).zip(["keeper", "other"]) {
             let mut service = self.service(name, release);
-            // The names of containers are no other test's.
+            // The names of containers differ from those of other tests.
             service["imageId"] = json!(self.app * 10 + number);
             services[number.to_string()] = service;
         }
@@ -67,7 +67,7 @@ impl Story {
         format!("/v3/locks/{}/{service}", self.app)
     }
 
-    /// Asks with a service's own key.
+    /// Sends a request with a service's own key.
     async fn ask(&self, method: &str, service: &str, key: &str, body: &Value) -> Answer {
         let request = self
             .device
@@ -150,7 +150,7 @@ impl Story {
         let unknown = self.ask("PUT", "nobody", &key, &wish).await;
         assert_eq!(unknown.status, 404, "{unknown:?}");
 
-        // It holds up actions and updates, also those of the next run.
+        // It prevents actions and updates, even after a restart.
         assert_eq!(self.stop_other(false).await.status, 423);
         self.set(release(2)).await;
         self.0.device.kill().await;
@@ -175,17 +175,17 @@ impl Story {
         assert_eq!(self.locks().await, [json!(null); 0]);
         assert_eq!(self.give_back("keeper").await.status, 404);
 
-        // One that nobody gives back ends by itself, and the update goes on.
+        // A lock that is not released expires, and the update continues.
         assert_eq!(self.take("other", &json!({ "ttl": 2 })).await.status, 200);
         self.set(release(3)).await;
         self.device.until_applied().await;
         assert_ne!(self.ids().await["keeper"], after["keeper"]);
         assert_eq!(self.locks().await, [json!(null); 0]);
 
-        // Force is stronger.
+        // Force takes precedence.
         assert_eq!(self.take("keeper", &json!({})).await.status, 200);
         assert_eq!(self.stop_other(true).await.status, 200);
-        // The supervisor may hold the app's locks for a moment more.
+        // The supervisor may hold the app's locks for a moment longer.
         let gone = until("the supervisor to give the locks back", || async {
             let answer = self.give_back("keeper").await;
             match answer.status {
@@ -216,7 +216,7 @@ impl Story {
             }
         })
         .await;
-        // A user's file in one service, a lock over the API in the other.
+        // A user's file in one service, a lock through the API in the other.
         std::fs::write(self.file("keeper"), "").unwrap();
         assert_eq!(self.take("other", &json!({})).await.status, 200);
         for refused in [
@@ -261,7 +261,7 @@ impl Story {
             .start_again_with(&[("SUPERVISOR_TEST_ABORT_AT", "lock-taken:1")])
             .await;
         self.device.until_applied().await;
-        // Its answer may be lost with the process.
+        // The answer may be lost with the process.
         let body = json!({ "force": false });
         let restart = format!("/v2/applications/{}/restart", self.app);
         let _ = self
@@ -276,7 +276,7 @@ impl Story {
         self.device.until_applied().await;
         assert!(!self.file("keeper").exists() && !self.file("other").exists());
 
-        // A user's lock from long ago, over a restart and, where the folder outlasts it, a reboot.
+        // An old lock of a user survives a restart and, if the folder does, a reboot.
         let file = std::fs::File::create(self.file("keeper")).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
         assert_eq!(self.take("other", &json!({})).await.status, 200);
@@ -299,7 +299,7 @@ impl Story {
         self.end().await;
     }
 
-    /// Another boot, as far as the supervisor can tell: services go on, which no reboot would let them.
+    /// Simulates another boot for the supervisor: unlike in a real reboot, services keep running.
     async fn reboot(&mut self) {
         self.0.device.terminate().await;
         let folder = self.device.host_root().join("proc/sys/kernel/random");
@@ -360,8 +360,8 @@ impl Story {
     }
 }
 
-/// Where a service may put its lock, and how it names the place: the variable that it is told, and both
-/// folders, with both names (docs/spec/device.md#locks-paths).
+/// The places where a service may put its lock, and how it finds them: through its variable, and in both folders, with
+/// both names (docs/spec/device.md#locks-paths).
 const PLACES: [&str; 5] = [
     "$PLATFORM_APP_LOCK_PATH",
     "/tmp/platform/updates.lock",
@@ -370,7 +370,7 @@ const PLACES: [&str; 5] = [
     "/tmp/old/old-updates.lock",
 ];
 
-/// An app for each place, the first of them with this number.
+/// With an app for each place, the first of them with this number.
 async fn locks_at_every_place_count(device: Supervisor, first: u64, on_docker: bool) {
     let mut apps = json!({});
     for (app, place) in (first..).zip(PLACES) {

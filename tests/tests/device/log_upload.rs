@@ -1,4 +1,4 @@
-//! What services print, at the cloud.
+//! The output of services at the cloud.
 
 use serde_json::{Value, json};
 use tests::{DEVICE_KEY, RecordedCloud, Supervisor, guest, until};
@@ -86,7 +86,7 @@ async fn lines_that_are_printed_while_the_cloud_is_away_come_when_it_is_back() {
         }
     })
     .await;
-    // What waits outlives the supervisor.
+    // Waiting lines survive the supervisor.
     device.terminate().await;
     device.start_again().await;
     cloud.come_back().await;
@@ -105,7 +105,7 @@ async fn lines_that_are_printed_while_the_cloud_is_away_come_when_it_is_back() {
     cloud.until_logged("afterwards").await;
 }
 
-/// Numbers of the ticks that the cloud has, in their order.
+/// Returns the numbers of the ticks that the cloud has, in their order.
 fn ticks(cloud: &RecordedCloud) -> Vec<u64> {
     let logs = cloud.logs();
     let ticks = logs
@@ -126,14 +126,14 @@ async fn until_ticked(cloud: &RecordedCloud, device: &Supervisor, number: u64) -
     .await
 }
 
-/// A service that counts goes on while the supervisor is down.
+/// A service that counts keeps running while the supervisor is down.
 async fn nothing_is_missing_and_nothing_comes_twice(
     cloud: &RecordedCloud,
     device: &mut Supervisor,
 ) {
     let ticks = until_ticked(cloud, device, 5).await;
     device.terminate().await;
-    // So long that there is something to catch up with: the cloud's clock is the service's.
+    // Long enough that there are lines to catch up on: the cloud's clock is the service's.
     let down = std::time::Instant::now();
     until("the service to have gone on", || async {
         if down.elapsed() > std::time::Duration::from_millis(1500) {

@@ -1,4 +1,4 @@
-//! The log stream: what it says, and that its readers do not disturb each other.
+//! The log stream: its content, and that its readers do not affect each other.
 
 use serde_json::json;
 use tests::{Supervisor, guest, service, target};
@@ -63,8 +63,7 @@ async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
     let flood = service("flood", &guest("guest"), &json!({"command": ["flood"]}));
     device.set_target(&target(1, &[flood])).await;
 
-    // All that fits between the device and the slow reader is full before one of the others has read
-    // this much.
+    // All buffers between the device and the slow reader are full before one of the others has read this much.
     let enough = |reader: usize| if reader == 0 { 15_000 } else { 1_000 };
     let readers = fast
         .into_iter()
@@ -77,7 +76,8 @@ async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
     futures::future::join_all(readers).await;
     assert_eq!(device.get("/ping").await.status, 200);
 
-    // A burst may cost any reader a few hundred; what it lost while it slept comes in one notice or several.
+    // A burst may cost any reader a few hundred lines; the lines lost while it slept are reported in one notice or
+    // several.
     let mut lost = 0;
     while lost <= 1_000 {
         let notice = slow.until_message("lines were lost").await;
@@ -85,6 +85,6 @@ async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
         let message = notice["message"].as_str().unwrap();
         lost += message.split(' ').next().unwrap().parse::<u64>().unwrap();
     }
-    // It goes on with what is said now.
+    // It continues with current lines.
     slow.next().await.expect("the stream goes on");
 }

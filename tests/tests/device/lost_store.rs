@@ -1,4 +1,4 @@
-//! A store that was damaged or lost while the device was off: the device is the same, and so are its services.
+//! A store that was damaged or lost while the device was off: the device keeps its identity, and so do its services.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! One device, from outside: the API, the services it keeps running, and what befalls the program.
+//! One device, from outside: the API, the services that it keeps running, and the life of the
+//! program.
 
 #![expect(
     clippy::unwrap_used,

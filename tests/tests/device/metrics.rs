@@ -30,7 +30,7 @@ async fn a_device_counts_what_it_does_for_whoever_has_its_key() {
         assert_eq!(device.get("/v2/device/name").await.status, 200);
     }
     let _reader = device.read_events().await;
-    // Prometheus sends the key in either way.
+    // Prometheus may send the key in both ways.
     let path = format!("/metrics?apikey={}", device.key());
     let answer = device.send(device.request_without_key("GET", &path)).await;
     assert_eq!(

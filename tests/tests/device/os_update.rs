@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tests::{Rauc, RecordedCloud, Supervisor, SystemBus, guest, until};
 
 const BUNDLE: &str = "https://os.acme.example/gate-2.0.0.raucb";
-/// Where the kernel names the boot, below the host's root.
+/// The file in which the kernel names the boot, below the host's root.
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 const GRANTS: &str = "grants = [\"dbus\", \"store\"]\nlimits = { wall_ms = 30000 }\n\
     [[plugins.rauc-update.dbus]]\nservice = \"de.pengutronix.rauc\"\npaths = [\"/\"]\n\
@@ -23,7 +23,7 @@ struct Story {
 }
 
 impl Story {
-    /// `None` where there is no private bus. `provides` is the line of the policy.
+    /// Returns `None` if there is no private bus. `provides` is the line of the policy.
     async fn begin(provides: &str) -> Option<Story> {
         let bus = SystemBus::start().await?;
         let rauc = Rauc::start(&bus, Some("1.0.0")).await;
@@ -74,7 +74,7 @@ impl Story {
         .await;
     }
 
-    /// The cloud wants this version, and the device asks for it.
+    /// Sets this version in the cloud, and has the device poll.
     async fn want(&self, version: &str, bundle: &str) {
         self.cloud.change(|device| {
             device["config"] = json!({
@@ -87,7 +87,7 @@ impl Story {
         assert_eq!(answer.status, 204);
     }
 
-    /// Waits until the plan is as `is` says.
+    /// Waits until the plan satisfies `is`.
     async fn until_plan(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         until(what, || async {
             let plan = self.device.json("/v3/plan").await;
@@ -100,7 +100,7 @@ impl Story {
         .await
     }
 
-    /// Has the installation that begins end well, until the version is activated.
+    /// Lets the current installation succeed, until the version is activated.
     async fn install_and_activate(&self) {
         until("the installation to begin", || async {
             let installing = self.rauc.installing();
@@ -112,7 +112,7 @@ impl Story {
             .await;
     }
 
-    /// Waits until RAUC was asked for all of this, and the host to reboot so often.
+    /// Waits until all of these calls were made to RAUC, and the host was to reboot this many times.
     async fn until_asked(&self, expected: &[&str], reboots: usize) {
         until("RAUC and the host to be asked", || async {
             let calls = self.rauc.calls();
@@ -127,7 +127,7 @@ impl Story {
         .await;
     }
 
-    /// The host goes down, and comes up after `meanwhile`.
+    /// Shuts the host down, and starts it after `meanwhile`.
     async fn reboot(&mut self, number: u32, meanwhile: impl FnOnce(&Rauc)) {
         self.device.kill().await;
         meanwhile(&self.rauc);
@@ -137,7 +137,7 @@ impl Story {
     }
 }
 
-/// The kinds and messages of what no step leads to.
+/// Returns the kinds and messages of everything that is unplanned.
 fn unplanned(plan: &Value) -> Vec<(String, String)> {
     let entries = plan["unplanned"].as_array().unwrap().iter();
     let blockers = entries.flat_map(|entry| entry["blockedBy"].as_array().unwrap());
@@ -180,7 +180,7 @@ async fn a_version_is_installed_by_rauc_booted_and_committed() {
     events
         .until("os-update", |data| data["progress"] == 40)
         .await;
-    // It disturbs nobody.
+    // It disturbs no service.
     story.until_running().await;
     story.rauc.finish();
     story
@@ -207,7 +207,7 @@ async fn a_version_in_which_services_do_not_run_is_rolled_back_and_not_tried_aga
     };
     story.want("2.0.0", BUNDLE).await;
     story.install_and_activate().await;
-    // A release that does not run in it comes at the same time.
+    // A release arrives at the same time that does not run on this version.
     story.cloud.release("c2", |service| {
         service["composition"]["command"] = json!(["exit", "3"]);
     });
@@ -287,7 +287,7 @@ async fn a_bundle_that_rauc_or_the_device_refuses_is_named_and_nothing_is_writte
                 step["kind"] == "stage-os" && step["blockedBy"].to_string().contains(expected)
             })
             .await;
-        // The service is where it was.
+        // The service is unchanged.
         story.until_running().await;
     }
     for bundle in ["file:///etc/shadow", "https://os.acme.example/a\nb"] {

@@ -1,5 +1,5 @@
-//! Actions while an update is downloaded, on both engines: they are done at once to what runs, as it is,
-//! and the update follows.
+//! Actions while an update is downloaded, on both engines: they are applied at once to the running services, and the
+//! update follows.
 
 use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! `GET /v3/plan`: what would change, and what holds it up.
+//! `GET /v3/plan`: what would change, and what delays it.
 
 use std::fs;
 

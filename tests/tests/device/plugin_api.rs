@@ -1,4 +1,4 @@
-//! A plugin that asks the device's own API, on behalf of whoever calls it: the example `site-panel`.
+//! A plugin that calls the device's own API on behalf of its caller: the example `site-panel`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tests::{LogReader, Supervisor, guest, service, target};
 
 const VARIABLE: &str = "variable PLATFORM_SUPERVISOR_API_KEY=";
 
-/// A device with the plugin, whose policy names these routes and whose configuration this one for the state.
+/// A device with the plugin; its policy names these routes, and its configuration this one for the state.
 async fn device(routes: &str, state: &str) -> (Supervisor, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -68,7 +68,7 @@ async fn a_plugin_that_asks_itself_does_not_do_so_for_ever() {
     assert_eq!(answer.status, 502, "{}", answer.text);
     let expected = "the device's own API answered 50";
     assert!(answer.text.contains(expected), "{}", answer.text);
-    // Its calls are over: the places are free.
+    // Its calls are over: their slots are free.
     let answer = device.get("/v3/site-panel").await;
     assert_eq!(answer.status, 502, "{}", answer.text);
     assert_eq!(device.get("/ping").await.status, 200);

@@ -7,7 +7,7 @@ use tests::{PseudoTerminal, Supervisor, SystemBus, guest};
 
 const HOSTNAMED: &str = "org.freedesktop.hostname1";
 
-/// A device with the plugin, whose policy gives it `serial` and these methods.
+/// A device with the plugin; its policy grants `serial` and these methods.
 async fn device(bus: &SystemBus, port: &str, members: &str) -> (Supervisor, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -49,7 +49,7 @@ async fn a_plugin_asks_a_serial_line_and_a_service_of_the_system_bus() {
     let Some(bus) = bus().await else { return };
     let meter = PseudoTerminal::open();
     let (device, _folder) = device(&bus, meter.name(), "org.freedesktop.DBus.Properties.*").await;
-    // Each call opens the port anew.
+    // Each call opens the port again.
     for _ in 0..2 {
         let (reading, ()) = tokio::join!(device.get("/v3/line-meter"), answer(&meter));
         assert_eq!(reading.status, 200, "{}", reading.text);
@@ -78,7 +78,7 @@ async fn a_meter_that_says_nothing_costs_its_own_call_alone() {
     let silent = device.get("/v3/line-meter");
     let others = async {
         meter.read(6).await;
-        // The port is held, and all else is answered.
+        // The port is in use, and everything else is answered.
         let busy = device.get("/v3/line-meter").await;
         let ping = device.get("/ping").await;
         (busy, ping)

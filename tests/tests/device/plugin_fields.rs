@@ -1,5 +1,5 @@
-//! Fields that a plugin adds to what the device tells its cloud: the example `tank-gauge`, with a recorded cloud and with
-//! the real one.
+//! Fields that a plugin adds to the device's reports to its cloud: the example `tank-gauge`, with a recorded cloud and
+//! with the real one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ impl Gauge {
         assert_eq!(answer.status, 200, "{}", answer.text);
     }
 
-    /// What `GET /v3/plugins` shows of its fields.
+    /// Returns its fields in `GET /v3/plugins`.
     async fn fields(&self) -> Value {
         let plugins = self.device.json("/v3/plugins").await;
         let plugins = plugins["plugins"].as_array().unwrap();
@@ -93,7 +93,7 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
 
 #[tokio::test]
 async fn what_a_plugin_reports_is_in_the_cloud_until_the_plugin_is_removed() {
-    // Nothing is deployed, so no registry is asked.
+    // Nothing is deployed, so no registry is used.
     let cloud = FleetCloud::start("127.0.0.1:1").await;
     let fleet = cloud.fleet("pump", BOARD).await;
     let gauge = Gauge::start(cloud.config_json(fleet, BOARD).await).await;
@@ -123,7 +123,7 @@ async fn what_a_plugin_reports_is_in_the_cloud_until_the_plugin_is_removed() {
     let line = shown.lines().find(|line| line.contains("last_level"));
     let words: Vec<_> = line.unwrap_or(&shown).split_whitespace().collect();
     assert_eq!(words[..4], ["tank-gauge", "last_level", "63.5", "%"]);
-    // Nobody writes them but the device by its report.
+    // Only the device writes them, with its report.
     let path = "/v7/device_plugin_field?$filter=id gt 0";
     let answer = cloud.request(Method::DELETE, path).send().await.unwrap();
     assert_eq!(answer.status(), 401);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tests::{Supervisor, distribution, until};
 
-/// How many files are looked at (docs/plugins.md).
+/// How many files are examined (docs/plugins.md).
 const MOST_FILES: usize = 512;
 /// Ten times that.
 const FILES: usize = 5_000;
@@ -43,7 +43,7 @@ async fn files_that_are_no_plugins_hold_up_no_plugin_and_are_bounded() {
         .argument(folder.path().display().to_string())
         .start()
         .await;
-    // Their names go before those of plugins.
+    // Their names come before those of plugins.
     for number in 0..FILES {
         let name = format!("a{number:04}.wasm");
         fs::write(folder.path().join(name), b"no component at all").unwrap();
@@ -64,7 +64,7 @@ async fn files_that_are_no_plugins_hold_up_no_plugin_and_are_bounded() {
     let log = device.log();
     assert!(log.contains("are ignored: at most 512 are read"), "{log}");
 
-    // A start reads them all at once.
+    // A start reads all of them at once.
     device.kill().await;
     device.start_again().await;
     until_running(&device, "device-info").await;

@@ -1,5 +1,6 @@
-//! A plugin that uses GPIO lines and an I2C bus which this machine does not have: the example `door-relay` and the kernel's own
-//! device files. What the kernel does with lines and buses that are there is tested in `os`, in a virtual machine.
+//! A plugin that uses GPIO lines and an I2C bus which this machine does not have: the example `door-relay` and the
+//! kernel's own device files. What the kernel does with existing lines and buses is tested in `os`, in a virtual
+//! machine.
 
 use std::fs;
 
@@ -13,7 +14,7 @@ gpio = [
 i2c = [{ name = "thermometer", bus = 4711, address = 0x48 }]
 "#;
 
-/// A device with the plugin, whose policy gives it these lines and chips.
+/// A device with the plugin, whose policy grants these lines and chips.
 async fn device(hardware: &str) -> (Supervisor, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

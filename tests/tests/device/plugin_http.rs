@@ -1,4 +1,5 @@
-//! Plugins that ask other hosts: the example `weather` and a component of `wasi:http`, and a server on this machine.
+//! Plugins that send requests to other hosts: the example `weather` and a component of `wasi:http`, and a server on
+//! this machine.
 
 use std::fs;
 
@@ -8,7 +9,7 @@ use axum::routing::{get, post};
 use tests::{Supervisor, guest, until};
 use tokio::net::TcpListener;
 
-/// A device with the component of `wasi:http` that does what its path says, whose policy names this server.
+/// A device with the component of `wasi:http` that does what its path names; the policy names this server.
 async fn device_with_wasi_http(server: &str) -> (Supervisor, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -48,7 +49,7 @@ async fn device(server: &str, hosts: &str) -> (Supervisor, tempfile::TempDir) {
     (device, folder)
 }
 
-/// A server whose address the test knows, with an answer, one that leads elsewhere, and one that is too long.
+/// Starts a server with one normal answer, one redirect elsewhere, and one that is too long; returns its port.
 async fn server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -80,7 +81,7 @@ async fn a_plugin_asks_a_host_that_the_policy_names() {
         (answer.status, answer.text.as_str()),
         (200, "{\"celsius\":21.5}")
     );
-    // A redirect is an answer: where it leads is not for the other host to say.
+    // A redirect is returned as an answer: the other host does not decide where the plugin connects.
     let moved = device.get("/v3/weather/moved").await;
     assert_eq!(moved.status, 502);
     let expected = "the other host answered 307";
@@ -131,7 +132,7 @@ async fn a_component_of_wasi_http_asks_a_host_that_the_policy_names() {
             "{path}"
         );
     }
-    // Why is in the log, where an error code has no room for it.
+    // The reason is in the log, since an error code has no room for it.
     until("the refusal to be logged", || async {
         let log = device.log();
         let refused = "the policy does not name `http://127.0.0.1:1`";

@@ -1,4 +1,5 @@
-//! `PUT` and `DELETE /v3/plugins/:name`: plugins that a developer puts onto a device, and what else is sent there.
+//! `PUT` and `DELETE /v3/plugins/:name`: plugins that a developer installs on a device, and other requests to these
+//! endpoints.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +10,10 @@ use tests::{Answer, Supervisor, distribution, guest};
 
 use crate::hostile_plugins::{CAPABILITIES, with_section};
 
-/// What the greeter asks for.
+/// The grants that the greeter asks for.
 const GRANTS: &str = "[plugins.greeter]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n";
 
-/// A device with an empty plugin folder, this policy and these flags, and where both are.
+/// A device with an empty plugin folder, this policy and these flags; returns it with the folder of both.
 async fn device(policy: &str, flags: &[&str]) -> (Supervisor, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -49,7 +50,7 @@ fn greeter() -> Vec<u8> {
     fs::read(guest("greeter")).unwrap()
 }
 
-/// A plugin of this name and version that asks for everything.
+/// Returns a plugin with this name and version that asks for everything.
 fn greedy(name: &str, version: &str) -> Vec<u8> {
     let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let manifest = format!(
@@ -61,7 +62,7 @@ fn greedy(name: &str, version: &str) -> Vec<u8> {
     with_section(&component, "platform:manifest", manifest.as_bytes())
 }
 
-/// The names in a folder.
+/// Returns the names in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let mut names: Vec<_> = entries
@@ -91,7 +92,7 @@ async fn a_plugin_is_installed_updated_refused_and_removed() {
     assert_eq!(device.get(greeting).await.status, 200);
     assert_eq!(names(&plugins), ["greeter.wasm"]);
 
-    // The next version asks for what the policy does not give: the one before serves on.
+    // The next version asks for more than the policy grants: the previous one stays in use.
     fs::write(
         plugins.join("greeter.wasm.minisig"),
         "of the version before",
@@ -114,7 +115,7 @@ async fn a_plugin_is_installed_updated_refused_and_removed() {
     assert_eq!(device.get(greeting).await.status, 200);
     assert_eq!(names(&plugins), ["greeter.wasm"]);
 
-    // One that the policy gives nothing.
+    // A plugin without any grant in the policy.
     let answer = put(&device, "other", greedy("other", "1.0.0")).await.json();
     assert_eq!(answer["state"], "refused", "{answer}");
     assert!(
@@ -141,7 +142,7 @@ async fn what_is_not_the_plugin_of_the_path_changes_nothing() {
     let plugins = folder.path().join("plugins");
     assert_eq!(put(&device, "greeter", greeter()).await.status, 200);
     fs::copy(guest("ticker"), folder.path().join("more/ticker.wasm")).unwrap();
-    // A file of that name which is another plugin, and one that is none.
+    // A file with that name which is another plugin, and one that is not a plugin.
     fs::write(plugins.join("text.wasm"), "no component").unwrap();
     tests::until("the files to be seen", || async {
         let report = device.json("/v3/plugins").await;
@@ -166,7 +167,7 @@ async fn what_is_not_the_plugin_of_the_path_changes_nothing() {
         ("%2fetc%2fgreeter", greeter(), 400, "lower-case letters"),
         ("Greeter", greeter(), 400, "lower-case letters"),
         ("greeter%00", greeter(), 400, "lower-case letters"),
-        // Of the layout, whether or not its file is here.
+        // Plugins of the layout, whether or not their files are here.
         ("vpn", greeter(), 409, "the device ships with"),
         (
             "ticker",
@@ -198,7 +199,7 @@ async fn what_is_not_the_plugin_of_the_path_changes_nothing() {
 
 #[tokio::test]
 async fn a_stock_plugin_stays_what_it_is() {
-    // Where the layout's own folder is the plugin folder, as it is by default.
+    // If the layout's own folder is the plugin folder, as it is by default.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("device_info.wasm");
     fs::copy(distribution().join("plugins/device_info.wasm"), &file).unwrap();

@@ -1,4 +1,4 @@
-//! `supervisor plugins log NAME` and what it asks: the last lines of a plugin, for whoever cannot read the journal.
+//! `supervisor plugins log NAME` and its endpoint: the last lines of a plugin, for users who cannot read the journal.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{Supervisor, distribution, guest, until};
 
-/// What the plugin writes when somebody calls it.
+/// The line that the plugin writes when it is called.
 const LINE: &str = "somebody is looking for `local`";
 const POLICY: &str = "[plugins.find-me]\ngrants = [\"device\", \"identify\"]\nroutes = [\"/v3/find-me\"]\n\
                       limits = { wall_ms = 20000 }\n";
@@ -42,7 +42,7 @@ async fn messages(device: &Supervisor, query: &str) -> Vec<Value> {
 #[tokio::test]
 async fn what_a_plugin_writes_is_read_on_the_device() {
     let (mut device, folder) = device().await;
-    // Nothing can show the device here, which is not what this is about.
+    // The device cannot identify itself here, which does not matter for this test.
     device.post("/v3/find-me", &json!({})).await;
     assert_eq!(messages(&device, "").await, [LINE]);
     assert_eq!(messages(&device, "?after=1").await, [] as [&str; 0]);
@@ -67,7 +67,7 @@ async fn what_a_plugin_writes_is_read_on_the_device() {
         assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     }
 
-    // What was removed has no log.
+    // A removed plugin has no log.
     fs::remove_file(folder.path().join("plugins/find_me.wasm")).unwrap();
     until("the plugin to be gone", || async {
         match device.get("/v3/plugins/find-me/log").await.status {

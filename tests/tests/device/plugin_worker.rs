@@ -1,4 +1,4 @@
-//! The process that runs plugins: what it is left with, and what it costs others where it dies or hangs.
+//! The process that runs plugins: its remaining rights, and the effect on others if it dies or hangs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use tests::{Answer, Supervisor, children_of, guest, until};
 
 use crate::hostile_plugins::{CAPABILITIES, with_section};
 
-/// The user of the process, where the supervisor is root.
+/// The user of the process, if the supervisor is root.
 const USER: &str = "1900065536";
 
-/// A device with the component that does what its path says, as the plugins `acme` and `other`.
+/// A device with the component that does what its path names, as the plugins `acme` and `other`.
 async fn device() -> (Supervisor, TempDir) {
     let component = fs::read(guest("plugin_guests")).unwrap();
     let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
@@ -47,7 +47,7 @@ async fn device() -> (Supervisor, TempDir) {
     (device, folder)
 }
 
-/// The processes of this supervisor that run plugins.
+/// Returns the processes of this supervisor that run plugins.
 fn workers(device: &Supervisor) -> Vec<i32> {
     let runs_plugins = |pid: &i32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -57,7 +57,7 @@ fn workers(device: &Supervisor) -> Vec<i32> {
     children.filter(runs_plugins).collect()
 }
 
-/// The one that is there, or is about to be.
+/// Returns the process, once it exists.
 async fn worker(device: &Supervisor) -> i32 {
     until("the process that runs plugins is there", || async {
         match workers(device)[..] {
@@ -77,7 +77,7 @@ fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Has `acme` be called, and meanwhile something done to the process that runs it; answers what came of the call.
+/// Calls `acme`, and does `meanwhile` to the process that runs it; returns the answer to the call.
 async fn called_while(device: &Supervisor, meanwhile: impl AsyncFnOnce()) -> Answer {
     let call = device.get("/v3/acme/sleep?ms=600000");
     let meanwhile = async {
@@ -95,7 +95,7 @@ async fn called_while(device: &Supervisor, meanwhile: impl AsyncFnOnce()) -> Ans
     answer
 }
 
-/// The process is another one, and plugins and the API answer.
+/// Checks that the process is a new one, and that plugins and the API answer.
 async fn goes_on(device: &Supervisor, before: i32) {
     assert_eq!(device.get("/ping").await.status, 200);
     assert_eq!(device.get("/v3/other/hello").await.text, "hello");
@@ -134,7 +134,7 @@ async fn the_process_that_runs_plugins_has_no_rights() {
         assert_eq!(fields["Gid"], [USER; 4]);
         assert_eq!(fields["Groups"], Vec::<&str>::new());
     }
-    // Nothing of what the supervisor has open is open in it: neither its database nor its listeners.
+    // Nothing that the supervisor has open is open in it: neither its database nor its listeners.
     let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let open: Vec<PathBuf> = open
         .map(|entry| fs::read_link(entry.unwrap().path()).unwrap())
@@ -150,9 +150,9 @@ async fn the_process_that_runs_plugins_has_no_rights() {
                 let is_of_internet = internet.iter().any(|table| table.contains(&inode));
                 assert!(!is_of_internet, "{path}");
             }
-            // Which of its own pages were written, and nothing else of them.
+            // Which of its own pages were written, and nothing else about them.
             None if path == format!("/proc/{pid}/pagemap") => has_page_map = true,
-            // The first memories of components, of which instances have copies.
+            // The initial memories of components, which instances have copies of.
             None => assert!(
                 path.starts_with("anon_inode:")
                     || path.starts_with("/memfd:wasm-memory-image")
@@ -162,14 +162,14 @@ async fn the_process_that_runs_plugins_has_no_rights() {
         }
     }
     assert!(has_page_map || !kernel_says_what_was_written());
-    // Control groups are root's to make.
+    // Only root can create control groups.
     if rustix::process::geteuid().is_root() {
         let log = device.log();
         assert!(!log.contains("lacks walls"), "{log}");
     }
 }
 
-/// Linux does since 6.7.
+/// Whether the kernel reports written pages: Linux does since 6.7.
 fn kernel_says_what_was_written() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-']);
@@ -190,7 +190,8 @@ async fn a_call_finds_nothing_in_its_memory_of_those_before_it() {
     }
 }
 
-/// The control groups that this process is in, each with what bounds the memory or the number of its threads there.
+/// Returns the control groups of this process, each with the file that limits the memory or the number of threads
+/// there.
 fn groups_of(pid: i32) -> Vec<(PathBuf, &'static str)> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let root = Path::new("/sys/fs/cgroup");
@@ -213,9 +214,9 @@ fn groups_of(pid: i32) -> Vec<(PathBuf, &'static str)> {
     found
 }
 
-/// Those of the process that runs plugins, where the system lets the supervisor make some.
+/// Returns those of the process that runs plugins, if the system lets the supervisor create some.
 async fn groups_of_worker(device: &Supervisor) -> Vec<(PathBuf, &'static str)> {
-    // A process that has just begun is reported with what its predecessor was in, until it has greeted.
+    // Until it has greeted, a new process is reported with the groups of its predecessor.
     until("the report to be true of the process", || async {
         let pid = worker(device).await;
         let report = device.json("/v3/plugins").await;
@@ -251,14 +252,15 @@ async fn the_process_that_runs_plugins_is_in_control_groups_which_end_with_it() 
         let bound: u64 = bound.trim().parse().unwrap();
         match *file {
             "pids.max" => assert_eq!(bound, 128),
-            // An eighth of the board for all instances, 64 MiB at least, and as many for the process beside them.
+            // An eighth of the board for all instances, at least 64 MiB, and the same again for the rest of the
+            // process.
             _ => assert!(
                 (128 << 20..board / 4).contains(&bound),
                 "{bound} of {board}"
             ),
         }
     }
-    // The next process has others.
+    // The next process has other groups.
     let before = worker(&device).await;
     signal(before, Signal::KILL);
     assert_are_gone(&groups).await;
@@ -269,7 +271,7 @@ async fn the_process_that_runs_plugins_is_in_control_groups_which_end_with_it() 
         }
     })
     .await;
-    // A supervisor that is killed leaves them to the next.
+    // A supervisor that is killed leaves them for the next one to remove.
     let groups = groups_of_worker(&device).await;
     device.kill().await;
     device.start_again().await;
@@ -296,10 +298,10 @@ async fn a_process_of_plugins_that_takes_more_memory_than_its_share_is_started_a
     let before = worker(&device).await;
     let groups = groups_of_worker(&device).await;
     let Some((folder, file)) = groups.iter().find(|(_, file)| file.starts_with("memory.")) else {
-        // There is none here, which its walls say.
+        // There are none here, as its walls report.
         return;
     };
-    // A hole in the sandbox would let it take memory past the bounds of instances; here the bound is lowered instead.
+    // A hole in the sandbox could let it use memory beyond the limits of instances; here the limit is lowered instead.
     let usage = ["memory.current", "memory.usage_in_bytes"]
         .iter()
         .find_map(|file| fs::read_to_string(folder.join(file)).ok())
@@ -321,13 +323,13 @@ async fn native_code_of_plugins_is_mapped_from_the_files_of_the_cache() {
     assert_eq!(device.get("/v3/acme/hello").await.text, "hello");
     let pid = worker(&device).await;
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    // Rights are the second word, a path the sixth.
+    // Rights are the second field, a path the sixth.
     let executable: Vec<&str> = maps
         .lines()
         .filter(|line| line.split_whitespace().nth(1).unwrap().contains('x'))
         .collect();
     let is_compiled = |line: &&&str| line.ends_with(".cwasm");
-    // Two plugins of one component have the same code.
+    // Two plugins from one component have the same code.
     assert!(executable.iter().filter(is_compiled).count() >= 1, "{maps}");
     for line in &executable {
         assert!(line.split_whitespace().nth(5).is_some(), "{line}\n{maps}");
@@ -336,7 +338,7 @@ async fn native_code_of_plugins_is_mapped_from_the_files_of_the_cache() {
             "{line}"
         );
     }
-    // Private to this process, and not for it to write: nor is the file, which is root's.
+    // The mapping is private to this process and not writable: nor is the file, which is root's.
     for line in maps.lines().filter(|line| line.ends_with(".cwasm")) {
         let rights = line.split_whitespace().nth(1).unwrap();
         assert!(rights.ends_with('p') && !rights.contains('w'), "{line}");
@@ -351,7 +353,7 @@ async fn a_process_of_plugins_that_dies_is_started_again_and_its_calls_are_502s_
     let answer = called_while(&device, async || signal(before, Signal::KILL)).await;
     assert_cut_short(&answer);
     goes_on(&device, before).await;
-    // Whoever killed it, the plugin is not to blame.
+    // Whoever killed it, the plugin does not count as faulty.
     let plugins = device.json("/v3/plugins").await;
     assert_eq!(plugins["plugins"][0]["failures"], 0);
 }

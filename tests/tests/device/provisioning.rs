@@ -1,4 +1,4 @@
-//! How a device becomes known to its cloud.
+//! How a device registers with its cloud.
 
 use serde_json::{Value, json};
 use tests::{
@@ -103,7 +103,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
         .body
         .clone();
     device.kill().await;
-    // The cloud had it, the device never learnt of it.
+    // The cloud had registered it, and the device never received the answer.
     let body: Value = serde_json::from_str(first).unwrap();
     let field = |key: &str| body[key].as_str().unwrap().to_owned();
     cloud.know(&field("uuid"), &field("api_key"));
@@ -119,7 +119,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
         assert_eq!(again.body, *first);
     }
     assert_eq!(config_of(&device)["uuid"], field("uuid"));
-    // Nobody asked for a target before the device was known.
+    // The target was not requested before the device was registered.
     assert!(cloud.polls().iter().all(|poll| poll.status == 200));
 
     let before = cloud.polls().len();
@@ -183,7 +183,7 @@ async fn a_device_that_becomes_another_one_takes_its_services_over() {
     let before = services_of(device.state_dir());
     assert_eq!(before.len(), 1);
 
-    // Deleted at the cloud, it is to join anew, under another uuid.
+    // Deleted at the cloud, it has to join again, under another uuid.
     device.terminate().await;
     let mut config = cloud.new_config_json();
     config["uuid"] = json!("abcdefabcdefabcdefabcdefabcdefab");
@@ -203,7 +203,7 @@ async fn a_device_that_becomes_another_one_takes_its_services_over() {
     assert_eq!(config_of(&device)["uuid"], config["uuid"]);
 }
 
-/// How often the service has started, as its volume has it.
+/// Returns how often the service has started, according to its volume.
 fn starts(device: &Supervisor) -> usize {
     let file = device.state_dir().join("wasm/volumes/4_data/data/starts");
     let starts = std::fs::read_to_string(file).unwrap_or_default();

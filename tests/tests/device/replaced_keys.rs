@@ -1,5 +1,5 @@
-//! A service that replaces its key to the API: it is made anew with the new one at the next update, or by whatever
-//! else makes its container, and not at once (docs/spec/device.md#keys-regenerate).
+//! A service that replaces its key to the API: it is created again with the new one at the next update, or whenever
+//! else its container is created, and not at once (docs/spec/device.md#keys-regenerate).
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use tests::{Answer, LogReader, RecordedCloud, Supervisor, guest, service, target
 const VARIABLE: &str = "variable PLATFORM_SUPERVISOR_API_KEY=";
 const LABEL: &str = "io.platform.features.supervisor-api";
 
-/// The key that the service prints next.
+/// Returns the next key that the service prints.
 async fn key_of(logs: &mut LogReader) -> String {
     let line = logs.until_message(VARIABLE).await;
     line["message"].as_str().unwrap()[VARIABLE.len()..].to_owned()
@@ -104,7 +104,7 @@ async fn conformance1_an_action_that_makes_the_container_gives_it_the_new_key() 
         ("/v2/applications/1/purge", json!({})),
         ("/v1/purge", app),
     ] {
-        // Twice: neither of the older keys comes back.
+        // Twice: neither of the older keys becomes valid again.
         let between = replace(&device, &key).await;
         let new = replace(&device, &between).await;
         let done = device.post(path, &body).await;

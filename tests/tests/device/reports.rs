@@ -1,4 +1,4 @@
-//! What a device tells its cloud of itself.
+//! What a device reports to its cloud about itself.
 
 use serde_json::{Value, json};
 use tests::{Mood, RecordedCloud, Supervisor, guest, services_of, until};
@@ -11,7 +11,7 @@ async fn device_of(cloud: &RecordedCloud) -> Supervisor {
     Supervisor::on_wasm().config_json(config).start().await
 }
 
-/// Waits until what the device has told is so.
+/// Waits until the reported state fits.
 async fn until_told(
     cloud: &RecordedCloud,
     device: &Supervisor,
@@ -76,7 +76,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
         assert_eq!(report.get("api_secret"), None, "{report}");
     }
 
-    // What was told is known to the next run, and not after a reboot.
+    // The next run knows what was reported, but not after a reboot.
     device.kill().await;
     let before = cloud.reports().len();
     device.start_again().await;
@@ -138,7 +138,7 @@ async fn variables_say_whether_measures_and_apps_are_told() {
         }
     })
     .await;
-    // Measures alone would wait for five minutes.
+    // Measures by themselves would wait for five minutes.
     let key = device.post("/v1/regenerate-api-key", &json!({})).await.text;
     let report = until_told(&cloud, &device, |told| told["api_secret"] == key).await;
     assert!(report["memory_total"].is_u64(), "{report}");
@@ -150,7 +150,8 @@ async fn variables_say_whether_measures_and_apps_are_told() {
 #[tokio::test]
 async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_things_are_then() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
-    // Polls would be refused as well, and the release never come: the target is had first.
+    // Polls would be refused as well, and the release never arrive: so the device gets the target
+    // first.
     let device = device_of(&cloud).await;
     until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
     cloud.be(Mood::Refuses(429, Some("3".into())));

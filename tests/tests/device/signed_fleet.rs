@@ -11,7 +11,7 @@ use super::with_its_cloud::{BOARD, known, until_runs};
 
 const REFUSED: &str = "Refused a target that is not signed: see logs";
 
-/// The owner's machine: a compose file, and the key that the cloud does not have.
+/// The owner's machine: a compose file, and the key, which the cloud does not have.
 struct Owner {
     folder: tempfile::TempDir,
 }
@@ -55,7 +55,7 @@ impl Owner {
         made["id"].as_i64().unwrap_or_else(|| panic!("{made}"))
     }
 
-    /// Signs a release, and answers what the command shows of it.
+    /// Signs a release, and returns the output of the command.
     fn sign(&self, cloud: &FleetCloud, version: &str, more: &[&str]) -> String {
         let words = ["sign", version, "--fleet", "pump", "--key", "fleet.key"];
         let words = [&words[..], &["--expires", "1d", "--yes"], more].concat();
@@ -100,7 +100,7 @@ async fn a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing_else(
     until_runs(&cloud, &device, first).await;
     let container = device.json("/v2/containerId").await;
 
-    // A release that is not signed, and what whoever has the cloud could set.
+    // A release that is not signed, and settings that anybody in control of the cloud could change.
     let second = owner.deploy(&cloud, "2.0.0");
     until_refused(&cloud, &device, "is not signed").await;
     assert_eq!(device.json("/v2/containerId").await, container);
@@ -128,7 +128,7 @@ async fn a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing_else(
     })
     .await;
 
-    // Back to what ran before: only as the owner signs it anew.
+    // Back to the earlier release: only if the owner signs it again.
     let row = known(&cloud).await;
     let pin = json!({ "is_pinned_on__release": first });
     let path = format!("/v7/device({})", row["id"]);

@@ -1,4 +1,4 @@
-//! A device whose owner wants targets signed, and a cloud that somebody has stolen: whatever it says, the device runs
+//! A device whose owner requires signed targets, and a cloud that was taken over: whatever it sends, the device runs
 //! what its owner signed.
 
 use std::fs;
@@ -17,7 +17,7 @@ const FIRST: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
 /// After the year 2100, in milliseconds.
 const LATER: u64 = 4_200_000_000_000;
 
-/// A fleet: its cloud, the registry of its images, and the owner's key, which neither has.
+/// A fleet: its cloud, the registry of its images, and the owner's key, which neither of them has.
 struct Fleet {
     cloud: RecordedCloud,
     registry: Registry,
@@ -26,7 +26,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    /// One whose release runs an image by its digest.
+    /// A fleet whose release runs an image by its digest.
     async fn start() -> Fleet {
         let registry = Registry::start().await;
         let fleet = Fleet {
@@ -49,7 +49,7 @@ impl Fleet {
         self.registry.by_digest(&image)
     }
 
-    /// What the device's owner writes into the policy: the key's name, and these lines of `[targets]`.
+    /// Writes the owner's policy: the key's name, and these lines of `[targets]`.
     fn wants(&self, targets: &str) {
         let shipped = fs::read_to_string(repository().join("packaging/policy.toml")).unwrap();
         let key = self.owner.pk.to_base64();
@@ -63,7 +63,7 @@ impl Fleet {
         self.policy.path().join(name).display().to_string()
     }
 
-    /// What the cloud says of the device now.
+    /// Returns the device's target at the cloud.
     fn says(&self) -> Value {
         let mut says = Value::Null;
         self.cloud.change(|device| says = device.clone());
@@ -74,7 +74,7 @@ impl Fleet {
         self.cloud.change(|says| *says = device.clone());
     }
 
-    /// The text that the owner makes of what the cloud says.
+    /// Returns the text that the owner creates from the cloud's target.
     fn signed(&self, key: &KeyPair, version: u64, expires_ms: u64) -> String {
         let document = json!({ DEVICE: self.says() });
         let uuid = DEVICE.parse().unwrap();
@@ -117,7 +117,7 @@ impl Fleet {
     }
 }
 
-/// The one release of what a cloud says.
+/// Returns the only release of a cloud's target.
 fn release(device: &mut Value) -> &mut Value {
     let releases = device["apps"][APP]["releases"].as_object_mut().unwrap();
     releases.values_mut().next().unwrap()
@@ -156,7 +156,7 @@ async fn until_refused(device: &Supervisor, reason: &str) {
     .await;
 }
 
-/// What a stolen cloud says, and what the device says of it.
+/// The name of an attack, the change at the stolen cloud, and what the device reports about it.
 type Attack = (&'static str, Box<dyn Fn(&Fleet)>, &'static str);
 
 fn attack(
@@ -293,7 +293,7 @@ async fn a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_app
     })
     .await;
 
-    // What the cloud may do: the variable that the statement names.
+    // What the cloud may set: the variable that the statement names.
     fleet
         .cloud
         .change(|device| main_service(device)["environment"]["A"] = json!("2"));
@@ -310,7 +310,7 @@ async fn a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_app
     })
     .await;
 
-    // A release that nobody has signed is told of as rejected; the same one runs once it is signed.
+    // A release without a signature is reported as rejected; the same one runs once it is signed.
     fleet.cloud.release("c2", |service| {
         service["composition"]["command"] = json!(["print-and-wait", "second"]);
     });
@@ -330,7 +330,7 @@ async fn what_was_accepted_is_remembered_over_a_restart_and_needs_no_second_look
     let container = device.json("/v2/containerId").await;
     device.terminate().await;
 
-    // The key is replaced, and the cloud says something older.
+    // The key is replaced, and the cloud sends an older target.
     let honest = fleet.says();
     fleet.wants("keys = [\"new\"]");
     fleet.sign(9);
@@ -380,7 +380,7 @@ async fn a_policy_asks_for_signatures_from_one_target_to_the_next() {
     })
     .await;
 
-    // A policy that nobody can read may ask for anything.
+    // A policy that cannot be read might require anything.
     fleet.wants("keys = \"fleet\"");
     update(&device).await;
     until_refused(&device, "it cannot be read").await;

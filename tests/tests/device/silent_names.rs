@@ -1,10 +1,10 @@
 //! A device whose name server never answers.
 //!
-//! The device has as many threads for what blocks as images are pulled at a time, so that names looked up on one of
-//! them each leave none for anything else.
+//! The device has only as many threads for blocking work as images are pulled at a time, so if each name were looked up
+//! on one of them, none would be left for anything else.
 //!
-//! The name server is a socket of the test's, and the device sees a resolv.conf of its own, in a mount namespace. That
-//! needs root; without it these tests do nothing.
+//! The name server is a socket of the test's, and the device has its own resolv.conf, in a mount namespace. That needs
+//! root; without it these tests do nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,24 +17,24 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tests::{DEADLINE, Supervisor, distribution, target, until};
 
-/// Of the loopback network, and of no other test.
+/// An address of the loopback network that no other test uses.
 const NAME_SERVER: &str = "127.53.6.6";
 
 /// Far longer than the requests take, and less than the C library waits for one name server.
 const SOON: Duration = Duration::from_secs(8);
 
-/// How often each request is asked while names are looked up.
+/// How often each request is sent while names are looked up.
 const ROUNDS: usize = 6;
 
-/// Images that are pulled at the same time, and threads for what blocks (`SUPERVISOR_TEST_BLOCKING_THREADS`, which the
-/// layout for tests alone reads).
+/// The number of images that are pulled at the same time, and of threads for blocking work
+/// (`SUPERVISOR_TEST_BLOCKING_THREADS`, which only the layout for tests reads).
 const PULLS: usize = 4;
 
 struct SilentNames {
-    /// Takes questions and answers none.
+    /// Receives questions and never answers.
     server: UdpSocket,
     _folder: tempfile::TempDir,
-    /// Runs the supervisor where the server is the only one.
+    /// Runs the supervisor with this server as the only one.
     program: PathBuf,
 }
 
@@ -74,7 +74,8 @@ impl SilentNames {
         })
     }
 
-    /// Waits until so many names are asked for. Nobody is answered, so that all of them are asked at a time.
+    /// Waits until this many names were requested. No request is answered, so all of them are requested at the same
+    /// time.
     fn until_asked(&self, count: usize) {
         let mut names = BTreeSet::new();
         while names.len() < count {
@@ -85,7 +86,7 @@ impl SilentNames {
     }
 }
 
-/// The first label of the name that a question asks for: behind the head of 12 bytes, with its length before it.
+/// Returns the first label of the name in a question: it follows the header of 12 bytes and its own length.
 fn name_of(question: &[u8]) -> String {
     let length = usize::from(question[12]);
     String::from_utf8(question[13..13 + length].to_vec()).unwrap()
@@ -126,13 +127,13 @@ async fn a_silent_name_server_holds_up_nothing_else() {
     device.set_target(&target(7, &images)).await;
     names.until_asked(PULLS);
     for round in 0..ROUNDS {
-        // A plugin with `files`, and what looks at files and the store itself.
+        // A plugin with `files`, and endpoints that read files and the store itself.
         for path in ["/v1/device/host-config", "/metrics", "/v3/locks"] {
             let answer = tokio::time::timeout(SOON, device.get(path)).await;
             let answer = answer.unwrap_or_else(|_| panic!("round {round}: {path} waits"));
             assert_eq!(answer.status, 200, "{answer:?}");
         }
-        // The questions of the next moment find the device as busy as it gets.
+        // The next questions find the device as busy as it gets.
         names.until_asked(PULLS);
     }
 }

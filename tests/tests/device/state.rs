@@ -1,4 +1,4 @@
-//! A target state, from its arrival to services that run, and back to nothing.
+//! A target state, from its arrival to running services, and back to nothing.
 
 use serde_json::{Value, json};
 use tests::{Answer, Supervisor, guest, service, services_of, target, until};
@@ -90,7 +90,7 @@ async fn services_of_a_target_run_and_talk_to_each_other() {
     assert_eq!(device.get("/v1/healthy").await.status, 200);
 }
 
-/// Without being killed: that would come after the ten minutes that they are given.
+/// Without being killed: that would only happen after their ten minutes.
 #[tokio::test]
 async fn the_sample_services_end_when_they_are_told_to() {
     let device = Supervisor::on_wasm().start().await;
@@ -224,7 +224,7 @@ async fn what_is_not_supported_is_a_warning_in_the_answer() {
     assert_eq!(quiet.text, r#"{"status":"success","message":"OK"}"#);
 }
 
-/// The key that a service of app 1 was given, by way of what it prints.
+/// Returns the key of a service of app 1, taken from its output.
 async fn service_key(device: &Supervisor) -> String {
     let mut logs = device.read_logs().await;
     let dump = |name: &str| {
@@ -281,7 +281,7 @@ async fn a_services_key_shows_its_own_app_and_no_other() {
         other.failure().as_deref(),
         Some("Application ID does not exist: 2")
     );
-    // Endpoints that name no app take any valid key.
+    // Endpoints that name no app accept any valid key.
     assert_eq!(with_key(&device, "/v1/device", &key).await.status, 200);
 
     let regenerate = device

@@ -26,7 +26,7 @@ impl Story {
         }
     }
 
-    /// Says itself that it has taken over.
+    /// The command of a service that reports itself that it has taken over.
     fn takes_over(&self) -> Value {
         let shell = format!("echo done > {HANDED_OVER}; exec sleep 1000");
         if self.on_docker {
@@ -70,10 +70,9 @@ impl Story {
         .await
     }
 
-    /// What stands there while the new image is downloaded: the old container or none, and its image or
-    /// not.
+    /// Checks what exists while the new image is downloaded: the old container, and its image.
     async fn replaces_by(&self, strategy: &str, keeps_the_old: bool, deletes_the_image: bool) {
-        // Images stay in local mode, so that each download is of another one.
+        // Images are kept in local mode, so each download needs another one.
         let old = self.publish(&format!("{strategy}-old"));
         let new = self.publish(&format!("{strategy}-new"));
         let labels = &[("strategy", strategy)][..];
@@ -83,7 +82,7 @@ impl Story {
         self.registry.stall(true);
         self.release(2, &new, self.waits(), labels).await;
         self.until_downloading().await;
-        // What the engine has done already may show a moment later.
+        // The result of the engine's work may appear a moment later.
         until("the old one to be there or not", || async {
             let during = self.containers().await;
             let right = if keeps_the_old {
@@ -129,7 +128,7 @@ impl Story {
         self.device.until_applied().await;
         let first = self.containers().await;
 
-        // From outside: both are there until the file is.
+        // From outside: both run until the file exists.
         let mut command = self.waits();
         if self.on_docker {
             command[2] = json!("exec sleep 1001")
@@ -164,7 +163,7 @@ impl Story {
         let third = self.containers().await;
         assert_ne!(third, second);
 
-        // Without a word, when its time is over.
+        // Without a report, when its time is over.
         let labels = &[("strategy", "hand-over"), ("handover-timeout", "300")][..];
         self.release(4, &image, self.waits(), labels).await;
         self.until_one_runs().await;

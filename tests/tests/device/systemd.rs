@@ -1,11 +1,11 @@
-//! What the supervisor tells systemd.
+//! What the supervisor sends to systemd.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use tests::{DEADLINE, Supervisor};
 
-/// Receives until `word` comes; what came before it must be of `others`.
+/// Receives until `word` arrives; earlier messages must be in `others`.
 fn until_told(socket: &UnixDatagram, word: &str, others: &[&str]) {
     loop {
         let mut buffer = [0; 256];

@@ -1,4 +1,4 @@
-//! The cloud asks the device, through the connection that the device keeps.
+//! The cloud sends requests to the device, through the connection that the device keeps.
 
 use futures::StreamExt;
 use http_body_util::BodyExt;
@@ -51,7 +51,7 @@ async fn the_cloud_asks_the_devices_own_api_with_its_key() {
     let restart = format!("/v2/applications/4/restart-service?apikey={key}");
     let answer = cloud.ask_for_text("POST", &restart, json!({ "serviceName": "main" }));
     assert_eq!(answer.await, Ok((200, "OK".to_owned())));
-    // More of a head than the device takes.
+    // A longer head than the device accepts.
     let long = format!("/ping?{}", "x".repeat(60_000));
     let refused = cloud.ask_for_text("GET", &long, Value::Null).await;
     assert!(!matches!(refused, Ok((200, _))), "{refused:?}");

@@ -1,4 +1,4 @@
-//! The unit that the supervisor ships with: how much it leaves open, and that everything works with what it leaves.
+//! The unit that the supervisor ships with: how much it allows, and that everything works with that.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ fn path() -> PathBuf {
     repository().join("packaging/supervisor.service")
 }
 
-/// The values of a key of the unit, of all lines that set it.
+/// Returns the values of a key of the unit, from all lines that set it.
 fn values(key: &str) -> Vec<String> {
     let unit = fs::read_to_string(path()).unwrap();
     let of_key = unit.lines().filter_map(|line| {
@@ -25,9 +25,9 @@ fn values(key: &str) -> Vec<String> {
         .collect()
 }
 
-/// A program that runs the supervisor with the unit's files and capabilities, without systemd: the machine's files are
-/// read-only for it but `folders`, which hold its state folder and its host root, and of that root all but what the
-/// unit names.
+/// Creates a program that runs the supervisor with the unit's files and capabilities, without systemd. The machine's
+/// files are read-only for it, except `folders`, which hold its state folder and its host root. In the host root only
+/// the paths that the unit names are writable.
 fn program(folder: &Path) -> PathBuf {
     let mut writable: Vec<String> = values("ReadWritePaths")
         .iter()
@@ -88,7 +88,7 @@ async fn everything_works_with_what_the_unit_leaves() {
     let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
     assert!(status.contains("NoNewPrivs:\t1"), "{status}");
 
-    // Services of the wasm engine, with a limit that takes a cgroup where there are any, and their update locks.
+    // Services of the wasm engine, with a limit that uses a cgroup if there are any, and their update locks.
     let web = json!({ "mem_limit": "64m", "command": ["tick"] });
     device
         .set_target(&target(7, &[service("web", &guest("guest"), &web)]))
@@ -110,7 +110,7 @@ async fn everything_works_with_what_the_unit_leaves() {
         .await;
     assert!(given_back.status < 300, "{given_back:?}");
 
-    // Plugins that change the host: its proxy, and an LED. Its name is for hostnamed to write.
+    // Plugins that change the host: its proxy, and an LED. Its name is written by hostnamed.
     let settings = json!({ "network": {
         "proxy": { "type": "socks5", "ip": "10.2.2.2", "port": 1080 },
     } });
@@ -136,7 +136,7 @@ async fn everything_works_with_what_the_unit_leaves() {
     })
     .await;
 
-    // What it looks at, and that it starts and ends.
+    // What it reads, and that it starts and ends.
     assert_eq!(device.get("/metrics").await.status, 200);
     assert_eq!(
         device.get("/v1/healthy").await.status,
@@ -157,7 +157,7 @@ async fn everything_works_with_what_the_unit_leaves() {
     }
 }
 
-/// What systemd says of the security of a unit; none where it is not installed.
+/// Returns systemd's assessment of a unit's security; `None` if systemd is not installed.
 fn assessment(unit: &Path) -> Option<String> {
     let Ok(output) = Command::new("systemd-analyze")
         .args(["security", "--offline=true", "--no-pager"])

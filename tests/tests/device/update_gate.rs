@@ -1,4 +1,4 @@
-//! Plugins that are called for what happens on a device, and one that holds up its updates.
+//! Plugins that are called for events on a device, and one that postpones its updates.
 
 use std::fs;
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Story {
         story
     }
 
-    /// The cloud wants another release, and the device asks for it.
+    /// Sets another release in the cloud, and has the device poll.
     async fn release(&self, commit: &str) {
         self.cloud.release(commit, |service| {
             service["composition"]["command"] = json!(["print-and-wait", commit]);
@@ -86,7 +86,7 @@ impl Story {
         assert_eq!(answer.status, 200, "{}", answer.text);
     }
 
-    /// Waits until the plan says that the plugin is in the way.
+    /// Waits until the plan shows that the plugin delays the update.
     async fn until_postponed(&self) -> Value {
         until("the update to wait", || async {
             let plan = self.device.json("/v3/plan").await;
@@ -135,7 +135,7 @@ async fn a_plugin_is_called_for_what_happens_on_the_device() {
             "update-gate"
         ])
     );
-    // It is installed anew while the device runs: by its bytes it is another version.
+    // It is installed again while the device runs: its bytes make it another version.
     let file = story.folder.path().join("plugins/update-hold.wasm");
     let mut component = fs::read(&file).unwrap();
     component.extend([0, 2, 1, b'x']);
@@ -163,7 +163,7 @@ async fn a_gate_holds_up_an_update_and_says_why() {
     assert_eq!(data["message"], "the press is running");
     let status = story.device.json("/v2/state/status").await;
     assert_eq!(status["containers"][0]["status"], "Running", "{status}");
-    // Nobody holds it any longer: the device asks again.
+    // Nothing delays it any longer: the device asks again.
     let request = story.device.request("DELETE", "/v3/update-hold");
     let released = story.device.send(request).await;
     assert_eq!(released.status, 200);

@@ -1,4 +1,4 @@
-//! The walls behind the sandbox: who is told which are missing, and what the policy makes of that.
+//! The walls behind the sandbox: where missing ones are reported, and what the policy does about them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,7 +26,7 @@ fn missing(process: &Value) -> Vec<&str> {
     missing.map(|wall| wall["wall"].as_str().unwrap()).collect()
 }
 
-/// A program that runs the supervisor where there are no users but root, as in a container without rights.
+/// Creates a program that runs the supervisor without users other than root, as in a container without rights.
 fn without_users(folder: &Path) -> PathBuf {
     let program = folder.join("supervisor");
     let text = format!(
@@ -38,9 +38,9 @@ fn without_users(folder: &Path) -> PathBuf {
     program
 }
 
-/// The component under a digest that nothing was compiled of before.
+/// Returns the component with a digest that was never compiled before.
 fn stamped(component: &Path, folder: &Path) -> PathBuf {
-    // An empty custom section, named by the time.
+    // An empty custom section, named after the time.
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap();
@@ -90,7 +90,7 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     }
     assert!(!is_required(&device).await);
 
-    // What runs goes on; what is started next, and what is compiled, is held to it.
+    // Running services continue; the requirement applies to everything started or compiled next.
     require(true);
     assert!(is_required(&device).await);
     let another = stamped(&guest("guest"), folder.path());

@@ -1,4 +1,4 @@
-//! A real device with the real cloud: it registers, runs what its fleet is given, tells of it, and is reached.
+//! A real device with the real cloud: it registers, runs the release of its fleet, reports it, and is reached.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use tests::{FleetCloud, Supervisor, guest, until};
 
 pub(crate) const BOARD: &str = "generic-amd64";
 
-/// The device as the cloud knows it.
+/// Returns the device's row at the cloud.
 pub(crate) async fn known(cloud: &FleetCloud) -> Value {
     let rows = cloud
         .rows("/v7/device?$select=id,uuid,status,is_online,overall_status,is_running__release")
@@ -14,7 +14,7 @@ pub(crate) async fn known(cloud: &FleetCloud) -> Value {
     rows.first().cloned().unwrap_or_default()
 }
 
-/// A release of one service, which runs the program of the tests with these words.
+/// Deploys a release of one service, which runs the program of the tests with these words.
 pub(crate) fn deploy(cloud: &FleetCloud, version: &str, command: &[&str]) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(guest("guest"), folder.path().join("guest.wasm")).unwrap();
@@ -62,7 +62,7 @@ async fn a_device_joins_a_fleet_follows_its_releases_and_is_reached_through_the_
     let device = Supervisor::on_wasm().config_json(config).start().await;
     until_runs(&cloud, &device, first).await;
 
-    // Through the tunnel, as whoever may.
+    // Through the tunnel, as a user with access.
     let row = known(&cloud).await;
     let ask = |url: &str, method: &str| {
         let body = json!({ "uuid": row["uuid"], "method": method });
@@ -74,7 +74,7 @@ async fn a_device_joins_a_fleet_follows_its_releases_and_is_reached_through_the_
     let answer = cloud.answer(ask("/v1/device", "GET")).await;
     assert_eq!(answer["status"], json!("Idle"), "{answer}");
 
-    // What changes is there long before the device would poll by itself.
+    // A change arrives long before the device would poll by itself.
     let before = device.json("/v2/containerId").await;
     let service = cloud.rows("/v7/service_install?$select=id").await[0]["id"].clone();
     let variable = json!({ "service_install": service, "name": "COLOUR", "value": "blue" });

@@ -1,4 +1,4 @@
-//! Boards without a battery start in another year, until the network tells them the time.
+//! Boards without a battery start with a wrong year, until they receive the time from the network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tests::{FleetCloud, Supervisor, until};
 
 use crate::with_its_cloud::{BOARD, deploy, known, until_runs};
 
-/// Gives a program another time than the machine's; Debian's package `faketime`.
+/// Finds the library that changes a program's time, from Debian's package `faketime`.
 fn library() -> Option<PathBuf> {
     let folders = fs::read_dir("/usr/lib").ok()?.flatten();
     let found = folders
@@ -25,7 +25,7 @@ fn set(clock: &Path, time: &str) {
     fs::write(clock, format!("{time}\n")).unwrap();
 }
 
-/// The lines of the device's service that the cloud has.
+/// Returns the lines of the device's service that the cloud has.
 async fn printed(cloud: &FleetCloud, device: &Value) -> usize {
     let path = format!("/device/v2/{}/logs", device["uuid"].as_str().unwrap());
     let lines = cloud.answer(cloud.request(Method::GET, &path)).await;

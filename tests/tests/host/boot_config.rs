@@ -1,4 +1,4 @@
-//! The variables `HOST_CONFIG_...` of a target: the file on the boot partition, and the reboot that follows.
+//! The variables `HOST_CONFIG_...` of a target: the file on the boot partition, and the reboot after a change.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ gpu_mem=16
 # End of what the device supervisor has set.
 ";
 
-/// A device of this type with the file, on the boot partition from the first moment.
+/// A device of this type whose boot partition has the file from the beginning.
 async fn board(device_type: &str, builder: Builder) -> Supervisor {
     let slug = json!({ "slug": device_type, "arch": "aarch64" });
     builder
@@ -49,7 +49,7 @@ fn boot(device: &Supervisor, name: &str) -> Option<String> {
     fs::read_to_string(device.host_root().join("mnt/boot").join(name)).ok()
 }
 
-/// Times that the host was told to reboot.
+/// Returns how often the host was to reboot.
 fn reboots(device: &Supervisor) -> usize {
     device.log().matches("rehearsal: would reboot").count()
 }
@@ -279,7 +279,7 @@ async fn a_service_that_requires_a_reboot_is_started_after_it() {
     device.until_applied().await;
     assert_eq!(reboots(&device), 1);
     assert_eq!(services_of(device.state_dir()).len(), 1);
-    // The same once more, and one that does not ask for it: nothing to reboot for.
+    // The same again, and a target that does not require it: no reason to reboot.
     device.set_target(&target(7, &[careful])).await;
     device.until_applied().await;
     device.set_target(&target(7, &[waiting()])).await;

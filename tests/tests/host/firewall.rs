@@ -1,5 +1,5 @@
 //! `HOST_FIREWALL_MODE` on a running supervisor, in a network of its own. These tests need root, `ip` and `nft`, and do
-//! nothing without.
+//! nothing without them.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn with_mode(mode: &str, services: &[Value]) -> Value {
     target
 }
 
-/// The table of the supervisor's in the network of this thread, as `nft` shows it.
+/// Returns the supervisor's table in the network of this thread, as `nft` shows it.
 fn table() -> Option<String> {
     let list = ["list", "table", "inet", "supervisor"];
     let listed = Command::new("nft").args(list).output().unwrap();
@@ -39,7 +39,7 @@ async fn until_it_is_gone(device: &Supervisor) {
 
 async fn modes() {
     let mut device = Supervisor::on_wasm()
-        // No system bus is asked for anything here, and none is there.
+        // The system bus is not used here, and there is none.
         .argument("--host-actions")
         .argument("dbus")
         .start()
@@ -56,7 +56,7 @@ async fn modes() {
     device.set_target(&with_mode("off", &[])).await;
     until_it_is_gone(&device).await;
 
-    // Only while a service has the host's network.
+    // Only while a service uses the host's network.
     device.set_target(&with_mode("auto", &[web])).await;
     device.until_applied().await;
     assert_eq!(table(), None);
@@ -64,7 +64,7 @@ async fn modes() {
     device.set_target(&with_mode("auto", &[host])).await;
     until_it_has(&device, "reject").await;
 
-    // One that a killed supervisor left is replaced, and one that ends leaves none.
+    // A table left by a killed supervisor is replaced, and a supervisor that ends leaves none.
     device.kill().await;
     assert!(table().is_some());
     device.start_again().await;
@@ -78,7 +78,7 @@ fn the_host_has_the_firewall_that_its_target_asks_for() {
     let Some(network) = NetworkNamespace::make(&["nft"]) else {
         return;
     };
-    // All of it is in that network: the supervisor, and the requests to it.
+    // The supervisor and the requests to it are all in that network.
     network.inside(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

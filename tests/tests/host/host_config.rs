@@ -12,7 +12,7 @@ async fn patch(device: &Supervisor, body: &Value) -> Answer {
     device.send(device.request("PATCH", PATH).json(body)).await
 }
 
-/// Status and text, which is what a PATCH answers.
+/// Sends a PATCH, and returns status and text.
 async fn patched(device: &Supervisor, network: Value) -> (u16, String) {
     let answer = patch(device, &json!({ "network": network })).await;
     let kind = answer.content_type.as_deref();
@@ -105,7 +105,7 @@ async fn a_request_without_a_key_or_with_a_wrong_value_changes_nothing() {
     assert_eq!(network(&device).await, json!({ "hostname": "gate" }));
 }
 
-/// Clouds put a proxy before the device that lets these characters through, and answers 500 at any other.
+/// A cloud's proxy in front of the device accepts these characters, and answers 500 to any other.
 #[tokio::test]
 async fn conformance3_refusals_are_written_in_the_characters_that_a_clouds_proxy_lets_through() {
     let device = Supervisor::on_wasm().start().await;
@@ -180,7 +180,7 @@ async fn a_lock_that_a_running_service_holds_is_respected_and_overridden_by_forc
     .await;
     assert_eq!(answer.status, 200);
 
-    // One that was taken over the API counts as a file does.
+    // A lock that was taken through the API has the same effect as a file.
     let leased = "/v3/locks/7/other";
     let wish = json!({ "reason": "writes flash", "ttl": 600 });
     let answer = device.send(device.request("PUT", leased).json(&wish)).await;
@@ -244,7 +244,7 @@ async fn the_system_is_told_of_the_name_and_restarts_what_reads_the_proxy() {
         .collect();
     assert_eq!(restarted, restarts.iter().collect::<Vec<_>>());
 
-    // A host that watches the files restarts them itself.
+    // A host that watches the files restarts the services itself.
     bus.set_unit("redsocks-conf.target", "loaded", "active", "active")
         .await;
     set(&device, json!({ "proxy": null })).await;

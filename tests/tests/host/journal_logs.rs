@@ -1,4 +1,4 @@
-//! `POST /v2/journal-logs`, against journals that systemd's own programs made and read.
+//! `POST /v2/journal-logs`, compared with systemd's own programs on journals that these created.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use futures::{Stream, StreamExt};
 use serde_json::{Value, json};
 use tests::{DEADLINE, HostJournal, Supervisor, children_of, repository, until};
 
-/// The options of the journal command, as somebody on the host would type them, by the body's fields.
+/// The options of the journal command for the fields of the body, as a user of the host would type them.
 const OPTIONS: [(&str, &[&str]); 22] = [
     ("{}", &[]),
     (r#"{"all": true}"#, &["-a"]),
@@ -60,7 +60,7 @@ const OPTIONS: [(&str, &[&str]); 22] = [
     (r#"{"format": "export"}"#, &["-o", "export"]),
 ];
 
-/// A device whose host has logged text, bytes that are no text, and much at once.
+/// A device whose host has logged text, bytes that are not text, and a lot at once.
 async fn device() -> Option<(Supervisor, HostJournal)> {
     let device = Supervisor::on_wasm().start().await;
     let mut journal = HostJournal::below(device.host_root())?;
@@ -82,7 +82,7 @@ async fn device() -> Option<(Supervisor, HostJournal)> {
     Some((device, journal))
 }
 
-/// The JSON values that follow each other in `text`.
+/// Parses consecutive JSON values in `text`.
 fn values(text: &[u8]) -> Vec<Value> {
     let values = serde_json::Deserializer::from_slice(text).into_iter();
     values.collect::<Result<_, _>>().unwrap()
@@ -116,7 +116,7 @@ async fn the_output_is_the_journal_commands_byte_for_byte() {
         let (status, _, found) = body_of(&device, body).await;
         assert_eq!(status, 200, "{body}");
         if body.contains("json") {
-            // The command itself prints fields in another order at each run.
+            // The command itself prints fields in a different order at each run.
             assert_eq!(values(&found), values(&expected), "{body}");
             continue;
         }
@@ -128,7 +128,7 @@ async fn the_output_is_the_journal_commands_byte_for_byte() {
             String::from_utf8_lossy(&found)
         );
     }
-    // The comparison would prove nothing of empty answers.
+    // Comparing empty answers would prove nothing.
     assert!(journal.print(&[]).len() > 1000);
     assert!(journal.print(&["-u", "web"]).len() > 100);
     let (_, _, without_body) = body_of(&device, "").await;
@@ -145,7 +145,7 @@ async fn the_type_of_the_output_is_its_formats() {
         (r#"{"format": "short-full"}"#, "text/plain; charset=utf-8"),
         (r#"{"format": "json"}"#, "application/json"),
         (r#"{"format": "export"}"#, "application/octet-stream"),
-        // What the command refuses is an empty answer.
+        // If the command refuses its options, the answer is empty.
         (r#"{"format": "nonsense"}"#, "text/plain; charset=utf-8"),
     ] {
         let (status, content_type, _) = body_of(&device, body).await;
@@ -192,7 +192,7 @@ async fn wrong_types_and_options_in_place_of_values_are_refused_and_start_nothin
         let message = answer.failure().unwrap_or_else(|| panic!("{answer:?}"));
         assert!(message.contains(&format!("`{field}`")), "{body}: {message}");
     }
-    // What is no fault of the caller's, of whom a time may count back from now.
+    // Failures that are not the caller's fault; its times may be relative to now.
     for body in [json!({}), json!({ "since": "-1h", "until": "-5min" })] {
         let answer = device.post("/v2/journal-logs", &body).await;
         assert_eq!(answer.status, 503, "{body}");
@@ -201,7 +201,7 @@ async fn wrong_types_and_options_in_place_of_values_are_refused_and_start_nothin
     }
 }
 
-/// Reads a stream until it has said `text`.
+/// Reads a stream until it contains `text`.
 async fn until_said<E: std::fmt::Debug>(
     stream: &mut (impl Stream<Item = Result<bytes::Bytes, E>> + Unpin),
     text: &str,
@@ -256,7 +256,7 @@ async fn a_follower_gets_what_is_logged_until_it_leaves_and_then_its_process_is_
     journal.log("web.service", "web", b"goes on").await;
     assert_eq!(until_said(&mut stream, "goes on\n").await, "goes on\n");
 
-    // Nothing more is logged: the leaving itself is noticed.
+    // Nothing more is logged: the disconnection itself is noticed.
     drop(stream);
     until_nobody_reads(&journal).await;
 }
@@ -269,7 +269,7 @@ async fn a_reader_ends_with_the_supervisor_too_and_other_streams_go_on_meanwhile
     let body = json!({"follow": true, "format": "cat"});
     let mut streams = Vec::new();
     for _ in 0..20 {
-        // More than the plugin's calls and the instances that there are at a time.
+        // More than the limits on the plugin's calls and instances.
         streams.push(follow(&device, body.clone()).await.bytes_stream());
     }
     journal.log("web.service", "web", b"for all").await;
@@ -288,14 +288,14 @@ async fn a_reader_ends_with_the_supervisor_too_and_other_streams_go_on_meanwhile
     until_nobody_reads(&journal).await;
 }
 
-/// What the process has written so far, in bytes.
+/// Returns how much the process has written so far, in bytes.
 fn written_by(pid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
     line.unwrap().parse().unwrap()
 }
 
-/// The processes that read the journal for the device: its children, but for the one that runs plugins.
+/// Returns the processes that read the journal for the device: its children, except the one that runs plugins.
 fn readers_of(device: &Supervisor) -> Vec<i32> {
     let mut children = children_of(device.pid());
     children.retain(|pid| {
@@ -332,14 +332,14 @@ async fn a_slow_reader_holds_up_the_command_and_nobody_else() {
         }
     })
     .await;
-    // Others are served meanwhile, other readers of the journal among them.
+    // Others are served at the same time, including other readers of the journal.
     let mut other = follow(&device, json!({})).await.bytes_stream();
     let mut read = 0;
     while read < 64 << 20 {
         read += other.next().await.unwrap().unwrap().len();
     }
     assert_eq!(written_by(pid), quiet.0);
-    // Nothing was lost on the way.
+    // Nothing was lost.
     let mut text = first.to_vec();
     while text.len() < usize::try_from(quiet.0).unwrap() {
         text.extend(slow.next().await.unwrap().unwrap());

@@ -1,5 +1,5 @@
-//! What the stock plugins say of the host and do to it, on a running supervisor, with stand-ins for the
-//! host's own programs.
+//! How the stock plugins report and change the host, on a running supervisor, with stand-ins for the host's own
+//! programs.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The written configuration in the hands of the real redirector.
+//! The written configuration, used by the real redirector.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,9 +13,9 @@ use tests::{DEADLINE, NetworkNamespace, Supervisor};
 
 use crate::test_proxy;
 
-/// Where the redirector waits for connections (docs/spec/device.md#proxy-files).
+/// The address at which the redirector waits for connections (docs/spec/device.md#proxy-files).
 const REDIRECTOR: &str = "127.0.0.1:12345";
-/// Addresses of the network's machine that stand for servers elsewhere.
+/// Addresses of the network's machine that represent servers elsewhere.
 const ELSEWHERE: &str = "203.0.113.5";
 const NOT_PROXIED: &str = "203.0.113.6";
 /// An address that nobody has.
@@ -57,7 +57,7 @@ async fn the_redirector_takes_every_configuration_that_is_written() {
     ];
     let kinds = ["socks4", "socks5", "http-connect", "http-relay"];
     for (password, kind) in passwords.iter().zip(kinds.iter().cycle()) {
-        // A name that can be looked up anywhere, and an address.
+        // A name that can be resolved anywhere, and an address.
         for ip in ["localhost", "10.1.2.3"] {
             let proxy = json!({
                 "type": kind, "ip": ip, "port": 65535, "login": format!("as {password}"), "password": password
@@ -74,7 +74,7 @@ async fn the_redirector_takes_every_configuration_that_is_written() {
             assert!(test.status.success(), "{test:?}\n{text}");
         }
     }
-    // It takes a value that is one of its own signs for the sign, whatever the quotes.
+    // If a value is one of its own signs, it is read as that sign, even in quotes.
     for sign in ["{", "}", "=", ";", "//", "/*"] {
         let request = device.request("PATCH", "/v1/device/host-config");
         let body = json!({ "network": { "proxy": { "password": sign } } });
@@ -96,7 +96,7 @@ impl Drop for Redirector {
     }
 }
 
-/// What the host does with the two files: rules for the firewall, and the redirector.
+/// Acts like the host on the two files: sets rules of the firewall, and starts the redirector.
 fn redirect(network: &NetworkNamespace, folder: &Path) -> Redirector {
     let no_proxy = fs::read_to_string(folder.join("no_proxy")).unwrap_or_default();
     network.run("iptables -w -t nat -F OUTPUT");
@@ -125,7 +125,7 @@ fn redirect(network: &NetworkNamespace, folder: &Path) -> Redirector {
     redirector
 }
 
-/// Connects in the network, and reads all that the server says.
+/// Connects in the network, and returns everything that the server sends.
 fn ask(network: &NetworkNamespace, address: SocketAddr) -> String {
     network.inside(move || {
         let mut text = String::new();
@@ -136,7 +136,7 @@ fn ask(network: &NetworkNamespace, address: SocketAddr) -> String {
     })
 }
 
-/// A server in the network that says `direct`, and then what it is told.
+/// Starts a server in the network that sends `direct`, and then everything it receives.
 fn server(network: &NetworkNamespace, address: &str) -> SocketAddr {
     network.add_address(address);
     let address = format!("{address}:0");
@@ -177,7 +177,7 @@ async fn new_connections_use_the_proxy_and_open_ones_go_on() {
         assert_eq!(&greeting, b"direct");
         connection
     };
-    // A host's firewall asks which connections are open (docs/spec/device.md#firewall), so its kernel knows.
+    // A host's firewall matches open connections (docs/spec/device.md#firewall), so its kernel tracks them.
     network.run("iptables -w -A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT");
     let mut open = network.inside(move || direct(elsewhere));
 
@@ -197,7 +197,7 @@ async fn new_connections_use_the_proxy_and_open_ones_go_on() {
             assert_eq!(answer, test_proxy::told(address, who), "{kind}");
         }
         drop(network.inside(move || direct(not_proxied)));
-        // What was open before goes on as it was.
+        // Connections that were open before continue unchanged.
         open.write_all(b"!").unwrap();
         let mut echo = [0];
         open.read_exact(&mut echo).unwrap();

@@ -1,21 +1,21 @@
-//! A proxy that connects nobody: it tells each client what it asked for, and as whom.
+//! A proxy that connects to no server: it sends each client what it requested, and with which user.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-/// What a client of [`serve`] reads.
+/// Returns what a client of [`serve`] reads.
 pub(crate) fn told(address: SocketAddr, who: &str) -> String {
     format!("{address} by way of the proxy as {who}")
 }
 
-/// Serves in the network of the calling thread until the process ends; answers the port.
+/// Serves in the network of the calling thread until the process ends; returns the port.
 pub(crate) fn serve() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
-            // A client that breaks the rules sees its connection end.
+            // The connection of a client that violates the protocol is closed.
             thread::spawn(move || answer(client));
         }
     });
@@ -66,7 +66,7 @@ fn socks5(client: &mut TcpStream) -> io::Result<(SocketAddr, String)> {
     Ok((socket([a, b, c, d], [high, low]), who))
 }
 
-/// `CONNECT address:port HTTP/1.0`, of which the first letter was read.
+/// Reads `CONNECT address:port HTTP/1.0`, whose first letter was already read.
 fn http(client: &mut TcpStream) -> io::Result<(SocketAddr, String)> {
     let mut reader = BufReader::new(client.try_clone()?);
     let mut request = String::new();

@@ -1,5 +1,5 @@
-//! The variables `SUPERVISOR_...` of a target: what is said of those that cannot be taken as they stand, and
-//! what the others do (docs/spec/device.md#config-variables).
+//! The variables `SUPERVISOR_...` of a target: what is reported about invalid ones, and the effect of the others
+//! (docs/spec/device.md#config-variables).
 
 use std::fs;
 

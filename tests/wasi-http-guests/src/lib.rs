@@ -1,5 +1,5 @@
-//! A component that answers as `wasi:http` does, and does what its path says, which is mostly something that it should
-//! not do. It has no manifest; each test gives it one.
+//! A component that answers through `wasi:http`, and does what its path names, mostly things that it should not do. It
+//! has no manifest; each test adds one.
 
 #![allow(
     clippy::unwrap_used,
@@ -105,7 +105,7 @@ impl incoming_handler::Guest for Guest {
     }
 }
 
-/// Sets an answer of which the body is still to come.
+/// Sets an answer whose body follows later.
 fn begin(place: ResponseOutparam, status: u16, fields: &[(&str, &str)]) -> (OutgoingBody, bool) {
     let headers = Fields::new();
     let mut fits = true;
@@ -132,7 +132,7 @@ fn write(body: &OutgoingBody, bytes: &[u8]) {
     }
 }
 
-/// The request as the component sees it.
+/// Describes the request as the component sees it.
 fn account(request: &IncomingRequest) -> String {
     let mut lines = vec![format!(
         "{:?} {:?} {:?} {:?}",
@@ -159,7 +159,7 @@ fn read(stream: &InputStream, mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Sends back what it reads, as it reads it.
+/// Sends back the body while reading it.
 fn echo(request: &IncomingRequest, place: ResponseOutparam) {
     let incoming = request.consume().unwrap();
     let (body, _) = begin(place, 200, &[]);
@@ -175,7 +175,7 @@ fn echo(request: &IncomingRequest, place: ResponseOutparam) {
     OutgoingBody::finish(body, None).unwrap();
 }
 
-/// Which texts of a request are refused for their length.
+/// Says which texts of a request are refused for their length.
 fn texts() -> String {
     let request = OutgoingRequest::new(Fields::new());
     let (long, fits) = (1 << 20, 8 << 10);
@@ -200,7 +200,7 @@ fn texts() -> String {
     )
 }
 
-/// So many headers of a kilobyte.
+/// Returns this many headers of a kilobyte.
 fn fields(count: usize) -> Fields {
     let fields = Fields::new();
     for _ in 0..count {
@@ -209,7 +209,7 @@ fn fields(count: usize) -> Fields {
     fields
 }
 
-/// Has the host hold as many requests as it takes, each as large as it may be.
+/// Makes the host hold as many requests as it accepts, each as large as allowed.
 fn hoard() {
     let mut held = Vec::new();
     loop {
@@ -220,7 +220,7 @@ fn hoard() {
     }
 }
 
-/// A request to `http://…`.
+/// Creates a request to `http://…`.
 fn request(url: &str, method: &Method) -> OutgoingRequest {
     let rest = url.strip_prefix("http://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
@@ -265,7 +265,7 @@ fn post(url: &str) -> String {
     response(&answer)
 }
 
-/// Six requests at once.
+/// Sends six requests at once.
 fn fetch_six(url: &str) -> String {
     let answers: Vec<_> = (0..6)
         .map(|_| outgoing_handler::handle(request(url, &Method::Get), None).unwrap())

@@ -1,11 +1,11 @@
-//! Texts of files, and the problems that are found in them.
+//! Texts of files, and the problems found in them.
 
 use super::*;
 
 const PAGE: &str =
     "# Locks\n\n<a id=\"locks\"></a>\n## Locks\n\n<a id=\"locks-files\"></a>\nA file.\n";
 
-/// The problems of a file `path` beside a page `docs/spec/device.md`.
+/// Returns the problems of a file `path` next to a page `docs/spec/device.md`.
 fn found(path: &str, text: &str) -> Vec<String> {
     let file = |path: &str, text: &str| TextFile {
         path: path.to_owned(),
@@ -120,7 +120,7 @@ fn an_anchor_is_defined_once_and_pages_link_to_what_they_define() {
             "docs/spec/cloud.md:4: links to `../cloud-api.md#any`, which is not there",
         ]
     );
-    // The same name on two pages is no confusion: citations name the page.
+    // The same name on two pages is not ambiguous: citations name the page.
     assert_eq!(found("docs/spec/cloud.md", "<a id=\"locks\"></a>"), [""; 0]);
 }
 

@@ -1,4 +1,4 @@
-//! The private engine's bridge and addresses: a range of its own that nothing on this machine has.
+//! The private engine's bridge and addresses: a range that nothing else on this machine uses.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    /// Takes a free range and makes the bridge; [`Addresses::release`] undoes it.
+    /// Reserves a free range and creates the bridge; [`Addresses::release`] undoes it.
     pub(super) fn take(folder: &Path) -> Result<Self> {
         let used =
             quietly("ip", &["-o", "-4", "address", "show"])? + &quietly("ip", &["route", "show"])?;
@@ -41,7 +41,7 @@ impl Addresses {
         Ok(addresses)
     }
 
-    /// What [`Addresses::take`] took for `folder`, also in another process.
+    /// Returns the range that [`Addresses::take`] reserved for `folder`, even in another process.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let second = fs::read_to_string(folder.join("addresses"))
             .ok()?
@@ -53,7 +53,7 @@ impl Addresses {
         })
     }
 
-    /// The networks that the engine makes get theirs from here.
+    /// Returns the pool of addresses for the networks that the engine creates.
     pub(super) fn pool(&self) -> String {
         format!("base=10.{}.0.0/17,size=24", self.second)
     }
@@ -75,8 +75,8 @@ impl Addresses {
         }
     }
 
-    /// Adds or removes the rule that traffic within the range passes: where another Docker engine has
-    /// closed forwarding, bridged traffic is cut off too.
+    /// Adds or removes the rule that allows traffic within the range: if another Docker engine has disabled forwarding,
+    /// bridged traffic is blocked too.
     fn rule(&self, verb: &str) -> Result<String> {
         let range = format!("10.{}.0.0/16", self.second);
         quietly(

@@ -1,5 +1,5 @@
-//! Ends the programs of a private engine and removes what they leave outside their folder: containers'
-//! processes, mounts, bridges. Only what belongs to one of our folders is touched.
+//! Ends the programs of a private engine and removes what they leave outside their folder: containers' processes,
+//! mounts, bridges. Only things that belong to one of our folders are touched.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::processes::{self, read_pid};
 use super::addresses::Addresses;
 use super::{STOP_TIMEOUT, quietly};
 
-/// Ends everything that was started in `folder`, from whichever process.
+/// Ends everything that was started in `folder`, by any process.
 pub(super) fn of_folder(folder: &Path) {
     let socket = folder.join("docker.sock");
     remove_objects(&format!("unix://{}", socket.display()));
@@ -47,7 +47,7 @@ pub(super) fn remove_objects(uri: &str) {
     });
 }
 
-/// After the programs' end: processes of containers, mounts, bridges, the folder.
+/// Removes the remains after the programs' end: processes of containers, mounts, bridges, the folder.
 pub(super) fn remove_traces(folder: &Path) {
     // The engine's containerd and its shims.
     for pid in processes::that_name(folder) {
@@ -71,10 +71,10 @@ pub(super) fn remove_traces(folder: &Path) {
     owned_folder::remove(folder);
 }
 
-/// The bridges of the networks that the engine of `folder` had when it ended: one that stayed would take
-/// the traffic of the next engine's networks with the same addresses, the supervisor's own above all.
+/// Returns the bridges of the networks that the engine of `folder` had when it ended. A remaining one would intercept
+/// the traffic of the next engine's networks with the same addresses, above all the supervisor's own.
 fn bridges_of(folder: &Path) -> Vec<String> {
-    // The engine's database, which keeps each network under a key that ends with its id.
+    // The engine's database, which stores each network under a key that ends with its id.
     let database = fs::read(folder.join("data/network/files/local-kv.db")).unwrap_or_default();
     let key = b"/network/v1.0/bridge/";
     let mut bridges = Vec::new();

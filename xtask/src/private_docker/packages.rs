@@ -1,4 +1,4 @@
-//! The programs that a private engine needs, and where they come from.
+//! The programs that a private engine needs, and their packages.
 
 use anyhow::{Result, bail};
 
@@ -16,7 +16,7 @@ pub(crate) const NEEDED: &[Needed] = &[
     ("docker-registry", "docker-registry"),
 ];
 
-/// Says what this machine lacks.
+/// Fails with a list of what this machine lacks.
 pub(super) fn check() -> Result<()> {
     if !cfg!(target_os = "linux") {
         bail!("a private Docker engine needs Linux");
@@ -35,7 +35,8 @@ fn missing() -> Vec<&'static str> {
     NEEDED
         .iter()
         .filter(|(name, _)| match *name {
-            // Another package's needs libraries, which containers of the tests don't have.
+            // The busybox of another package needs libraries, which containers of the tests do not
+            // have.
             "busybox" => busybox::of_this_machine().is_none(),
             name => program(name).is_none(),
         })
@@ -43,7 +44,7 @@ fn missing() -> Vec<&'static str> {
         .collect()
 }
 
-/// Installs what is missing where it can.
+/// Installs what is missing, if possible.
 pub(crate) fn install_packages_if_debian_root() -> Result<()> {
     install_if_debian_root(&missing(), "the Docker tests")
 }

@@ -1,4 +1,4 @@
-//! Programs that a session starts: apart from the terminal, and ended in order.
+//! Programs that a session starts: detached from the terminal, and ended properly.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -11,16 +11,17 @@ use rustix::process::{Signal, kill_process};
 use super::LOOK_AGAIN;
 use crate::processes;
 
-/// Ctrl-C in a terminal reaches the whole group; what must go on until we say so has its own.
+/// Gives a program its own process group: Ctrl-C in a terminal reaches the whole group, and the
+/// program must run until we end it.
 pub(super) fn apart_from_the_terminal(command: &mut Command) -> &mut Command {
     use std::os::unix::process::CommandExt as _;
     command.process_group(0).stdin(Stdio::null())
 }
 
-/// Waits until something answers at `url`; `false` if it takes longer.
+/// Waits until something answers at `url`; returns `false` if it takes longer.
 ///
 /// # Errors
-/// What `runs` says of a program that has ended.
+/// What `runs` reports about a program that has ended.
 pub(super) async fn answers(
     url: &str,
     within: Duration,
@@ -38,7 +39,7 @@ pub(super) async fn answers(
     Ok(true)
 }
 
-/// Ends them all: SIGTERM, and SIGKILL to those that still run when `grace` is over.
+/// Ends them all: with SIGTERM, and with SIGKILL if they still run after `grace`.
 pub(super) async fn end(children: &mut [Child], grace: Duration) -> io::Result<()> {
     for child in &mut *children {
         if let Some(pid) = processes::pid(child.id())

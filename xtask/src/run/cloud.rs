@@ -1,5 +1,4 @@
-//! The cloud that `cargo xtask run` starts: its process and its registry's, and the command line as its
-//! administrator.
+//! The cloud that `cargo xtask run` starts: its process and its registry's, and the command line as its administrator.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,29 +16,29 @@ use super::session_folder::SessionFolder;
 use crate::layout::Layout;
 
 pub(super) const EMAIL: &str = "admin@localhost.localdomain";
-/// Of a cloud for one session on one machine, in reach of its loopback alone.
+/// The password of a cloud for one session on one machine, reachable only through its loopback interface.
 pub(super) const PASSWORD: &str = "fleet-cloud";
-/// How long a start may take.
+/// The time limit for starting.
 const START: Duration = Duration::from_secs(60);
-/// How long the processes may take to end.
+/// The time limit for ending the processes.
 const END: Duration = Duration::from_millis(1500);
 
 /// The running cloud, with its registry.
 pub(super) struct Cloud {
     cloud: Child,
     registry: Option<Child>,
-    /// The registry that releases' images come from.
+    /// The registry of releases' images.
     images: Option<Child>,
     pub(super) registry_at: ImagesIn,
     pub(super) url: String,
-    /// The folder of the command line's program.
+    /// The folder of the command-line program.
     programs: std::path::PathBuf,
-    /// Of the administrator.
+    /// The administrator's token.
     token: String,
 }
 
 impl Cloud {
-    /// Starts both on what `kept` has of them, and signs in.
+    /// Starts both with the data in `kept`, if any, and signs in.
     pub(super) async fn start(
         layout: &Layout,
         at: SocketAddr,
@@ -105,7 +104,7 @@ impl Cloud {
         Ok(())
     }
 
-    /// Whether there is a registry to push to.
+    /// Returns whether there is a registry to push to.
     pub(super) fn has_registry(&self) -> bool {
         self.registry.is_some() || matches!(self.registry_at, ImagesIn::Named(_))
     }
@@ -116,7 +115,7 @@ impl Cloud {
         Ok(())
     }
 
-    /// Fails where the cloud or its registry has ended.
+    /// Fails if the cloud or its registry has ended.
     pub(super) fn must_run(&mut self) -> Result<()> {
         if let Some(status) = self.cloud.try_wait()? {
             bail!("the cloud ended unexpectedly ({status}); its log is above");
@@ -129,10 +128,10 @@ impl Cloud {
         Ok(())
     }
 
-    /// What `fleet` says as JSON, as the administrator.
+    /// Returns the JSON output of `fleet`, run as the administrator.
     ///
     /// # Errors
-    /// Where it fails, in its words.
+    /// If it fails, with its message.
     pub(super) fn fleet(&self, words: &[&str]) -> Result<Value> {
         let mut command = self.command_line(words);
         let output = command.arg("--json").output();
@@ -146,10 +145,10 @@ impl Cloud {
             .with_context(|| format!("`fleet {shown}` did not print JSON"))
     }
 
-    /// Runs `fleet` as the administrator, before the eyes of whoever started us.
+    /// Runs `fleet` as the administrator, and shows its output.
     ///
     /// # Errors
-    /// Where it fails.
+    /// If it fails.
     pub(super) async fn fleet_shown(&self, words: &[&str]) -> Result<()> {
         let mut command = tokio::process::Command::from(self.command_line(words));
         let status = command.status().await.context("failed to start `fleet`")?;
@@ -168,7 +167,7 @@ impl Cloud {
         command
     }
 
-    /// Ends it and its registries.
+    /// Ends the cloud and its registries.
     pub(super) async fn end(self) -> Result<()> {
         let mut processes: Vec<Child> = [Some(self.cloud), self.registry, self.images]
             .into_iter()

@@ -1,4 +1,4 @@
-//! The supervisor that `cargo xtask run` starts: its process, and what is asked of it over HTTP.
+//! The supervisor that `cargo xtask run` starts: its process, and requests to it over HTTP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,15 +14,15 @@ use super::children::{self, apart_from_the_terminal};
 use super::traces::Traces;
 use crate::layout::Layout;
 
-/// How long the start may take.
+/// The time limit for starting.
 const START: Duration = Duration::from_secs(60);
-/// How long plugins may take to load: a first start compiles them.
+/// The time limit for loading plugins: the first start compiles them.
 const PLUGINS: Duration = Duration::from_secs(60);
-/// How long the sample may take to run before it is said that it does not yet.
+/// The time after which a sample that does not run is reported.
 const SERVICES: Duration = Duration::from_secs(20);
-/// How long a new device may take to register, to pull and to start its first release.
+/// The time limit for a new device to register, and to pull and start its first release.
 const FOLLOWS: Duration = Duration::from_secs(60);
-/// How long the supervisor may take to end; services are taken away after that.
+/// The time limit for ending the supervisor; services are removed after that.
 const END: Duration = Duration::from_millis(1200);
 
 /// The running supervisor.
@@ -39,7 +39,7 @@ impl Device {
         let mut command = Command::new(layout.supervisor());
         command
             .args(["run", "--listen", &listen.to_string()])
-            // A device on a developer's machine neither reboots nor renames it.
+            // A device on a developer's machine must neither reboot nor rename it.
             .args(["--host-actions", "rehearse"]);
         traces.show_to(&mut command);
         let process = apart_from_the_terminal(&mut command)
@@ -53,13 +53,14 @@ impl Device {
         })
     }
 
-    /// Waits until all services run that the cloud wants; `false` where they take long.
+    /// Waits until all services that the cloud wants are running; returns `false` if that takes too
+    /// long.
     pub(super) async fn follows(&mut self, services: usize) -> Result<bool> {
         self.shows(FOLLOWS, |state| all_running(state) == Some(services))
             .await
     }
 
-    /// Waits until the device's state is so; `false` where that takes longer.
+    /// Waits until the device's state satisfies `so`; returns `false` if that takes longer.
     async fn shows(&mut self, within: Duration, so: impl Fn(&Value) -> bool) -> Result<bool> {
         let deadline = Instant::now() + within;
         while Instant::now() < deadline {
@@ -95,7 +96,7 @@ impl Device {
         Ok(())
     }
 
-    /// Waits until the plugins' routes are there.
+    /// Waits until the plugins' routes exist.
     pub(super) async fn until_plugins_are_loaded(&self) -> Result<()> {
         let request = async {
             loop {
@@ -114,7 +115,7 @@ impl Device {
         }
     }
 
-    /// Fails where the supervisor has ended.
+    /// Fails if the supervisor has ended.
     pub(super) fn must_run(&mut self) -> Result<()> {
         match self.process.try_wait()? {
             Some(status) => bail!("the supervisor ended unexpectedly ({status}); its log is above"),
@@ -137,19 +138,19 @@ impl Device {
         Ok(())
     }
 
-    /// Takes all services out of the target.
+    /// Removes all services from the target.
     pub(super) async fn empty_target(&self) -> Result<()> {
         let empty = json!({ "local": { "name": "sample", "config": {}, "apps": {} } });
         self.set_target(&empty).await
     }
 
-    /// Waits until all services of the target run; `false` where they take long.
+    /// Waits until all services of the target are running; returns `false` if that takes too long.
     pub(super) async fn services_run(&mut self) -> Result<bool> {
         let so = |state: &Value| state["appState"] == "applied" && all_running(state).is_some();
         self.shows(SERVICES, so).await
     }
 
-    /// A path of the API with the key.
+    /// Returns the address of a path of the API, with the key.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}?apikey={}", self.base, self.key)
     }
@@ -160,7 +161,7 @@ impl Device {
     }
 }
 
-/// How many containers there are, if all of them run.
+/// Returns the number of containers if all of them are running.
 fn all_running(state: &Value) -> Option<usize> {
     let containers = state["containers"].as_array()?;
     let run = containers.iter().all(|one| one["status"] == "Running");

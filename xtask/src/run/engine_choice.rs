@@ -1,4 +1,4 @@
-//! Which engine the device of `cargo xtask run` gets, and why.
+//! The engine of the device of `cargo xtask run`, and the reason for the choice.
 
 use anyhow::Result;
 
@@ -7,7 +7,7 @@ use crate::docker_address;
 /// The device's engine.
 pub(crate) struct EngineChoice {
     pub(crate) engine: Engine,
-    /// The reason, for the line that is printed.
+    /// The reason, for a line of output.
     pub(crate) why: String,
 }
 
@@ -19,7 +19,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// As `supervisor run --engine` has it.
+    /// Returns its name for `supervisor run --engine`.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Engine::Docker(_) => "docker",
@@ -28,10 +28,10 @@ impl Engine {
     }
 }
 
-/// Docker if it answers, else wasm, where `wanted` does not say which.
+/// Chooses Docker if it answers, or else wasm, unless `wanted` names one of them.
 ///
 /// # Errors
-/// Where Docker is wanted and does not answer.
+/// If Docker is wanted and does not answer.
 pub(crate) async fn choose(wanted: &str) -> Result<EngineChoice> {
     if wanted == "wasm" {
         return Ok(EngineChoice {

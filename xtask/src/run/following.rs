@@ -17,22 +17,22 @@ use super::{board, describe_board, say};
 use crate::layout::Layout;
 use crate::samples::Samples;
 
-/// What the session is made of, and where it is.
+/// The parts and addresses of a session.
 pub(super) struct Places<'a> {
     pub(super) layout: &'a Layout,
-    /// Where the device's API listens.
+    /// The address of the device's API.
     pub(super) listen: SocketAddr,
-    /// Where the cloud does.
+    /// The address of the cloud.
     pub(super) cloud: SocketAddr,
-    /// The registry that releases are deployed to, where it is not to be one of ours.
+    /// The registry that releases are deployed to, if it is not one of ours.
     pub(super) registry: Option<&'a str>,
-    /// Where the registry does that the sample's images are built into.
+    /// The address of the registry that the sample's images are built into.
     pub(super) images: SocketAddr,
     pub(super) traces: &'a Traces,
 }
 
-/// Starts a cloud and a device, which runs the sample as its fleet's first release, and stays as long as both
-/// run. Where a session was kept, both go on with it.
+/// Starts a cloud and a device, which runs the sample as its fleet's first release, and waits as long as both run. A
+/// stored session is continued.
 pub(super) async fn follow(
     places: &Places<'_>,
     samples: Option<&Samples>,
@@ -99,8 +99,8 @@ pub(super) async fn follow(
     }
 }
 
-/// The compose files of the sample, and the registry that their images are in; none where the cloud has no
-/// registry that it could be deployed to.
+/// Returns the compose files of the sample, and the registry of their images; `None` if the cloud has no registry to
+/// deploy to.
 async fn compose(
     cloud: &mut Cloud,
     samples: &Samples,
@@ -116,7 +116,7 @@ async fn compose(
     Ok(Some(composed))
 }
 
-/// The uuid that the device has given itself.
+/// Returns the uuid that the device has chosen.
 fn uuid(config: &Path) -> Result<String> {
     let text = fs::read_to_string(config)
         .with_context(|| format!("failed to read `{}`", config.display()))?;
@@ -127,7 +127,7 @@ fn uuid(config: &Path) -> Result<String> {
         .to_owned())
 }
 
-/// What a user is told.
+/// The introduction that a user sees.
 struct Introduction<'a> {
     programs: &'a Path,
     device: &'a Device,
@@ -178,7 +178,7 @@ impl Introduction<'_> {
         text + "\nCtrl-C stops it all"
     }
 
-    /// Each works as it stands, in this order.
+    /// Returns commands that work as printed, in this order.
     fn lines(&self, device: &str) -> Vec<String> {
         let url = &self.cloud.url;
         let mut lines = vec![

@@ -1,5 +1,5 @@
-//! The registries of `cargo xtask run`: Debian's docker-registry, once as the cloud's, which takes the cloud's
-//! tokens, and once as the one that a release's container images are built into, which asks nobody.
+//! The registries of `cargo xtask run`: Debian's docker-registry, once as the cloud's, which accepts the cloud's
+//! tokens, and once as the one that a release's container images are built into, which needs no authentication.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use super::children::{self, apart_from_the_terminal};
 use crate::packages;
 
 const PROGRAM: &str = "docker-registry";
-/// How long the start may take.
+/// The time limit for starting.
 const START: Duration = Duration::from_secs(20);
 
-/// Has it installed, where that is for us to do.
+/// Installs it if we may do so.
 pub(super) fn install() -> Result<()> {
     match packages::program(PROGRAM) {
         Some(_) => Ok(()),
@@ -25,24 +25,24 @@ pub(super) fn install() -> Result<()> {
     }
 }
 
-/// Where the images of releases are kept.
+/// The registry of releases' images.
 #[derive(Debug, Clone, derive_more::Display)]
 pub(super) enum ImagesIn {
-    /// In a registry of ours, which takes the cloud's tokens.
+    /// In our own registry, which accepts the cloud's tokens.
     Ours(SocketAddr),
-    /// In somebody's.
+    /// In somebody else's.
     Named(String),
 }
 
-/// Whose tokens a registry takes.
+/// The tokens that a registry accepts.
 pub(super) struct Trust<'a> {
-    /// Where it sends its clients for them.
+    /// The address that clients get tokens from.
     pub(super) realm: &'a str,
-    /// What they are signed with, in PEM.
+    /// The certificate that verifies them, in PEM.
     pub(super) certificate: &'a str,
 }
 
-/// Starts one at `address`, with its files in `folder`. None where the program is not installed.
+/// Starts a registry at `address`, with its files in `folder`. Returns `None` if the program is not installed.
 pub(super) async fn start(
     address: SocketAddr,
     folder: &Path,
@@ -65,7 +65,7 @@ pub(super) async fn start(
             "realm": realm, "service": address.to_string(), "issuer": "fleet-cloud", "rootcertbundle": trusted,
         } });
     }
-    // What is JSON is YAML as well.
+    // JSON is also valid YAML.
     let file = folder.join("registry.yml");
     fs::write(&file, configuration.to_string())?;
     let mut command = Command::new(program);

@@ -1,5 +1,5 @@
-//! The fleet that `cargo xtask run` makes in its cloud, with a first release of the sample services and a
-//! second one to try: all by the command line, as a user would.
+//! The fleet that `cargo xtask run` creates in its cloud, with a first release of the sample services and a second one
+//! to try: everything through the command line, as a user would do it.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -15,15 +15,15 @@ use super::session_folder::SampleFleet;
 use crate::samples::Samples;
 
 pub(super) const NAME: &str = "sample";
-/// The release that the fleet begins with, and the one to try.
+/// The fleet's first release, and the one to try.
 pub(super) const FIRST: &str = "1.0.0";
 pub(super) const SECOND: &str = "2.0.0";
-/// How long the device's tunnel may take to be there.
+/// The time limit for the device's tunnel to open.
 const REACHED: Duration = Duration::from_secs(30);
-/// Between two looks at what the cloud knows of the device.
+/// The interval at which the cloud is asked about the device.
 const LOOK_AT_CLOUD: Duration = Duration::from_millis(250);
 
-/// Makes the fleet for this kind of board; its number, and the key that devices register with.
+/// Creates the fleet for this device type; returns its number, and the key that devices register with.
 pub(super) fn make(cloud: &Cloud, board: &str) -> Result<SampleFleet> {
     let made = cloud.fleet(&["create", NAME, "--type", board])?;
     let id = made["id"].as_i64().context("the fleet has no id")?;
@@ -44,7 +44,7 @@ pub(super) struct ComposeFiles {
 }
 
 impl ComposeFiles {
-    /// Writes them into `folder`. What the images of `engine` are made of is put into `images` first.
+    /// Writes them into `folder`. The parts of the images for `engine` are put into `images` first.
     pub(super) async fn write(
         samples: &Samples,
         engine: &Engine,
@@ -87,7 +87,7 @@ pub(super) async fn deploy(cloud: &Cloud, compose: &Path) -> Result<()> {
     cloud.fleet_shown(&words).await
 }
 
-/// What a device's config.json says so that it joins the fleet.
+/// Returns the config.json with which a device joins the fleet.
 pub(super) fn device_config(cloud: &Cloud, board: &str, fleet: &SampleFleet) -> Value {
     json!({
         "applicationId": fleet.id,
@@ -98,7 +98,7 @@ pub(super) fn device_config(cloud: &Cloud, board: &str, fleet: &SampleFleet) -> 
     })
 }
 
-/// Waits until the device that answers to `uuid` holds its tunnel.
+/// Waits until the device with this `uuid` holds its tunnel.
 pub(super) async fn is_reached(cloud: &mut Cloud, uuid: &str) -> Result<()> {
     let deadline = Instant::now() + REACHED;
     loop {

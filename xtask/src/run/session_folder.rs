@@ -1,5 +1,5 @@
-//! What a session of `cargo xtask run` keeps for the next one, in one folder: the device's state and its
-//! `config.json`, the cloud's database, the registry's images, and what only the session knows of them.
+//! The folder in which a session of `cargo xtask run` stores its data for the next one: the device's state and its
+//! `config.json`, the cloud's database, the registry's images, and information that only the session has about them.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,23 +15,23 @@ use super::engine_choice::Engine;
 use super::registry::ImagesIn;
 use crate::held_address;
 
-/// What the session knows.
+/// The file with the session's information.
 const RECORD: &str = "session.json";
 
-/// The folder's parts.
+/// The session's folder and its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SessionFolder {
     pub(super) folder: PathBuf,
 }
 
-/// What the next session has to know of the cloud of this one.
+/// Information about this session's cloud that the next session needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Session {
-    /// Where images are, which their names say.
+    /// The address of the registry, which is part of the images' names.
     pub(super) registry: SocketAddr,
-    /// The device's engine, for which the fleet's releases are made.
+    /// The device's engine, for which the fleet's releases are built.
     pub(super) engine: String,
-    /// Once there is one.
+    /// The fleet, once it exists.
     #[serde(flatten)]
     pub(super) fleet: Option<SampleFleet>,
 }
@@ -41,18 +41,18 @@ pub(super) struct Session {
 pub(super) struct SampleFleet {
     #[serde(rename = "fleet")]
     pub(super) id: i64,
-    /// With which its devices register.
+    /// The key that its devices register with.
     #[serde(rename = "provisioningKey")]
     pub(super) key: String,
 }
 
 impl SessionFolder {
-    /// The supervisor's own.
+    /// Returns the supervisor's folder.
     pub(super) fn device(&self) -> PathBuf {
         self.folder.join("device")
     }
 
-    /// The root of the host's file system as the device sees it, with its `config.json`.
+    /// Returns the root of the host's file system as the device sees it, with its `config.json`.
     pub(super) fn host_root(&self) -> PathBuf {
         self.folder.join("host")
     }
@@ -61,7 +61,7 @@ impl SessionFolder {
         self.host_root().join("mnt/boot/config.json")
     }
 
-    /// The cloud's database, as the cloud is told it.
+    /// Returns the cloud's database, in the form of the cloud's argument.
     pub(super) fn database(&self) -> String {
         format!("sqlite:{}", self.folder.join("cloud.sqlite").display())
     }
@@ -70,10 +70,10 @@ impl SessionFolder {
         self.folder.join("registry")
     }
 
-    /// The session that was before, or what a new one begins with.
+    /// Returns the previous session, or the initial values of a new one.
     ///
     /// # Errors
-    /// Where the one before cannot go on like this.
+    /// If the previous session cannot be continued like this.
     pub(super) fn session(&self, engine: &Engine) -> Result<Session> {
         let file = self.folder.join(RECORD);
         let Ok(text) = fs::read_to_string(&file) else {
@@ -108,7 +108,7 @@ impl SessionFolder {
         Ok(session)
     }
 
-    /// Keeps it for the next one. It has a key in it.
+    /// Stores the session for the next one. The file contains a key.
     pub(super) fn keep(&self, session: &Session) -> Result<()> {
         let file = self.folder.join(RECORD);
         let text = serde_json::to_string(session)?;
@@ -122,7 +122,7 @@ impl SessionFolder {
         written.with_context(|| format!("failed to write `{}`", file.display()))
     }
 
-    /// Has the device's `config.json` say where the cloud is now; the rest is the device's own.
+    /// Writes the current address of the cloud into the device's `config.json`; the device manages the rest of it.
     pub(super) fn point_device_at(&self, url: &str, registry: &ImagesIn) -> Result<()> {
         change_config(&self.device_config(), |config| {
             config["apiEndpoint"] = json!(url);

@@ -1,5 +1,5 @@
-//! What one run of `cargo xtask run` leaves on the machine while it goes on, on record in its temporary
-//! folder: so that the next run can take it away where this one is killed.
+//! Everything that one run of `cargo xtask run` leaves on the machine. It is recorded in the run's temporary folder, so
+//! that the next run can remove it if this one is killed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -18,15 +18,15 @@ use super::session_folder::SessionFolder;
 use crate::layout::Layout;
 use crate::{processes, samples};
 
-/// Temporary folders of this name are ours.
+/// The prefix of our temporary folders.
 pub(super) const FOLDER_PREFIX: &str = "supervisor-run-";
 /// The record, in the temporary folder.
 const RECORD: &str = "run.json";
-/// How long services may take to stop before they are killed, in whole seconds.
+/// The time in whole seconds that services may take to stop before they are killed.
 const GRACE: u64 = 1;
-/// How long all of them may take to go; with the rest it stays below the 5 s that Ctrl-C may take.
+/// The time limit for removing all of them; with the rest it stays below the 5 s that Ctrl-C may take.
 const SERVICES_GONE: Duration = Duration::from_millis(3000);
-/// How long the supervisor of a killed run may take to end.
+/// The time limit for ending the supervisor of a killed run.
 const END: Duration = Duration::from_secs(2);
 
 /// One run's folders, engine and images.
@@ -34,17 +34,17 @@ const END: Duration = Duration::from_secs(2);
 pub(super) struct Traces {
     /// The temporary folder.
     pub(super) folder: PathBuf,
-    /// What can be kept.
+    /// The parts that can be kept.
     pub(super) kept: SessionFolder,
     pub(super) engine: Engine,
-    /// Those that were made for the sample.
+    /// The images that were created for the sample.
     pub(super) images: Vec<String>,
-    /// It is, and with it volumes and pulled images.
+    /// The session is kept, and with it volumes and pulled images.
     pub(super) keep: bool,
 }
 
 impl Traces {
-    /// Puts it on record, as this process's.
+    /// Writes the record, as belonging to this process.
     pub(super) fn record(&self) -> Result<()> {
         let docker = match &self.engine {
             Engine::Docker(address) => Some(address),
@@ -62,7 +62,7 @@ impl Traces {
             .with_context(|| format!("failed to write `{}`", file.display()))
     }
 
-    /// What `folder` has on record, and whose it is; `None` where nothing readable is.
+    /// Returns the record of `folder` and its process, or `None` if there is no readable one.
     fn read(folder: &Path) -> Option<(Pid, Self)> {
         let text = fs::read_to_string(folder.join(RECORD)).ok()?;
         let record: Value = serde_json::from_str(&text).ok()?;
@@ -85,10 +85,10 @@ impl Traces {
         Some((processes::pid(owner)?, traces))
     }
 
-    /// Takes everything away that the stopped device has on its engines, and the sample's images.
+    /// Removes everything that the stopped device has on its engines, and the sample's images.
     ///
     /// # Errors
-    /// Where something stays. Left on record, the next run tries again.
+    /// If something remains. It stays on record, and the next run tries again.
     pub(super) async fn remove_services(&self, layout: &Layout) -> Result<()> {
         if self.kept.device().exists() {
             self.ask_the_supervisor(layout).await?;
@@ -120,7 +120,7 @@ impl Traces {
         }
     }
 
-    /// Has the supervisor's program work on this session: its engine and its folders.
+    /// Points the supervisor's program to this session: its engine and its folders.
     pub(super) fn show_to(&self, command: &mut Command) {
         command
             .args(["--engine", self.engine.name()])
@@ -133,7 +133,7 @@ impl Traces {
         }
     }
 
-    /// Removes the temporary folder; where the session is kept in it, all but that.
+    /// Removes the temporary folder; if the session is kept in it, everything else in the folder.
     pub(super) fn remove_folder(&self) -> Result<()> {
         let failed = || format!("failed to remove `{}`", self.folder.display());
         if !(self.keep && self.kept.folder.starts_with(&self.folder)) {
@@ -146,13 +146,13 @@ impl Traces {
         fs::remove_file(self.folder.join(RECORD)).with_context(failed)
     }
 
-    /// The sample's compose files, and the registry that their images are in.
+    /// Returns the folder of the sample's compose files, and of the registry with their images.
     pub(super) fn samples(&self) -> PathBuf {
         self.folder.join("sample")
     }
 }
 
-/// Ends the supervisors, clouds and registries of runs that were killed, and answers what else they left.
+/// Ends the supervisors, clouds and registries of runs that were killed, and returns what else they left.
 pub(super) fn of_killed_runs() -> Vec<Traces> {
     let mut left_over = Vec::new();
     for entry in fs::read_dir(std::env::temp_dir())
@@ -167,7 +167,7 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
         {
             continue;
         }
-        // The folder's name is anybody's to choose, and the record says what is removed.
+        // Anybody can create a folder with this name, and the record determines what is removed.
         let is_ours = entry.metadata().is_ok_and(|folder| {
             folder.is_dir() && folder.uid() == rustix::process::geteuid().as_raw()
         });
@@ -185,7 +185,7 @@ pub(super) fn of_killed_runs() -> Vec<Traces> {
             [&traces.folder, &traces.kept.folder].map(|folder| processes::that_name(folder));
         for process in of_both.into_iter().flatten() {
             let command = processes::command_line(process);
-            // Not the services: their engine stops them in order.
+            // Services are not ended here: their engine stops them properly.
             if matches!(command.split('\0').nth(1), Some("run" | "serve")) {
                 processes::end(process, Signal::TERM, END);
             }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What the layout gets.
+/// Returns the document of the layout.
 fn written() -> Value {
     let folder = tempfile::tempdir().expect("a folder");
     write(folder.path()).expect("the list");
@@ -13,7 +13,7 @@ fn the_list_is_what_cyclonedx_says_and_names_every_program_and_what_is_in_it() {
     let document = written();
     let schema = include_str!("bom-1.5.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("the published schema");
-    // We write licences as expressions and sign nothing, so that nothing stands where these two are used.
+    // We write licences as expressions and sign nothing, so nothing may appear where these two schemas are used.
     let mut registry = jsonschema::Registry::new();
     for beside in ["spdx.schema.json", "jsf-0.82.schema.json"] {
         let address = format!("http://cyclonedx.org/schema/{beside}");
@@ -47,10 +47,10 @@ fn the_list_is_what_cyclonedx_says_and_names_every_program_and_what_is_in_it() {
         "{tokio}"
     );
     assert_eq!(text(&tokio["hashes"][0]["content"]).len(), 64, "{tokio}");
-    // A macro builds programs, and a test's crate does not even that.
+    // A macro is used to build programs, and a test's crate not even that.
     assert_eq!(component("serde_derive")["scope"], "excluded");
     assert_eq!(component("proptest"), Value::Null);
-    // Whatever something needs is in the list.
+    // Every dependency is in the list.
     let listed: BTreeSet<String> = items(&document["components"])
         .map(|it| text(&it["bom-ref"]))
         .collect();

@@ -1,5 +1,5 @@
-//! Administrators of the cloud: a mark on users, which the first start gives to the one whom it makes. It gives no right
-//! on rows of tenants.
+//! Administrators of the cloud: a mark on users. The first start sets it on the user that it creates. It grants no
+//! rights on rows of tenants.
 
 use data::SystemPurpose;
 
@@ -7,10 +7,10 @@ use crate::answer::Refusal;
 use crate::cloud::Cloud;
 use crate::credential::{Credential, Identity, STALE};
 
-/// Whether it is an administrator of the cloud who asks, signed in.
+/// Whether the caller is an administrator of the cloud who is signed in.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub async fn is_one(cloud: &Cloud, identity: &Identity) -> Result<bool, Refusal> {
     let Credential::Session(claims) = &identity.credential else {
         return Ok(false);
@@ -21,10 +21,10 @@ pub async fn is_one(cloud: &Cloud, identity: &Identity) -> Result<bool, Refusal>
     Ok(administrator.is_some())
 }
 
-/// The administrator of the cloud who just signed in.
+/// Returns the administrator of the cloud, who has just signed in.
 ///
 /// # Errors
-/// 401 where it is somebody else, another credential, or the sign-in is a while ago.
+/// 401 if the caller is somebody else, uses another credential, or signed in too long ago.
 pub async fn administrator(cloud: &Cloud, identity: &Identity) -> Result<i64, Refusal> {
     match &identity.credential {
         Credential::Session(claims) if is_one(cloud, identity).await? => {

@@ -1,4 +1,4 @@
-//! Making keys: of users, fleets and devices. A key is shown once, when it is made; its hash is kept.
+//! Creating keys of users, fleets and devices. A key is shown once, when it is created; only its hash is stored.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::credential::{Credential, Identity, STALE, key_hash};
 
-/// Different characters of a key that somebody chose: what is made up has more.
+/// Minimum number of different characters in a key chosen by a person: generated keys have more.
 const DIFFERENT: usize = 8;
 
-/// The actor of the user who just signed in, and so may make keys of their own.
+/// Returns the actor of the user who has just signed in, and who may therefore create keys of their own.
 ///
 /// # Errors
-/// 401 where that is a while ago, or it is another credential.
+/// 401 if the sign-in was too long ago, or the credential is of another kind.
 pub fn of_user(identity: &Identity) -> Result<i64, Refusal> {
     let Credential::Session(claims) = &identity.credential else {
         return Err(Refusal::Unauthorized);
@@ -29,10 +29,10 @@ pub fn of_user(identity: &Identity) -> Result<i64, Refusal> {
     identity.actor().ok_or(Refusal::Unauthorized)
 }
 
-/// The actor of a fleet (`application`) or `device` that this credential may make keys of.
+/// Returns the actor of a fleet (`application`) or `device` for which this credential may create keys.
 ///
 /// # Errors
-/// 401 where it may not, or may not even see it.
+/// 401 if it may not create keys for it, or cannot even see it.
 pub async fn permitted(
     cloud: &Cloud,
     identity: &Identity,
@@ -53,10 +53,10 @@ pub async fn permitted(
     actor.ok_or(Refusal::Unauthorized)
 }
 
-/// Puts a key into the database, in a transaction of its own.
+/// Stores a key in a transaction of its own.
 ///
 /// # Errors
-/// As [`create`].
+/// As for [`create`].
 pub async fn kept(
     cloud: &Cloud,
     actor: i64,
@@ -78,20 +78,20 @@ pub async fn kept(
     Ok(())
 }
 
-/// What people say of a key.
+/// A key as described by the person who creates it.
 #[derive(Debug, Default)]
 pub struct KeyDescription {
     pub name: Option<String>,
     pub description: Option<String>,
     pub expiry_date: Option<Value>,
-    /// Of a key of a user.
+    /// The limits of a user's key.
     pub limits: KeyLimits,
 }
 
-/// Puts a key into the database.
+/// Inserts a key into the database.
 ///
 /// # Errors
-/// Where it is taken, or something that is said of it is not right.
+/// If the key exists already, or its description is invalid.
 pub async fn create(
     writer: &mut Writer<'_>,
     actor: i64,
@@ -121,7 +121,7 @@ pub async fn create(
     writer.create("api_key", &row).await
 }
 
-/// A key that somebody chose: long enough that nobody guesses it, and sent in a header as it is.
+/// Checks a key chosen by a person: it must be too long to guess, and can be sent in a header unchanged.
 pub fn chosen(key: String) -> Result<String, Refusal> {
     let fits = (16..=128).contains(&key.len());
     if !fits || !key.bytes().all(|byte| byte.is_ascii_graphic()) {

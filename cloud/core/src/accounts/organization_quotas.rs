@@ -1,4 +1,4 @@
-//! How much an organization may keep: who may know it, and who may change it.
+//! Quotas of an organization: who may read them, and who may change them.
 
 use data::SystemPurpose;
 use data::audit::{self, Event};
@@ -12,13 +12,13 @@ use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::credential::Identity;
 
-/// Quotas, and the new limit of each: none where it is to be the default.
+/// Quotas and the new limit of each; none restores the default.
 pub type Changes = Vec<(Quota, Option<i64>)>;
 
-/// Gives an organization quotas, as an administrator of the cloud who just signed in.
+/// Sets quotas of an organization; only for an administrator of the cloud who has just signed in.
 ///
 /// # Errors
-/// 401 for anybody else; 404 where there is no such organization.
+/// 401 for anybody else; 404 if there is no such organization.
 pub async fn give(
     cloud: &Cloud,
     identity: &Identity,
@@ -50,10 +50,10 @@ pub async fn give(
     Ok(transaction.commit().await?)
 }
 
-/// Whether somebody sees the organization, and so its quotas.
+/// Whether the caller may see the organization, and so its quotas.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub async fn may_read(
     cloud: &Cloud,
     identity: &Identity,

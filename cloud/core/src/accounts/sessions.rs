@@ -1,7 +1,7 @@
 //! Signing in, staying signed in, and signing out.
 //!
-//! Each session is a row (`user_session`): what a token says is good while its row is there. The row ends with the
-//! session's time, by its user, and with the user's password.
+//! Each session is a row (`user_session`): a token is valid only while its row exists. The row is deleted when the
+//! session expires, when the user ends the session, and when the user's password changes.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,20 +19,20 @@ use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::session::SessionClaims;
 
-/// Sessions of one user. Beyond it, those that were used least lately end.
+/// Maximum number of sessions of one user. Beyond it, the least recently used ones end.
 const MOST: i64 = 100;
-/// Characters of what a client calls itself.
+/// Maximum number of characters of a client's name for itself.
 const USER_AGENT: usize = 255;
-/// By which door somebody signs in. A session of one is none at the other.
+/// How a user signs in. A session of one kind is not valid for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInKind {
-    /// The token goes into headers.
+    /// The token is sent in headers.
     Api,
     /// The token is a cookie of the dashboard.
     Dashboard,
 }
 
-/// Where and how a session begins.
+/// From where and how a session was started.
 #[derive(Debug, Clone)]
 pub struct SessionOrigin {
     address: String,
@@ -53,10 +53,10 @@ impl SessionOrigin {
     }
 }
 
-/// The token of a new session of whoever has this name (or e-mail address) and this password.
+/// Returns the token of a new session of the user with this name (or e-mail address) and password.
 ///
 /// # Errors
-/// As [`verified`].
+/// As for [`verified`].
 pub async fn signed_in(
     cloud: &Cloud,
     username: &str,
@@ -71,10 +71,10 @@ pub async fn signed_in(
     Ok(token)
 }
 
-/// Begins a session of a user who just gave the password; its token.
+/// Starts a session of a user who has just entered the password, and returns its token.
 ///
 /// # Errors
-/// Where the database fails, or the token cannot be signed.
+/// If the database fails, or the token cannot be signed.
 pub async fn begin(
     cloud: &Cloud,
     transaction: &mut Transaction,
@@ -128,7 +128,7 @@ pub async fn begin(
 /// Ends a session.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub async fn end(cloud: &Cloud, claims: &SessionClaims) -> Result<(), Refusal> {
     let mut transaction = cloud.database.begin().await?;
     let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Accounts);

@@ -13,18 +13,18 @@ use crate::cloud::Cloud;
 use crate::password;
 use crate::random::random_text;
 
-/// What somebody who knows their password asks for.
+/// A change of password by a user who knows the current one.
 pub struct PasswordChange {
     pub current: String,
     pub new: String,
-    /// The user's named keys end as well.
+    /// Whether the user's named keys end as well.
     pub end_keys: bool,
 }
 
-/// Gives a user who knows the current password the new one, and ends every session; the token of a new one.
+/// Sets a new password for a user who knows the current one, ends all sessions, and returns the token of a new one.
 ///
 /// # Errors
-/// 401 where the current one is another; 400 where the new one is none; 429 as for [`verified`].
+/// 401 if the current password is wrong; 400 if the new one is unacceptable; 429 as for [`verified`].
 pub async fn password_changed(
     cloud: &Cloud,
     user: i64,
@@ -71,10 +71,10 @@ pub async fn password_changed(
     Ok(token)
 }
 
-/// The hash of a password that somebody chose.
+/// Returns the hash of a password chosen by a person.
 ///
 /// # Errors
-/// 400 where it is none to choose; 429 where too many wait for the same.
+/// 400 if the password is unacceptable; 429 if too many requests wait for a hash.
 pub async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {
     if let Some(why) = password::fault(&password) {
         return Err(Refusal::Wrong(why));

@@ -1,4 +1,4 @@
-//! Whether a password is the one of an account, tried as often as accounts, networks and the machine allow.
+//! Checking the password of an account, as often as the limits of accounts, networks and the machine allow.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,42 +11,42 @@ use crate::clock::now;
 use crate::cloud::Cloud;
 use crate::limits::{Account, Network, Quota};
 
-/// Characters of a name or password; more is nobody's.
+/// Maximum number of characters of a name or password; no account has a longer one.
 const MOST: usize = 1000;
 
-/// Whose password is given.
+/// The account whose password is given.
 #[derive(Debug, Clone, Copy)]
 pub enum Claim<'a> {
-    /// That of whoever has this name or e-mail address.
+    /// The account with this name or e-mail address.
     Name(&'a str),
-    /// That of this user.
+    /// The account of this user.
     User(i64),
 }
 
 /// A user who gave the right password.
 pub struct VerifiedUser {
     pub user: i64,
-    /// What their session tokens are to name.
+    /// The secret that the user's session tokens must contain.
     pub secret: String,
 }
 
-/// What is known of an account whose password is tried.
+/// The state of an account whose password is tried.
 struct SignInAttempt {
     account: Account,
     user: Option<VerifiedUser>,
     hash: Option<String>,
-    /// When the tries that failed are forgotten, in milliseconds; none where none failed lately.
+    /// When the failed attempts are forgotten, in milliseconds; none if there were none lately.
     forgotten: Option<i64>,
-    /// A session of the user began at this address and goes on: whatever strangers try from elsewhere, or beside them
-    /// at the same address, does not keep them out.
+    /// Whether the user has an open session that was started at this address. If so, attempts by strangers, from
+    /// elsewhere or from the same address, do not lock the user out.
     was_here: bool,
 }
 
-/// The user whose password this is.
+/// Returns the user of an account if the password is right.
 ///
 /// # Errors
-/// 401 where it is another; 429 where that was tried too often for this account or from this address, or too many
-/// others wait for the same.
+/// 401 if the password is wrong; 429 after too many attempts on this account or from this address, or if too many
+/// requests wait for a hash.
 pub async fn verified(
     cloud: &Cloud,
     claim: Claim<'_>,
@@ -106,10 +106,10 @@ pub async fn verified(
     }
 }
 
-/// The hash of a password that somebody chose.
+/// Returns the hash of a password chosen by a person.
 ///
 /// # Errors
-/// 429 where too many wait for the same.
+/// 429 if too many requests wait for a hash.
 pub async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {
     let place = cloud
         .passwords
@@ -123,7 +123,7 @@ async fn candidate(
     claim: Claim<'_>,
     from: IpAddr,
 ) -> Result<SignInAttempt, Refusal> {
-    /// The account of a user, found by this column.
+    /// Selects the account of a user by this column.
     macro_rules! account_by {
         ($column:literal) => {
             SystemPurpose::Credentials.sql(concat!(
@@ -140,7 +140,8 @@ async fn candidate(
     let (find, name) = match claim {
         Claim::User(user) => (at_address(account_by!("u.id")).with(user), String::new()),
         Claim::Name(username) => {
-            // Names and addresses are kept in one form (docs/spec/cloud.md#model-people); what has none is nobody's.
+            // Names and addresses are stored in one form (docs/spec/cloud.md#model-people); no user has a name without
+            // one.
             let (find, form) = if username.contains('@') {
                 (account_by!("u.email"), Check::Email)
             } else {
@@ -178,7 +179,7 @@ async fn candidate(
     })
 }
 
-/// In how many seconds the account may be tried again, from wherever, where it may not be now.
+/// Returns in how many seconds the account may be tried again, from any address, if it may not be tried now.
 fn refused_for(candidate: &SignInAttempt, quota: Quota) -> Option<u64> {
     let ahead = milliseconds(quota.ahead()) - milliseconds(quota.period);
     let wait = candidate.forgotten? - now() - ahead;

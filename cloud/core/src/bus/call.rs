@@ -1,14 +1,14 @@
-//! Asking a device that is connected to another replica.
+//! Requests to a device that is connected to another replica.
 //!
 //! ```text
-//! asking                                        holding the device's tunnel
+//! the caller                                    the holder of the device's tunnel
 //!   … .device.<id>.call ── request: an inbox ──►  one subscription for each tunnel
 //!                       ◄─ reply: another inbox ──
-//!   HTTP/2 over the two inboxes ◄────────────────►  the request, on the tunnel; its answer as it comes
+//!   HTTP/2 over the two inboxes ◄────────────────►  the request, on the tunnel; its answer as it arrives
 //! ```
 //!
-//! The server tells at once where nobody holds the device. HTTP/2, the same as in the tunnel, holds back what
-//! is not read, tells who answers that nobody listens any more, and finds a replica that is gone.
+//! The server reports at once if nobody holds the device. HTTP/2, as in the tunnel, limits unread data, reports to the
+//! answering side that the reader is gone, and detects a replica that is gone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,32 +33,32 @@ use super::subjects::is_inbox;
 /// Sends requests to one device.
 pub type DeviceClient = tunnel::RequestSender<Full<Bytes>>;
 
-/// How long the replica that holds a device may take to take a call, and the caller to begin it.
+/// How long the replica that holds a device may take to accept a call, and the caller to begin it.
 const OPEN: Duration = Duration::from_secs(5);
-/// A replica that is gone is found by these, within so many seconds at most: who waits for its answer hears so.
+/// Detect a replica that is gone within this many seconds at most, and end the requests that wait for its answer.
 const PINGS: Pings = Pings {
     every: Duration::from_secs(2),
     within: Duration::from_secs(4),
 };
-/// Calls of one device at a time; more are refused.
+/// Maximum number of simultaneous calls of one device; more are refused.
 const AT_ONCE: usize = 256;
-/// The longest body of a request, in bytes: callers are held to less.
+/// Maximum body of a request, in bytes: callers are limited to less.
 const BODY: usize = 1 << 20;
-/// The reply to a call that is one too many.
+/// The reply to a call beyond the limit.
 const BUSY: &[u8] = b"busy";
-/// An answer with this header is none of the device's: it gave none.
+/// Marks an answer that is not from the device, because the device gave none.
 pub(crate) const NO_ANSWER: HeaderName = HeaderName::from_static("fleet-no-answer");
 
-/// Why a device is not reached.
+/// Why a device cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// No replica holds a tunnel of it.
+    /// No replica holds a tunnel of the device.
     #[error("the device is not connected")]
     Away,
-    /// It is asked too much already.
+    /// Too many requests to it are in progress.
     #[error("{AT_ONCE} other requests to the device are in progress; try again")]
     Busy,
-    /// The bus does not work, so it is not known.
+    /// The bus does not work, so the state of the device is unknown.
     #[error("other replicas cannot be reached at the moment; try again")]
     Bus,
 }
@@ -104,8 +104,8 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<DeviceClient, CallE
     Ok(ask)
 }
 
-/// Takes the calls of a device that is connected here, until `ending`, and then until those are done that are
-/// under way; until it is dropped, which ends them.
+/// Accepts calls of a device that is connected here, until `ending`, then finishes the calls in progress. Dropping the
+/// future cuts them off.
 pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &CancellationToken) {
     let mut calls = match nats.client().subscribe(nats.subjects().calls(device)).await {
         Ok(calls) => calls,
@@ -137,7 +137,7 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &C
     while calls_under_way.join_next().await.is_some() {}
 }
 
-/// One call: what is asked is asked of the device.
+/// Handles one call: passes its requests on to the device.
 async fn answer(client: Client, call: Message, ask: DeviceClient) {
     let (Some(reply), Ok(to)) = (call.reply, std::str::from_utf8(&call.payload)) else {
         return;
@@ -153,7 +153,7 @@ async fn answer(client: Client, call: Message, ask: DeviceClient) {
         return;
     }
     let mut requests = PipeReader::new(requests);
-    // Where two replicas hold a tunnel, of which one is broken, the other one is called.
+    // If two replicas hold a tunnel and one is broken, the caller uses the other one.
     if !timeout(OPEN, requests.begun()).await.unwrap_or_default() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Passes notifications on within this program: to listeners at once, to subscribers as they read.
+//! Delivers notifications within this program: to listeners at once, to subscribers as they read.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub(super) const CAPACITY: usize = 1024;
 /// What the bus reports to listeners and subscribers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notification {
-    /// A transaction of some replica was committed and changed this.
+    /// A committed transaction of some replica had these effects.
     Effects(Arc<[Effect]>),
-    /// A device opened a tunnel at another replica, at this time (milliseconds since the epoch). Reported to listeners
-    /// alone: to what a subscriber shows it changes nothing, and many devices arrive at once.
+    /// A device opened a tunnel at another replica, at this time (milliseconds since the epoch). Reported only to
+    /// listeners: subscribers show nothing that depends on it, and many devices arrive at once.
     Arrived { device: i64, at: i64 },
-    /// Notifications may have been lost: whatever a cache keeps may be untrue.
+    /// Notifications may have been lost: cached data may be outdated.
     Lagged,
 }
 
@@ -58,7 +58,7 @@ impl Dispatcher {
         self.lagged.subscribe()
     }
 
-    /// Passes a notification on, wherever it comes from.
+    /// Delivers a notification, wherever it comes from.
     pub(super) fn dispatch(&self, notification: &Notification) {
         if *notification == Notification::Lagged {
             self.lagged.send_modify(|times| *times += 1);
@@ -69,18 +69,18 @@ impl Dispatcher {
         if matches!(notification, Notification::Arrived { .. }) {
             return;
         }
-        // An error says that nobody subscribes.
+        // An error means that there are no subscribers.
         let _ = self.subscribers.send(notification.clone());
     }
 }
 
-/// Notifications as they come. Dropping it ends the subscription.
+/// Notifications as they arrive. Dropping it ends the subscription.
 pub struct Subscription {
     notifications: broadcast::Receiver<Notification>,
 }
 
 impl Subscription {
-    /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
+    /// Returns the next notification; none at the end. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Notification> {
         match self.notifications.recv().await {
             Ok(notification) => Some(notification),

@@ -1,18 +1,18 @@
-//! What replicas tell each other, as it is sent. Whatever comes is hostile until it is read here.
+//! The format of messages between replicas. Incoming messages count as hostile until they are parsed here.
 
 use async_nats::Message;
 use data::Effect;
 use serde::{Deserialize, Serialize};
 
-/// Numbers of rows in one message: below 256 kB, of the megabyte that servers take.
+/// Row numbers in one message: below 256 kB, of the megabyte that servers accept.
 const AT_ONCE: usize = 2000;
-/// Bytes of a message that is read.
+/// Maximum bytes of an incoming message.
 const LONGEST: usize = 1 << 20;
 
-/// Something that a replica tells all of them, itself included.
+/// A message from one replica to all of them, itself included.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Envelope {
-    /// The replica: a name that it made up when it started.
+    /// The replica, by a name that it generated when it started.
     pub(super) from: String,
     pub(super) what: Payload,
 }
@@ -20,17 +20,17 @@ pub(super) struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Payload {
-    /// A transaction changed this.
+    /// The effects of a transaction.
     Effects(Vec<Effect>),
-    /// A device opened a tunnel to this replica then (milliseconds since the epoch): older ones are broken or
-    /// will be.
+    /// A device opened a tunnel to this replica at this time (milliseconds since the epoch): older tunnels are broken
+    /// or will be.
     Arrived { device: i64, at: i64 },
-    /// This replica was connected, for the `number`th time; what it told before may have been `lost`.
+    /// This replica connected, for the `number`th time; earlier messages may have been `lost`.
     Connected { number: u64, lost: bool },
 }
 
 impl Envelope {
-    /// What is in a message of ours; nothing where it is none.
+    /// Parses a message of ours; none if it is not one.
     pub(super) fn read(message: &Message) -> Option<Self> {
         if message.payload.len() > LONGEST {
             return None;
@@ -39,8 +39,8 @@ impl Envelope {
     }
 }
 
-/// Effects in as many pieces as go into messages. Images that are no longer needed are the business of the
-/// replica that let them go.
+/// Splits effects into messages. Images that are no longer needed are left out: the replica that released them handles
+/// them.
 pub(super) fn pieces(effects: &[Effect]) -> Vec<Payload> {
     let mut pieces = Vec::new();
     let mut waiting = Vec::new();

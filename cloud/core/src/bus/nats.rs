@@ -1,8 +1,8 @@
 //! The bus between machines: NATS.
 //!
-//! What is told goes to every replica, the one that tells it included: having heard its own voice, a replica
-//! knows that it hears the others. As long as it has not since it was connected (again), it cannot know what
-//! it missed, and whoever remembers something has to ask the database.
+//! Messages go to every replica, the sender included: when a replica receives its own message, it knows that it
+//! receives the others' too. Until it has done so after (re)connecting, it cannot know what it missed, and caches have
+//! to be bypassed in favour of the database.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,32 +23,32 @@ use super::envelope::{Envelope, Payload};
 use super::subjects::Subjects;
 use crate::random::random_text;
 
-/// Messages that wait for the connection; when there are more, others are told that some were lost.
+/// Messages that wait for the connection; if there are more, the other replicas are informed that some were lost.
 const WAITING: usize = 4096;
-/// Messages of one subscription that wait to be read; more are dropped, which who reads finds out.
+/// Unread messages of one subscription; more are dropped, which the reader detects.
 const UNREAD: usize = 4096;
-/// Between two looks at whether the server is still there.
+/// Interval between checks that the server is still there.
 const PING: Duration = Duration::from_secs(10);
-/// Between two looks at the connection.
+/// Interval between checks of the connection.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long it may be away until that is said.
+/// How long the connection may be down before this is logged.
 const AWAY: Duration = Duration::from_secs(1);
-/// How long what is left to tell may take at the end.
+/// How long sending the remaining messages may take at the end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A connection to a server, or to one of several.
 pub struct Nats {
     client: Client,
     subjects: Subjects,
-    /// This replica, as what it tells names it.
+    /// The name of this replica in its messages.
     name: String,
     queue: mpsc::Sender<Payload>,
     waiting: Mutex<Option<mpsc::Receiver<Payload>>>,
-    /// There was no room for something.
+    /// Whether a message found no room in the queue.
     overflowed: AtomicBool,
     /// Number of the connection on which we last received our own probe message.
     probed_connection: AtomicU64,
-    /// Something came faster than it was read, and was dropped.
+    /// Whether messages arrived faster than they were read, and were dropped.
     dropped: Arc<AtomicBool>,
 }
 
@@ -56,7 +56,7 @@ impl Nats {
     /// Connects to `url`, now or as soon as it can.
     ///
     /// # Errors
-    /// Where it is no address.
+    /// If it is not an address.
     pub(super) async fn connect(url: &str, prefix: &str) -> Result<Self> {
         let servers = servers(url)?;
         let dropped = Arc::new(AtomicBool::default());
@@ -108,18 +108,18 @@ impl Nats {
         self.client.connection_state() == State::Connected
     }
 
-    /// The how-manyth connection it is.
+    /// Returns the number of the current connection, counted from the start.
     fn connection(&self) -> u64 {
         let statistics = self.client.statistics();
         statistics.connects.load(Ordering::SeqCst)
     }
 
-    /// Whether whatever others tell is heard.
+    /// Whether the messages of other replicas are received.
     pub(super) fn receives_all(&self) -> bool {
         self.is_connected() && self.probed_connection.load(Ordering::SeqCst) == self.connection()
     }
 
-    /// Tells the others, as soon as there is a connection.
+    /// Sends a message to the other replicas, as soon as there is a connection.
     pub(super) fn publish(&self, payload: Payload) {
         if self.queue.try_send(payload).is_err() {
             self.overflowed.store(true, Ordering::SeqCst);
@@ -144,7 +144,7 @@ impl Nats {
         }
     }
 
-    /// Says what waits, until `stop` and then what is left.
+    /// Sends queued messages until `stop`, then the remaining ones.
     async fn send_queued(&self, stop: &CancellationToken) {
         let Some(mut waiting) = self.waiting.lock().take() else {
             return;
@@ -165,7 +165,7 @@ impl Nats {
         let _ = timeout(LAST_WORDS, left).await;
     }
 
-    /// Watches the connection: each new one is announced, and heard of by this replica itself.
+    /// Watches the connection and announces each new one to all replicas, this one included.
     async fn watch_connection(&self, dispatcher: &Dispatcher) {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -192,7 +192,7 @@ impl Nats {
                 tracing::info!("connected to the bus");
             }
             let number = self.connection();
-            // Said once more where it was lost with the connection.
+            // The announcement is repeated if it was lost with the connection.
             let unheard = !self.receives_all() && announced.1.elapsed() > AWAY;
             if number != announced.0 || unheard {
                 announced = (number, Instant::now());
@@ -202,7 +202,7 @@ impl Nats {
         }
     }
 
-    /// Hears what replicas tell.
+    /// Receives the messages of replicas.
     async fn receive(&self, dispatcher: &Dispatcher, mut messages: Subscriber) {
         while let Some(message) = messages.next().await {
             let Some(Envelope {
@@ -219,7 +219,7 @@ impl Nats {
                     if own && number == self.connection() {
                         let before = self.probed_connection.load(Ordering::SeqCst);
                         if before != number && number > 1 {
-                            // Between the two, others may have told something.
+                            // Other replicas may have sent something between the two connections.
                             dispatcher.dispatch(&Notification::Lagged);
                         }
                         self.probed_connection.store(number, Ordering::SeqCst);
@@ -227,7 +227,7 @@ impl Nats {
                         dispatcher.dispatch(&Notification::Lagged);
                     }
                 }
-                // It has heard of it before it told the others.
+                // It was dispatched here before it was sent.
                 _ if own => {}
                 Payload::Effects(effects) => {
                     dispatcher.dispatch(&Notification::Effects(effects.into()))
@@ -239,7 +239,7 @@ impl Nats {
         }
     }
 
-    /// Tells and hears until `stop`.
+    /// Sends and receives until `stop`.
     pub(super) async fn run(&self, dispatcher: &Dispatcher, stop: &CancellationToken) {
         let messages = match self.client.subscribe(self.subjects.news()).await {
             Ok(messages) => messages,
@@ -250,7 +250,7 @@ impl Nats {
         };
         tokio::select! {
             () = self.send_queued(stop) => {}
-            // It may wait for a connection that does not come.
+            // Sending may wait for a connection that is never established.
             () = async { stop.cancelled().await; sleep(2 * LAST_WORDS).await } => {}
             () = self.watch_connection(dispatcher) => {}
             () = self.receive(dispatcher, messages) => {}
@@ -258,7 +258,7 @@ impl Nats {
     }
 }
 
-/// What the connection tells of itself.
+/// Handles events of the connection.
 fn on_event(event: &Event, dropped: &AtomicBool) {
     match event {
         Event::SlowConsumer(_) => {
@@ -268,12 +268,12 @@ fn on_event(event: &Event, dropped: &AtomicBool) {
             dropped.store(true, Ordering::SeqCst);
         }
         Event::ServerError(error) => tracing::warn!("the bus refuses something: {error}"),
-        // It comes with each try; that the bus is away is said once.
+        // Sent with each attempt; that the bus is down is logged only once.
         other => tracing::debug!("the bus: {other}"),
     }
 }
 
-/// The servers of an address: `nats://[user:password@]host[:port][,…]`, or `tls://…`.
+/// Parses the servers of an address: `nats://[user:password@]host[:port][,…]`, or `tls://…`.
 fn servers(url: &str) -> Result<Vec<ServerAddr>> {
     let Some((scheme @ ("nats" | "tls"), rest)) = url.split_once("://") else {
         bail!("the address of the bus begins with `nats://` or `tls://`");
@@ -289,7 +289,7 @@ fn servers(url: &str) -> Result<Vec<ServerAddr>> {
         valid.then_some(address)
     });
     let servers: Option<Vec<ServerAddr>> = each.collect();
-    // The address may have a password in it, and is not shown.
+    // The address may contain a password, so it is not shown.
     servers.context("the address of the bus is not right; it is written `nats://user:password@host:4222,host2:4222`")
 }
 

@@ -1,8 +1,7 @@
 //! A byte stream between two replicas: numbered messages on a subject for each direction.
 //!
-//! A bus holds nobody back, and drops what is not read in time. So what is on the way has to be bounded by
-//! what goes over the pipe: HTTP/2, whose windows are. A message that is missing breaks the pipe, since its
-//! number is.
+//! A bus has no flow control, and drops what is not read in time. The protocol on top must therefore limit the data in
+//! transit: HTTP/2 does so by its windows. A missing message breaks the pipe, since a number is missing.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +21,7 @@ use futures::sink::{SinkExt, SinkMapErr};
 const PIECE: usize = 64 << 10;
 /// Writes that wait for the connection to the bus.
 const WAITING: usize = 4;
-/// Bytes of a number.
+/// Bytes of a message's number.
 const NUMBER: usize = 8;
 
 type PipeWriter =
@@ -31,7 +30,8 @@ type PipeWriter =
 /// Both directions of a pipe.
 pub(super) type Pipe = Join<StreamReader<PipeReader, Bytes>, SinkWriter<CopyToBytes<PipeWriter>>>;
 
-/// Reads from what is subscribed to, and writes to a subject. The other end reads an end when it is dropped.
+/// Creates a pipe that reads from a subscription and writes to a subject. When it is dropped, the other end reads the
+/// end of the stream.
 pub(super) fn over(client: Client, read: PipeReader, write: String) -> Pipe {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::spawn(publish(client, write, receiver));
@@ -41,7 +41,7 @@ pub(super) fn over(client: Client, read: PipeReader, write: String) -> Pipe {
     tokio::io::join(StreamReader::new(read), writer)
 }
 
-/// Sends what is written, and an empty message for the end.
+/// Publishes written data, and an empty message for the end.
 async fn publish(client: Client, subject: String, mut writes: mpsc::Receiver<Bytes>) {
     let mut number: u64 = 0;
     let mut message = |piece: &[u8]| {
@@ -65,7 +65,7 @@ async fn publish(client: Client, subject: String, mut writes: mpsc::Receiver<Byt
     let _ = client.publish(subject, message(&[])).await;
 }
 
-/// What is read of a pipe.
+/// The reading direction of a pipe.
 pub(super) struct PipeReader {
     messages: Subscriber,
     next: u64,
@@ -83,7 +83,7 @@ impl PipeReader {
         }
     }
 
-    /// Waits until something was written; whether anything was.
+    /// Waits for the first data; returns whether there is any.
     pub(super) async fn begun(&mut self) -> bool {
         match self.next().await {
             Some(Ok(first)) => {

@@ -1,9 +1,9 @@
-//! How often passwords may be tried.
+//! Limits on attempts to guess passwords.
 //!
-//! Each try is counted three times: for the account from this network, for the network whatever the account, and for
-//! the account from everywhere. The last one is slow, and kept in the database where the account exists
-//! ([`accounts::verification`](crate::accounts::verification)), so that replicas share it; names that nobody has are
-//! counted here in the same way, or the difference would tell which names somebody has.
+//! Each attempt is counted three times: for the account from this network, for the network whatever the account, and
+//! for the account from everywhere. The last counter is slow. If the account exists, it is stored in the database
+//! ([`accounts::verification`](crate::accounts::verification)), so that replicas share it; names that no user has are
+//! counted here in the same way, because a difference would reveal which names exist.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 
 use crate::configuration::Limits;
 
-/// Counters that are kept. Beyond it, those that would be forgotten first go first.
+/// Maximum number of counters. Beyond it, those that would expire first are removed.
 const MOST: usize = 100_000;
-/// Characters of a name that are kept.
+/// Maximum number of stored characters of a name.
 const NAME: usize = 100;
-/// In which time [`Limits::failed_logins_per_account`] are counted.
+/// The time over which [`Limits::failed_logins_per_account`] are counted.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Where somebody is: one address, or for IPv6 the 64 bits that a provider gives to one customer.
+/// The network of a caller: one address, or for IPv6 the 64 bits that a provider assigns to one customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Network(IpAddr);
 
@@ -36,25 +36,25 @@ impl Network {
     }
 }
 
-/// Whose password is tried.
+/// The account whose password is tried.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Account {
-    /// A user's, whether by the name or the e-mail address.
+    /// An existing user, named by name or e-mail address.
     User(i64),
-    /// Nobody's, by the name in the form that names are kept in.
+    /// A name that no user has, in the form that names are stored in.
     Name(String),
-    /// Nobody's yet: somebody registers.
+    /// No account yet: somebody registers.
     Registration,
 }
 
 impl Account {
-    /// The account of a name that no user has.
+    /// Returns the account of a name that no user has.
     pub fn named(name: &str) -> Self {
         Account::Name(name.chars().take(NAME).collect())
     }
 }
 
-/// What tries are counted for.
+/// What an attempt is counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
     Pair(Account, Network),
@@ -62,7 +62,7 @@ enum Key {
     Account(Account),
 }
 
-/// So many tries at once, and one more with each period.
+/// A number of attempts at once, and one more in each period.
 #[derive(Debug, Clone, Copy)]
 pub struct Quota {
     burst: u32,
@@ -77,19 +77,19 @@ impl Quota {
         }
     }
 
-    /// How far ahead of now the time may be at which everything that was counted is forgotten.
+    /// Returns how far in the future the time may be at which everything counted is forgotten.
     pub(crate) fn ahead(self) -> Duration {
         self.period * self.burst
     }
 }
 
-/// How often passwords may be tried, and how often they were.
+/// The limits on attempts to guess passwords, and the counted attempts.
 pub struct Attempts {
     pair: Quota,
     network: Quota,
-    /// Of one account from everywhere.
+    /// The quota of one account from everywhere.
     pub account: Quota,
-    /// When what was counted will be forgotten, if nothing more is counted.
+    /// When each counter is forgotten, if nothing more is counted.
     forgotten: Mutex<HashMap<Key, Instant>>,
 }
 
@@ -104,11 +104,11 @@ impl Attempts {
         }
     }
 
-    /// Counts a try, until [`Attempts::passed`] says that it was right. Where the user `was_here` before, others at
-    /// the same address do not count.
+    /// Counts an attempt, until [`Attempts::passed`] reports that the password was right. If the user `was_here`
+    /// before, others at the same address do not count.
     ///
     /// # Errors
-    /// In how many seconds the next one is taken.
+    /// The seconds until the next attempt is accepted.
     pub fn begin(&self, account: &Account, network: Network, was_here: bool) -> Result<(), u64> {
         let now = Instant::now();
         let keys = self.keys(account, network, was_here);
@@ -129,7 +129,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// The try was right: what was counted for this account from here is forgotten.
+    /// Reports that the password was right, and forgets what was counted for this account from here.
     pub fn passed(&self, account: &Account, network: Network, was_here: bool) {
         let mut forgotten = self.forgotten.lock();
         for (key, quota) in self.keys(account, network, was_here) {
@@ -141,7 +141,7 @@ impl Attempts {
         }
     }
 
-    /// Forgets whoever has not tried for a while.
+    /// Removes the counters of callers that made no attempt for a while.
     pub(super) fn tidy(&self) {
         let now = Instant::now();
         let mut forgotten = self.forgotten.lock();
@@ -161,7 +161,7 @@ impl Attempts {
     }
 }
 
-/// Makes room for another try where there are as many counters as may be.
+/// Makes room for another counter if there are as many as allowed.
 fn make_room(forgotten: &mut HashMap<Key, Instant>, now: Instant) {
     if forgotten.len() < MOST {
         return;
@@ -177,7 +177,7 @@ fn make_room(forgotten: &mut HashMap<Key, Instant>, now: Instant) {
     forgotten.retain(|_, at| *at > middle);
 }
 
-/// As `Retry-After` has it: at least one.
+/// Returns whole seconds for `Retry-After`: at least one.
 pub(super) fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }

@@ -1,5 +1,5 @@
-//! Where lines are kept: a table of the database, or, where there are several replicas, a stream of the server
-//! between them. Nothing else knows which.
+//! The storage of lines: a table of the database or, with several replicas, a stream of the server between them. No
+//! other code depends on which it is.
 
 use data::{DataError, Database, Effect};
 
@@ -12,7 +12,7 @@ use crate::answer::Refusal;
 use crate::bus::Bus;
 use crate::configuration::NatsSettings;
 
-/// Where lines are kept.
+/// The storage of lines.
 pub enum History {
     Table(LogTable),
     Stream(Box<Stream>),
@@ -40,7 +40,7 @@ impl From<HistoryError> for Refusal {
 }
 
 impl History {
-    /// The stream of the server between replicas, or the table if there is none.
+    /// Uses the stream of the server between replicas, or the table if there is none.
     pub fn new(bus: &Bus, settings: &NatsSettings) -> Self {
         match bus.nats() {
             None => History::Table(LogTable::default()),
@@ -51,7 +51,7 @@ impl History {
         }
     }
 
-    /// Keeps lines of a device. When it answers, they are kept, and those who follow the device are sent them.
+    /// Stores lines of a device. When it returns, they are stored, and have been sent to the followers of the device.
     ///
     /// # Errors
     /// [`AppendError`]
@@ -70,10 +70,10 @@ impl History {
         }
     }
 
-    /// Lines that are kept, the oldest first.
+    /// Reads stored lines, the oldest first.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub async fn read(
         &self,
         database: &Database,
@@ -88,10 +88,10 @@ impl History {
         }
     }
 
-    /// Lines of a device from now on.
+    /// Follows the lines of a device from now on.
     ///
     /// # Errors
-    /// Where they cannot be had.
+    /// If they cannot be received.
     pub async fn follow(&self, device: i64) -> Result<LineSubscription, HistoryError> {
         match self {
             History::Table(table) => Ok(table.live.follow(device)),
@@ -99,7 +99,7 @@ impl History {
         }
     }
 
-    /// Something was changed: of devices that are gone, no lines are kept.
+    /// Handles changes: the lines of deleted devices are deleted.
     pub fn invalidate(&self, effects: &[Effect]) {
         // The database itself deletes their lines from the table.
         let History::Stream(stream) = self else {

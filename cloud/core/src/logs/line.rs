@@ -1,19 +1,19 @@
-//! One line, as devices send it and as it is read.
+//! One line, in the format sent by devices and in the format read by clients.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Characters of a message; devices cut there as well.
+/// Maximum number of characters of a message; devices cut it there as well.
 const LONGEST: usize = 10_000;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// Its number, which no other line of the device has; 0 before it is kept.
+    /// Its number, unique among the lines of the device; 0 before it is stored.
     pub id: i64,
-    /// When the cloud got it, in milliseconds.
+    /// When the cloud received it, in milliseconds.
     pub created_at: i64,
-    /// What the device says when it was, in milliseconds.
+    /// The device's own timestamp, in milliseconds.
     pub timestamp: i64,
     pub message: String,
     pub is_system: bool,
@@ -22,13 +22,13 @@ pub struct LogLine {
     pub service: Option<i64>,
 }
 
-/// What was sent in the place of a line.
+/// The result of parsing one line sent by a device.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ParsedLine {
     Line(LogLine),
-    /// A line of a device behind this one, which is passed over.
+    /// A line of a device behind the sending device, which is skipped.
     Other,
-    /// No line.
+    /// Not a line.
     Nothing,
 }
 
@@ -65,7 +65,7 @@ impl ParsedLine {
 }
 
 impl LogLine {
-    /// Something that the cloud itself has to say.
+    /// Creates a message of the cloud itself.
     pub fn system(message: String, now: i64) -> Self {
         LogLine {
             id: 0,
@@ -78,7 +78,7 @@ impl LogLine {
         }
     }
 
-    /// The same, no longer than a line may be.
+    /// Cuts the message to the maximum length of a line.
     pub fn bounded(self) -> Self {
         LogLine {
             message: cut(&self.message),
@@ -86,7 +86,7 @@ impl LogLine {
         }
     }
 
-    /// As it is read.
+    /// Returns the line in the format read by clients.
     pub fn json(&self) -> Value {
         let mut object = Map::from_iter([
             ("message".to_owned(), json!(self.message)),
@@ -110,7 +110,7 @@ fn milliseconds(value: &Value) -> Option<i64> {
     whole.filter(|milliseconds| *milliseconds >= 0)
 }
 
-/// Databases have no place for the character 0.
+/// Databases cannot store the character 0.
 fn cut(message: &str) -> String {
     message
         .chars()

@@ -1,4 +1,4 @@
-//! Live lines, to whoever follows a device in this replica.
+//! Live lines, for the followers of devices in this replica.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 
 use super::line::LogLine;
 
-/// Groups of lines that one who follows may be behind by.
+/// How many groups of lines a follower may be behind.
 pub(super) const BEHIND: usize = 256;
 
-/// Lines that were kept together.
+/// Lines that were stored together.
 pub(super) type Lines = Arc<[LogLine]>;
 
 /// Live lines.
@@ -22,7 +22,7 @@ pub(super) struct LiveLines {
 }
 
 impl LiveLines {
-    /// Passes lines of a device on. Nobody is waited for.
+    /// Passes lines of a device on to its followers, without waiting for them.
     pub(super) fn publish(&self, device: i64, lines: &Lines) {
         let mut followed = self.followed.lock();
         if let Some(sender) = followed.get(&device)
@@ -33,42 +33,42 @@ impl LiveLines {
         }
     }
 
-    /// Lines of a device, from now on.
+    /// Follows the lines of a device, from now on.
     pub(super) fn follow(&self, device: i64) -> LineSubscription {
         let mut followed = self.followed.lock();
         let sender = followed.entry(device).or_insert_with(|| channel(BEHIND).0);
         LineSubscription::of(sender)
     }
 
-    /// Forgets devices that nobody follows any more.
+    /// Removes devices that nobody follows any more.
     pub(super) fn tidy(&self) {
         let mut followed = self.followed.lock();
         followed.retain(|_, sender| sender.receiver_count() > 0);
     }
 }
 
-/// Lines of a device, as they come.
+/// The lines of a device, as they arrive.
 pub struct LineSubscription {
     lines: Receiver<Lines>,
 }
 
-/// What comes next.
+/// An event of a followed device.
 #[derive(Debug)]
 pub enum LineEvent {
     Lines(Lines),
-    /// So many groups of lines went by unread.
+    /// This many groups of lines were missed.
     Lagged(u64),
 }
 
 impl LineSubscription {
-    /// Lines that are sent from now on.
+    /// Subscribes to the lines that are sent from now on.
     pub(super) fn of(sender: &Sender<Lines>) -> Self {
         LineSubscription {
             lines: sender.subscribe(),
         }
     }
 
-    /// What comes next; none when nothing will. Nothing is lost where the future is dropped.
+    /// Returns the next event; none at the end. Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<LineEvent> {
         match self.lines.recv().await {
             Ok(lines) => Some(LineEvent::Lines(lines)),
@@ -77,7 +77,7 @@ impl LineSubscription {
         }
     }
 
-    /// What is there already.
+    /// Returns an event that has already arrived, without waiting.
     pub fn ready(&mut self) -> Option<LineEvent> {
         match self.lines.try_recv() {
             Ok(lines) => Some(LineEvent::Lines(lines)),

@@ -1,16 +1,16 @@
-//! Which lines are kept and read, and why some are not kept.
+//! Which lines are stored and read, and why lines are not stored.
 
-/// Lines of a device that are kept at most.
+/// Maximum number of stored lines of a device.
 pub const KEPT: usize = 1000;
-/// For how long, in milliseconds.
+/// How long lines are stored, in milliseconds.
 pub const KEPT_FOR: i64 = 30 * 24 * 3600 * 1000;
 
-/// Why lines are not kept.
+/// Why lines are not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendError {
-    /// Their device is gone.
+    /// Their device was deleted.
     Gone,
-    /// They are not taken now.
+    /// Lines are not accepted now.
     Unavailable,
 }
 
@@ -18,8 +18,8 @@ pub enum AppendError {
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     pub device: i64,
-    /// As many at most.
+    /// Their maximum number.
     pub count: usize,
-    /// Since then, in milliseconds since the epoch.
+    /// The earliest time, in milliseconds since the epoch.
     pub since: i64,
 }

@@ -1,13 +1,13 @@
-//! Lines in a stream of the server between replicas (NATS JetStream), which keeps the latest of each device.
+//! Lines in a stream of the server between replicas (NATS JetStream), which keeps the latest lines of each device.
 //!
 //! ```text
-//! keep    a message a line, on the subject of its device ──► the stream acknowledges each
-//! follow  the subject, once for all who follow a device here
-//! read    a consumer that lives as long as one answer
+//! keep    one message per line, on the subject of its device ──► the stream acknowledges each
+//! follow  the subject, once for all local readers of a device
+//! read    a consumer that exists for one answer
 //! ```
 //!
-//! Followers do not read the stream, which would number lines in another way than it sends them: each line has
-//! a number of its own from whoever took it, and is told once.
+//! Followers do not read the stream itself, whose numbers differ from those sent to followers: each line gets its own
+//! number from the replica that accepts it, and is sent to followers once.
 
 mod reading;
 
@@ -35,22 +35,22 @@ use crate::configuration::NatsSettings;
 
 /// How long the server may take to acknowledge a line, or to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long all lines of an answer may take.
+/// How long reading all lines of an answer may take.
 const READ: Duration = Duration::from_secs(20);
-/// Lines whose acknowledgement is waited for, of all devices together.
+/// Lines that wait for acknowledgement, of all devices together.
 const UNDER_WAY: usize = 4096;
-/// Bytes of a message: a line of 10,000 characters, each escaped.
+/// Maximum bytes of a message: a line of 10,000 characters, each escaped.
 const LONGEST: i32 = 128 << 10;
-/// How long a device that is there is not looked for again.
+/// How long a device that exists is not looked up again.
 const PRESENT: Duration = Duration::from_secs(60);
-/// Devices that are remembered to be there.
+/// Maximum number of devices cached as existing.
 const MOST_PRESENT: usize = 200_000;
-/// Devices that are gone whose lines wait to be taken away; those of more go by their age.
+/// Deleted devices whose lines wait to be deleted; beyond this number, lines are only deleted by age.
 const GONE: usize = 10_000;
-/// Before the server is asked again for the stream.
+/// Delay before the server is asked for the stream again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Why lines cannot be had.
+/// Why lines cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     #[error("the bus cannot be reached")]
@@ -69,9 +69,9 @@ pub struct Stream {
     settings: NatsSettings,
     present: Mutex<HashMap<i64, Instant>>,
     followed: LineSenders,
-    /// The number of the next line that is taken here.
+    /// The number of the next line accepted here.
     next: AtomicI64,
-    /// The server has no such stream.
+    /// Signals that the server has no such stream.
     missing: Notify,
     gone: mpsc::Sender<i64>,
     to_purge: Mutex<Option<mpsc::Receiver<i64>>>,
@@ -87,7 +87,7 @@ impl Stream {
             .max_ack_inflight(UNDER_WAY)
             .build(nats.client().clone());
         let mut first = [0; 8];
-        // Without random numbers, lines of two replicas may look like the same one to who follows both.
+        // Without random numbers, lines of two replicas may look identical to a reader that follows both.
         let _ = getrandom::fill(&mut first);
         let (gone, to_purge) = mpsc::channel(GONE);
         Stream {
@@ -104,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// Keeps lines: answers when the server has them all.
+    /// Stores lines; returns when the server has them all.
     pub(super) async fn keep(
         &self,
         database: &Database,
@@ -145,7 +145,7 @@ impl Stream {
         AppendError::Unavailable
     }
 
-    /// Whether there is (still) such a device.
+    /// Whether the device (still) exists.
     async fn is_there(&self, database: &Database, device: i64) -> Result<bool, DataError> {
         let since = self.present.lock().get(&device).copied();
         let was_there = since.is_some_and(|since| since.elapsed() < PRESENT);
@@ -166,7 +166,7 @@ impl Stream {
         Ok(there)
     }
 
-    /// These devices are no more, and their lines go with them.
+    /// Handles deleted devices: their lines are deleted too.
     pub(super) fn invalidate(&self, gone: &[DeviceGone]) {
         let mut present = self.present.lock();
         for device in gone {
@@ -175,7 +175,7 @@ impl Stream {
         }
     }
 
-    /// What the server is to keep, and for how long.
+    /// Returns the limits of the stream: what the server stores, and for how long.
     fn config(&self) -> Config {
         let NatsSettings {
             log_lines,
@@ -200,7 +200,7 @@ impl Stream {
         }
     }
 
-    /// Has the server have the stream with these limits, and takes lines of devices away that are gone.
+    /// Creates the stream with these limits on the server, and deletes the lines of deleted devices.
     pub(super) async fn run(&self, stop: CancellationToken) {
         let Some(mut gone) = self.to_purge.lock().take() else {
             return;

@@ -1,6 +1,6 @@
 //! Lines in a table of the database, which keeps the latest of each device.
 //!
-//! Whatever waits is written by one transaction, whose devices ever it is of, and then passed on.
+//! All waiting lines, of whatever devices, are written in one transaction and then passed on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use super::live::LiveLines;
 use super::span::{AppendError, KEPT, KEPT_FOR, Span};
 use crate::clock::now;
 
-/// Groups of lines that wait at most; who sends more waits itself.
+/// Maximum number of waiting groups of lines; beyond it, senders wait.
 const WAITING: usize = 256;
-/// Lines in one transaction, about.
+/// Approximate number of lines in one transaction.
 const AT_ONCE: usize = 2000;
-/// Lines that a device may have above [`KEPT`] until the oldest go.
+/// Lines that a device may have above [`KEPT`] before the oldest are deleted.
 const SLACK: usize = 250;
-/// Between two looks at what is too old.
+/// Interval between checks for lines that are too old.
 const LOOK: Duration = Duration::from_secs(3600);
 
-/// Between two looks at who is followed no more.
+/// Interval between removals of devices without followers.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// The table's lines, on their way in and out.
+/// Lines of the table: the queue of the writer, and live lines.
 #[derive(Default)]
 pub struct LogTable {
     pub(super) queue: Queue,
@@ -61,7 +61,7 @@ struct Group {
 }
 
 impl Queue {
-    /// Keeps lines of a device. When it answers, they are kept and those who follow the device have them.
+    /// Stores lines of a device. When it returns, they are stored and have been sent to the followers of the device.
     ///
     /// # Errors
     /// [`AppendError`]
@@ -80,12 +80,12 @@ impl Queue {
     }
 }
 
-/// Writes what waits, as long as the program runs.
+/// Writes waiting lines, for as long as the program runs.
 pub(super) async fn writing(database: &Database, table: &LogTable) {
     let Some(mut receiver) = table.queue.receiver.lock().take() else {
         return;
     };
-    // Lines of a device since the oldest ones were last taken away.
+    // Lines of a device since its oldest ones were last deleted.
     let mut since: HashMap<i64, usize> = HashMap::new();
     while let Some(first) = receiver.recv().await {
         let mut count = first.lines.len();
@@ -98,7 +98,7 @@ pub(super) async fn writing(database: &Database, table: &LogTable) {
         }
         match write(database, &mut groups).await {
             Ok(()) => kept(database, table, groups, &mut since).await,
-            // A device that is gone takes nobody else's lines with it.
+            // A deleted device must not cause other devices' lines to be lost.
             Err(_) => {
                 for group in groups {
                     let mut alone = vec![group];
@@ -146,7 +146,7 @@ async fn write(database: &Database, groups: &mut [Group]) -> Result<(), DataErro
             let mut ids = transaction
                 .ids(&SystemPurpose::Logs.statement(insert))
                 .await?;
-            // Numbers are given in the order of the lines; nobody promises that they are told in it.
+            // Ids are assigned in the order of the lines, but may be returned in another order.
             ids.sort_unstable();
             for (line, id) in lines.iter_mut().zip(ids) {
                 line.id = id;
@@ -167,7 +167,7 @@ async fn kept(
         let lines: Arc<[LogLine]> = group.lines.into();
         table.live.publish(group.device, &lines);
         let _ = group.result.send(Ok(()));
-        // The first ones after a start may follow any number.
+        // After a start, the first lines may follow any number of stored ones.
         let written = since.entry(group.device).or_insert(SLACK);
         *written += count;
         if *written >= SLACK {
@@ -195,7 +195,7 @@ fn not_kept(groups: Vec<Group>, error: &DataError) {
     }
 }
 
-/// Takes the oldest lines of a device away, above [`KEPT`].
+/// Deletes the oldest lines of a device, above [`KEPT`].
 async fn trim(database: &Database, device: i64) -> Result<(), DataError> {
     let most = i64::try_from(KEPT).unwrap_or(i64::MAX);
     let delete = SystemPurpose::Logs
@@ -210,7 +210,7 @@ async fn trim(database: &Database, device: i64) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Takes away what is too old, and forgets who is not followed any more, until `stop`.
+/// Deletes lines that are too old, and removes devices without followers, until `stop`.
 pub(super) async fn tidying(database: &Database, table: &LogTable, stop: &CancellationToken) {
     let mut old = interval(LOOK);
     old.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -230,7 +230,7 @@ pub(super) async fn tidying(database: &Database, table: &LogTable, stop: &Cancel
     }
 }
 
-/// The latest lines of a span, the oldest first.
+/// Reads the latest lines of a span, the oldest first.
 pub(super) async fn read(database: &Database, span: Span) -> Result<Vec<LogLine>, DataError> {
     let select = SystemPurpose::Logs.sql(
         "SELECT id, created_at, timestamp, message, is_system, is_std_err, service_id FROM device_log \

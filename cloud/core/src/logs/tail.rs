@@ -1,4 +1,4 @@
-//! The lines of a device that are there, and then those that come.
+//! The stored lines of a device, followed by its new ones.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use super::span::{KEPT, KEPT_FOR, Span};
 use crate::clock::now;
 use crate::cloud::{Cloud, SharedCloud};
 
-/// A connection without lines gets a blank one this often.
+/// How often a connection without lines gets a blank one.
 const ALIVE: Duration = Duration::from_secs(58);
-/// What clocks of replicas and of the server between them may differ by, in milliseconds.
+/// How much the clocks of replicas and of the server between them may differ, in milliseconds.
 const SKEW: i64 = 60_000;
-/// How often lines that were missed are asked for, and what is between.
+/// How often missed lines are requested, and the delay between two attempts.
 const TRIES: usize = 10;
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The latest lines of a device, the oldest first, for whoever has the right to read it.
+/// Reads the latest lines of a device, the oldest first, for a caller with the right to read it.
 ///
 /// # Errors
-/// Where they cannot be read.
+/// If they cannot be read.
 pub async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<LogLine>, HistoryError> {
     cloud.logs.read(&cloud.database, latest_span(device)).await
 }
 
-/// The same, and what comes after them.
+/// Reads the latest lines, and follows the device after that.
 ///
 /// # Errors
-/// As [`latest`].
+/// As for [`latest`].
 pub async fn followed(cloud: &SharedCloud, device: &RowRight) -> Result<LogTail, HistoryError> {
     LogTail::of(cloud, latest_span(device)).await
 }
 
-/// Everything that is kept.
+/// Returns the span of all stored lines.
 fn latest_span(device: &RowRight) -> Span {
     Span {
         device: device.id(),
@@ -48,28 +48,28 @@ fn latest_span(device: &RowRight) -> Span {
     }
 }
 
-/// Lines as they come, after those that were there.
+/// The stored lines of a device, then its new lines as they arrive.
 pub struct LogTail {
     cloud: Arc<Cloud>,
     device: i64,
     recent: RecentLines,
     first: Option<Vec<LogLine>>,
     followed: LineSubscription,
-    /// Changes where lines may have come that were not passed on.
+    /// Changes when lines may have arrived that were not passed on.
     lagged: watch::Receiver<u64>,
-    /// When nothing was missed last, in milliseconds.
+    /// The last time when no lines were missing, in milliseconds.
     complete_until: i64,
 }
 
 impl LogTail {
-    /// The lines of this span, and those that come after them.
+    /// Reads the lines of this span, and follows the device after that.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub async fn of(cloud: &SharedCloud, span: Span) -> Result<Self, HistoryError> {
         let device = span.device;
         let history = &cloud.logs;
-        // What is there before is not taken for missed.
+        // Lines that are already stored must not count as missed later.
         let before = if cloud.bus.has_others() {
             let latest = Span {
                 device,
@@ -80,7 +80,7 @@ impl LogTail {
         } else {
             Vec::new()
         };
-        // Followed first and read then: a line is in one of both at least.
+        // Subscribing precedes reading, so every line is in at least one of the two.
         let lagged = cloud.bus.lagged();
         let followed = history.follow(device).await?;
         let lines = history.read(&cloud.database, span).await?;
@@ -95,8 +95,8 @@ impl LogTail {
         })
     }
 
-    /// What comes next: first what was there, then lines as they are written, and none of them for a sign of life
-    /// after a while; nothing when the cloud ends.
+    /// Returns the next lines: first the stored ones, then new ones as they are written, or an empty list as a sign of
+    /// life after a while; none when the cloud ends.
     pub async fn next(&mut self) -> Option<Vec<LogLine>> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -139,7 +139,7 @@ impl LogTail {
         }
     }
 
-    /// Lines that were kept and not passed on.
+    /// Reads lines that were stored but not passed on.
     async fn caught_up(&mut self) -> Vec<LogLine> {
         let span = Span {
             device: self.device,
@@ -163,7 +163,7 @@ impl LogTail {
     }
 }
 
-/// The latest lines that were sent, which may come once more.
+/// The latest lines that were sent, which may arrive a second time.
 #[derive(Default)]
 struct RecentLines {
     ids: HashSet<i64>,
@@ -179,7 +179,7 @@ impl RecentLines {
         recent
     }
 
-    /// Whether a line was not sent yet; it is now.
+    /// Whether a line was not sent before; marks it as sent.
     fn is_new(&mut self, id: i64) -> bool {
         if !self.ids.insert(id) {
             return false;

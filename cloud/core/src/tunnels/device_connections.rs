@@ -14,15 +14,15 @@ use super::push_queue::PushQueue;
 use crate::bus::Bus;
 use crate::configuration::{Configuration, ReachSettings};
 
-/// The devices that are reached from here.
+/// The devices that can be reached from this replica.
 pub struct DeviceConnections {
     pub(super) database: Database,
     pub(super) bus: Bus,
     pub(super) environment: Environment,
     pub(super) settings: ReachSettings,
-    /// Devices that are notified in a second.
+    /// Devices that are notified per second.
     pub(super) pushes_per_second: NonZeroU32,
-    /// Where this replica listens.
+    /// The address that this replica listens on.
     pub(super) listen: SocketAddr,
     pub(super) open: OpenTunnels,
     pub(super) presence: PresenceChanges,
@@ -31,7 +31,7 @@ pub struct DeviceConnections {
 }
 
 impl DeviceConnections {
-    /// None yet, as the configuration has it.
+    /// Creates an empty set of connections with the settings of the configuration.
     pub fn new(
         configuration: &Configuration,
         database: &Database,
@@ -52,18 +52,18 @@ impl DeviceConnections {
         }
     }
 
-    /// Anything may have been changed: devices are told, and what is no longer permitted ends, in a while.
+    /// Handles unknown changes: devices are notified, and tunnels that are no longer permitted end after a while.
     pub fn invalidate_all(&self) {
         self.push.perhaps(self.open.all());
         self.recheck.notify_one();
     }
 
-    /// A device opened a tunnel at another replica, at this time: an older one here is broken, or will be.
+    /// Handles a tunnel that a device opened at another replica, at this time: an older one here is broken, or will be.
     pub fn arrived_elsewhere(&self, device: i64, at: i64) {
         self.open.end_older(device, at);
     }
 
-    /// Something was changed: devices are told, and what is no longer permitted ends.
+    /// Handles changes: devices are notified, and tunnels that are no longer permitted end.
     pub fn invalidate(&self, effects: &[Effect]) {
         for effect in effects {
             match effect {
@@ -74,7 +74,7 @@ impl DeviceConnections {
                         self.open.end_of_removed(device.id);
                     }
                 }
-                // A device whose key is still good comes back at once.
+                // A device whose key is still valid reconnects at once.
                 Effect::ActorsChanged(actors) => self.open.end_of(actors),
                 Effect::ImagesGone(_) => {}
             }
@@ -82,10 +82,10 @@ impl DeviceConnections {
     }
 }
 
-/// Which of these devices are connected to any replica, in their order.
+/// Returns those of the devices that are connected to any replica, in the given order.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(super) async fn connected(
     connections: &DeviceConnections,
     mut devices: Vec<RowRight>,

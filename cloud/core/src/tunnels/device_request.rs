@@ -13,12 +13,12 @@ use super::device_connections::DeviceConnections;
 use crate::bus::{CallError, DeviceClient, NO_ANSWER};
 use crate::unreadable;
 
-/// A device, as requests to it are made.
+/// A device as the target of requests.
 #[derive(Debug, Clone)]
 pub struct DeviceTarget {
     pub id: i64,
     uuid: String,
-    /// The key that its supervisor wants; missing as long as it has not told.
+    /// The key that its supervisor expects; missing until the supervisor has reported it.
     secret: Option<String>,
 }
 
@@ -26,10 +26,10 @@ pub struct DeviceTarget {
 const AT_ONCE: usize = 1000;
 const ADDRESSED: &str = "SELECT id, uuid, api_secret FROM device WHERE id IN (?) ORDER BY id";
 
-/// These devices, for somebody who has a right on each; those that are no more are missing.
+/// Returns these devices, for a caller with a right on each; deleted devices are missing.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub async fn targets(
     connections: &DeviceConnections,
     rights: &[RowRight],
@@ -42,10 +42,10 @@ pub async fn targets(
     .await
 }
 
-/// These devices, for the cloud itself, which tells them to look for a new state.
+/// Returns these devices, for the cloud itself, which notifies them of a new state.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(super) async fn push_targets(
     connections: &DeviceConnections,
     ids: &[i64],
@@ -79,8 +79,8 @@ async fn read(
     Ok(devices)
 }
 
-/// The key of a device's supervisor out of what is kept of it. One that cannot be read stops nobody else: the device is
-/// asked without a key and refuses, until it tells its key again.
+/// Decrypts the stored key of a device's supervisor. A key that cannot be decrypted does not affect other devices: the
+/// request is sent without a key and refused, until the device reports its key again.
 pub fn supervisor_key(keyring: &Keyring, device: i64, stored: &str) -> Option<String> {
     let place = Place::of_row("device", "api_secret", device);
     keyring
@@ -89,11 +89,11 @@ pub fn supervisor_key(keyring: &Keyring, device: i64, stored: &str) -> Option<St
         .ok()
 }
 
-/// What a device is asked.
+/// A request to a device.
 #[derive(Debug, Clone)]
 pub struct DeviceRequest {
     pub method: Method,
-    /// As the device knows it, from its slash on, without a query.
+    /// As in the device's own API, starting with a slash, without a query.
     pub path: String,
     /// Without a key.
     pub query: Option<String>,
@@ -101,10 +101,10 @@ pub struct DeviceRequest {
     pub body: Option<Bytes>,
 }
 
-/// Why a device gave no answer.
+/// Why a device did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// It holds no tunnel.
+    /// The device has no tunnel.
     #[error("the device is not connected")]
     Away,
     /// The tunnel broke.
@@ -119,7 +119,7 @@ pub enum DeviceError {
     /// It took too long.
     #[error("the device did not answer within {0:?}")]
     TooLate(Duration),
-    /// What was asked is no request.
+    /// The data is not a valid request.
     #[error("the request cannot be sent to the device: {0}")]
     NoRequest(#[from] http::Error),
 }
@@ -133,10 +133,10 @@ impl From<CallError> for DeviceError {
     }
 }
 
-/// Asks a device, whichever replica it is connected to, and waits so long for the head of its answer.
+/// Sends a request to a device, whichever replica it is connected to, and waits this long for the head of its answer.
 ///
 /// # Errors
-/// Where there is none.
+/// If there is no answer.
 pub async fn send(
     connections: &DeviceConnections,
     device: &DeviceTarget,

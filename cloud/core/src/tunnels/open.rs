@@ -10,14 +10,14 @@ use tunnel::CloseReason;
 
 use crate::bus::DeviceClient;
 
-/// The longest that the end of a tunnel takes.
+/// How long ending a tunnel may take.
 pub(super) const LONGEST_END: Duration = Duration::from_secs(8);
 
-/// The open tunnels. There is one of a device at most: a newer one ends the older, which is broken or will be.
+/// The open tunnels, at most one per device: a newer one ends the older, which is broken or will be.
 #[derive(Default)]
 pub(super) struct OpenTunnels {
     open: Mutex<Map>,
-    /// What carries them, up to the last word of each.
+    /// The tasks that carry tunnels, up to the final message of each.
     pub(crate) carrying: TaskTracker,
 }
 
@@ -33,20 +33,20 @@ struct Tunnel {
     actor: i64,
     /// The hash of the key that opened it.
     key: String,
-    /// When, in milliseconds since the epoch.
+    /// When it was opened, in milliseconds since the epoch.
     since: i64,
-    /// The tunnel ends with what is sent here.
+    /// Sending a reason here ends the tunnel.
     end: oneshot::Sender<CloseReason>,
 }
 
 impl Tunnel {
     fn end(self, reason: CloseReason) {
-        // An error says that it has ended by itself.
+        // An error means that it has already ended.
         let _ = self.end.send(reason);
     }
 }
 
-/// Who opens a tunnel.
+/// The device that opens a tunnel.
 pub struct Opener {
     pub device: i64,
     pub actor: i64,
@@ -58,12 +58,12 @@ pub struct Opener {
 pub(super) struct TunnelHandle {
     device: i64,
     number: u64,
-    /// Says when the tunnel is to end, and with which word.
+    /// Receives the signal that ends the tunnel, with the reason.
     pub until: oneshot::Receiver<CloseReason>,
 }
 
 impl OpenTunnels {
-    /// A device opened a tunnel.
+    /// Registers a tunnel that a device opened.
     pub(super) fn opened(&self, opener: &Opener, since: i64, ask: DeviceClient) -> TunnelHandle {
         let device = opener.device;
         let (end, until) = oneshot::channel();
@@ -88,7 +88,7 @@ impl OpenTunnels {
         }
     }
 
-    /// A tunnel has ended. Whether it was the device's last: no other had taken its place.
+    /// Removes a tunnel that has ended, unless another one has taken its place.
     pub(super) fn ended(&self, handle: &TunnelHandle) {
         let mut map = self.open.lock();
         let current = map.by_device.get(&handle.device);
@@ -100,7 +100,7 @@ impl OpenTunnels {
         }
     }
 
-    /// How to ask a device, where it is connected.
+    /// Returns a client for a device, if it is connected.
     pub(super) fn to(&self, device: i64) -> Option<DeviceClient> {
         self.open
             .lock()
@@ -114,19 +114,19 @@ impl OpenTunnels {
         self.open.lock().by_device.contains_key(&device)
     }
 
-    /// Every device that is connected.
+    /// Returns all connected devices.
     pub(super) fn all(&self) -> Vec<i64> {
         self.open.lock().by_device.keys().copied().collect()
     }
 
-    /// Ends the tunnel of a device that is no more.
+    /// Ends the tunnel of a deleted device.
     pub(crate) fn end_of_removed(&self, device: i64) {
         self.end_where(CloseReason::Removed, |map| {
             map.remove(&device).into_iter().collect()
         });
     }
 
-    /// Ends the tunnel of a device that opened a newer one elsewhere.
+    /// Ends the tunnel of a device that has opened a newer one elsewhere.
     pub(crate) fn end_older(&self, device: i64, than: i64) {
         self.end_where(CloseReason::Replaced, |map| {
             let older = map.get(&device).is_some_and(|tunnel| tunnel.since < than);
@@ -135,7 +135,7 @@ impl OpenTunnels {
         });
     }
 
-    /// The keys that tunnels were opened by.
+    /// Returns the keys by which tunnels were opened.
     pub(super) fn keys(&self) -> Vec<String> {
         let map = self.open.lock();
         map.by_device
@@ -158,7 +158,7 @@ impl OpenTunnels {
         });
     }
 
-    /// Ends all of them, since this replica ends.
+    /// Ends all tunnels, because this replica ends.
     pub(crate) fn end_all(&self) {
         self.end_where(CloseReason::GoingAway, |map| {
             map.drain().map(|(_, tunnel)| tunnel).collect()

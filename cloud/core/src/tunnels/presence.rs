@@ -1,11 +1,11 @@
-//! Which devices are connected, as the database tells it (docs/spec/cloud.md#device-online).
+//! Records in the database which devices are connected (docs/spec/cloud.md#device-online).
 //!
-//! A connection that comes or goes is noted; one task writes what was noted, as the map of tunnels is by then,
-//! many devices a transaction. So thousands that connect at once are a few writes, and one that is back before
-//! anybody looked is none.
+//! When a device connects or disconnects, it is noted; one task writes the noted devices, with the state that the map
+//! of tunnels has at that time, many devices per transaction. So thousands of devices that connect at once need only a
+//! few writes, and a device that reconnects before the next write needs none.
 //!
-//! Each replica has a row among the service instances, whose time it renews. The devices of a replica that is
-//! gone without a word are seen as disconnected by the others, or by itself when it is back.
+//! Each replica has a row among the service instances and updates its time regularly. If a replica disappears without
+//! notice, its devices are marked as disconnected by the others, or by itself when it is back.
 
 use std::mem;
 use std::net::IpAddr;
@@ -23,29 +23,29 @@ use super::device_connections::DeviceConnections;
 use super::open::LONGEST_END;
 use crate::clock::now;
 
-/// Between two renewals of this replica's time.
+/// Interval between two updates of this replica's time.
 const RENEW: Duration = Duration::from_secs(10);
-/// A replica that has not renewed it for so many milliseconds is gone. The database's clock alone counts them: those
-/// of replicas may differ by more.
+/// A replica whose time is older than this many milliseconds counts as gone. Only the database's clock is used: the
+/// clocks of replicas may differ by more.
 const GONE_AFTER: i64 = 35_000;
 /// Devices of one statement.
 const AT_ONCE: usize = 1000;
-/// Before what the database refused is tried again.
+/// Delay before a refused write is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// This replica, as the database knows it.
+/// This replica's row in the database.
 pub(super) struct Instance {
     id: i64,
 }
 
-/// Makes this replica known. With an embedded database there is no other, and so nobody is connected yet.
+/// Registers this replica. With an embedded database there is no other replica, so nothing is connected yet.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(super) async fn begin(connections: &DeviceConnections) -> Result<Instance> {
     let database = &connections.database;
     let gone_after = match database.dialect() {
-        // No other program is there, whatever its row says.
+        // There is no other program, whatever its row says.
         Dialect::Sqlite => i64::MIN,
         Dialect::Postgres => GONE_AFTER,
     };
@@ -79,7 +79,7 @@ async fn register(connections: &DeviceConnections) -> Result<i64> {
     Ok(id)
 }
 
-/// Keeps the database true until `stop`, and takes this replica out of it then.
+/// Keeps the database up to date until `stop`, then removes this replica from it.
 pub(super) async fn run(
     connections: Arc<DeviceConnections>,
     mut instance: Instance,
@@ -118,7 +118,7 @@ pub(super) async fn run(
 async fn renew(connections: &DeviceConnections, instance: &mut Instance) -> Result<()> {
     let database = &connections.database;
     if database.execute(&renewal(instance.id)).await? == 0 {
-        // The others took this replica for gone, and its devices with it.
+        // The others had marked this replica as gone, and its devices as disconnected.
         instance.id = register(connections).await?;
         connections.presence.all_changed(connections.open.all());
     }
@@ -134,7 +134,7 @@ fn renewal(instance: i64) -> Sql {
         .with(instance)
 }
 
-/// Nobody is connected to replicas that have not renewed their time for so many milliseconds.
+/// Disconnects all devices of replicas whose time was not updated for this many milliseconds.
 async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataError> {
     let instances = SystemPurpose::Presence.sql(
         "SELECT id FROM service_instance WHERE service_type = 'vpn' AND now_ms() - last_heartbeat > ?",
@@ -154,7 +154,7 @@ async fn without_the_gone(database: &Database, after: i64) -> Result<(), DataErr
     Ok(())
 }
 
-/// A replica is gone, and nobody is connected to it.
+/// Removes a replica that is gone, and disconnects its devices.
 async fn leave(database: &Database, instance: i64, now: i64) -> Result<(), DataError> {
     let mut transaction = database.begin().await?;
     let devices = SystemPurpose::Presence.sql(
@@ -171,7 +171,7 @@ async fn leave(database: &Database, instance: i64, now: i64) -> Result<(), DataE
     transaction.commit().await
 }
 
-/// Writes what was noted; what cannot be written is noted again.
+/// Writes noted changes; changes that cannot be written are noted again.
 async fn write(connections: &DeviceConnections, instance: &Instance) -> Result<(), DataError> {
     let presence = &connections.presence;
     loop {
@@ -179,7 +179,7 @@ async fn write(connections: &DeviceConnections, instance: &Instance) -> Result<(
         if noted.is_empty() {
             return Ok(());
         }
-        // In one order, so that replicas do not wait for each other in a circle.
+        // Sorted, so that replicas do not wait for each other in a circle.
         let mut devices: Vec<i64> = noted.into_iter().collect();
         devices.sort_unstable();
         for (at, some) in devices.chunks(AT_ONCE).enumerate() {
@@ -203,8 +203,8 @@ async fn write_some(
     let now = now();
     let mut transaction = connections.database.begin().await?;
     if !here.is_empty() {
-        // One statement: of two, the replica that lets a device go may come between, and the device would be
-        // held here and not connected. Who moves from one to another was never away.
+        // One statement: between two, the replica that the device leaves might intervene, and the device would be held
+        // here but marked as disconnected. A device that moves from one replica to another was never offline.
         let came = SystemPurpose::Presence.sql(
             "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, \
              last_vpn_event = CASE WHEN is_connected_to_vpn = TRUE THEN last_vpn_event ELSE ? END, \
@@ -224,7 +224,7 @@ async fn write_some(
         transaction.execute(&came).await?;
     }
     if !away.is_empty() {
-        // Another replica may hold it by now.
+        // Another replica may hold it already.
         let went = SystemPurpose::Presence.sql(
             "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
              last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \

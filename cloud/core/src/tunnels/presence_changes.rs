@@ -1,11 +1,11 @@
-//! The devices whose connection came or went, until the database knows.
+//! Devices that connected or disconnected, until that is in the database.
 
 use std::collections::HashSet;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Devices whose rows may not be true any more.
+/// Devices whose rows may be outdated.
 #[derive(Default)]
 pub(super) struct PresenceChanges {
     pub(super) devices: Mutex<HashSet<i64>>,
@@ -13,7 +13,7 @@ pub(super) struct PresenceChanges {
 }
 
 impl PresenceChanges {
-    /// A device came or went.
+    /// Notes that a device connected or disconnected.
     pub(super) fn changed(&self, device: i64) {
         self.devices.lock().insert(device);
         self.wake.notify_one();

@@ -1,7 +1,8 @@
-//! `POST /supervisor/<url>`: whoever may see a device asks its supervisor (docs/spec/cloud.md#supervisor-proxy).
+//! `POST /supervisor/<url>`: requests to the supervisor of a device, from a caller who may see the device
+//! (docs/spec/cloud.md#supervisor-proxy).
 //!
-//! One device's answer is passed on as it comes, however long it is: it is read as fast as the caller reads.
-//! A fleet's answers are gathered, each of a bounded size, and sent as they are in their turn.
+//! The answer of a single device is streamed, whatever its length: it is read as fast as the caller reads. The answers
+//! of a fleet's devices are collected, each of limited size, and sent in order.
 
 mod answer;
 mod request;
@@ -27,17 +28,17 @@ use crate::credential::Identity;
 use crate::lease::{Lease, Need};
 use request::{ProxyRequest, Recipients};
 
-/// Between the devices of a fleet (docs/spec/cloud.md#supervisor-proxy).
+/// Delay between the devices of a fleet (docs/spec/cloud.md#supervisor-proxy).
 const BETWEEN: Duration = Duration::from_millis(50);
-/// Devices of a fleet whose answers are waited for at a time.
+/// Devices of a fleet whose answers are awaited at the same time.
 const AT_A_TIME: usize = 256;
-/// What is found wherever there is nobody to ask.
+/// The message if no device can be reached.
 const NOBODY: &str = "No online device(s) found";
 
-/// Passes a request on: the address from `/supervisor` on, and its body.
+/// Passes a request on: the address after `/supervisor`, and its body.
 ///
 /// # Errors
-/// As it is answered to a request.
+/// The answer to a failed request.
 pub async fn pass_on(
     cloud: SharedCloud,
     identity: &Identity,
@@ -49,10 +50,10 @@ pub async fn pass_on(
     passed(cloud, identity, request).boxed().await
 }
 
-/// Has every device of a fleet that is connected restart the fleet's services.
+/// Makes every connected device of a fleet restart the fleet's services.
 ///
 /// # Errors
-/// As [`pass_on`].
+/// As for [`pass_on`].
 pub async fn restart(cloud: SharedCloud, identity: &Identity, fleet: i64) -> Answer {
     passed(cloud, identity, ProxyRequest::restart(fleet))
         .boxed()
@@ -89,9 +90,9 @@ async fn passed(cloud: SharedCloud, identity: &Identity, request: ProxyRequest) 
     }
 }
 
-/// Which right a question needs, beside that to see the device. What a device answers to a GET may hold variables
-/// (`/v1/apps/:appId`, the local target state, routes of plugins that this cloud does not know), so that all but a few
-/// addresses need the right to those.
+/// Returns the right that a request needs in addition to the right to see the device. The answer to a GET may contain
+/// variables (`/v1/apps/:appId`, the local target state, routes of plugins unknown to this cloud), so all but a few
+/// addresses need the right to read those.
 fn needed(device_request: &DeviceRequest) -> Option<Action> {
     match device_request.method {
         Method::GET | Method::HEAD if is_status(&device_request.path) => None,
@@ -100,7 +101,7 @@ fn needed(device_request: &DeviceRequest) -> Option<Action> {
     }
 }
 
-/// Addresses of supervisors (device API) that tell how a device is, and no variables.
+/// Addresses of supervisors (device API) that report the device's status and no variables.
 const STATUS: [&str; 9] = [
     "/ping",
     "/v1/healthy",
@@ -124,7 +125,7 @@ fn is_status(path: &str) -> bool {
         || of_app(path).is_some()
 }
 
-/// Which of these devices the caller may see, and are connected.
+/// Returns those of the devices that the caller may see and that are connected.
 async fn online(
     cloud: &Cloud,
     identity: &Identity,
@@ -140,7 +141,7 @@ async fn online(
     Ok(connected(&cloud.tunnels, rights).await?)
 }
 
-/// That the caller may do this with each of them: it is asked of the fleet, where that alone is named.
+/// Checks that the caller may do this with each device; if only a fleet is named, the right on the fleet is checked.
 async fn permitted(
     cloud: &Cloud,
     identity: &Identity,
@@ -175,7 +176,7 @@ async fn permitted(
     Ok(())
 }
 
-/// Notes that somebody has devices do something: of the fleet, where that alone is named.
+/// Records in the audit log that somebody had devices do something; if only a fleet is named, the fleet is recorded.
 async fn note(
     cloud: &Cloud,
     recipients: &Recipients,
@@ -201,12 +202,12 @@ async fn note(
     Ok(audit::note_alone(&cloud.database, None, event, now()).await?)
 }
 
-/// How long a device may take to the head of its answer (docs/spec/cloud.md#supervisor-proxy).
+/// Returns how long a device may take until the head of its answer (docs/spec/cloud.md#supervisor-proxy).
 fn patience(cloud: &Cloud) -> Duration {
     cloud.tunnels.settings.answer()
 }
 
-/// Asks one device, and passes its answer on, as long as the caller may ask it.
+/// Sends a request to one device and passes its answer on, for as long as the caller has the right to it.
 async fn one(
     cloud: &SharedCloud,
     identity: &Identity,
@@ -235,7 +236,7 @@ async fn one(
     }
 }
 
-/// Asks every one of them, and lists what they say.
+/// Sends a request to each device and lists the answers.
 fn several(
     cloud: SharedCloud,
     devices: Vec<DeviceTarget>,

@@ -1,18 +1,18 @@
-//! Devices are told that there is something new for them (docs/spec/cloud.md#device-push).
+//! Notifies devices of changes (docs/spec/cloud.md#device-push).
 //!
-//! What a transaction changed is noted here by the one that made it, which never waits. A task sends
-//! `POST /v1/update` to the devices that are concerned and connected: so many at once, and as many a second
-//! from then on. A device that is concerned twice before its turn is told once. Devices that somebody
-//! changed one by one come before those of whole fleets, which may be many.
+//! The effects of a transaction are noted here by its own task, which never waits. Another task sends `POST /v1/update`
+//! to the connected devices that are affected: a number at once, and that number per second after that. A device that
+//! is affected twice before its turn is notified once. Devices that were changed one by one precede those of whole
+//! fleets, which may be many.
 //!
-//! Every replica hears of every change and tells the devices that are connected to it: so the rate is that of
-//! one replica. A device that connects is told where it may not have what it should: where the state that it was
-//! given last is not the one of now. So nothing has to be remembered of devices that are away, nor is anything
-//! lost with a replica that was about to tell them.
+//! Every replica receives every change and notifies the devices that are connected to it, so the rate is per replica. A
+//! device that connects is notified if it may be outdated: if the last state sent to it is not the current one. So
+//! nothing has to be stored for devices that are offline, and nothing is lost with a replica that was about to notify
+//! them.
 //!
-//! A database that was restored from a backup says of devices what was true before: that they have a state which they
-//! left since. So those that were there when this replica started are told once more as they come back, whatever the
-//! database says of them.
+//! A database restored from a backup contains outdated information: it names states that devices have since left.
+//! Therefore devices that existed when this replica started are notified once more when they come back, whatever the
+//! database says.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
@@ -30,12 +30,12 @@ use crate::generation::fingerprint;
 
 /// Devices of one statement.
 const AT_ONCE: usize = 1000;
-/// Before what the database refused is tried again.
+/// Delay before a failed database access is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Changes often come in a row: what comes this soon after the first is told of with it.
+/// Changes often come in series: those within this time after the first are announced together with it.
 const TOGETHER: Duration = Duration::from_millis(20);
 
-/// Tells devices, for as long as it is polled.
+/// Sends notifications, for as long as it is polled.
 pub(super) async fn run(connections: Arc<DeviceConnections>) {
     let push = &connections.push;
     let mut pace = PushRate::of(connections.pushes_per_second.get());
@@ -51,7 +51,7 @@ pub(super) async fn run(connections: Arc<DeviceConnections>) {
     }
 }
 
-/// Tells as many as may be told now.
+/// Notifies as many devices as the rate allows now.
 async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Result<(), DataError> {
     let push = &connections.push;
     let fleets = mem::take(&mut push.queue.lock().fleets);
@@ -86,8 +86,8 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
         while turn.len() < most
             && let Some(device) = queue.next()
         {
-            // Perhaps another replica reaches it, which has heard of the change as well; or it is told when it is
-            // back.
+            // Otherwise another replica may reach it, which has received the change as well, or it is notified when it
+            // is back.
             if connections.open.has(device) {
                 turn.push(device);
             }
@@ -107,7 +107,7 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
     Ok(())
 }
 
-/// The devices of fleets, and those whose system or supervisor is of one of them.
+/// Returns the devices of fleets, and devices whose system or supervisor belongs to one of the fleets.
 async fn of_fleets(
     connections: &DeviceConnections,
     fleets: &HashSet<i64>,
@@ -121,7 +121,7 @@ async fn of_fleets(
     connections.database.ids(&of_fleets).await
 }
 
-/// Of these devices those that were not given what they should run by now, as far as is known.
+/// Returns those of these devices that, as far as is known, were not sent their current target state.
 async fn behind(
     connections: &DeviceConnections,
     arrived: &HashSet<i64>,
@@ -129,7 +129,7 @@ async fn behind(
     let arrived: Vec<i64> = arrived.iter().copied().collect();
     let mut behind = Vec::new();
     for arrived in arrived.chunks(AT_ONCE) {
-        // The numbers are those that a state goes by (`device/state/statement.rs`).
+        // The numbers are the inputs of a target state (`device/state/statement.rs`).
         let select = SystemPurpose::Push.sql(
             "WITH arrived AS (SELECT id, belongs_to__application AS fleet, should_be_managed_by__release AS supervisor, \
              should_be_operated_by__release AS system FROM device WHERE id IN (?)), \
@@ -163,7 +163,7 @@ async fn behind(
     Ok(behind)
 }
 
-/// What the state of a device would be made from now, and which one it was given.
+/// The current inputs of a device's target state, and the state that it was last sent.
 #[derive(Default)]
 struct StateSources {
     of_device: i64,
@@ -191,7 +191,7 @@ async fn send_update(connections: Arc<DeviceConnections>, device: DeviceTarget) 
     }
 }
 
-/// So many at once, and as many a second from then on.
+/// A limit of a number at once, and that number per second after that.
 struct PushRate {
     most: f64,
     left: f64,
@@ -207,7 +207,7 @@ impl PushRate {
         }
     }
 
-    /// How many are free, once one is.
+    /// Waits until a notification is allowed, and returns how many are.
     async fn wait(&mut self) -> usize {
         self.count();
         if self.left < 1.0 {

@@ -1,4 +1,4 @@
-//! The devices that are to be told that there is something new for them, each once.
+//! The devices that have to be notified of changes, each once.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -7,27 +7,27 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// After the start of a replica its devices are back within this time, if they are at all.
+/// After the start of a replica, its devices reconnect within this time, if at all.
 const RETURN: Duration = Duration::from_secs(300);
 
-/// Who is to be told.
+/// The devices to notify.
 #[derive(Default)]
 pub(super) struct PushQueue {
     pub(super) queue: Mutex<PushTurns>,
     pub(super) wake: Notify,
 }
 
-/// The devices that were there when this replica started.
+/// The devices that existed when this replica started.
 struct ReturningDevices {
     /// The highest number among them.
     newest: i64,
-    /// When they are no longer told in any case.
+    /// When they are no longer notified unconditionally.
     until: Instant,
     back: HashSet<i64>,
 }
 
 impl ReturningDevices {
-    /// Whether it is one of them, and back for the first time.
+    /// Whether the device is one of them, and connects for the first time.
     fn is_back(&mut self, device: i64) -> bool {
         device <= self.newest && Instant::now() < self.until && self.back.insert(device)
     }
@@ -38,7 +38,7 @@ pub(super) struct PushTurns {
     devices: DeviceQueue,
     pub(super) fleets: HashSet<i64>,
     pub(super) of_fleets: DeviceQueue,
-    /// Devices that have connected, and of which is not known yet what they have.
+    /// Devices that have connected, and whose current state is not known yet.
     pub(super) arrived: HashSet<i64>,
     of_before: Option<ReturningDevices>,
 }
@@ -60,7 +60,7 @@ impl DeviceQueue {
     fn next(&mut self) -> Option<i64> {
         loop {
             let Some(device) = self.order.pop_front() else {
-                // A fleet may have been a hundred thousand.
+                // A fleet may have had a hundred thousand devices.
                 *self = DeviceQueue::default();
                 return None;
             };
@@ -93,7 +93,7 @@ impl PushTurns {
 }
 
 impl PushQueue {
-    /// These devices have something new.
+    /// Queues devices that have changes.
     pub(super) fn devices(&self, devices: &[i64]) {
         let mut queue = self.queue.lock();
         for device in devices {
@@ -102,13 +102,13 @@ impl PushQueue {
         self.wake.notify_one();
     }
 
-    /// All devices of these fleets have something new.
+    /// Queues all devices of fleets that have changes.
     pub(super) fn fleets(&self, fleets: &[i64]) {
         self.queue.lock().fleets.extend(fleets);
         self.wake.notify_one();
     }
 
-    /// These devices may have something new; those that surely have come first.
+    /// Queues devices that may have changes, after those that certainly do.
     pub(super) fn perhaps(&self, devices: impl IntoIterator<Item = i64>) {
         let mut queue = self.queue.lock();
         for device in devices {
@@ -117,7 +117,7 @@ impl PushQueue {
         self.wake.notify_one();
     }
 
-    /// Devices up to this number were there before this replica.
+    /// Records that devices up to this number existed before this replica started.
     pub(super) fn begin(&self, newest: i64) {
         self.queue.lock().of_before = Some(ReturningDevices {
             newest,
@@ -126,7 +126,7 @@ impl PushQueue {
         });
     }
 
-    /// A device is connected (again): it is told where it missed something.
+    /// Handles a device that connects (again): it is notified if it missed something.
     pub(super) fn arrived(&self, device: i64) {
         let mut queue = self.queue.lock();
         let before = queue.of_before.as_mut();

@@ -1,4 +1,4 @@
-//! Tunnels whose keys may have been revoked while nobody told: they are looked at again.
+//! Checks again tunnels whose keys may have been revoked without a notification.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::clock::now;
 
 /// Keys of one statement.
 const AT_ONCE: usize = 1000;
-/// Before what the database refused is tried again.
+/// Delay before a failed database access is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Looks whenever it is asked to, for as long as it is polled.
+/// Runs a check whenever one is requested, for as long as it is polled.
 pub(super) async fn run(connections: Arc<DeviceConnections>) {
     loop {
         connections.recheck.notified().await;

@@ -1,4 +1,4 @@
-//! A tunnel from its first byte to its last.
+//! The life of a tunnel, from its first byte to its last.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -13,14 +13,15 @@ use tunnel::{CloseReason, End};
 use super::open::Opener;
 use crate::cloud::{Cloud, SharedCloud};
 
-/// How long a device may take from the answer to the first bytes of the tunnel.
+/// How long a device may take between the answer and the first bytes of the tunnel.
 const SWITCH: Duration = Duration::from_secs(20);
-/// How long what is under way has when this replica ends. Nothing else that ends a tunnel waits for it.
+/// How long requests in progress may continue when this replica ends. If a tunnel ends for another reason, they are cut
+/// off.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long a device may take to close its end, having heard the last word.
+/// How long a device may take to close its end after the final message.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Carries a tunnel that was opened at this time (of the database), as soon as its connection has switched.
+/// Carries a tunnel that was opened at this time (of the database), as soon as its connection has been upgraded.
 pub fn begin(cloud: &SharedCloud, opener: Opener, since: i64, switched: OnUpgrade) {
     let span = tracing::info_span!(parent: None, "device_connection", device = opener.device);
     let carried = carry(cloud.clone(), opener, since, switched);
@@ -66,7 +67,7 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
     tracing::debug!(?reason, "a tunnel is ended");
     closer.say(reason);
     if reason == CloseReason::GoingAway {
-        // Without anything under way it is over at once.
+        // Without requests in progress, it ends at once.
         ending.cancel();
         let _ = timeout(GRACE, async { tokio::join!(calls, connection.ended()) }).await;
     }

@@ -18,7 +18,7 @@ use crate::recent_sign_in::{explained, with_password};
 use crate::show::{self, table};
 use crate::visitor::SessionUser;
 
-/// Keys on the page.
+/// The maximum number of keys on the page.
 const MOST: usize = 200;
 
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ struct Key {
     last_used_at: Option<String>,
 }
 
-/// The keys as they are at this moment.
+/// The current keys.
 pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
     let actor = visitor.identity.actor().unwrap_or_default();
     let query = format!(
@@ -72,7 +72,7 @@ fn row(key: &Key) -> Markup {
     }
 }
 
-/// A time, or what is said where there is none.
+/// Shows a time, or a text if there is none.
 fn time_or(at: Option<&str>, otherwise: &str) -> Markup {
     match at {
         Some(_) => show::time(at),
@@ -80,7 +80,7 @@ fn time_or(at: Option<&str>, otherwise: &str) -> Markup {
     }
 }
 
-/// What keys of a scope may do, for people.
+/// Says what keys of a scope may do, for people.
 fn may(scope: Option<&str>) -> &str {
     match scope {
         None => "Everything you may do",
@@ -92,7 +92,7 @@ fn may(scope: Option<&str>) -> &str {
     }
 }
 
-/// The form that makes one.
+/// The form that creates a key.
 pub(super) fn new(visitor: &SessionUser) -> Markup {
     let place = format!("{ACCOUNT}/keys");
     html! {
@@ -126,7 +126,7 @@ pub(super) fn new(visitor: &SessionUser) -> Markup {
     }
 }
 
-/// `POST /dashboard/account/keys`: a key, shown this once.
+/// `POST /dashboard/account/keys`: creates a key, which is shown only now.
 pub(super) async fn make(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     visitor: SessionUser,

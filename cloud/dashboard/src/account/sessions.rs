@@ -1,4 +1,4 @@
-//! Where the visitor is signed in.
+//! The visitor's sessions.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::problem::PageResult;
 use crate::show::{self, table};
 use crate::visitor::SessionUser;
 
-/// Sessions on the page.
+/// The maximum number of sessions on the page.
 const MOST: usize = 200;
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ struct Session {
     is_of_dashboard: bool,
 }
 
-/// The sessions as they are at this moment.
+/// The current sessions.
 pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id,created_at,last_used_at,expires_at,address,user_agent,is_of_dashboard\

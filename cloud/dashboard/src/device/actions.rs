@@ -1,7 +1,7 @@
-//! What a device itself is asked: through the tunnel, as the visitor (docs/spec/cloud.md#supervisor-proxy).
+//! Actions of the device itself, sent through the tunnel as the visitor (docs/spec/cloud.md#supervisor-proxy).
 //!
-//! The answer comes to the button. What an update lock holds can be done all the same; what is under way is not
-//! begun a second time.
+//! The answer appears at the button. An action that an update lock blocks can be forced; one that is in progress is not
+//! started a second time.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -18,9 +18,9 @@ use crate::problem::{PageError, PageResult, notice};
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
-/// Bytes of a device's answer that are looked at.
+/// The maximum number of bytes of a device's answer that are read.
 const MOST: usize = 64 << 10;
-/// Characters of it that are shown.
+/// The maximum number of characters of it that are shown.
 const SHOWN: usize = 400;
 
 /// The buttons of a device.
@@ -65,7 +65,7 @@ pub(super) fn of_service(device: &Device, service: &str) -> Markup {
     }
 }
 
-/// A form with one button. While it is under way a second press does nothing, and the button keeps the focus.
+/// A form with one button. While the action is in progress a second press does nothing, and the button keeps the focus.
 fn button(
     device: &Device,
     action: &DeviceAction,
@@ -84,7 +84,7 @@ fn button(
     form(device, action, service, force, answer, &button)
 }
 
-/// The button that asks again, whatever the locks.
+/// The button that repeats the request and overrides the locks.
 fn retry(device: &Device, action: &DeviceAction, service: Option<&str>) -> Markup {
     let button = html! {
         button.small.danger type="submit" {
@@ -165,7 +165,7 @@ pub(super) async fn ask(
     Ok(answered(&visitor, &device, status, notice))
 }
 
-/// What came of it, at the button or on a page of its own.
+/// The result, at the button or on a page of its own.
 fn answered(
     visitor: &SessionUser,
     device: &Device,
@@ -210,7 +210,7 @@ fn outcome(
     }
 }
 
-/// What a device said, as one line; it is hostile, and bounded.
+/// Returns a device's answer as one line; it is not trusted, and bounded.
 async fn answer_text(answer: Response) -> String {
     let Ok(body) = Limited::new(answer.into_body(), MOST).collect().await else {
         return String::new();

@@ -1,4 +1,5 @@
-//! How a device is: what it runs and should run, whether it is there, and what it says of its host.
+//! The state of a device: its current and target release, its connection, and what it reports about
+//! its host.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -52,7 +53,7 @@ struct Software {
     supervisor_version: Option<String>,
 }
 
-/// Each a list with spaces between, but for the public one.
+/// Lists of addresses separated by spaces, except for the public one.
 #[derive(Debug, Deserialize)]
 struct Addresses {
     ip_address: Option<String>,
@@ -74,7 +75,7 @@ struct Measurements {
     is_undervolted: bool,
 }
 
-/// The releases that it runs, should run, and is pinned to.
+/// The device's current release, its target release, and the one it is pinned to.
 #[derive(Debug, Deserialize)]
 pub(super) struct Releases {
     #[serde(rename = "is_pinned_on__release")]
@@ -91,10 +92,10 @@ struct DeviceTypeName {
 }
 
 impl Facts {
-    /// Of a device.
+    /// Finds the device of a uuid.
     ///
     /// # Errors
-    /// 404 where the visitor does not see it.
+    /// 404 if the visitor does not see it.
     pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
         let query = "$select=id,uuid,device_name,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
             changed_api_heartbeat_state_on__date,overall_status,overall_progress,status,update_status,os_version,\
@@ -113,7 +114,7 @@ impl Facts {
         self.note.as_deref().unwrap_or_default()
     }
 
-    /// Its name and how it fares; what each of its pages begins with.
+    /// Its name and status, at the top of each of its pages.
     pub(super) fn head(&self) -> LiveFragment {
         let markup = html! {
             header.head {
@@ -138,7 +139,7 @@ impl Facts {
         LiveFragment::new("head", markup)
     }
 
-    /// All of it.
+    /// All facts.
     pub(super) fn part(&self) -> LiveFragment {
         let fact = |name: &str, value: Markup| html! { div { dt { (name) } dd { (value) } } };
         let text = |name: &str, value: Option<&str>| {
@@ -201,7 +202,7 @@ impl Facts {
     }
 }
 
-/// How much of something is in use, in MB.
+/// Shows how much of something is in use, in MB.
 fn meter(name: &str, used: Option<i64>, total: Option<i64>) -> Markup {
     match (used, total) {
         (Some(used), Some(total)) if total > 0 => html! {
@@ -213,7 +214,7 @@ fn meter(name: &str, used: Option<i64>, total: Option<i64>) -> Markup {
     }
 }
 
-/// Values with spaces between them, below each other.
+/// Shows values that are separated by spaces, one per line.
 fn words(text: Option<&str>) -> Markup {
     let words: Vec<&str> = text.unwrap_or_default().split_whitespace().collect();
     html! {

@@ -1,4 +1,4 @@
-//! A device's log: what is kept of it, and what is being written.
+//! A device's log: the stored lines, and new ones as they are written.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::problem::PageResult;
 use crate::rows::ServiceName;
 use crate::visitor::SessionUser;
 
-/// Lines that a page keeps.
+/// The number of lines that a page keeps.
 const MOST: usize = 1000;
-/// Between two batches of lines: what comes faster is sent together.
+/// The time between two batches of lines: lines that arrive faster are sent together.
 const REST: Duration = Duration::from_millis(200);
 
-/// The names of services by their numbers, as lines have them.
+/// The names of services by their numbers, which log lines contain.
 struct Names(HashMap<i64, String>);
 
 impl Names {
@@ -40,7 +40,8 @@ impl Names {
         Ok(Names(names.collect()))
     }
 
-    /// Looks up those that are not known yet: a release may bring a service, a move another fleet's.
+    /// Looks up names that are not known yet: a new release may add a service, and a move brings those of another
+    /// fleet.
     async fn learn(&mut self, visitor: &SessionUser, lines: &[LogLine]) {
         let unknown = lines.iter().filter_map(|line| line.service);
         let mut unknown: Vec<i64> = unknown.filter(|id| !self.0.contains_key(id)).collect();
@@ -62,7 +63,7 @@ impl Names {
         }
     }
 
-    /// All of them, in their order.
+    /// Returns all names, sorted.
     fn all(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.0.values().map(String::as_str).collect();
         all.sort_unstable();
@@ -70,10 +71,10 @@ impl Names {
     }
 }
 
-/// The log on its page: the lines that are there; a script shows those that come.
+/// The log on its page with the existing lines; a script adds new ones.
 pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
     let mut names = Names::of(visitor, device).await?;
-    // Where the bus is away, the rest of the page is not.
+    // If the message bus is unavailable, the rest of the page still works.
     let right = device.right_to_read(visitor).await?;
     let (lines, unread) = match tail::latest(&visitor.cloud, &right).await {
         Ok(lines) => (lines, false),
@@ -116,10 +117,10 @@ pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<
     })
 }
 
-/// The lines as events of an open page: `lines-anew` takes the place of those on the page, `lines` is added.
+/// Returns the lines as events of an open page: `lines-anew` replaces those on the page, `lines` is added.
 ///
 /// # Errors
-/// Where the database fails.
+/// If the database fails.
 pub(super) async fn events(
     visitor: &SessionUser,
     device: &Device,
@@ -171,7 +172,8 @@ fn clock(line: &LogLine) -> String {
     at(line).get(11..19).unwrap_or_default().to_owned()
 }
 
-/// Without what is for terminals (colours, carriage returns) and what would break out of its line.
+/// Returns the message without terminal sequences (colours, carriage returns) and characters that would break out of
+/// its line.
 fn readable(message: &str) -> String {
     let mut plain = String::with_capacity(message.len());
     let mut letters = message.chars();
@@ -184,7 +186,7 @@ fn readable(message: &str) -> String {
                 }
             }
             '\n' | '\r' | '\t' => plain.push(' '),
-            // Marks that turn the direction of writing would turn the page's words as well.
+            // Marks that change the writing direction would also affect the rest of the page.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
             letter if letter.is_control() => {}
             letter => plain.push(letter),

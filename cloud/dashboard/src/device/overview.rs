@@ -1,4 +1,4 @@
-//! A device's first page: how it is, what its plugins report, its services, what it can be asked, and its log.
+//! A device's first page: its state, the fields of its plugins, its services, its actions, and its log.
 
 use axum::response::sse::Event;
 use futures::stream::BoxStream;

@@ -1,4 +1,5 @@
-//! What the plugins of a device add to its report. All of it is their words, and those of whoever has the device's key.
+//! Fields that a device's plugins add to its report. All text comes from them, or from anybody who has the device's
+//! key.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -21,10 +22,10 @@ struct PluginField {
     modified_at: String,
 }
 
-/// Fields of a device that are shown: more than it may have.
+/// The maximum number of fields that are shown, which is more than a device may have.
 const MOST: usize = 100;
 
-/// As they are at this moment; nothing where there are none.
+/// The current fields; empty if there are none.
 pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id,plugin,name,value,value_type,unit,modified_at&$filter=device eq {}\
@@ -34,7 +35,7 @@ pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<L
     let fields: Vec<PluginField> = visitor.rows("/device_plugin_field", &query).await?;
     let rows = fields.iter().map(row);
     let columns = ["Field", "Value", "Plugin", "Changed"];
-    // Browsers pass over an event without text: an open page would keep the last field.
+    // Browsers ignore an event without text: an open page would keep the last field.
     let markup = html! {
         div {
             @if !fields.is_empty() {

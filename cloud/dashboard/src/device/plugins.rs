@@ -1,6 +1,6 @@
-//! The plugins of a device, as the device itself answers through its tunnel, with the last lines of each.
+//! The plugins of a device, as the device itself reports them through its tunnel, with the last lines of each.
 //!
-//! What a device says is hostile: it is bounded, and shown as text.
+//! A device's answers are not trusted: they are bounded, and shown as text.
 
 use axum::extract::{FromRequestParts, Path};
 use cloud_core::answer::Refusal;
@@ -22,13 +22,13 @@ use crate::show::{badge, short, table, time};
 use crate::state::DashboardState;
 use crate::visitor::SessionUser;
 
-/// Bytes of a device's answer that are read.
+/// The maximum number of bytes of a device's answer that are read.
 const MOST: usize = 1 << 20;
-/// Plugins that are shown, and lines of one.
+/// The maximum number of plugins that are shown, and of lines of one.
 const PLUGINS_SHOWN: usize = 200;
 const LINES_SHOWN: usize = 500;
 
-/// What `GET /v3/plugins/:name/log` answers.
+/// The answer to `GET /v3/plugins/:name/log`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct PluginLog {
@@ -43,7 +43,7 @@ struct LogLine {
     message: String,
 }
 
-/// The name of a plugin in an address; an address with something else there leads nowhere.
+/// The name of a plugin in an address; anything else there is a 404.
 #[derive(Debug, Clone)]
 pub(super) struct PluginAddress {
     uuid: Uuid,
@@ -65,7 +65,7 @@ impl FromRequestParts<DashboardState> for PluginAddress {
     }
 }
 
-/// What a device answers, or why it does not.
+/// Returns a device's answer, or the reason why there is none.
 async fn ask<T: DeserializeOwned>(
     visitor: &SessionUser,
     uuid: &Uuid,

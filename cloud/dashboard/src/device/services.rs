@@ -1,4 +1,4 @@
-//! The services that a device is to run, what it says of each, and their buttons.
+//! The services that a device should run, what it reports about each, and their buttons.
 
 use std::collections::BTreeMap;
 
@@ -47,10 +47,10 @@ impl ImageInstall {
     }
 }
 
-/// Services of a device that are shown.
+/// The maximum number of services that are shown.
 const MOST: usize = 500;
 
-/// As they are at this moment.
+/// The current services.
 pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id&$expand=installs__service($select=id,service_name)&$filter=device eq {}&$top={MOST}",
@@ -110,7 +110,7 @@ fn row(device: &Device, name: &str, installs: &[&ImageInstall]) -> Markup {
     }
 }
 
-/// What a device says of a service, in words for people.
+/// Shows the status that a device reports for a service, in words for people.
 fn state(status: &str) -> Markup {
     let kind = match status {
         "Running" | "running" => "good",

@@ -1,4 +1,5 @@
-//! What people decide about a device: its name, note and tags, its release, its fleet, and its end.
+//! What people decide about a device: its name, note and tags, its release, its fleet, and its
+//! deletion.
 
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -90,7 +91,7 @@ impl LivePage for DeviceSettingsPage {
     }
 }
 
-/// Another name, from its first page.
+/// The form that renames it on its first page.
 pub(super) fn rename_in_place(device: &Device) -> Markup {
     html! {
         details.rename {
@@ -115,7 +116,7 @@ fn rename_form(device: &Device, in_line: bool) -> Markup {
     form(device, "rename", fields)
 }
 
-/// A form whose answer stands in it.
+/// A form that shows its answer within itself.
 fn form(device: &Device, action: &str, fields: Markup) -> Markup {
     let place = format!("{}/{action}", device.place());
     html! {
@@ -145,7 +146,7 @@ async fn choose_release(visitor: &SessionUser, facts: &Facts) -> PageResult<Mark
     Ok(form(&facts.device, "pin", fields))
 }
 
-/// Whether it counts: a device in a drawer is nobody's outage.
+/// Whether the device is in use: one in a drawer that is offline is not an outage.
 fn in_use(facts: &Facts) -> Markup {
     let (explained, to, word) = if facts.is_active {
         (
@@ -216,7 +217,7 @@ pub(super) async fn activate(visitor: SessionUser, uuid: Uuid, form: Form) -> Pa
     patch(&visitor, &uuid, json!({ "is_active": active }), message).await
 }
 
-/// Changes its row; the page that it came from shows the rest.
+/// Changes its row; the page with the form shows the result.
 async fn patch(visitor: &SessionUser, uuid: &Uuid, body: Value, message: &str) -> PageResult {
     let device = Device::find(visitor, uuid).await?;
     visitor.patch(&device.path(), body).await?;

@@ -1,4 +1,4 @@
-//! A device, and what each of its pages begins with.
+//! A device, and the head of each of its pages.
 
 use axum::extract::{FromRequestParts, Path};
 use cloud_core::device::is_uuid;
@@ -17,7 +17,7 @@ use crate::state::DashboardState;
 use crate::tab::Tab;
 use crate::visitor::SessionUser;
 
-/// The uuid of a device in an address; an address with something else there leads nowhere.
+/// The uuid of a device in an address; anything else there is a 404.
 #[derive(Debug, Clone)]
 pub(super) struct Uuid(pub(super) String);
 
@@ -33,7 +33,7 @@ impl FromRequestParts<DashboardState> for Uuid {
     }
 }
 
-/// What every page of a device shows and goes by.
+/// The properties of a device that all of its pages use.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Device {
     pub(super) id: i64,
@@ -58,10 +58,10 @@ pub(super) const PLUGINS: Tab = Tab::new("Plugins", "/plugins");
 pub(super) const SETTINGS: Tab = Tab::new("Settings and tags", "/settings");
 
 impl Device {
-    /// The device of a uuid.
+    /// Finds the device of a uuid.
     ///
     /// # Errors
-    /// 404 where the visitor does not see it.
+    /// 404 if the visitor does not see it.
     pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
         let query =
             "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
@@ -69,36 +69,36 @@ impl Device {
         visitor.row(&path, query).await
     }
 
-    /// The right of the visitor to read it, for what the data API does not have: its log.
+    /// Returns the visitor's right to read it, for its log, which is not part of the data API.
     ///
     /// # Errors
-    /// 404 where the visitor does not see it (any more).
+    /// 404 if the visitor does not see it (any more).
     pub(super) async fn right_to_read(&self, visitor: &SessionUser) -> PageResult<RowRight> {
         let right = visitor.right("device", self.id, Method::Read);
         right.await?.ok_or_else(PageError::nothing_here)
     }
 
-    /// Where its pages are.
+    /// Returns the address of its pages.
     pub(super) fn place(&self) -> String {
         device_place(&self.uuid)
     }
 
-    /// Where its settings are.
+    /// Returns the address of its settings.
     pub(super) fn settings_place(&self) -> String {
         format!("{}{}", self.place(), SETTINGS.below)
     }
 
-    /// Where it is on the API.
+    /// Returns its path on the API.
     pub(super) fn path(&self) -> String {
         format!("/device({})", self.id)
     }
 
-    /// The number of its fleet, where it has one that the visitor sees.
+    /// Returns the number of its fleet, if it has one that the visitor sees.
     pub(super) fn fleet(&self) -> Option<i64> {
         self.fleets.first().map(|fleet| fleet.id)
     }
 
-    /// One of its pages, which is live. `head` is beside its name: what it says follows what happens.
+    /// One of its pages, which is live. `head` is next to its name, and is updated live as well.
     pub(super) fn page(&self, tab: Tab, head: &LiveFragment, main: &Markup) -> Page {
         let main = html! {
             (head.placed())

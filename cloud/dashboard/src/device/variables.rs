@@ -16,7 +16,7 @@ use crate::problem::PageResult;
 use crate::rows::ServiceName;
 use crate::visitor::SessionUser;
 
-/// A service that the device is to run.
+/// A service that the device should run.
 #[derive(Deserialize)]
 struct ServiceInstall {
     id: i64,
@@ -103,8 +103,9 @@ impl DeviceVariablesPage {
         }
     }
 
-    /// Its own first, then its fleet's. Of one name the device's wins over the fleet's, and at each of them that of
-    /// the service over that of all services (docs/spec/cloud.md#device-state).
+    /// Returns the device's own variables first, then its fleet's. For one name, the device's value takes precedence
+    /// over the fleet's, and within each of them that of the service over that of all services
+    /// (docs/spec/cloud.md#device-state).
     fn variables(
         &self,
         own: Vec<KeyValue>,
@@ -128,7 +129,7 @@ impl DeviceVariablesPage {
         for ServiceKeyValue { service, pair } in of_services {
             let mut installs = self.installs.iter();
             let install = installs.find(|it| it.services.iter().any(|it| it.id == service.id));
-            // Of a service that this device does not run.
+            // It belongs to a service that this device does not run.
             let Some(install) = install else { continue };
             let mut here = install.device_service_environment_variable.iter();
             rows.push(KeyValueRow {
@@ -152,7 +153,7 @@ impl ServiceInstall {
     }
 }
 
-/// What the device has from its fleet, and becomes its own (`to`) with another value.
+/// The variables that the device inherits from its fleet; giving one another value makes it the device's own (`to`).
 fn inherited(
     kind: KeyValueKind,
     pairs: Vec<KeyValue>,

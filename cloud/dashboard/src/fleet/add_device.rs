@@ -1,4 +1,4 @@
-//! How a device joins a fleet: a `config.json` for its disk, or a key for whatever makes such files.
+//! How a device joins a fleet: a `config.json` for its disk, or a key for programs that create such files.
 
 use axum::response::IntoResponse;
 use cloud_core::accounts::keys::{self, KeyDescription};
@@ -18,7 +18,7 @@ use crate::visitor::SessionUser;
 
 pub(super) async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     let fleet = Fleet::find(&visitor, id).await?;
-    // Those that can run what the fleet's own type runs.
+    // The device types that can run software for the fleet's own type.
     let query = format!(
         "$select=slug,name&$orderby=name asc&$filter=is_of__cpu_architecture/any(c:\
          c/device_type/any(t:t/is_default_for__application/any(a:a/id eq {id})))"
@@ -74,7 +74,7 @@ pub(super) async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<
     Ok(page.markup(&visitor))
 }
 
-/// A form without a script: what it answers is a file.
+/// Answers a form that uses no script, because the answer is a file.
 pub(super) async fn config(
     visitor: SessionUser,
     Number(id): Number,

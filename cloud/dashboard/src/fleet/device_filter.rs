@@ -1,10 +1,10 @@
-//! Which devices of a fleet are looked for, and in which order they are shown.
+//! The filter for the devices of a fleet, and their order.
 
 use crate::data::literal;
 use crate::form::Form;
 use crate::show::STATUSES;
 
-/// What they are ordered by: in the address, as the API has it, and for people.
+/// The possible orders: in the address, as the API expects it, and for people.
 pub(super) const ORDERS: [(&str, &str, &str); 5] = [
     ("name", "device_name asc", "Name"),
     ("status", "overall_status asc,device_name asc", "Status"),
@@ -17,14 +17,14 @@ pub(super) const ORDERS: [(&str, &str, &str); 5] = [
     ("newest", "created_at desc", "Newest"),
 ];
 
-/// Which devices are looked for.
+/// A filter for devices.
 #[derive(Debug, Clone)]
 pub(super) struct DeviceFilter {
     pub(super) search: String,
     pub(super) status: &'static str,
     pub(super) tag: String,
     pub(super) order: &'static str,
-    /// From 0.
+    /// The page number, from 0.
     pub(super) page: usize,
 }
 
@@ -51,7 +51,7 @@ impl DeviceFilter {
         !(self.search.is_empty() && self.status.is_empty() && self.tag.is_empty())
     }
 
-    /// As the query of an address.
+    /// Returns the filter as the query of an address.
     pub(super) fn query(&self, page: usize) -> String {
         form_urlencoded::Serializer::new(String::new())
             .append_pair("search", &self.search)

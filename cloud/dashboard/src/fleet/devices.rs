@@ -1,4 +1,4 @@
-//! A fleet's devices, as they are at this moment.
+//! A fleet's devices in their current state.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use crate::rows::{Connectivity, Id, ReleaseName, Tag, device_place};
 use crate::show::{STATUSES, progress, status};
 use crate::visitor::SessionUser;
 
-/// Devices on a page.
+/// The number of devices on a page.
 const AT_ONCE: usize = 100;
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! The plugins of a fleet's devices, as the devices that are connected answer.
+//! The plugins of a fleet's devices, as the connected devices report them.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ use crate::problem::{PageError, PageResult};
 use crate::show::table;
 use crate::visitor::SessionUser;
 
-/// Devices that are asked: each takes a twentieth of a second.
+/// The maximum number of devices that are asked: each takes a twentieth of a second.
 const DEVICES: i64 = 100;
-/// Bytes of their answers that are read.
+/// The maximum number of bytes of their answers that are read.
 const MOST: usize = 16 << 20;
-/// Plugins that are shown.
+/// The maximum number of plugins that are shown.
 const PLUGINS_SHOWN: usize = 200;
 
 /// The answer of one device, in a list of several.
@@ -34,20 +34,20 @@ struct Entry {
     body: serde_json::Value,
 }
 
-/// What the devices of a fleet say of one plugin.
+/// What the devices of a fleet report about one plugin.
 #[derive(Default)]
 struct Summary {
-    /// How many devices have each version.
+    /// The number of devices with each version.
     versions: BTreeMap<String, usize>,
     running: usize,
     refused: usize,
     failures: u64,
 }
 
-/// What the devices say together.
+/// The combined answers of the devices.
 #[derive(Default)]
 struct Answers {
-    /// Devices that answered, and others that are connected.
+    /// The number of devices that answered, and of others that are connected.
     answered: usize,
     silent: usize,
     plugins: BTreeMap<String, Summary>,
@@ -158,7 +158,7 @@ async fn ask(visitor: &SessionUser, fleet: i64) -> PageResult<Result<Answers, St
     }
 }
 
-/// Of one device the answer is its own, and of several a list.
+/// Reads an answer: that of a single device is its own, that of several a list.
 async fn read(answer: Response<Body>) -> Result<Answers, String> {
     let unexpected = || "The devices' answers could not be read.".to_owned();
     let status = answer.status();

@@ -1,4 +1,4 @@
-//! A fleet's releases: which there are, and which of them the fleet runs.
+//! A fleet's releases, and which of them the fleet runs.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -13,10 +13,10 @@ use crate::rows::{Id, ReleaseName, ReleaseState, fleet_place};
 use crate::show::{self, table};
 use crate::visitor::SessionUser;
 
-/// Releases on the page, the latest first.
+/// The number of releases on the page, the latest first.
 const MOST: usize = 100;
 
-/// What the fleet is to run.
+/// The release that the fleet should run.
 #[derive(Deserialize)]
 struct Target {
     should_track_latest_release: bool,

@@ -1,4 +1,4 @@
-//! A fleet's settings: its name, who shares it, and its end.
+//! A fleet's settings: its name, the people it is shared with, and its deletion.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use crate::show::card;
 use crate::switch::OVERRIDE_LOCKS;
 use crate::visitor::SessionUser;
 
-/// What goes with a fleet.
+/// What is deleted together with a fleet.
 const CONSEQUENCES: &str =
     "Its devices, releases, variables and keys are deleted too. This cannot be undone.";
 
@@ -96,7 +96,7 @@ struct MemberUser {
     email: Option<String>,
 }
 
-/// The organization that owns a fleet, where the visitor sees it.
+/// The organization that owns a fleet, if the visitor sees it.
 #[derive(Deserialize)]
 struct Owner {
     organization: Vec<Named>,

@@ -1,4 +1,4 @@
-//! A fleet, and what each of its pages begins with.
+//! A fleet, and the head of each of its pages.
 
 use maud::{Markup, html};
 use resources::Method;
@@ -11,14 +11,14 @@ use crate::show::badge;
 use crate::tab::Tab;
 use crate::visitor::SessionUser;
 
-/// What every page of a fleet shows.
+/// The properties of a fleet that all of its pages show.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Fleet {
     pub(crate) id: i64,
     pub(crate) app_name: String,
     pub(crate) slug: String,
     pub(crate) is_public: bool,
-    /// Whether the visitor may change it, and not just read it because it is public.
+    /// Whether the visitor may change it, rather than only read it because it is public.
     #[serde(default)]
     pub(crate) may_change: bool,
     #[serde(rename = "is_for__device_type")]
@@ -41,10 +41,10 @@ pub(super) const PLUGINS: Tab = Tab::new("Plugins", "/plugins");
 pub(super) const SETTINGS: Tab = Tab::new("Settings", "/settings");
 
 impl Fleet {
-    /// The fleet of a number.
+    /// Finds the fleet of a number.
     ///
     /// # Errors
-    /// 404 where the visitor does not see it.
+    /// 404 if the visitor does not see it.
     pub(crate) async fn find(visitor: &SessionUser, id: i64) -> PageResult<Self> {
         let query =
             "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=slug,name)";
@@ -55,17 +55,17 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// Where its pages are.
+    /// Returns the address of its pages.
     pub(crate) fn place(&self) -> String {
         fleet_place(self.id)
     }
 
-    /// Where its settings are.
+    /// Returns the address of its settings.
     pub(super) fn settings_place(&self) -> String {
         format!("{}{}", self.place(), SETTINGS.below)
     }
 
-    /// Where it is on the API.
+    /// Returns its path on the API.
     pub(super) fn path(&self) -> String {
         format!("/application({})", self.id)
     }

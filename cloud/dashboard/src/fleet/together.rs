@@ -1,4 +1,4 @@
-//! The same for several devices at once: those that are ticked, or all of the fleet.
+//! Actions for several devices at once: those that are ticked, or all of the fleet.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -20,15 +20,15 @@ use crate::problem::{PageError, PageResult};
 use crate::show::card;
 use crate::visitor::SessionUser;
 
-/// Devices that are asked at a time.
+/// The number of devices that are asked concurrently.
 const AT_A_TIME: usize = 16;
-/// Bytes of what the devices of a fleet say together.
+/// The maximum number of bytes of the combined answers of a fleet's devices.
 const ANSWERS: usize = 64 << 20;
 
-/// What the name of an action ends with that overrides update locks.
+/// The suffix of an action's name that overrides update locks.
 const OVERRIDING: &str = "-overriding";
 
-/// What can be done with the devices that are ticked. It is shown once one is.
+/// The actions for the ticked devices. The bar is shown once one is ticked.
 pub(super) async fn bar(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
     let releases = ReleasePicker::load(visitor, fleet.id).await?;
     let others = FleetPicker::load(visitor, Some(fleet.id)).await?;
@@ -71,7 +71,7 @@ pub(super) async fn bar(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Mark
     })
 }
 
-/// How it went with some devices.
+/// The results for several devices.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcome {
     done: usize,
@@ -108,7 +108,7 @@ impl Outcome {
         }
     }
 
-    /// At the form, or as a page of its own.
+    /// Shows the results at the form, or as a page of its own.
     fn answer(&self, visitor: &SessionUser, place: &str) -> Response {
         let kind = match (self.done > 0, self.away + self.locked + self.failed > 0) {
             (true, false) => "good",
@@ -141,7 +141,7 @@ pub(super) async fn together(visitor: SessionUser, Number(id): Number, form: For
     Ok(outcome.answer(&visitor, &fleet.place()))
 }
 
-/// What an action writes into the rows of the devices, where it does so.
+/// Returns the fields that an action writes into the rows of the devices, if it does so.
 fn fields(action: &str, form: &Form) -> PageResult<Option<Value>> {
     Ok(Some(match action {
         "pin" => json!({ "is_pinned_on__release": form.number("release")? }),
@@ -152,7 +152,7 @@ fn fields(action: &str, form: &Form) -> PageResult<Option<Value>> {
     }))
 }
 
-/// Changes those of these devices that are of the fleet; how many.
+/// Changes those of these devices that belong to the fleet, and returns their number.
 async fn change(
     visitor: &SessionUser,
     fleet: i64,
@@ -172,7 +172,7 @@ async fn change(
     }
 }
 
-/// Gives each of them a tag; how many.
+/// Sets a tag on each of them, and returns their number.
 async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<usize> {
     let (key, value) = (form.text("key"), form.text("value"));
     if key.is_empty() {
@@ -184,7 +184,7 @@ async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<
     Ok(devices.len())
 }
 
-/// Asks each of them, and counts what they answer.
+/// Sends the request to each of them, and counts the answers.
 async fn ask(
     visitor: &SessionUser,
     fleet: i64,
@@ -218,7 +218,7 @@ async fn ask(
     Ok(outcome)
 }
 
-/// The buttons by which all devices of a fleet are asked to look for updates.
+/// The buttons that make all devices of a fleet check for updates.
 pub(super) fn update_now(fleet: &Fleet) -> Markup {
     let place = format!("{}/update", fleet.place());
     let buttons = html! {
@@ -240,7 +240,7 @@ pub(super) async fn update(visitor: SessionUser, Number(id): Number, form: Form)
     let answer = visitor.ask("/v1/update", whom, data).await;
     let mut outcome = Outcome::default();
     match answer {
-        // Several of them, each with a status of its own.
+        // The answers of several devices, each with its own status.
         Ok(answer) if answer.status() == StatusCode::MULTI_STATUS => {
             for status in each(answer.into_body()).await? {
                 outcome.count(status);

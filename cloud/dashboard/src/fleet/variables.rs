@@ -1,4 +1,4 @@
-//! A fleet's variables: those that its services find in their environment, and settings of its devices.
+//! A fleet's variables: those in the environment of its services, and settings of its devices.
 
 use super::tabs::{Fleet, VARIABLES};
 use crate::form::Number;
@@ -9,7 +9,7 @@ use crate::problem::PageResult;
 use crate::rows::ServiceName;
 use crate::visitor::SessionUser;
 
-/// Services on the page.
+/// The number of services on the page.
 const MOST: usize = 1000;
 
 pub(super) struct FleetVariablesPage {

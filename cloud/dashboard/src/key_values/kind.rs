@@ -1,22 +1,22 @@
-//! Which names with values there are, and whose.
+//! The kinds of names with values, and their owners.
 
 use serde::Deserialize;
 
 use crate::problem::{PageError, PageResult};
 
-/// Which names with values, and whose. The number that goes with it is its owner's: of the fleet, the service of
-/// the fleet, the device, the service on a device (`service_install`) or the release.
+/// A kind of names with values, and of their owner. The number that goes with it is the owner's: of the fleet, the
+/// service of the fleet, the device, the service on a device (`service_install`) or the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyValueKind {
     FleetVariable,
     FleetSetting,
     FleetTag,
-    /// Of a service, on every device of its fleet.
+    /// A variable of a service, on every device of its fleet.
     ServiceVariable,
     DeviceVariable,
     DeviceSetting,
     DeviceTag,
-    /// Of a service, on one device.
+    /// A variable of a service, on one device.
     DeviceServiceVariable,
     ReleaseTag,
 }
@@ -34,7 +34,7 @@ impl KeyValueKind {
         Self::ReleaseTag,
     ];
 
-    /// The resource, its link to whose it is, and what people call one.
+    /// Returns the resource, its link to the owner, and the word that people use for it.
     const fn row(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::FleetVariable => (
@@ -57,17 +57,17 @@ impl KeyValueKind {
         }
     }
 
-    /// The resource.
+    /// Returns the resource.
     pub(crate) const fn resource(self) -> &'static str {
         self.row().0
     }
 
-    /// The resource's link to whose it is.
+    /// Returns the resource's link to the owner.
     pub(super) const fn link(self) -> &'static str {
         self.row().1
     }
 
-    /// What people call one.
+    /// Returns the word that people use for it.
     pub(super) const fn word(self) -> &'static str {
         self.row().2
     }
@@ -76,17 +76,17 @@ impl KeyValueKind {
         matches!(self, Self::FleetTag | Self::DeviceTag | Self::ReleaseTag)
     }
 
-    /// The field of the name.
+    /// Returns the field of the name.
     pub(super) const fn name(self) -> &'static str {
         if self.is_tag() { "tag_key" } else { "name" }
     }
 
-    /// Whether a value may be one that nobody reads but the devices that get it.
+    /// Returns whether a value may be secret, readable only by the devices that receive it.
     pub(super) const fn may_be_secret(self) -> bool {
         !self.is_tag()
     }
 
-    /// What is asked of one.
+    /// Returns the fields to select.
     pub(super) const fn fields(self) -> &'static str {
         if self.is_tag() {
             "id,tag_key,value"
@@ -95,10 +95,10 @@ impl KeyValueKind {
         }
     }
 
-    /// The kind of a resource.
+    /// Returns the kind of a resource.
     ///
     /// # Errors
-    /// 404 where it is none that is edited here.
+    /// 404 if the resource is not edited here.
     pub(super) fn named(resource: &str) -> PageResult<Self> {
         let mut all = Self::ALL.into_iter();
         let kind = all.find(|kind| kind.resource() == resource);
@@ -106,15 +106,15 @@ impl KeyValueKind {
     }
 }
 
-/// A name with its value. Both are hostile.
+/// A name with its value. Neither is trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct KeyValue {
     pub(crate) id: i64,
     #[serde(alias = "tag_key")]
     pub(crate) name: String,
-    /// None where it is not shown to whoever looks.
+    /// `None` if the visitor may not see it.
     pub(crate) value: Option<String>,
-    /// Nobody reads the value but the devices that get it.
+    /// Only the devices that receive the value can read it.
     #[serde(default)]
     pub(crate) is_secret: bool,
 }

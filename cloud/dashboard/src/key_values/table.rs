@@ -1,4 +1,4 @@
-//! How names with values are shown and edited.
+//! The display and the editors of names with values.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
@@ -9,29 +9,29 @@ use crate::live::LiveFragment;
 
 /// Names with values in a table that can be edited.
 pub(crate) struct KeyValueTable<'a> {
-    /// The part of the page that it is.
+    /// Its name as a part of the page.
     pub(crate) part: &'static str,
-    /// What is in it, for people.
+    /// Its caption, for people.
     pub(crate) caption: &'a str,
-    /// What is said where there are none.
+    /// The text that is shown if it is empty.
     pub(crate) empty: &'a str,
-    /// The address of the page that it stands on.
+    /// The address of its page.
     pub(crate) back: &'a str,
     pub(crate) rows: Vec<KeyValueRow>,
 }
 
-/// One of them.
+/// A row of the table.
 pub(crate) struct KeyValueRow {
     pub(crate) kind: KeyValueKind,
     pub(crate) pair: KeyValue,
-    /// Which of the owner's services it is for; nothing where there is nothing to tell apart.
+    /// The owner's service that it is for; `None` if there is nothing to distinguish.
     pub(crate) service: Option<String>,
-    /// Where it comes from the fleet, and is not the owner's own.
+    /// Set if the row comes from the fleet, and is not the owner's own.
     pub(crate) inherited: Option<Inheritance>,
 }
 
 impl KeyValueRow {
-    /// The owner's own, for whatever it has.
+    /// Returns rows for the owner's own pairs, which are not for a single service.
     pub(crate) fn own(kind: KeyValueKind, pairs: Vec<KeyValue>) -> impl Iterator<Item = Self> {
         pairs.into_iter().map(move |pair| KeyValueRow {
             kind,
@@ -42,11 +42,11 @@ impl KeyValueRow {
     }
 }
 
-/// What becomes of a row that comes from the fleet.
+/// A row that is inherited from the fleet.
 pub(crate) struct Inheritance {
-    /// Whose it is to become when somebody gives it another value here.
+    /// The owner of the new pair if somebody sets another value here.
     pub(crate) to: (KeyValueKind, i64),
-    /// The owner has another value of its own, which counts.
+    /// The owner has its own value, which takes precedence.
     pub(crate) overridden: bool,
 }
 
@@ -114,7 +114,7 @@ impl KeyValueTable<'_> {
             None => ("Edit", format!("/dashboard/pairs/{resource}/{}", pair.id)),
             Some(_) => ("Override", "/dashboard/pairs".to_owned()),
         };
-        // Another value makes another editor: an open one does not show what was there before.
+        // Another value creates another editor: an open one does not show the previous value.
         let hash = BuildHasherDefault::<DefaultHasher>::default()
             .hash_one(pair.value.as_deref().unwrap_or_default());
         let id = format!("{resource}-{}-{hash:x}", pair.id);
@@ -153,23 +153,23 @@ impl KeyValueTable<'_> {
     }
 }
 
-/// Whether nobody is to read the value again but the devices that get it.
+/// The checkbox that makes a value secret, readable only by the devices that receive it.
 fn secret(id: &str) -> Markup {
     html! {
         label.tick { input type="checkbox" name="secret" value="yes" id=(id); "Secret: only devices can read it" }
     }
 }
 
-/// A form that adds to what a [`KeyValueTable`] shows. It stands beside the table, outside of the part that follows.
+/// A form that adds to the contents of a [`KeyValueTable`]. It is next to the table, outside of the live part.
 pub(crate) struct AddForm<'a> {
-    /// The address of the page that it stands on.
+    /// The address of its page.
     pub(crate) back: &'a str,
-    /// What it may be for: whose it becomes, and how people call that. The first is offered first.
+    /// The possible owners of the new pair, and what people call them. The first is the default.
     pub(crate) choices: Vec<(KeyValueKind, i64, String)>,
 }
 
 impl<'a> AddForm<'a> {
-    /// For one owner, and how people call what it is for.
+    /// Creates a form for one owner, with the name that people use for the pairs.
     pub(super) fn new(back: &'a str, kind: KeyValueKind, owner: i64, name: &str) -> Self {
         AddForm {
             back,
@@ -211,7 +211,7 @@ impl<'a> AddForm<'a> {
     }
 }
 
-/// The section of a page with a table, and below it the form that adds to it, where the visitor may.
+/// The section of a page with a table, and below it the form that adds to it, if the visitor may do so.
 pub(crate) fn section(
     title: &str,
     about: Option<&Markup>,

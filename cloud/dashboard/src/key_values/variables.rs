@@ -7,7 +7,7 @@ use super::table::{AddForm, KeyValueRow, KeyValueTable, section};
 use crate::live::LiveFragment;
 use crate::visitor::SessionUser;
 
-/// What a page says of its variables and settings.
+/// The texts of a page about its variables and settings.
 pub(crate) struct VariablesEditor {
     /// The address of the page.
     pub(crate) back: String,
@@ -17,9 +17,9 @@ pub(crate) struct VariablesEditor {
     pub(crate) about_settings: &'static str,
 }
 
-/// Whose a new variable or setting may become.
+/// The possible owners of a new variable or setting.
 pub(crate) struct NewOwners {
-    /// Whoever owns the variables of all services.
+    /// The owner of variables for all services.
     pub(crate) all_services: (KeyValueKind, i64),
     /// The services, by name.
     pub(crate) services: Vec<(KeyValueKind, i64, String)>,
@@ -27,7 +27,7 @@ pub(crate) struct NewOwners {
 }
 
 impl VariablesEditor {
-    /// The parts of the page.
+    /// Returns the parts of the page.
     pub(crate) fn parts(
         &self,
         variables: Vec<KeyValueRow>,
@@ -50,7 +50,7 @@ impl VariablesEditor {
         [variables.fragment(), settings.fragment()]
     }
 
-    /// The page with these parts, and with forms that add to them where the visitor may.
+    /// The page with these parts, and with forms that add to them if the visitor may do so.
     pub(crate) fn markup(
         &self,
         visitor: &SessionUser,

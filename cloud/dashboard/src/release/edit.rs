@@ -1,4 +1,4 @@
-//! How a release is changed and deleted.
+//! The forms that change and delete a release.
 
 use maud::{Markup, html};
 use serde_json::json;
@@ -61,7 +61,7 @@ pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form)
             body["invalidation_reason"] = json!(reason);
         }
         visitor.patch(&path, body).await?;
-        // The form is another one now.
+        // The form has changed as well.
         return Ok(visitor.go(&place));
     }
     let release = Release::find(&visitor, id).await?;

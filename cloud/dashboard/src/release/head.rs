@@ -1,4 +1,4 @@
-//! What a release is, and who signed it.
+//! The head of a release's page, and its signature.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
@@ -8,7 +8,7 @@ use super::row::Release;
 use crate::fleet::Fleet;
 use crate::show::{self, badge};
 
-/// What its page begins with.
+/// The head of its page.
 pub(super) fn head(fleet: &Fleet, release: &Release) -> Markup {
     let place = format!("{}/target", fleet.place());
     html! {
@@ -44,7 +44,8 @@ pub(super) fn head(fleet: &Fleet, release: &Release) -> Markup {
     }
 }
 
-/// By which key, and until when. Whether the signature is good, devices alone can tell: the cloud has no key of owners.
+/// Shows the key of the signature and when it expires. Only devices can check the signature: the cloud does not have
+/// the owners' keys.
 fn signed(text: &str) -> Markup {
     let parts = SignedText::parse(text).ok();
     let key = parts.and_then(|parts| parts.key_id());
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_release_says_by_which_key_it_is_signed_and_until_when() {
-        // Ed, the number of the key from its last byte on, and a signature.
+        // `Ed`, the number of the key with its last byte first, and a signature.
         let signature = "untrusted comment: of a release\nRUQBAgMEBQYHCAAAAAAAAAAA\ntrusted comment: now\nAAAA\n";
         let statement = json!({
             "format": "signed-target/1", "app": { "uuid": "1", "id": 1, "class": "fleet" },

@@ -66,10 +66,10 @@ pub(super) struct BuiltImage {
 }
 
 impl Release {
-    /// The release of a number.
+    /// Finds the release of a number.
     ///
     /// # Errors
-    /// 404 where the visitor does not see it.
+    /// 404 if the visitor does not see it.
     pub(super) async fn find(visitor: &SessionUser, id: i64) -> PageResult<Self> {
         let query = "$select=id,commit,raw_version,semver,status,source,is_final,is_invalidated,is_passing_tests,\
              invalidation_reason,note,signed_statement,start_timestamp,end_timestamp,composition\
@@ -81,13 +81,13 @@ impl Release {
         visitor.row(&path, query).await
     }
 
-    /// Whether its fleet is to run it.
+    /// Returns whether it is the target of its fleet.
     pub(super) fn is_target(&self) -> bool {
         let mut fleets = self.fleet.iter();
         fleets.any(|fleet| fleet.target.is_some_and(|target| target.id == self.name.id))
     }
 
-    /// Whether its fleet is pinned to it.
+    /// Returns whether its fleet is pinned to it.
     pub(super) fn is_pin(&self) -> bool {
         self.is_target()
             && self

@@ -1,8 +1,8 @@
-//! Where in the database a value stands.
+//! The place of a value in the database.
 
 use super::VERSION;
 
-/// What a value is of. It opens nowhere else.
+/// The place that a value belongs to. It can be decrypted nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 #[display("`{column}` of the row {row} of `{table}`")]
 pub struct Place {
@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A column of the row with this id.
+    /// Creates the place of a column in the row with this id.
     #[must_use]
     pub fn of_row(table: &'static str, column: &'static str, id: i64) -> Self {
         Place {
@@ -22,7 +22,7 @@ impl Place {
         }
     }
 
-    /// What the platform remembers under a name ([`crate::setting`]).
+    /// Creates the place of one of the platform's settings ([`crate::setting`]).
     #[must_use]
     pub fn of_setting(name: &str) -> Self {
         Place {
@@ -32,7 +32,7 @@ impl Place {
         }
     }
 
-    /// No part can hold the character that stands between them.
+    /// No part can contain the separator between them.
     pub(super) fn authenticated(&self, key: &str) -> Vec<u8> {
         let Place { table, column, row } = self;
         [VERSION, key, table, column, row].join("\0").into_bytes()

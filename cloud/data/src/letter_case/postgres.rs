@@ -8,15 +8,16 @@ use crate::setting;
 use crate::statement::BuiltStatement;
 use crate::transaction::Transaction;
 
-/// Collations of PostgreSQL, where they are, that go by the simple mapping too: those of libc, and its own from version 17.
+/// Collations of PostgreSQL that, if they exist, also use the simple mapping: those of libc, and its own from version
+/// 17.
 const COLLATIONS: &str = "SELECT collname::text FROM pg_collation \
      WHERE collname IN ('C.UTF-8', 'C.utf8', 'pg_c_utf8') AND collnamespace = 'pg_catalog'::regnamespace \
      AND collencoding IN (-1, pg_char_to_encoding('UTF8')) ORDER BY collname";
 
-/// Makes the functions of a PostgreSQL database, and makes them anew where they are not what they are to be.
+/// Creates the functions of a PostgreSQL database, or replaces them if they differ from the expected ones.
 ///
 /// # Errors
-/// Where a statement fails.
+/// If a statement fails.
 pub(crate) async fn add_to(transaction: &mut Transaction) -> Result<(), DataError> {
     let encoding = BuiltStatement::new("SELECT current_setting('server_encoding')", []);
     let encoding = transaction.texts(&encoding).await?.pop().flatten();
@@ -35,7 +36,7 @@ pub(crate) async fn add_to(transaction: &mut Transaction) -> Result<(), DataErro
     ] {
         let beyond = match encoding.as_deref() {
             Some("UTF8") => Some(beyond_ascii(transaction, &collations, ascii, mapping).await?),
-            // Another encoding does not have the letters.
+            // Other encodings do not have these letters.
             _ => None,
         };
         let ascii = format!("{ascii}($1 COLLATE \"C\")");
@@ -59,9 +60,8 @@ pub(crate) async fn add_to(transaction: &mut Transaction) -> Result<(), DataErro
     Ok(())
 }
 
-/// An expression for the case of the text `$1`, whatever its letters: by a collation that agrees with the mapping once
-/// the letters that it does not know are written into it, else by a list of all letters, which takes a hundred times as
-/// long.
+/// Returns an expression for the case of the text `$1`, for all letters: a collation that agrees with the mapping once
+/// the letters that it lacks are added, otherwise a list of all letters, which takes a hundred times as long.
 async fn beyond_ascii(
     transaction: &mut Transaction,
     collations: &[String],
@@ -101,7 +101,7 @@ async fn answer(
     Ok(answer.unwrap_or_default().chars().collect())
 }
 
-/// The letters for which another case was answered than is expected, and that case.
+/// Returns the letters for which the database returned an unexpected case, and the expected case of each.
 fn differing(letters: &[char], expected: &[char], answered: &[char]) -> (String, String) {
     let pairs = letters.iter().zip(expected).zip(answered);
     pairs

@@ -1,4 +1,4 @@
-//! Calculations in `$filter` and `$orderby`: with whole numbers, fractions, moments and durations.
+//! Arithmetic in `$filter` and `$orderby`: with whole numbers, fractions, moments and durations.
 
 use odata::Arithmetic;
 use sea_query::Expr;
@@ -60,7 +60,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A calculation as both databases write it. Nothing comes of a division by nothing.
+/// Returns the SQL of a calculation, the same for both databases. Division by zero yields null.
 fn plain(how: Arithmetic) -> &'static str {
     match how {
         Arithmetic::Add => "(?) + (?)",
@@ -71,8 +71,8 @@ fn plain(how: Arithmetic) -> &'static str {
     }
 }
 
-/// Reckons with whole numbers. Nothing comes of a division by nothing, nor of what has more than 64 bits:
-/// PostgreSQL would fail there, and SQLite go on with less exact numbers.
+/// Calculates with whole numbers. Division by zero yields null, as does a result of more than 64 bits: there PostgreSQL
+/// would fail, and SQLite would continue with less exact numbers.
 fn whole(dialect: Dialect, how: Arithmetic, left: Expr, right: Expr) -> Expr {
     let sql = match (dialect, how) {
         (Dialect::Sqlite, how) => plain(how),

@@ -1,4 +1,4 @@
-//! Rows as one array of JSON, of no more rows and bytes than may be shown.
+//! Rows as one JSON array, with limited numbers of rows and bytes.
 
 use sea_query::{Expr, SelectStatement};
 
@@ -8,24 +8,25 @@ use super::shape::{Listing, TEXT};
 use super::sql::custom;
 use crate::dialect::Dialect;
 
-/// Rows that may have so many times the bytes that one link may expand to, going by the declared lengths of their
-/// fields, are not counted: hardly any field is as long as it may be.
+/// The bytes of rows are counted only if, according to the declared lengths of their fields, they may exceed the limit
+/// of one link by this factor: hardly any field is as long as it may be.
 const ALLOWED: u64 = 4;
 /// The window of rows up to the current one.
 const SO_FAR: &str = "ROWS UNBOUNDED PRECEDING";
 
-/// JSON that cannot be made, for as soon as there is more than may be shown: PostgreSQL fails with an error that
-/// [`DataError`](crate::DataError) knows by this word. `depending` on something, or it would be worked out beforehand.
+/// Returns JSON that fails when it is evaluated, for responses that become too large: [`DataError`](crate::DataError)
+/// recognizes PostgreSQL's error by this word. It is `depending` on something, because otherwise it would be evaluated
+/// in advance.
 fn too_much_postgres(depending: &str) -> String {
     let word = crate::error::TOO_MUCH;
     format!("to_json(CAST(concat('{word}', {depending}) AS date))")
 }
 
-/// The same for SQLite, which fails where a value is longer than it may be. Whatever the bound, this is longer.
+/// The same for SQLite, which fails if a value is longer than its limit. This is longer than any limit.
 const TOO_MUCH_SQLITE: &str = "CAST(zeroblob(2000000000 + count(*)) AS TEXT)";
 
 impl Compiler<'_> {
-    /// One array of at most so many rows and bytes ([`Bounds`]); the statement fails where there are more.
+    /// Returns one array with limited numbers of rows and bytes ([`Bounds`]); the statement fails if there are more.
     pub(super) fn array(&self, listing: Listing, top: Option<u64>) -> Result<Expr, QueryError> {
         let most = self.bounds.expanded_rows;
         let mut rows = listing.select;
@@ -69,12 +70,12 @@ impl Compiler<'_> {
         Ok(Expr::from(array))
     }
 
-    /// The rows as one column of JSON. The statement fails as soon as those so far have more bytes than may be shown:
-    /// the row that is too much is the last one that PostgreSQL makes. (SQLite has a limit of its own for that.)
+    /// Returns the rows as one column of JSON. The statement fails as soon as the rows so far exceed the limit of
+    /// bytes: PostgreSQL produces no further row. (SQLite has its own limit for that.)
     fn of_bounded_bytes(&self, rows: SelectStatement) -> Result<SelectStatement, QueryError> {
         let bytes = self.bounds.expanded_bytes;
         let mut texts = self.of_rows(rows, |name| format!("row_to_json(\"{name}\")"))?;
-        // Or the JSON of each row would be made twice.
+        // Otherwise the JSON of each row would be produced twice.
         texts.offset(0);
         self.of_rows(texts, |name| {
             let text = format!("\"{name}\".\"{TEXT}\"");
@@ -84,7 +85,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// An array of one row, or of none: there is nothing to put in order or together.
+    /// Returns an array of at most one row, so nothing needs sorting or aggregating.
     pub(super) fn array_of_one(&self, listing: Listing) -> Result<Expr, QueryError> {
         let mut row = listing.select;
         row.clear_order_by();

@@ -1,36 +1,35 @@
-//! What one request may cost the database, stated in one place. Every refusal names its bound.
+//! The maximum database cost of one request, defined in one place. Every refusal names its bound.
 //!
-//! The language bounds how long and how deep a request is ([`odata::MAX_LENGTH`], [`odata::MAX_DEPTH`]); these bound
-//! what a short one can ask for.
+//! The language bounds the length and depth of a request ([`odata::MAX_LENGTH`], [`odata::MAX_DEPTH`]); these limits
+//! bound what a short request can cause.
 
 use crate::caller::Caller;
 
-/// What one request may cost.
+/// The maximum cost of one request.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    /// Tables that its statement names, those of the rules of access among them. A request that expands every link
-    /// of a device names fifty.
+    /// Tables in its statement, including those of access rules. A request that expands every link of a device has
+    /// fifty.
     pub(super) tables: usize,
-    /// `any`, `all` and `$count` in each other.
+    /// Nested `any`, `all` and `$count`.
     pub(super) lambdas: usize,
-    /// Of these, along links that lead to many rows: the database may look at every row of each for every row of the
-    /// one before.
+    /// The part of these that follows links to many rows: the database may scan all rows of each for every row of the
+    /// enclosing one.
     pub(super) lambdas_to_many: usize,
-    /// Expanded links in each other that lead to many rows.
+    /// Nested expanded links that lead to many rows.
     pub(super) expanded_to_many: usize,
-    /// How often one resource stands on the path of an expansion, the one it begins at included: going back and forth
-    /// multiplies rows that the caller has already.
+    /// Occurrences of one resource on the path of an expansion, including the start: going back and forth multiplies
+    /// rows that the caller already has.
     pub(super) same_resource: usize,
     /// Rows of one expanded link of one row.
     pub(super) expanded_rows: u64,
-    /// Bytes of what one link expands to, for one row. SQLite holds every value to a length of its own
-    /// (`sqlite::MAX_VALUE`).
+    /// Bytes of one expanded link of one row. SQLite has its own limit for every value (`sqlite::MAX_VALUE`).
     pub(super) expanded_bytes: u64,
-    /// Characters of a text that functions (`replace`, `concat`) make of others.
+    /// Characters of a text built from others by functions (`replace`, `concat`).
     pub(super) text: u64,
 }
 
-/// Of whoever has a credential.
+/// The limits for callers with a credential.
 const HOLDERS: Bounds = Bounds {
     tables: 200,
     lambdas: 8,
@@ -42,7 +41,7 @@ const HOLDERS: Bounds = Bounds {
     text: 4 << 20,
 };
 
-/// Of everybody else.
+/// The limits for all others.
 const GUESTS: Bounds = Bounds {
     tables: 80,
     lambdas: 4,

@@ -1,4 +1,4 @@
-//! What makes one statement: its tables, and what links, fields, keys and constants are in it.
+//! Building one statement: its tables, and the SQL of links, fields, keys and constants.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -20,24 +20,24 @@ use super::value::{TypedExpr, ValueKind};
 use crate::caller::Caller;
 use crate::dialect::Dialect;
 
-/// The name of the first table of a statement, whose rows it is about.
+/// The name of the first table of a statement, which contains the requested rows.
 pub(super) const FIRST_TABLE: &str = "t0";
 
-/// Makes one statement.
+/// Builds one statement.
 pub(super) struct Compiler<'a> {
     pub(super) context: QueryContext<'a>,
     pub(super) model: &'a Model,
     pub(super) dialect: Dialect,
     pub(super) caller: &'a Caller,
-    /// Values of `@name` in the request.
+    /// Values of the request's parameters (`@name`).
     aliases: &'a BTreeMap<String, Literal>,
-    /// Rows and links are shown with their addresses, below this path.
+    /// The path prefix of the addresses of rows and links, if they are shown.
     pub(super) addresses: Option<&'a str>,
-    /// Rows that a filter begins at are ones that the caller may read, and not only change or delete.
+    /// Whether the caller may read the rows that a filter starts from, and not only change or delete them.
     pub(super) from_is_readable: bool,
-    /// The request is for one row, which is known by its key: it is looked at by itself.
+    /// Whether the request is for one row, addressed by its key.
     pub(super) for_one_row: bool,
-    /// What the request may cost.
+    /// The request's cost limits.
     pub(super) bounds: &'static Bounds,
     tables: Cell<usize>,
 }
@@ -59,31 +59,31 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The resource that a request names.
+    /// Returns the resource that a request names.
     pub(super) fn resource(&self, name: &str) -> Result<&'a Resource, QueryError> {
         let resource = self.model.resource(name);
         resource.ok_or_else(|| QueryError::no_resource(name))
     }
 
-    /// The resource at the end of a navigation.
+    /// Returns the resource at the end of a navigation.
     pub(super) fn target(&self, navigation: &Navigation) -> Result<&'a Resource, QueryError> {
         self.model
             .resource(navigation.to)
             .ok_or_else(|| QueryError::Broken(format!("`{}` leads nowhere", navigation.name)))
     }
 
-    /// A table of the statement.
+    /// Returns a new table of the statement.
     pub(super) fn row(&self, resource: &'a Resource) -> Result<TableRow<'a>, QueryError> {
         let alias = self.unused_name()?;
         Ok(TableRow { resource, alias })
     }
 
-    /// The table of the rows at the end of a navigation.
+    /// Returns a new table for the rows at the end of a navigation.
     pub(super) fn target_row(&self, navigation: &Navigation) -> Result<TableRow<'a>, QueryError> {
         self.row(self.target(navigation)?)
     }
 
-    /// A name in the statement that nothing else has.
+    /// Returns a unique name within the statement.
     pub(super) fn unused_name(&self) -> Result<String, QueryError> {
         let number = self.tables.get();
         let most = self.bounds.tables;
@@ -96,7 +96,7 @@ impl<'a> Compiler<'a> {
         Ok(format!("t{number}"))
     }
 
-    /// What holds where `to` is one of the rows that a navigation leads to.
+    /// Returns the condition that `to` is one of the rows that a navigation leads to.
     pub(super) fn step(
         &self,
         navigation: &Navigation,
@@ -123,7 +123,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// What a field of a row is in SQL.
+    /// Returns the SQL of a row's field.
     pub(super) fn stored(&self, row: &TableRow<'a>, name: &str) -> Result<Expr, QueryError> {
         let field = row.resource.find_field(name).ok_or_else(|| {
             QueryError::Broken(format!("`{}` has no `{name}`", row.resource.name))
@@ -131,7 +131,7 @@ impl<'a> Compiler<'a> {
         self.unrestricted(row, field)
     }
 
-    /// What a field of a row is to the caller: null where it is shown to others alone, or to nobody.
+    /// Returns a row's field as the caller sees it: null if the caller may not see it.
     pub(super) fn field(&self, row: &TableRow<'a>, field: &Field) -> Result<Expr, QueryError> {
         let value = match (self.unrestricted(row, field)?, field.secret_where) {
             (value, None) => value,
@@ -143,7 +143,7 @@ impl<'a> Compiler<'a> {
         let visible = match field.readers {
             Readers::OfTheRow => return Ok(value),
             Readers::Changers if role == Role::DeviceKey => return Ok(value),
-            // A key that is for looking alone sees what its user does.
+            // A read-only key sees what its user does.
             Readers::Changers => self.rule_of(role, row, Method::Update.into())?,
             Readers::Where(text) => self.rule_where(row, text)?,
         };
@@ -154,7 +154,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// What a field of a row is, whoever asks.
+    /// Returns a row's field regardless of the caller.
     pub(super) fn unrestricted(
         &self,
         row: &TableRow<'a>,
@@ -175,7 +175,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// What holds for the row that a key means.
+    /// Returns the condition for the row with a key.
     pub(super) fn key(
         &self,
         row: &TableRow<'a>,
@@ -203,7 +203,7 @@ impl<'a> Compiler<'a> {
         self.equal(row, values, visibility)
     }
 
-    /// What holds for the rows whose fields have these values.
+    /// Returns the condition for rows whose fields have these values.
     pub(super) fn equal<'g>(
         &self,
         row: &TableRow<'a>,
@@ -225,7 +225,7 @@ impl<'a> Compiler<'a> {
         all.ok_or_else(|| QueryError::refused(0, "a key has a value"))
     }
 
-    /// A constant, or the value of a parameter.
+    /// Returns a constant, or the value of a parameter.
     pub(super) fn constant(
         &self,
         value: &Value,
@@ -249,7 +249,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Null, of the type that values of a kind have.
+/// Returns null with the SQL type of a kind of values.
 pub(super) fn nothing(kind: ValueKind) -> Expr {
     Expr::cust(match kind {
         ValueKind::Null | ValueKind::Text | ValueKind::Json => "CAST(NULL AS TEXT)",

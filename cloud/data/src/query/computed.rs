@@ -1,4 +1,4 @@
-//! Fields that are worked out (docs/spec/cloud.md#model-overall-status, docs/spec/cloud.md#rule-raw-version).
+//! Computed fields (docs/spec/cloud.md#model-overall-status, docs/spec/cloud.md#rule-raw-version).
 
 use sea_query::Expr;
 
@@ -6,7 +6,7 @@ use super::context::QueryContext;
 use super::scope::TableRow;
 use crate::dialect::Dialect;
 
-/// The expression of a computed field, where there is one.
+/// Returns the expression of a computed field, if there is one.
 pub(super) fn expression(
     context: &QueryContext<'_>,
     row: &TableRow<'_>,
@@ -49,23 +49,24 @@ const TARGET_RELEASE: &str = "coalesce({is_pinned_on__release}, \
 const DOWNLOADING: &str = "{api_heartbeat_state} IN ('online', 'timeout') \
      AND {download_progress} IS NOT NULL AND coalesce({status}, '') = 'Downloading'";
 
-/// Nothing was ever heard of it.
+/// The device was never connected.
 const NEVER_SEEN: &str = "NOT {is_connected_to_vpn} AND {last_connectivity_event} IS NULL \
      AND {api_heartbeat_state} = 'unknown'";
 
-/// Nothing is heard of it.
+/// The device is not connected now.
 const AWAY: &str = "NOT {is_connected_to_vpn} AND {api_heartbeat_state} IN ('offline', 'unknown')";
 
-/// The first member of a fleet's organization, to whom it belonged before there were any.
+/// The first member of a fleet's organization: the owner of the fleet in versions from before organizations.
 const FIRST_MEMBER: &str = "SELECT m.\"user\" FROM organization_membership AS m \
      WHERE m.is_member_of__organization = {organization} ORDER BY m.id LIMIT 1";
 
-/// A column of the row that a link leads to.
+/// Selects a column of the row that a link refers to.
 fn one(column: &str, table: &str, link: &str) -> String {
     format!("SELECT x.\"{column}\" FROM {table} AS x WHERE x.id = {{{link}}}")
 }
 
-/// As version 6 had it: it knew one word for whatever works, and updates whether a device is heard of or not.
+/// Returns the status as in version 6: it has one word for every working state, and shows updates even if a device is
+/// offline.
 fn overall_status_v6() -> String {
     format!(
         "CASE WHEN NOT {{is_active}} THEN 'inactive' \
@@ -81,14 +82,14 @@ fn overall_status_v6() -> String {
     )
 }
 
-/// Makes expressions for a row.
+/// Builds expressions for a row.
 struct ComputedFields<'c, 'a> {
     context: &'c QueryContext<'a>,
     row: &'c TableRow<'a>,
 }
 
 impl ComputedFields<'_, '_> {
-    /// SQL of our own, with `{name}` for a column of the row and `?` for a value.
+    /// Builds an expression from custom SQL, with `{name}` for a column of the row and `?` for a value.
     fn expression(&self, text: &str, values: Vec<Expr>) -> Expr {
         let mut sql = String::with_capacity(text.len() * 2);
         let mut number = 0;
@@ -113,7 +114,7 @@ impl ComputedFields<'_, '_> {
                     sql.push_str(&format!("\"{}\".\"{name}\"", self.row.alias));
                     rest = after;
                 }
-                // A brace of JSON.
+                // A brace in JSON.
                 _ => {
                     sql.push('{');
                     rest = name;
@@ -125,8 +126,8 @@ impl ComputedFields<'_, '_> {
         Expr::cust_with_exprs(sql, values)
     }
 
-    /// Files are kept with the path that they are downloaded at; the address is that of the moment. A quote within
-    /// a text of JSON has a backslash before it, so nothing else can look like the field.
+    /// Files are stored with the path of their download; the current origin is added when they are read. A quote within
+    /// a JSON text has a backslash before it, so nothing else can look like this field.
     fn asset(&self) -> Expr {
         let before = "\"href\":\"";
         let href = format!("{before}{}", self.context.origin);
@@ -135,7 +136,7 @@ impl ComputedFields<'_, '_> {
     }
 
     fn overall_status(&self) -> Expr {
-        // What is said in the current names wins over what is said in the older ones.
+        // Current names take precedence over older ones.
         let names = self.context.tunnel_variables;
         let values_of = |table: &str, owner: &str, of: &str| {
             let one = format!(
@@ -206,12 +207,12 @@ fn semver() -> String {
     )
 }
 
-/// What stands behind the `-`, and nothing where nothing does: of a draft, when it was made as well.
+/// The part after the `-`, empty if there is none; for a draft it includes the creation time.
 const PRERELEASE: &str = "CASE WHEN {revision} IS NOT NULL THEN {semver_prerelease} \
      WHEN {semver_prerelease} <> '' THEN {semver_prerelease} || '.' || CAST({created_at} AS TEXT) \
      ELSE CAST({created_at} AS TEXT) END";
 
-/// What stands behind the `+`, with a dot before each part.
+/// Returns the part after the `+`, with a dot before each item.
 fn build(dialect: Dialect) -> String {
     let find = match dialect {
         Dialect::Postgres => "strpos",
@@ -237,8 +238,8 @@ fn raw_version(dialect: Dialect) -> String {
 fn version(dialect: Dialect) -> String {
     let build = build(dialect);
     let raw = raw_version(dialect);
-    // Every part is of letters, digits, dots and dashes: nothing in it needs escaping. What is no such part
-    // (`variant`) is quoted by the database.
+    // Every part consists of letters, digits, dots and dashes and needs no escaping. Other text (`variant`) is quoted
+    // by the database.
     let quoted = |text: &str| match dialect {
         Dialect::Postgres => format!("CAST(to_json({text}) AS TEXT)"),
         Dialect::Sqlite => format!("json_quote({text})"),
@@ -249,7 +250,8 @@ fn version(dialect: Dialect) -> String {
             quoted(&format!("({text})"))
         )
     };
-    // Readers of semantic versions take a part of digits for a number; one that they could not keep exactly stays text.
+    // Parsers of semantic versions read a part of digits as a number; one that they could not represent exactly stays
+    // text.
     let numbered = |text: &str| {
         let (number, parts) = match dialect {
             Dialect::Postgres => (

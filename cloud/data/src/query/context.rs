@@ -1,32 +1,31 @@
-//! What of a request is not in the request.
+//! The context of a request.
 
 use resources::Model;
 
 use crate::caller::Caller;
 use crate::dialect::Dialect;
 
-/// What of a request is not in the request.
+/// The context of a request: everything that the request itself does not contain.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryContext<'a> {
-    /// The version of the API that it is made to.
+    /// The model of the API version that the request uses.
     pub model: &'a Model,
     /// The database.
     pub dialect: Dialect,
-    /// Who makes it.
+    /// The caller.
     pub caller: &'a Caller,
-    /// Milliseconds since the epoch; what `now()` answers.
+    /// Milliseconds since the epoch; the result of `now()`.
     pub now: i64,
-    /// The path that addresses of rows begin with (`/v7`), where every row and link has one, as with
+    /// The prefix of the addresses of rows and links (`/v7`), if they are shown, as with
     /// `$format=json;odata.metadata=full`.
     pub addresses: &'a str,
-    /// Rows and links always have their addresses (older versions).
+    /// Whether rows and links always have their addresses (older versions).
     pub always_addressed: bool,
-    /// Unknown names in `$select` and `$expand` are passed over (older versions).
+    /// Whether unknown names in `$select` and `$expand` are ignored (older versions).
     pub lenient: bool,
-    /// Names of the configuration variable that switches the tunnel off, the current one first: a device
-    /// without a tunnel lacks nothing then (docs/spec/cloud.md#model-overall-status).
+    /// Names of the configuration variable that switches the tunnel off, the current one first: a device without a
+    /// tunnel then counts as complete (docs/spec/cloud.md#model-overall-status).
     pub tunnel_variables: &'a [String],
-    /// The address that this cloud is reached by (`https://cloud.example.com`), which addresses of files begin
-    /// with.
+    /// The public address of this cloud (`https://cloud.example.com`), the prefix of file addresses.
     pub origin: &'a str,
 }

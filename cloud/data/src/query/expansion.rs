@@ -1,4 +1,4 @@
-//! Links that are expanded: what is behind them, and how far they lead.
+//! Expanded links: the rows behind them, and the limits of their depth.
 
 use odata::{Expand, Name};
 use resources::{Navigation, Resource, Step};
@@ -10,7 +10,7 @@ use super::error::QueryError;
 use super::scope::{Nulls, Scope, TableRow, Visibility};
 use super::sql::counted;
 
-/// The resources on the way to what is expanded.
+/// The resources on the path of an expansion.
 #[derive(Debug, Clone)]
 pub(super) struct Expansion {
     tables: Vec<&'static str>,
@@ -18,7 +18,7 @@ pub(super) struct Expansion {
 }
 
 impl Expansion {
-    /// It begins at a resource.
+    /// Begins at a resource.
     pub(super) fn at(resource: &Resource) -> Self {
         Expansion {
             tables: vec![resource.table],
@@ -26,7 +26,7 @@ impl Expansion {
         }
     }
 
-    /// One link further.
+    /// Follows one more link.
     pub(super) fn through(
         &self,
         navigation: &Navigation,
@@ -61,7 +61,7 @@ impl Expansion {
 }
 
 impl<'a> Compiler<'a> {
-    /// What is behind a link, as an array; one object at most where the link leads to one.
+    /// Returns the rows behind a link as an array; at most one object if the link leads to one row.
     pub(super) fn expanded(
         &self,
         row: &TableRow<'a>,
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
         Ok(Expr::from(counted(other.select(conditions))))
     }
 
-    /// What holds for the rows behind an expanded link that the caller may see.
+    /// Returns the conditions for rows behind an expanded link that the caller may see.
     fn behind_expanded(
         &self,
         row: &TableRow<'a>,

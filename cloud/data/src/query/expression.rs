@@ -1,8 +1,7 @@
 //! Conditions and values of `$filter` and `$orderby` in SQL (docs/spec/cloud.md#odata-filter).
 //!
-//! Conditions have two values: what compares with null is false, and so its opposite is true. Where SQL
-//! would answer null, that is made false only below a `not`, where it makes a difference: indexes serve a
-//! bare comparison.
+//! Conditions have two values: a comparison with null is false, and so its opposite is true. A null result of SQL is
+//! turned into false only below a `not`, where it makes a difference, because indexes serve only a bare comparison.
 
 use odata::{Arithmetic, Comparison, Expression, Function, Operand, PathSegment, PropertyPath};
 use resources::{Navigation, Readers, Step};
@@ -17,7 +16,7 @@ use super::sql::{custom, decided, differ, same};
 use super::value::{ONLY_NULL, TypedExpr, ValueKind, alike, longest};
 
 impl<'a> Compiler<'a> {
-    /// What holds where an expression does.
+    /// Returns the condition of an expression.
     pub(super) fn condition(
         &self,
         scope: &Scope<'a>,
@@ -49,7 +48,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The value of an expression.
+    /// Returns the value of an expression.
     pub(super) fn value(
         &self,
         scope: &Scope<'a>,
@@ -127,7 +126,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Expr, QueryError> {
         let at = right.at;
         let equality = matches!(how, Comparison::Equal | Comparison::NotEqual);
-        // Null is the same as null, and neither more nor less than anything.
+        // Null equals null, and is neither greater nor less than anything.
         let other = match (left.kind, right.kind) {
             (ValueKind::Null, ValueKind::Null) => return Ok((how == Comparison::Equal).into()),
             (ValueKind::Null, _) => Some(&right),
@@ -166,7 +165,7 @@ impl<'a> Compiler<'a> {
         Ok(self.settled(bare, nullable, nulls))
     }
 
-    /// A condition that answers null only where it may.
+    /// Makes null results of a condition false if null is not allowed.
     pub(super) fn settled(&self, condition: Expr, nullable: bool, nulls: Nulls) -> Expr {
         if nullable && nulls == Nulls::Excluded {
             decided(self.dialect, condition)
@@ -175,7 +174,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The field at the end of a path.
+    /// Returns the field at the end of a path.
     fn property(
         &self,
         scope: &Scope<'a>,
@@ -233,7 +232,7 @@ impl<'a> Compiler<'a> {
         };
         let field = match (field, self.model.navigation(row.resource, &name.text)) {
             (Some(field), _) => field,
-            // Another name of a link means its number, as the link does.
+            // Another name of a link stands for its number, as the link itself does.
             (
                 None,
                 Some(Navigation {

@@ -16,10 +16,10 @@ const DAY: i64 = 86_400_000;
 /// The first moment of the year 1, and the last of 9999.
 const EARLIEST: i64 = -62_135_596_800_000;
 const LATEST: i64 = 253_402_300_799_999;
-/// Whole days before the epoch, more than there are to the year 1.
+/// A whole number of days before the epoch, reaching back beyond the year 1.
 const BEFORE: i64 = 800_000 * DAY;
 
-/// The values of a call, one after the other; their number is right already.
+/// The arguments of a call, read one after another; their number has already been checked.
 struct Arguments {
     dialect: Dialect,
     function: Function,
@@ -32,10 +32,10 @@ impl Arguments {
         next.ok_or_else(|| format!("`{}` needs more values", self.function))
     }
 
-    /// A value as one of this kind.
+    /// Converts a value to a kind.
     fn of(&self, value: TypedExpr, kind: ValueKind) -> Result<Expr, String> {
         match value.read_as(kind) {
-            // PostgreSQL takes a bare null for a text, and has no function of that.
+            // PostgreSQL treats a bare null as a text, for which it has no such function.
             Ok(value) if value.kind == ValueKind::Null => Ok(nothing(kind)),
             Ok(value) => Ok(value.sql),
             Err(why) => Err(format!("`{}`: {why}", self.function)),
@@ -51,13 +51,14 @@ impl Arguments {
         self.next_of(ValueKind::Text)
     }
 
-    /// A moment that has a year: reckoning can lead beyond, where the databases know no dates.
+    /// Returns a moment within the years that have dates in the databases: arithmetic can lead beyond.
     fn moment(&mut self) -> Result<Expr, String> {
         let moment = self.next_of(ValueKind::Moment)?;
         Ok(within_years(self.dialect, moment))
     }
 
-    /// Something of the time of day of a moment, in milliseconds since midnight, for `?`; also before 1970.
+    /// Returns a part of a moment's time of day; in `part`, `?` stands for milliseconds since midnight, also before
+    /// 1970.
     fn clock(&mut self, part: &str) -> Result<Expr, String> {
         let moment = self.moment()?;
         let of_day = format!("((?) % {DAY} + {DAY}) % {DAY}");
@@ -70,7 +71,7 @@ impl Arguments {
     }
 }
 
-/// A function of values; their number is right already.
+/// Compiles a function call; the number of arguments has already been checked.
 pub(super) fn call(
     dialect: Dialect,
     now: i64,
@@ -125,7 +126,7 @@ pub(super) fn call(
             (custom(dialect, "(?) || (?)", both), Text)
         }
         F::Replace => {
-            // SQLite leaves a text as it is if it has to replace nothing, even with null.
+            // SQLite returns a text unchanged if nothing has to be replaced, even by null.
             let replaced = match dialect {
                 Dialect::Sqlite if nullable => {
                     "SELECT CASE WHEN c IS NOT NULL THEN replace(a, b, c) END \
@@ -155,7 +156,7 @@ pub(super) fn call(
             (custom(dialect, seconds, [of.next_of(Duration)?]), Number)
         }
         F::Date => {
-            // Days before 1970 are counted downwards too: from a day before every moment there is.
+            // Days before 1970 are rounded down too, by counting from a day before all valid moments.
             let day = format!("((?) + {BEFORE}) / {DAY} * {DAY} - {BEFORE}");
             (custom(dialect, &day, [of.moment()?]), Moment)
         }
@@ -169,7 +170,7 @@ pub(super) fn call(
                 return Ok(value);
             }
             let rounded = match (function, dialect) {
-                // Away from zero in the middle, which PostgreSQL does for decimal numbers alone.
+                // Halves are rounded away from zero, which PostgreSQL does only for decimal numbers.
                 (F::Round, Dialect::Postgres) => {
                     "CAST(round(CAST(? AS numeric)) AS double precision)"
                 }
@@ -196,7 +197,7 @@ pub(super) fn call(
     Ok(TypedExpr { longest, ..value })
 }
 
-/// Characters that what a function makes has as text at most: `replace` multiplies, and `concat` adds.
+/// Returns the maximum number of characters of a function's result as text: `replace` multiplies, and `concat` adds.
 fn longest(function: Function, arguments: &[TypedExpr]) -> u64 {
     let of = |at: usize| arguments.get(at).map_or(0, |one| one.longest);
     let shortest = |at: usize| match arguments.get(at).map(|one| &one.constant) {
@@ -214,7 +215,7 @@ fn longest(function: Function, arguments: &[TypedExpr]) -> u64 {
     }
 }
 
-/// Of 64 bits, where PostgreSQL would have 32.
+/// Returns a number of 64 bits, where PostgreSQL would return 32.
 fn whole(dialect: Dialect, number: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(dialect, "CAST(? AS bigint)", [number]),
@@ -222,12 +223,12 @@ fn whole(dialect: Dialect, number: Expr) -> Expr {
     }
 }
 
-/// The moment, or the nearest that has a year of four digits.
+/// Returns the moment, or the nearest one with a four-digit year.
 fn within_years(dialect: Dialect, moment: Expr) -> Expr {
     clamped(dialect, moment, EARLIEST, LATEST)
 }
 
-/// The name of a type, as text: `'Edm.String'`.
+/// Returns the name of a type, given as text: `'Edm.String'`.
 fn type_name(value: TypedExpr) -> Result<String, String> {
     match value.constant {
         Some(odata::Literal::Text(name)) => Ok(name),

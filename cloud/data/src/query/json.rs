@@ -1,5 +1,5 @@
-//! Fields of a row as JSON that the database makes: in PostgreSQL values of whichever type reads as the right JSON, in
-//! SQLite texts.
+//! A row's fields as JSON built by the database: in PostgreSQL values of types with the right JSON form, in SQLite
+//! texts.
 
 use resources::{Column, Field, Type};
 use sea_query::{Alias, Expr, Func};
@@ -11,19 +11,19 @@ use super::sql::{as_text, custom, moment_text};
 use super::value::{SHORT, longest};
 use crate::dialect::Dialect;
 
-/// Arguments of one function, below what either database takes.
+/// The maximum number of arguments of one function, below the limits of both databases.
 const PIECES: usize = 90;
 
-/// A field of an object that is to be made.
+/// A field of a JSON object.
 pub(super) struct JsonField {
     pub(super) name: String,
     pub(super) value: Expr,
-    /// Bytes that it has at most, as far as the declared lengths of fields tell.
+    /// Its maximum size in bytes, as far as the declared lengths of fields tell.
     pub(super) longest: u64,
 }
 
 impl<'a> Compiler<'a> {
-    /// A field of a row, under a name.
+    /// Returns a field of a row, under a name.
     pub(super) fn json_field(
         &self,
         row: &TableRow<'a>,
@@ -37,7 +37,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// The address of a row.
+    /// Returns the address of a row.
     pub(super) fn metadata_field(&self, row: &TableRow<'a>, address: &str) -> JsonField {
         let start = format!("{{\"uri\":\"{address}/{}(@id)?@id=", row.resource.name);
         let text = concat(vec![
@@ -55,7 +55,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A field as its type reads.
+    /// Returns a field in the JSON form of its type.
     fn rendered(&self, row: &TableRow<'a>, field: &Field) -> Result<Expr, QueryError> {
         let dialect = self.dialect;
         if field.column == Column::Stored("id") && field.nullable {
@@ -95,7 +95,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// `{"__id":4}`, or null.
+    /// Returns `{"__id":4}`, or null.
     fn reference(&self, link: Expr, to: &str) -> Expr {
         let Some(address) = self.addresses else {
             return self.json_or_null("'{\"__id\":' || (?) || '}'", [link]);
@@ -107,7 +107,7 @@ impl<'a> Compiler<'a> {
         )
     }
 
-    /// What an expression makes as a value of an object: JSON text, and JSON's null where it is null.
+    /// Returns the JSON text of an expression as a value of an object, and JSON's null if it is null.
     fn json_or_null<const N: usize>(&self, text: &str, with: [Expr; N]) -> Expr {
         let json = match self.dialect {
             Dialect::Postgres => format!("CAST({text} AS json)"),
@@ -117,12 +117,12 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// `{"a":…,"b":…}` of JSON texts.
+/// Joins JSON texts to `{"a":…,"b":…}`.
 pub(super) fn object_text(fields: Vec<JsonField>) -> Expr {
     let mut pieces = Vec::with_capacity(fields.len() * 2 + 1);
     for (number, field) in fields.into_iter().enumerate() {
         let before = if number == 0 { '{' } else { ',' };
-        // The names are the request's, and it may give only those that the model has.
+        // The names come from the request, which can use only names of the model.
         pieces.push(Expr::cust(format!("'{before}\"{}\":'", field.name)));
         pieces.push(field.value);
     }
@@ -130,7 +130,7 @@ pub(super) fn object_text(fields: Vec<JsonField>) -> Expr {
     concat(pieces)
 }
 
-/// Texts in a row; null counts as empty.
+/// Concatenates texts; null counts as empty.
 pub(super) fn concat(pieces: Vec<Expr>) -> Expr {
     if pieces.len() <= PIECES {
         return Expr::from(Func::cust(Alias::new("concat")).args(pieces));

@@ -1,5 +1,4 @@
-//! Conditions that are joined: chains of `and` and `or`, and lists of `in`. However long they are, the statement is
-//! hardly deeper for it.
+//! Joined conditions: chains of `and` and `or`, and lists of `in`. Even long ones hardly deepen the statement.
 
 use odata::{Comparison, Expression, Operand};
 use sea_query::{Expr, ExprTrait};
@@ -11,10 +10,10 @@ use super::sql::custom;
 use super::value::{ONLY_NULL, TypedExpr, ValueKind, alike};
 use crate::dialect::Dialect;
 
-/// Items of one `in` that are compared by themselves.
+/// The maximum number of items of one `in` that are compared individually.
 const MAX_APART: usize = 50;
 
-/// Refuses an item of `in` for which the value before it would have to be repeated once too often.
+/// Refuses an item of `in` that would repeat the preceding value too often.
 fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), QueryError> {
     if times <= most {
         return Ok(());
@@ -35,12 +34,12 @@ pub(super) enum Junction {
     Or,
 }
 
-/// Conditions that are joined without parentheses: so many make one that is as deep.
+/// The number of conditions that are joined without parentheses.
 const JOINED_AT_ONCE: usize = 8;
 
-/// Conditions joined so that a thousand of them nest four times as deep as eight do. In a row, each would be one
-/// level deeper than the one before: sea-query walks such a tree by recursion, and SQLite refuses one of a
-/// thousand levels.
+/// Joins conditions in a tree, so that a thousand of them nest only four times as deep as eight do. In a simple chain,
+/// each would be one level deeper than the previous one: sea-query walks such a tree by recursion, and SQLite rejects
+/// one of a thousand levels.
 fn balanced(dialect: Dialect, mut conditions: Vec<Expr>, junction: Junction) -> Option<Expr> {
     let join = match junction {
         Junction::And => Expr::and,
@@ -51,7 +50,7 @@ fn balanced(dialect: Dialect, mut conditions: Vec<Expr>, junction: Junction) -> 
         let mut rest = conditions.into_iter().peekable();
         while rest.peek().is_some() {
             let group = rest.by_ref().take(JOINED_AT_ONCE).reduce(join);
-            // In parentheses of its own: both databases would read a chain without them as one in a row.
+            // In its own parentheses: without them, both databases would read one long chain.
             groups.extend(group.map(|group| custom(dialect, "?", [group])));
         }
         conditions = groups;
@@ -73,8 +72,8 @@ impl<'a> Compiler<'a> {
             .ok_or_else(|| QueryError::Broken("a chain of no conditions".to_owned()))
     }
 
-    /// Whether a value is one of a list: `IN`, which is no deeper however long the list is. What cannot stand in
-    /// one (null, what may be null as the value may) is compared by itself.
+    /// Checks that a value is in a list, by `IN`, whose depth does not depend on the list's length. Items that `IN`
+    /// cannot contain (null, and items that may be null like the value) are compared individually.
     pub(super) fn among(
         &self,
         scope: &Scope<'a>,
@@ -83,8 +82,8 @@ impl<'a> Compiler<'a> {
         nulls: Nulls,
         at: usize,
     ) -> Result<Expr, QueryError> {
-        // Each comparison repeats the value. A condition may have lists of its own in it, which would be repeated as
-        // often as there are items in this one, and those within them once more.
+        // Each comparison repeats the value. A condition may contain lists itself, which would be repeated for each
+        // item of this list, and so on with lists within them.
         let repeated = match &value.operand {
             Operand::Property(_) | Operand::Value(_) => MAX_APART,
             _ => 1,
@@ -112,7 +111,7 @@ impl<'a> Compiler<'a> {
             if left.kind == ValueKind::Json {
                 return Err(QueryError::refused(item_at, ONLY_NULL));
             }
-            // Of one kind each: the value may be a constant, which is read as each item is.
+            // One list per kind: the value may be a constant, which is converted to the kind of each item.
             match listed.iter_mut().find(|(of, _)| of.kind == left.kind) {
                 Some((_, items)) => items.push(item.sql),
                 None => listed.push((left, vec![item.sql])),

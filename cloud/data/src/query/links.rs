@@ -1,4 +1,4 @@
-//! Links in conditions: what is asked of the rows behind them by a path, `any`, `all` and `$count`.
+//! Links in conditions: paths, `any`, `all` and `$count` over the linked rows.
 
 use odata::{Count, Lambda, PathSegment, Quantifier};
 use resources::{Navigation, Step};
@@ -11,7 +11,7 @@ use super::scope::{Nulls, Scope, TableRow, Visibility};
 use super::sql::{counted, exists};
 
 impl<'a> Compiler<'a> {
-    /// The navigation that a segment of a path names.
+    /// Returns the navigation that a segment of a path names.
     pub(super) fn follow(
         &self,
         row: &TableRow<'a>,
@@ -22,7 +22,7 @@ impl<'a> Compiler<'a> {
             .ok_or_else(|| row.no_link(&segment.name))
     }
 
-    /// What holds for the rows behind a segment of a path that the caller may see.
+    /// Returns the condition for rows behind a segment of a path that the caller may see.
     pub(super) fn behind(
         &self,
         scope: &Scope<'a>,
@@ -49,7 +49,7 @@ impl<'a> Compiler<'a> {
         Ok(all)
     }
 
-    /// The fields of a key without the one that the link has said already.
+    /// Returns the condition for the fields of a key, which may omit the field that the link already determines.
     fn partial_key(
         &self,
         row: &TableRow<'a>,
@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Expr, QueryError> {
         let (row, segments) = scope.begin(&lambda.path.segments);
         let scope = &self.deeper(scope, &row, segments)?;
-        // A link may be null, and what compares with null is null: not below a `not`.
+        // A link may be null, and a comparison with null yields null: so not below a `not`.
         if scope.visibility == Visibility::OfRule
             && nulls == Nulls::Allowed
             && lambda.quantifier == Quantifier::Any
@@ -109,7 +109,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// The scope of what is asked of the rows at the end of links.
+    /// Returns the scope for rows at the end of links.
     fn deeper(
         &self,
         scope: &Scope<'a>,
@@ -123,7 +123,7 @@ impl<'a> Compiler<'a> {
         let mut to_many = false;
         for segment in segments {
             let Some(navigation) = self.model.navigation(resource, &segment.name.text) else {
-                // Whoever follows the link says so.
+                // The error is reported when the link is followed.
                 break;
             };
             to_many |= !matches!(navigation.step, Step::One(_)) && segment.key.is_none();
@@ -132,7 +132,7 @@ impl<'a> Compiler<'a> {
         scope.deeper(to_many, self.bounds, first.name.at)
     }
 
-    /// What holds for a row with a link to one of others that are near the caller ([`NEAR`]).
+    /// Returns the condition for a row that links to one of the rows near the caller ([`NEAR`]).
     fn gathered(
         &self,
         scope: &Scope<'a>,
@@ -174,7 +174,7 @@ impl<'a> Compiler<'a> {
         Ok(Expr::from(counted(select)))
     }
 
-    /// The rows at the end of links for which something holds. All links but the last lead to one row.
+    /// Selects the rows at the end of links that meet a condition. All links except the last lead to one row.
     fn chain(
         &self,
         scope: &Scope<'a>,
@@ -206,7 +206,7 @@ impl<'a> Compiler<'a> {
         Ok(select)
     }
 
-    /// The rows behind a link as a further table of the statement.
+    /// Adds the rows behind a link as a further table of the statement.
     fn joined_row(
         &self,
         select: &mut SelectStatement,

@@ -1,4 +1,4 @@
-//! Which rows the caller may do something with, by the rules of the model.
+//! The rows on which the caller has a right, according to the rules of the model.
 
 use odata::Expression;
 use resources::{Action, KeyLimits, Method, Navigation, Resource, Role, Rows, Step, of_fleet};
@@ -10,12 +10,12 @@ use super::rule::{NEAR, Rule, either, leads, links_from_caller, parsed};
 use super::scope::{Nulls, Scope, TableRow, Visibility};
 use super::sql::exists;
 
-/// What somebody wants to do with rows.
+/// A kind of access to rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// What the data API does.
+    /// A method of the data API.
     Method(Method),
-    /// Something else.
+    /// Another action.
     Action(Action),
 }
 
@@ -31,7 +31,7 @@ impl From<Method> for Right {
     }
 }
 
-/// The rows of a resource that a role may do this with, each grant by itself.
+/// Returns the rows of a resource on which a role has this right, separately for each grant.
 fn granted(resource: &Resource, role: Role, right: Right) -> impl Iterator<Item = Rows> {
     let grants = resource.grants.iter().filter_map(move |grant| {
         let is_it = matches!(right, Right::Method(method) if grant.methods.has(method));
@@ -45,7 +45,8 @@ fn granted(resource: &Resource, role: Role, right: Right) -> impl Iterator<Item 
 }
 
 impl<'a> Compiler<'a> {
-    /// What holds for the rows of a resource that the caller may do this with; nothing where it may with all.
+    /// Returns the condition for rows of a resource on which the caller has this right; `None` if it has the right on
+    /// all.
     pub(super) fn permitted(
         &self,
         row: &TableRow<'a>,
@@ -58,7 +59,7 @@ impl<'a> Compiler<'a> {
                 row.resource.name
             ))
         };
-        // What is of the user who asks is nobody else's to ask for, as where a filter leads to users.
+        // Such rows exist only for users: other callers are refused, as for a filter that leads to users.
         let is_of_users = row.resource.only.is_some_and(|rule| rule.contains("@user"));
         if is_of_users && self.caller.roles().is_some() && self.caller.user().is_none() {
             return Err(no_rights());
@@ -74,7 +75,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// What holds for the rows of a resource that an expression sees.
+    /// Returns the condition for rows of a resource that an expression sees.
     pub(super) fn visible(
         &self,
         row: &TableRow<'a>,
@@ -86,7 +87,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// What holds for the rows of the table that are the resource's.
+    /// Returns the condition for rows of the table that belong to the resource.
     fn only(&self, row: &TableRow<'a>) -> Result<Option<Expr>, QueryError> {
         let Some(text) = row.resource.only else {
             return Ok(None);
@@ -94,7 +95,7 @@ impl<'a> Compiler<'a> {
         Ok(Some(self.condition_of_rule(row, &*parsed(text)?)?))
     }
 
-    /// What holds for the rows that the caller may do this with: for all of its roles together.
+    /// Returns the rule for rows on which the caller has this right through any of its roles.
     fn rule(&self, row: &TableRow<'a>, right: Right) -> Result<Rule, QueryError> {
         let Some(roles) = self.caller.roles() else {
             return Ok(Rule::All);
@@ -110,7 +111,7 @@ impl<'a> Compiler<'a> {
         Ok(together)
     }
 
-    /// What of a named key's rights is left by its limits.
+    /// Applies the limits of a named key to its rights.
     fn limited(
         &self,
         limits: KeyLimits,
@@ -142,8 +143,8 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// As [`Compiler::visible`], for the rows behind a link of a row that the caller may read: where the rule of the
-    /// one follows from that of the other, it is not asked again.
+    /// Like [`Compiler::visible`], for the rows behind a link of a row that the caller may read: if the rule of the
+    /// linked rows follows from that of this row, it is not checked again.
     pub(super) fn visible_behind(
         &self,
         navigation: &Navigation,
@@ -158,7 +159,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Whether every row behind a link of a row that the caller may read is one that it may read as well.
+    /// Returns whether the caller may read every row behind a link of a row that it may read.
     fn follows(&self, navigation: &Navigation, from: &Resource, to: &Resource) -> bool {
         if self
             .caller
@@ -172,12 +173,12 @@ impl<'a> Compiler<'a> {
         };
         let readable = |resource, role| granted(resource, role, Method::Read.into());
         match navigation.step {
-            // The others are there for whoever reads the row that they lead to.
+            // Whoever may read the row may read the others, which link to it.
             Step::Many(link) => roles.all(|role| {
                 readable(from, role).next().is_none()
                     || readable(to, role).any(|rows| leads(to, rows, link))
             }),
-            // The row is there only for whoever reads the other.
+            // The row can be read only by those who may read the linked row.
             Step::One(link) => {
                 roles.all(|role| readable(from, role).all(|rows| leads(from, rows, link)))
             }
@@ -203,7 +204,7 @@ impl<'a> Compiler<'a> {
         Ok(together)
     }
 
-    /// The rule that a filter of the model is.
+    /// Compiles a filter of the model to a rule.
     pub(super) fn rule_where(
         &self,
         row: &TableRow<'a>,
@@ -220,7 +221,7 @@ impl<'a> Compiler<'a> {
         self.condition(&Scope::of_rule(row.clone()), rule, Nulls::Allowed)
     }
 
-    /// The rule of the row that a link leads to.
+    /// Returns the rule of the row that a link refers to.
     fn rule_through(
         &self,
         role: Role,

@@ -1,4 +1,4 @@
-//! Rules of the model on rows: what they are in a statement, and how their rows are found.
+//! Rules of the model on rows: their SQL, and how the database finds their rows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -10,24 +10,24 @@ use sea_query::{Expr, ExprTrait};
 
 use super::error::QueryError;
 
-/// So many links from the caller, rows are still few: the fleets of a user's organizations, and not the devices of
-/// those fleets. The database gathers them once, and finds those before a link by them; of rows that are further
-/// away each is looked at by itself.
+/// Up to this many links from the caller, rows are still few: the fleets of a user's organizations, but not the devices
+/// of those fleets. The database collects such rows once, and finds rows that link to them by that set; more distant
+/// rows are checked individually.
 pub(super) const NEAR: u32 = 2;
 
-/// Which rows of a resource a rule lets through.
+/// The rows of a resource that a rule allows.
 pub(super) enum Rule {
     All,
-    /// The role has nothing to do with the resource.
+    /// The role has no right on the resource.
     Nothing,
     Where {
         what: Expr,
-        /// How many links lead from the caller to the rows, where they are found so.
+        /// The number of links from the caller to the rows, if they can be found that way.
         links: Option<u32>,
     },
 }
 
-/// What holds where one of two rules does.
+/// Returns the rule that allows what either of two rules does.
 pub(super) fn either(one: Rule, other: Rule) -> Rule {
     match (one, other) {
         (Rule::All, _) | (_, Rule::All) => Rule::All,
@@ -45,7 +45,7 @@ pub(super) fn either(one: Rule, other: Rule) -> Rule {
     }
 }
 
-/// Whether rows are those that a link by this field leads to.
+/// Returns whether rows are defined by the link through this field.
 pub(super) fn leads(resource: &Resource, rows: Rows, field: &str) -> bool {
     match rows {
         Rows::Through(name) => resource
@@ -55,8 +55,8 @@ pub(super) fn leads(resource: &Resource, rows: Rows, field: &str) -> bool {
     }
 }
 
-/// How many links lead from the caller to the rows that hold a rule, where they are found so: none where they are
-/// compared with the caller, one more with each `any`.
+/// Returns the number of links from the caller to the rows of a rule, if they can be found that way: zero if they are
+/// compared with the caller, one more for each `any`.
 pub(super) fn links_from_caller(rule: &Expression) -> Option<u32> {
     match &rule.operand {
         Operand::Compare(Comparison::Equal, both) => {
@@ -78,7 +78,7 @@ pub(super) fn links_from_caller(rule: &Expression) -> Option<u32> {
     }
 }
 
-/// A rule of the model as an expression; read once.
+/// Returns a rule of the model as an expression; each is parsed once.
 pub(super) fn parsed(text: &'static str) -> Result<Arc<Expression>, QueryError> {
     static READ: LazyLock<Mutex<HashMap<&'static str, Arc<Expression>>>> =
         LazyLock::new(Mutex::default);

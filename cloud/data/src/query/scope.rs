@@ -1,4 +1,4 @@
-//! Rows in a statement, and what names in an expression mean.
+//! Rows in a statement, and the meaning of names in an expression.
 
 use odata::{Name, PathSegment};
 use resources::{Field, Resource};
@@ -8,7 +8,7 @@ use super::bounds::Bounds;
 use super::error::QueryError;
 use super::sql::column;
 
-/// A row of a resource, by the name that its table has in the statement.
+/// A row of a resource, with the name of its table in the statement.
 #[derive(Debug, Clone)]
 pub(super) struct TableRow<'a> {
     pub(super) resource: &'a Resource,
@@ -20,7 +20,7 @@ impl<'a> TableRow<'a> {
         column(&self.alias, name)
     }
 
-    /// Those rows of its table, of which it is one, for which all of this holds.
+    /// Selects the rows of its table for which all of these conditions hold.
     pub(super) fn select(&self, conditions: impl IntoIterator<Item = Expr>) -> SelectStatement {
         let mut select = SelectStatement::new();
         select.from_as(Alias::new(self.resource.table), Alias::new(&self.alias));
@@ -30,7 +30,7 @@ impl<'a> TableRow<'a> {
         select
     }
 
-    /// The field that a request names; those that nobody reads are not there.
+    /// Returns the field that a request names, unless nobody can read it.
     pub(super) fn field(&self, name: &str) -> Option<&'a Field> {
         self.resource.find_field(name).filter(|field| !field.secret)
     }
@@ -46,38 +46,39 @@ impl<'a> TableRow<'a> {
     }
 }
 
-/// What names in an expression mean.
+/// The meaning of names in an expression.
 #[derive(Debug, Clone)]
 pub(super) struct Scope<'a> {
-    /// The row that is asked about.
+    /// The row that the expression is about.
     pub(super) it: TableRow<'a>,
     /// Variables of lambdas, the innermost last.
     pub(super) variables: Vec<(String, TableRow<'a>)>,
-    /// Which rows it sees.
+    /// The rows that the expression sees.
     pub(super) visibility: Visibility,
-    /// `any`, `all` and `$count` around it.
+    /// The enclosing `any`, `all` and `$count`.
     pub(super) lambdas: Lambdas,
 }
 
-/// What a condition may answer in place of false.
+/// Whether a condition may yield null in place of false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nulls {
-    /// Null as well.
+    /// It may be null.
     Allowed,
-    /// False alone: it stands below a `not`, or is a value.
+    /// It must be false: it is below a `not`, or is a value.
     Excluded,
 }
 
-/// Which rows an expression sees.
+/// The rows that an expression sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility {
     /// Those that the caller may read.
     OfCaller,
-    /// Every one: it is a rule of the model, in which `@actor` and `@user` are the caller's.
+    /// All rows: the expression is a rule of the model, in which `@actor` and `@user` are the
+    /// caller's.
     OfRule,
 }
 
-/// `any`, `all` and `$count` that stand in each other.
+/// The nesting of `any`, `all` and `$count`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lambdas {
     all: usize,
@@ -94,7 +95,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Of a rule of the model.
+    /// Creates the scope of a rule of the model.
     pub(super) fn of_rule(it: TableRow<'a>) -> Self {
         Scope {
             visibility: Visibility::OfRule,
@@ -102,7 +103,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// What is asked of rows behind links, one level deeper.
+    /// Returns the scope one level deeper, for rows behind links.
     pub(super) fn deeper(
         &self,
         to_many: bool,
@@ -130,7 +131,7 @@ impl<'a> Scope<'a> {
         Ok(inner)
     }
 
-    /// The row that a path begins at, and what is left of it.
+    /// Returns the row that a path begins at, and the rest of the path.
     pub(super) fn begin<'p>(
         &self,
         segments: &'p [PathSegment],

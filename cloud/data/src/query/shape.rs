@@ -1,8 +1,8 @@
-//! Rows as the API shows them: as JSON text that the database itself makes, with what is expanded in it
+//! Rows as the API shows them: JSON text built by the database itself, including expanded links
 //! (docs/spec/cloud.md#odata-options, docs/spec/cloud.md#odata-answers).
 //!
-//! PostgreSQL makes an object of a sub-select's row, whose number of columns is not bounded as that of a
-//! function's arguments is. SQLite joins the pieces of text, a bounded number of them at a time.
+//! PostgreSQL converts a sub-select's row to an object, since its columns are not limited in number as a function's
+//! arguments are. SQLite joins the pieces of text, a limited number of them at a time.
 
 use std::mem;
 
@@ -19,25 +19,25 @@ use super::sql::as_text;
 use super::value::{SHORT, ValueKind};
 use crate::dialect::Dialect;
 
-/// The column that holds a row's text.
+/// The column with a row's text.
 pub(super) const TEXT: &str = "j";
 
-/// Whether the rows of a resource have numbers of their own: those of some views have none.
+/// Returns whether the rows of a resource have their own numbers: those of some views have none.
 fn is_numbered(resource: &Resource) -> bool {
     let id = resource.find_field("id");
     id.is_some_and(|id| !id.nullable)
 }
 
-/// Rows whose objects are still to be made: in PostgreSQL a column for each field, in SQLite one of text.
+/// Rows that are not yet converted to objects: in PostgreSQL one column per field, in SQLite one column of text.
 pub(super) struct Listing {
     pub(super) select: SelectStatement,
-    /// Bytes of a row, likewise.
+    /// The maximum size of a row in bytes, as far as the declared lengths of fields tell.
     pub(super) longest: u64,
 }
 
 impl<'a> Compiler<'a> {
-    /// Rows of a resource for which the conditions hold, as the options describe them. What the caller may read is part
-    /// of the conditions.
+    /// Returns the rows of a resource for which the conditions hold, as the options request them. The conditions
+    /// include what the caller may read.
     pub(super) fn listing(
         &self,
         row: &TableRow<'a>,
@@ -57,7 +57,7 @@ impl<'a> Compiler<'a> {
         }
         self.ordered(&mut select, &scope, options)?;
         self.paged(&mut select, options);
-        // SQLite makes the text of each row before it orders them: those of a page are found first.
+        // SQLite builds the text of each row before it sorts them, so the rows of a page are found first.
         let is_page = options.top.is_some() || options.skip.is_some();
         if is_page && self.dialect == Dialect::Sqlite && is_numbered(row.resource) {
             select.expr(row.column("id"));
@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
         Ok(Listing { select, longest })
     }
 
-    /// A row each, of one column of JSON text.
+    /// Returns one column of JSON text, with one record per row.
     pub(super) fn texts(&self, listing: Listing) -> Result<SelectStatement, QueryError> {
         if self.dialect == Dialect::Sqlite {
             return Ok(listing.select);
@@ -92,7 +92,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// An expression over the rows of a statement, which gets the name that they have in it.
+    /// Returns an expression over the rows of a statement; it receives their name.
     pub(super) fn of_rows(
         &self,
         rows: SelectStatement,
@@ -120,13 +120,13 @@ impl<'a> Compiler<'a> {
                     "`$orderby` does not support objects or arrays",
                 ));
             }
-            // As PostgreSQL has it, said for both: null is the greatest.
+            // As in PostgreSQL, made explicit for both: null is the greatest.
             let (direction, nulls) = match order.direction {
                 Direction::Ascending => (Order::Asc, NullOrdering::Last),
                 Direction::Descending => (Order::Desc, NullOrdering::First),
             };
             if value.constant.is_some() {
-                // PostgreSQL takes a bare number for the place of a column.
+                // PostgreSQL interprets a bare number as the position of a column.
                 continue;
             }
             select.order_by_expr_with_nulls(value.sql, direction, nulls);
@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
         if is_numbered(resource) {
             select.order_by_expr(scope.it.column("id"), Order::Asc);
         } else {
-            // Pages need an order in which each row has its place.
+            // Pages need an unambiguous order.
             for field in &resource.fields {
                 let is_ordered = matches!(field.kind, Type::Link { .. } | Type::Boolean);
                 if let (Column::Stored(column), true) = (field.column, is_ordered) {
@@ -161,9 +161,9 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The numbers of a page behind those that are passed over, on SQLite. Its 3.51 makes a join of an `EXISTS`, and
-    /// an `OFFSET` beside it then counts a row once for each that it is joined with: so rows are found by one
-    /// statement and passed over by another.
+    /// Returns the numbers of a page after the skipped rows, on SQLite. SQLite 3.51 converts an `EXISTS` to a join, and
+    /// an `OFFSET` in the same statement then counts a row once for each joined row: so one statement finds rows, and
+    /// another skips them.
     fn skipped(
         &self,
         mut found: SelectStatement,
@@ -182,7 +182,7 @@ impl<'a> Compiler<'a> {
         Ok(page)
     }
 
-    /// The fields of a row's object, in their order.
+    /// Returns the fields of a row's object, in order.
     fn json_fields(
         &self,
         scope: &Scope<'a>,
@@ -214,7 +214,7 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
-        // A row without a number of its own is nowhere.
+        // A row without its own number has no address.
         if let Some(address) = self.addresses
             && is_numbered(row.resource)
         {
@@ -249,7 +249,7 @@ impl<'a> Compiler<'a> {
         Ok(fields)
     }
 
-    /// The field that `$select` names, perhaps by another name of its link.
+    /// Returns the field that `$select` names, possibly by another name of its link.
     fn selected(&self, row: &TableRow<'a>, name: &Name) -> Result<Option<&'a Field>, QueryError> {
         if let Some(field) = row.field(&name.text) {
             return Ok(Some(field));
@@ -266,12 +266,12 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// As a number that both databases have.
+/// Limits a number to the range of both databases.
 fn bounded(number: u64) -> u64 {
     Ord::min(number, i64::MAX.unsigned_abs())
 }
 
-/// Rows that are only to be found again: their ids, in order.
+/// Selects only the ids of rows, in order.
 pub(super) fn identified(mut select: SelectStatement, row: &TableRow<'_>) -> SelectStatement {
     select
         .expr(row.column("id").cast_as(Alias::new("bigint")))
@@ -279,7 +279,7 @@ pub(super) fn identified(mut select: SelectStatement, row: &TableRow<'_>) -> Sel
     select
 }
 
-/// Rows as references: `{"url":"application(4)"}`.
+/// Selects references to rows: `{"url":"application(4)"}`.
 pub(super) fn linked(mut select: SelectStatement, to: &TableRow<'_>) -> SelectStatement {
     let start = format!("'{{\"url\":\"{}('", to.resource.name);
     select

@@ -1,11 +1,11 @@
-//! What the two databases spell differently.
+//! SQL that differs between the two databases.
 
 use sea_query::{Alias, Expr, ExprTrait, Func, IntoColumnRef, SelectStatement};
 
 use crate::dialect::Dialect;
 
-/// SQL of our own with an expression for each `?`, in parentheses as a whole. What stands before and behind a
-/// `?` must bind less than any operator: a comma, a parenthesis, or the `?` has parentheses of its own.
+/// Returns custom SQL with an expression for each `?`, in parentheses as a whole. What precedes and follows a `?` must
+/// bind less tightly than any operator: a comma, a parenthesis, or the `?` has its own parentheses.
 pub(super) fn custom<const N: usize>(dialect: Dialect, sql: &str, with: [Expr; N]) -> Expr {
     let mut text = String::with_capacity(sql.len() + 2);
     text.push('(');
@@ -23,24 +23,24 @@ pub(super) fn custom<const N: usize>(dialect: Dialect, sql: &str, with: [Expr; N
     Expr::cust_with_exprs(text, with)
 }
 
-/// A column of a table that is called `alias` in the statement.
+/// Returns a column of the table with the name `alias` in the statement.
 pub(super) fn column(alias: &str, column: &str) -> Expr {
     Expr::col((Alias::new(alias), Alias::new(column)).into_column_ref())
 }
 
-/// How many rows hold a condition: one number.
+/// Returns the number of rows of a statement.
 pub(super) fn counted(mut select: SelectStatement) -> SelectStatement {
     select.expr(Func::count(Expr::cust("*")));
     select
 }
 
-/// Whether the statement has rows.
+/// Returns whether the statement has rows.
 pub(super) fn exists(mut select: SelectStatement) -> Expr {
     select.expr(Expr::cust("1"));
     Expr::exists(select)
 }
 
-/// A moment in milliseconds as text: ISO 8601 in UTC with three digits of a second and a `Z`.
+/// Converts a moment in milliseconds to text: ISO 8601 in UTC with three digits of a second and a `Z`.
 pub(super) fn moment_text(dialect: Dialect, moment: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(
@@ -56,7 +56,7 @@ pub(super) fn moment_text(dialect: Dialect, moment: Expr) -> Expr {
     }
 }
 
-/// A part of a moment's date: `year`, `month` or `day`.
+/// Returns a part of a moment's date: `year`, `month` or `day`.
 pub(super) fn date_part(dialect: Dialect, part: &'static str, moment: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(
@@ -81,32 +81,32 @@ pub(super) fn date_part(dialect: Dialect, part: &'static str, moment: Expr) -> E
     }
 }
 
-/// A whole number, or another, as text.
+/// Converts a whole or other number to text.
 pub(super) fn as_text(value: Expr) -> Expr {
     value.cast_as(Alias::new("TEXT"))
 }
 
-/// Whether two values are the same, null being the same as null.
+/// Compares two values for equality, where null equals null.
 pub(super) fn same(dialect: Dialect, left: Expr, right: Expr) -> Expr {
     custom(dialect, "(?) IS NOT DISTINCT FROM (?)", [left, right])
 }
 
-/// Whether two values differ, null being the same as null.
+/// Compares two values for inequality, where null equals null.
 pub(super) fn differ(dialect: Dialect, left: Expr, right: Expr) -> Expr {
     custom(dialect, "(?) IS DISTINCT FROM (?)", [left, right])
 }
 
-/// A condition that null makes false rather than null.
+/// Turns null into false in a condition.
 pub(super) fn decided(dialect: Dialect, condition: Expr) -> Expr {
     custom(dialect, "coalesce(?, FALSE)", [condition])
 }
 
-/// Whether one text has another in it.
+/// Returns whether one text contains another.
 pub(super) fn contains(dialect: Dialect, text: Expr, part: Expr) -> Expr {
     position(dialect, text, part).gt(0)
 }
 
-/// Where one text begins in another, from 1; 0 where it does not.
+/// Returns the position of one text in another, from 1; 0 if it does not occur.
 pub(super) fn position(dialect: Dialect, text: Expr, part: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(dialect, "strpos(?, ?)", [text, part]),
@@ -114,7 +114,7 @@ pub(super) fn position(dialect: Dialect, text: Expr, part: Expr) -> Expr {
     }
 }
 
-/// Whether a text begins with another.
+/// Returns whether a text begins with another.
 pub(super) fn starts_with(dialect: Dialect, text: Expr, start: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(dialect, "starts_with(?, ?)", [text, start]),
@@ -126,7 +126,7 @@ pub(super) fn starts_with(dialect: Dialect, text: Expr, start: Expr) -> Expr {
     }
 }
 
-/// Whether a text ends with another.
+/// Returns whether a text ends with another.
 pub(super) fn ends_with(dialect: Dialect, text: Expr, end: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(
@@ -150,7 +150,7 @@ pub(super) fn ends_with(dialect: Dialect, text: Expr, end: Expr) -> Expr {
     }
 }
 
-/// A text in upper or lower case, by a function of [`crate::letter_case`], whatever the database's locale.
+/// Converts a text to upper or lower case with a function of [`crate::letter_case`], whatever the database's locale.
 pub(super) fn cased(dialect: Dialect, function: &'static str, text: Expr) -> Expr {
     match dialect {
         Dialect::Postgres => custom(dialect, &format!("{function}((?) COLLATE \"C\")"), [text]),
@@ -158,9 +158,9 @@ pub(super) fn cased(dialect: Dialect, function: &'static str, text: Expr) -> Exp
     }
 }
 
-/// The characters of a text from `start` (from 0) on, at most `length`.
+/// Returns the characters of a text from `start` (from 0), at most `length`.
 pub(super) fn substring(dialect: Dialect, text: Expr, start: Expr, length: Option<Expr>) -> Expr {
-    // PostgreSQL takes 32 bits here, and both take a negative start for something else.
+    // PostgreSQL accepts 32 bits here, and both databases treat a negative start specially.
     let bounded = |value: Expr| {
         let value = clamped(dialect, value, 0, i64::from(i32::MAX) - 1);
         custom(dialect, "CAST(? AS integer)", [value])
@@ -176,7 +176,7 @@ pub(super) fn substring(dialect: Dialect, text: Expr, start: Expr, length: Optio
     }
 }
 
-/// A number, or the nearest between two. Null stays null, which `least` and `greatest` of PostgreSQL pass over.
+/// Limits a number to a range. Null stays null; PostgreSQL's `least` and `greatest` would ignore it.
 pub(super) fn clamped(dialect: Dialect, value: Expr, least: i64, most: i64) -> Expr {
     let sql = format!(
         "SELECT CASE WHEN v < {least} THEN {least} WHEN v > {most} THEN {most} ELSE v END \

@@ -1,29 +1,29 @@
-//! Values in conditions: of what kind they are, and constants read as what they are compared with.
+//! Values in conditions: their kinds, and the conversion of constants to the kind that they are compared with.
 
 use jiff::{Span, SpanRelativeTo, Unit};
 use odata::Literal;
 use resources::Type;
 use sea_query::Expr;
 
-/// The largest number with a fraction, up to the sign.
+/// The largest number with a fraction, apart from the sign.
 const LARGEST: f64 = 1e15;
 
-/// The kinds of values that conditions know.
+/// The kinds of values in conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
-    /// Nothing but null.
+    /// Only null.
     Null,
     Boolean,
-    /// 64 bits; links too.
+    /// A 64-bit number; also a link.
     Integer,
-    /// With a fraction.
+    /// A number with a fraction.
     Number,
     Text,
     /// Milliseconds since the epoch.
     Moment,
     /// Milliseconds.
     Duration,
-    /// It can be asked for null alone.
+    /// It can be compared only with null.
     Json,
 }
 
@@ -38,7 +38,7 @@ impl ValueKind {
         }
     }
 
-    /// For people.
+    /// Returns the name of the kind, for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             ValueKind::Null => "null",
@@ -59,20 +59,20 @@ pub(super) struct TypedExpr {
     pub(super) sql: Expr,
     pub(super) kind: ValueKind,
     pub(super) nullable: bool,
-    /// What it is where it is a constant: that can be read as another kind.
+    /// The constant, if it is one: it can be converted to another kind.
     pub(super) constant: Option<Literal>,
-    /// The number that it is, where it depends on no row.
+    /// The number, if it depends on no row.
     pub(super) known: Option<i64>,
-    /// Characters that it has as text at most, as far as the declared lengths of fields tell.
+    /// The maximum number of characters as text, as far as the declared lengths of fields tell.
     pub(super) longest: u64,
-    /// Where it stands in the request.
+    /// Its place in the request.
     pub(super) at: usize,
 }
 
-/// Characters of the longest number, time or word as text.
+/// The maximum number of characters of a number, time or word as text.
 pub(super) const SHORT: u64 = 64;
 
-/// Characters that a value of a field has as text at most.
+/// Returns the maximum number of characters of a field's value as text.
 pub(super) fn longest(kind: &Type) -> u64 {
     let bytes = match kind {
         Type::Text { max, .. } | Type::Json { max } | Type::JsonText { max } => *max,
@@ -99,7 +99,7 @@ impl TypedExpr {
         }
     }
 
-    /// A number that depends on no row.
+    /// Creates a number that depends on no row.
     pub(super) fn known(number: i64, kind: ValueKind, at: usize) -> Self {
         TypedExpr {
             known: Some(number),
@@ -107,7 +107,7 @@ impl TypedExpr {
         }
     }
 
-    /// A constant as it stands.
+    /// Creates a constant of its own kind.
     pub(super) fn constant(literal: &Literal, at: usize) -> Result<Self, String> {
         let number = |number, kind| TypedExpr {
             constant: Some(literal.clone()),
@@ -150,7 +150,8 @@ impl TypedExpr {
         })
     }
 
-    /// The value as one of `kind`: itself, or what its text says (docs/spec/cloud.md#odata-coercion).
+    /// Converts the value to `kind`: it has that kind, or its text can be parsed as such
+    /// (docs/spec/cloud.md#odata-coercion).
     pub(super) fn read_as(self, kind: ValueKind) -> Result<Self, String> {
         if self.kind == kind || self.kind == ValueKind::Null {
             return Ok(self);
@@ -192,10 +193,10 @@ impl TypedExpr {
     }
 }
 
-/// What is said of other uses of an object or array.
+/// The message for other uses of an object or array.
 pub(super) const ONLY_NULL: &str = "an object or array can be compared only with `null`";
 
-/// Two values as one kind: a constant is read as what it is compared with.
+/// Converts two values to one kind: a constant is converted to the kind that it is compared with.
 pub(super) fn alike(left: TypedExpr, right: TypedExpr) -> Result<(TypedExpr, TypedExpr), String> {
     let numbers = |kind| matches!(kind, ValueKind::Integer | ValueKind::Number);
     if left.kind == right.kind || numbers(left.kind) && numbers(right.kind) {
@@ -212,14 +213,14 @@ pub(super) fn alike(left: TypedExpr, right: TypedExpr) -> Result<(TypedExpr, Typ
     Ok((left, right))
 }
 
-/// Digits, perhaps with a sign.
+/// Parses digits, optionally with a sign.
 fn whole(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let all = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     all.then(|| text.parse().ok()).flatten()
 }
 
-/// For messages: the beginning of what somebody sent.
+/// Shortens text from a request for a message.
 pub(super) fn short(text: &str) -> String {
     const SHOWN: usize = 40;
     match text.char_indices().nth(SHOWN) {
@@ -228,7 +229,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// A moment in ISO 8601, read as one that is written.
+/// Parses a moment in ISO 8601, like a written value.
 fn moment(text: &str) -> Result<i64, String> {
     resources::moment(text).ok_or_else(|| {
         format!(
@@ -238,7 +239,7 @@ fn moment(text: &str) -> Result<i64, String> {
     })
 }
 
-/// A duration in ISO 8601 of days, hours, minutes and seconds.
+/// Parses a duration in ISO 8601 of days, hours, minutes and seconds.
 fn duration(text: &str) -> Result<i64, String> {
     let refused = || {
         format!(

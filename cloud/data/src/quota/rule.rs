@@ -1,4 +1,4 @@
-//! Which rows count towards which quota, and the statements that count them.
+//! The rows that count towards each quota, and the statements that count them.
 
 use super::settings::Quota;
 use crate::dialect::Dialect;
@@ -7,7 +7,7 @@ use crate::owner::{self, OwnerLink};
 use crate::refusal::{WriteError, WriteResult};
 use crate::statement::BuiltStatement;
 
-/// The bytes of files beside releases `x`, with what is being uploaded in parts.
+/// Selects the bytes of release assets `x`, including uploads in progress.
 fn bytes_of_assets(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Sqlite => {
@@ -23,10 +23,10 @@ fn bytes_of_assets(dialect: Dialect) -> &'static str {
     }
 }
 
-/// Rows that count.
+/// Rows that count towards a quota.
 pub(super) struct QuotaRule {
     pub(super) resource: &'static str,
-    /// The link from a row to what it is of, which leads on to the organization.
+    /// The link from a row to its owner, which leads on to the organization.
     link: &'static str,
     counted_for: QuotaSubject,
     pub(super) number: Quota,
@@ -38,9 +38,9 @@ pub(super) struct QuotaRule {
 enum QuotaSubject {
     /// The whole organization.
     Organization,
-    /// The row that the link leads to, by the quota of its organization.
+    /// The row that the link leads to; the quota is that of its organization.
     Owner,
-    /// The same, which is of no organization.
+    /// The row that the link leads to, which belongs to no organization.
     OwnerAlone,
 }
 
@@ -142,7 +142,7 @@ const fn variable(resource: &'static str, link: &'static str) -> QuotaRule {
 }
 
 impl QuotaRule {
-    /// The statement that answers how much there is of a quota, and which one the organization was given.
+    /// Returns the statement for the current usage of a quota, and the organization's own limit.
     pub(super) fn statement(
         &self,
         quota: Quota,
@@ -172,7 +172,7 @@ impl QuotaRule {
         Ok(BuiltStatement::new(text, [row.into()]))
     }
 
-    /// The bytes of all values, as they were written: encrypted ones are longer.
+    /// Returns the bytes of all values, as they were written: encrypted ones are longer.
     fn bytes_of_values(&self, dialect: Dialect) -> String {
         let bytes = match dialect {
             Dialect::Sqlite => "length(CAST(value AS BLOB))",
@@ -187,7 +187,7 @@ impl QuotaRule {
         format!("CAST(coalesce(sum({bytes}), 0) AS bigint)")
     }
 
-    /// The links that lead from a row to its organization.
+    /// Returns the links that lead from a row to its organization.
     fn links(&self) -> WriteResult<Vec<OwnerLink>> {
         owner::links_to_organization(self.resource, Some(self.link)).ok_or_else(|| {
             let (resource, link) = (self.resource, self.link);
@@ -197,7 +197,7 @@ impl QuotaRule {
         })
     }
 
-    /// The organization of the row `{row}`, as an expression.
+    /// Returns the organization of the row `{row}`, as an expression.
     fn organization(&self) -> WriteResult<String> {
         match self.counted_for {
             QuotaSubject::OwnerAlone => Ok("CAST(NULL AS bigint)".to_owned()),
@@ -226,7 +226,7 @@ impl QuotaRule {
 }
 
 impl Quota {
-    /// How much the organization `{of}` keeps, where it is counted for the whole of it.
+    /// Selects the usage of the organization `{of}`, if it is counted for the whole organization.
     pub(super) fn kept(self, dialect: Dialect) -> WriteResult<Option<String>> {
         let counts = |rule: &&QuotaRule| {
             rule.counted_for == QuotaSubject::Organization

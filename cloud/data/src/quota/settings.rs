@@ -1,12 +1,12 @@
-//! The quotas there are, each declared once, and what the cloud's configuration says of them.
+//! All quotas, each declared once, and their values in the cloud's configuration.
 
 use serde::Deserialize;
 
-/// Each line has the name that requests, settings and messages have for a quota, the type of its number, what that is
-/// unless the configuration says otherwise, the quota, and its title.
+/// Each line has the name of a quota in requests, settings and messages, the type of its number, the default unless
+/// configured otherwise, the quota, and its title.
 macro_rules! quotas {
     ($($(#[$about:meta])* $name:ident: $number:ty = $default:literal, $quota:ident $title:literal;)*) => {
-        /// What an organization may keep, unless it is given others.
+        /// What an organization may store, unless it has other quotas.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Quotas {
@@ -19,14 +19,14 @@ macro_rules! quotas {
             }
         }
 
-        /// One of them.
+        /// One of the quotas.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Quota {
             $(#[doc = concat!("[`Quotas::", stringify!($name), "`]")] $quota,)*
         }
 
         impl Quota {
-            /// As requests, settings and messages call it.
+            /// Returns its name in requests, settings and messages.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -34,7 +34,7 @@ macro_rules! quotas {
                 }
             }
 
-            /// As people read it.
+            /// Returns its title for people.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self {
@@ -42,7 +42,7 @@ macro_rules! quotas {
                 }
             }
 
-            /// What an organization has of it that was given no other.
+            /// Returns the limit of an organization that has no other one.
             #[must_use]
             pub fn default(self, quotas: &Quotas) -> u64 {
                 match self {
@@ -62,30 +62,30 @@ quotas! {
     releases: u32 = 50_000, Releases "Releases";
     /// Images of the services of all of its fleets.
     images: u32 = 200_000, Images "Images";
-    /// Files beside them.
+    /// Release assets of all of its fleets.
     release_assets: u32 = 10_000, ReleaseAssets "Files beside releases";
-    /// Bytes of these files.
+    /// Total size of these files in bytes.
     release_asset_bytes: u64 = 20_000_000_000, ReleaseAssetBytes "Bytes of these files";
-    /// Its members; and people with whom one of its fleets is shared.
+    /// Members of an organization; people with whom one fleet is shared.
     members: u32 = 5_000, Members "Members; people with whom a fleet is shared";
-    /// Invites to it that nobody has accepted yet; and those to one of its fleets.
+    /// Open invites to an organization; open invites to one fleet.
     invites: u32 = 1_000, Invites "Open invites; those to a fleet";
-    /// Its teams.
+    /// Teams of an organization.
     teams: u32 = 500, Teams "Teams";
-    /// Lines of logs that all of its devices send in a second, at each replica.
+    /// Log lines per second of all its devices, at each replica.
     organization_log_lines_per_second: u32 = 20_000,
         OrganizationLogLines "Lines of logs a second, of all devices";
-    /// Lines of logs that one device sends in a second, at each replica.
+    /// Log lines per second of one device, at each replica.
     log_lines_per_second: u32 = 100, LogLines "Lines of logs a second, of a device";
     /// Services of one fleet.
     services: u32 = 1_000, Services "Services of a fleet";
     /// Tags of one device, fleet or release.
     tags: u32 = 500, Tags "Tags of a device, fleet or release";
-    /// Bytes of their values.
+    /// Bytes of these tags' values.
     tag_bytes: u64 = 1_048_576, TagBytes "Bytes of these tags";
     /// Variables or labels of one kind of one device, fleet, service or image.
     variables: u32 = 1000, Variables "Variables of a device, fleet, service or image";
-    /// Bytes of their values.
+    /// Bytes of these variables' values.
     variable_bytes: u64 = 4_194_304, VariableBytes "Bytes of these variables";
     /// Keys of one user, fleet or device.
     keys: u32 = 1_000, Keys "Keys of a user, fleet or device";
@@ -96,7 +96,7 @@ quotas! {
 }
 
 impl Quota {
-    /// Those of organizations; what is counted for the whole of one comes first.
+    /// The quotas of organizations; those counted for a whole organization come first.
     pub const ALL: [Quota; 16] = [
         Quota::Fleets,
         Quota::Devices,
@@ -116,7 +116,7 @@ impl Quota {
         Quota::VariableBytes,
     ];
 
-    /// The one of this name.
+    /// Returns the quota with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Quota::ALL.into_iter().find(|quota| quota.name() == name)

@@ -1,4 +1,4 @@
-//! Which devices a change concerns: whose target state holds what was changed.
+//! The devices affected by a change: those whose target state contains the changed rows.
 
 use resources::{Resource, Type};
 
@@ -7,14 +7,15 @@ use crate::record;
 use crate::statement::{AT_ONCE, sql};
 use crate::write::{Change, WriteResult, Writer};
 
-/// How one gets from a row to those whose devices are concerned.
+/// The path from a row to the rows whose devices are affected.
 #[derive(Clone, Copy)]
 struct LinkPath {
     /// The table of the row.
     from: &'static str,
-    /// Links, each of the table that the one before led to. The last one leads to devices, fleets, releases or images.
+    /// Links, each of the table that the previous one leads to. The last one leads to devices, fleets, releases or
+    /// images.
     links: &'static [&'static str],
-    /// Only changes of these count; of any field where there are none.
+    /// The fields whose changes count; if empty, all fields.
     fields: &'static [&'static str],
 }
 
@@ -69,7 +70,7 @@ fn way(resource: &'static str) -> Option<LinkPath> {
 }
 
 impl LinkPath {
-    /// The first link and where it leads, and the rest of the way from there.
+    /// Returns the first link, and the remaining path from its target.
     fn first(self) -> Option<(&'static str, LinkPath)> {
         let (link, links) = self.links.split_first()?;
         let field = resources::v7().resource(self.from)?.find_field(link)?;
@@ -88,13 +89,13 @@ impl LinkPath {
     }
 }
 
-/// A row was made.
+/// Reports the devices affected by a new row.
 pub(super) async fn by_new(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     id: i64,
 ) -> WriteResult {
-    // Nobody runs what no image or release has anything of yet.
+    // A new service, image or release is not yet used by any device.
     if matches!(resource.name, "service" | "image" | "release") {
         return Ok(());
     }
@@ -104,7 +105,7 @@ pub(super) async fn by_new(
     }
 }
 
-/// Rows were changed: those of before and those of now are concerned.
+/// Reports the devices affected by changed rows, both before and after the change.
 pub(super) async fn by_change(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -133,7 +134,7 @@ pub(super) async fn by_change(
     if counting.is_empty() {
         return Ok(());
     }
-    // What a row belonged to before, where that is what was changed.
+    // The previous target of the first link, if it changed.
     if let Some((link, rest)) = way.first() {
         let before: Vec<i64> = counting
             .iter()
@@ -146,14 +147,14 @@ pub(super) async fn by_change(
     tell(writer, way, ids).await
 }
 
-/// Rows are about to go.
+/// Reports the devices affected by rows that are about to be deleted.
 pub(super) async fn by_removal(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     ids: &[i64],
 ) -> WriteResult {
     match way(resource.name) {
-        // They are told of as gone.
+        // Deleted devices are reported separately.
         _ if resource.name == "device" => Ok(()),
         Some(way) => tell(writer, way, ids.to_vec()).await,
         None => Ok(()),
@@ -169,9 +170,9 @@ async fn tell(writer: &mut Writer<'_>, mut way: LinkPath, mut ids: Vec<i64>) -> 
         "device" => devices(writer, ids),
         // All devices of a fleet, and those that one of its releases operates or manages.
         "application" => fleets(writer, ids),
-        // Whoever is to run the release.
+        // All devices whose target is the release.
         "release" => releases(writer, &ids).await?,
-        // Whoever is to run a release with the image.
+        // All devices whose target is a release with the image.
         _ => {
             let of_images =
                 sql("SELECT DISTINCT is_part_of__release FROM release_image WHERE image IN (?)");
@@ -182,7 +183,7 @@ async fn tell(writer: &mut Writer<'_>, mut way: LinkPath, mut ids: Vec<i64>) -> 
     Ok(())
 }
 
-/// Most releases that are written are only being built: nobody runs them.
+/// Reports the devices of releases. Most written releases are still being built, and no device runs them.
 async fn releases(writer: &mut Writer<'_>, releases: &[i64]) -> WriteResult {
     for releases in releases.chunks(AT_ONCE) {
         let of_fleets = sql("SELECT id FROM application WHERE should_be_running__release IN (?)")
@@ -200,7 +201,7 @@ async fn releases(writer: &mut Writer<'_>, releases: &[i64]) -> WriteResult {
     Ok(())
 }
 
-/// What all devices of these fleets should run may have changed.
+/// Reports that the target state of all devices of these fleets may have changed.
 pub(super) fn fleets(writer: &mut Writer<'_>, fleets: Vec<i64>) {
     if !fleets.is_empty() {
         writer.transaction.effect(Effect::FleetsChanged(fleets));

@@ -1,4 +1,4 @@
-//! Files beside releases (docs/spec/cloud.md#model-release-asset).
+//! Files attached to releases (docs/spec/cloud.md#model-release-asset).
 
 use resources::StoredValue;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::statement::sql;
 use crate::upload;
 use crate::write::{Change, WriteError, WriteResult, Writer};
 
-/// What the row says of its file: of the one that came with the request, or nothing where it is taken away.
+/// Sets the description of the file sent with the request, or clears it if the file is deleted.
 pub(super) fn before_change(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     match (change.inputs.get("asset"), writer.file) {
         (None, _) => Ok(()),
@@ -45,7 +45,7 @@ pub(super) fn before_changes(writer: &mut Writer<'_>, changes: &mut [Change]) ->
         .try_for_each(|change| before_change(writer, change))
 }
 
-/// The row has the new file, and no other.
+/// Attaches the new file to the row, and deletes all others.
 pub(super) async fn after_change(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     if !change.new.has("file") {
         return Ok(());

@@ -39,7 +39,7 @@ pub(super) async fn before_change(writer: &mut Writer<'_>, changes: &mut [Change
     for change in changes.iter_mut() {
         before_one_change(writer, change).await?;
     }
-    // Many devices are pinned at once, most of them on one release.
+    // Many devices are often pinned at once, most of them to one release.
     let mut checked = HashSet::new();
     for change in changes.iter() {
         if checked.insert(pin(change)) {
@@ -87,8 +87,8 @@ pub(super) async fn after_change(writer: &mut Writer<'_>, changes: &[Change]) ->
     installs::of_devices(writer, &retargeted).await
 }
 
-/// What a device was set up with may name and pin it, until it asks for the first time what it should run. From then on
-/// that is passed over, as all else is that is people's to say.
+/// Ignores the name and the pin from a device's initial configuration once it has requested its target state, like all
+/// other fields that only people may write.
 fn only_while_it_is_set_up(change: &mut Change) -> WriteResult {
     if change
         .old
@@ -104,8 +104,8 @@ fn only_while_it_is_set_up(change: &mut Change) -> WriteResult {
     Ok(())
 }
 
-/// A release that a device may not read is not there for it, and so it does not run one: what it says of that is passed
-/// over.
+/// Ignores a reported release that the device may not read: for the device it does not exist, so the device cannot run
+/// it.
 async fn leave_out_what_it_cannot_run(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     const FIELD: &str = "is_running__release";
     if !change.alters(FIELD) {
@@ -120,7 +120,7 @@ async fn leave_out_what_it_cannot_run(writer: &mut Writer<'_>, change: &mut Chan
     Ok(())
 }
 
-/// What is told of devices that go.
+/// Ends the history of devices that are deleted, and returns what is reported about them.
 pub(super) async fn before_going(
     writer: &mut Writer<'_>,
     devices: &[i64],
@@ -137,7 +137,7 @@ pub(super) async fn before_going(
     gone.collect()
 }
 
-/// `2.0.0 (prod)`: the variant is a field of its own.
+/// Splits `2.0.0 (prod)`: the variant is a separate field.
 fn take_os_variant(change: &mut Change) {
     let Some(reported) = change.new.text("os_version").map(str::to_owned) else {
         return;
@@ -149,7 +149,7 @@ fn take_os_variant(change: &mut Change) {
     }
 }
 
-/// When things happened.
+/// Sets the times of events.
 fn note_events(change: &mut Change, now: i64) {
     if change.alters("api_heartbeat_state") {
         change
@@ -168,7 +168,7 @@ fn note_events(change: &mut Change, now: i64) {
     }
 }
 
-/// Whether it may go to the other fleet; its pin was on a release of this one.
+/// Checks that a device may move to another fleet, and removes its pin, which was to a release of the old one.
 async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     if !change.new.has("is_pinned_on__release") {
         change.new.set("is_pinned_on__release", StoredValue::Null);
@@ -195,7 +195,8 @@ async fn before_move(writer: &mut Writer<'_>, change: &mut Change) -> WriteResul
     Ok(())
 }
 
-/// Whether a device of one architecture runs what is built for another (docs/spec/cloud.md#model-architectures).
+/// Returns whether a device of one architecture can run what is built for another
+/// (docs/spec/cloud.md#model-architectures).
 fn runs_on(device: &str, built_for: &str) -> bool {
     device == built_for
         || matches!(
@@ -204,7 +205,7 @@ fn runs_on(device: &str, built_for: &str) -> bool {
         )
 }
 
-/// The release that a device is newly pinned on, and the fleet whose it must be.
+/// Returns the release to which a device is newly pinned, and the fleet that must own it.
 fn pin(change: &Change) -> Option<(i64, Option<i64>)> {
     let is_new = change.alters_any(&["is_pinned_on__release", "belongs_to__application"]);
     let release = change.number("is_pinned_on__release").filter(|_| is_new)?;
@@ -237,7 +238,8 @@ async fn check_web_access(writer: &mut Writer<'_>, change: &Change) -> WriteResu
     }
 }
 
-/// A type of fleet may ask for versions of the operating system. What is no version nobody can tell of.
+/// Checks the range of operating system versions that a type of fleet may require. Text that is not a version is not
+/// checked.
 async fn system_in_range(writer: &mut Writer<'_>, change: &Change, fleet: i64) -> WriteResult {
     let Some(version) = change.text("os_version").and_then(os_version) else {
         return Ok(());
@@ -257,9 +259,9 @@ async fn system_in_range(writer: &mut Writer<'_>, change: &Change, fleet: i64) -
     }
 }
 
-/// Ranges are written `>=2.11.0 <3 || 4.x`.
+/// Checks a range such as `>=2.11.0 <3 || 4.x`.
 fn in_range(version: &Version, range: &str) -> bool {
-    // A pre-release counts as what it is before.
+    // A pre-release counts as the release that it precedes.
     let version = Version::new(version.major, version.minor, version.patch);
     range.split("||").any(|part| {
         let comparators: Vec<&str> = part.split_whitespace().collect();

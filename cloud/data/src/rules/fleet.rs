@@ -65,14 +65,15 @@ pub(super) async fn after_change(writer: &mut Writer<'_>, changes: &[Change]) ->
     Ok(())
 }
 
-/// What is run must be a successful release of the fleet, draft or not, tested or not (docs/spec/cloud.md#rule-pins).
+/// Checks that a target is a successful release of the fleet, draft or not, tested or not
+/// (docs/spec/cloud.md#rule-pins).
 pub(super) async fn can_run(
     writer: &mut Writer<'_>,
     release: i64,
     fleet: Option<i64>,
     field: &str,
 ) -> WriteResult {
-    // It stays what it is until this is done: who changes it looks for who runs it.
+    // The release stays unchanged until this transaction ends: a change of it checks which devices run it.
     let lock = match writer.transaction.dialect() {
         Dialect::Sqlite => "",
         Dialect::Postgres => " FOR SHARE",
@@ -90,7 +91,7 @@ pub(super) async fn can_run(
     )))
 }
 
-/// The handle of the organization, `/`, the name; in lower case.
+/// Sets the slug: the handle of the organization, `/`, the name; in lower case.
 async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let handle = sql("SELECT handle FROM organization WHERE id = ?")
         .with(change.number("organization").unwrap_or_default());
@@ -106,7 +107,7 @@ async fn give_slug(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult 
     Ok(())
 }
 
-/// Devices of the fleet go on running what was built for them.
+/// Checks that the new device type has the same architecture, so that devices can still run existing releases.
 async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let types = [
         change.old.number("is_for__device_type").unwrap_or_default(),
@@ -123,7 +124,8 @@ async fn same_architecture(writer: &mut Writer<'_>, change: &Change) -> WriteRes
     }
 }
 
-/// A type of fleet for one service takes no fleet with releases of several (docs/spec/cloud.md#rule-fleet-type).
+/// Checks that a fleet with releases of several services does not get a type for one service
+/// (docs/spec/cloud.md#rule-fleet-type).
 async fn fits_type(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let several = sql(
         "SELECT r.id FROM release AS r JOIN release_image AS i ON i.is_part_of__release = r.id \

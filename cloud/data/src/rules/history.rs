@@ -1,9 +1,9 @@
-//! How devices were, from one change to the next (docs/spec/cloud.md#model-history).
+//! The history of devices, from one change to the next (docs/spec/cloud.md#model-history).
 
 use crate::statement::sql;
 use crate::write::{Change, WriteResult, Writer, altering};
 
-/// Fields of a device whose changes are kept.
+/// Fields of a device whose changes are recorded.
 const KEPT: [&str; 12] = [
     "belongs_to__application",
     "is_active",
@@ -19,7 +19,7 @@ const KEPT: [&str; 12] = [
     "uuid",
 ];
 
-/// Devices are there, or others than before. Their rows are as they now are.
+/// Records the new state of created or changed devices. Their rows must be up to date.
 pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let devices = altering(changes, &KEPT);
     end(writer, &devices).await?;
@@ -34,7 +34,7 @@ pub(super) async fn keep(writer: &mut Writer<'_>, changes: &[Change]) -> WriteRe
     Ok(writer.transaction.execute_about(&devices, insert).await?)
 }
 
-/// These devices are no longer as they were.
+/// Ends the current entries of these devices.
 pub(super) async fn end(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
     let (now, actor) = (writer.now(), writer.actor());
     let end = sql(

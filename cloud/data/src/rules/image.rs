@@ -6,7 +6,7 @@ use super::{installs, random};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, WriteResult, Writer};
 
-/// How often a location is made up before one is free.
+/// How often a random location is tried before giving up.
 const ATTEMPTS: u8 = 5;
 
 pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
@@ -27,7 +27,7 @@ pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) 
     ))
 }
 
-/// An image that is there was pushed.
+/// Checks that a successful image has the time of its push.
 pub(super) fn check(change: &Change) -> WriteResult {
     if change.text("status") == Some("success") && change.number("push_timestamp").is_none() {
         return Err(WriteError::refused(
@@ -37,7 +37,7 @@ pub(super) fn check(change: &Change) -> WriteResult {
     Ok(())
 }
 
-/// A release is about to have one more image.
+/// Checks that a release may have one more image.
 pub(super) async fn before_use(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let release = change.number("is_part_of__release").unwrap_or_default();
     let single = sql("SELECT count(*) FROM release_image AS i \
@@ -54,7 +54,7 @@ pub(super) async fn before_use(writer: &mut Writer<'_>, change: &mut Change) -> 
     }
 }
 
-/// It has it: whoever runs the release runs one more service.
+/// Adds the service to the devices that run the release.
 pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     match change.number("is_part_of__release") {
         Some(release) => installs::of_release(writer, release).await,
@@ -62,7 +62,7 @@ pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> Write
     }
 }
 
-/// Where the registry keeps these.
+/// Returns the locations of these images in the registry.
 pub(super) async fn locations(writer: &mut Writer<'_>, images: &[i64]) -> WriteResult<Vec<String>> {
     let select = sql("SELECT is_stored_at__image_location FROM image WHERE id IN (?)");
     let rows = writer.transaction.rows_about(images, select).await?;
@@ -70,8 +70,8 @@ pub(super) async fn locations(writer: &mut Writer<'_>, images: &[i64]) -> WriteR
     Ok(locations.collect::<Result<_, _>>()?)
 }
 
-/// The images that are part of none but these releases, which are about to go. Those of a service of another fleet
-/// than the release's are not among them: whoever may see an image may make it part of a release of their own.
+/// Returns the images that are used only by these releases, which are about to be deleted. Images of services of other
+/// fleets than the release's are not included: anyone who may see an image can use it in their own release.
 pub(crate) async fn of_these_releases_alone(
     writer: &mut Writer<'_>,
     releases: &BTreeSet<i64>,

@@ -1,11 +1,11 @@
-//! Which services devices have: what variables of a service on a device hang on
+//! The services on each device, to which variables of a service on a device belong
 //! (docs/spec/cloud.md#rule-service-installs).
 
 use crate::statement::{Sql, sql};
 use crate::write::{WriteResult, Writer};
 
-/// A statement that makes what is missing, for a condition on devices `d` with their fleets `a` and on the
-/// releases `p.is_part_of__release` that they are to run.
+/// Returns a statement that creates missing rows, for a condition on devices `d` with their fleets `a` and on their
+/// target releases `p.is_part_of__release`.
 fn missing(condition: &str, now: i64) -> Sql {
     sql(format!(
         "INSERT INTO service_install (created_at, modified_at, device, installs__service) \
@@ -23,18 +23,18 @@ fn missing(condition: &str, now: i64) -> Sql {
     .with(now)
 }
 
-/// For the target of these fleets, on their devices that are not pinned.
+/// Creates the rows for the target of these fleets, on their devices that are not pinned.
 pub(super) async fn of_fleets(writer: &mut Writer<'_>, fleets: &[i64]) -> WriteResult {
     let condition = "d.belongs_to__application IN (?) AND d.is_pinned_on__release IS NULL";
     make(writer, condition, fleets).await
 }
 
-/// For all that these devices are to run.
+/// Creates the rows for all target releases of these devices.
 pub(super) async fn of_devices(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
     make(writer, "d.id IN (?)", devices).await
 }
 
-/// For a release, on all devices that are to run it.
+/// Creates the rows for a release, on all devices whose target it is.
 pub(super) async fn of_release(writer: &mut Writer<'_>, release: i64) -> WriteResult {
     make(writer, "p.is_part_of__release IN (?)", &[release]).await
 }
@@ -44,7 +44,7 @@ async fn make(writer: &mut Writer<'_>, condition: &str, ids: &[i64]) -> WriteRes
     Ok(writer.transaction.execute_about(ids, insert).await?)
 }
 
-/// A device left a fleet: its services go, with their variables there, and its images count as deleted.
+/// Removes the services of a device, with their variables there, after it left a fleet; its images count as deleted.
 pub(super) async fn leave_fleet(writer: &mut Writer<'_>, device: i64, fleet: i64) -> WriteResult {
     let services = sql("DELETE FROM service_install WHERE device = ? \
          AND installs__service IN (SELECT id FROM service WHERE application = ?)");

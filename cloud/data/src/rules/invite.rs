@@ -8,11 +8,11 @@ use crate::record::{self, Record};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, WriteResult, Writer, known};
 
-/// Milliseconds for which an invite can be accepted.
+/// How long an invite can be accepted, in milliseconds.
 const LASTS: i64 = 7 * 24 * 3600 * 1000;
 
-/// Whom a body invites: an address, for which there is a row of its own. The rows of others are never shown, so
-/// their numbers are nothing to write.
+/// Sets the invitee from the address in a body; each address has its own row. Rows of other invitees are never shown,
+/// so bodies do not contain their numbers.
 pub(crate) async fn invitee(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -48,7 +48,7 @@ pub(crate) async fn invitee(
     Ok(())
 }
 
-/// An invite has a token and a time, and takes the place of one that is over.
+/// Gives a new invite its token and expiry, and deletes expired ones for the same address.
 pub(super) async fn before_create(
     writer: &mut Writer<'_>,
     resource: &'static Resource,

@@ -7,7 +7,7 @@ use resources::ReleaseVersion;
 use crate::statement::sql;
 use crate::write::{Change, WriteError, WriteResult, Writer};
 
-/// Among which releases one is numbered.
+/// The releases among which one is numbered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ReleaseLine {
     fleet: i64,
@@ -16,7 +16,7 @@ struct ReleaseLine {
     variant: String,
 }
 
-/// The fields that make the line.
+/// The fields that define the line.
 const LINE: [&str; 6] = [
     "belongs_to__application",
     "semver_major",
@@ -26,11 +26,11 @@ const LINE: [&str; 6] = [
     "variant",
 ];
 
-/// Numbers those that become final, and those final ones that come into another line: from 0, each one more than
-/// the greatest before. The caller has the fleets locked.
+/// Numbers releases that become final, and final ones that move to another line: from 0, each one more than the
+/// greatest before. The caller must have locked the fleets.
 pub(super) async fn give_revisions(writer: &mut Writer<'_>, changes: &mut [Change]) -> WriteResult {
     let now = writer.now();
-    // Those that were final keep their order; those that become it now come after, by their ids.
+    // Releases that were already final keep their order; those that become final now follow, by their ids.
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by_key(|at| {
         let change = &changes[*at];
@@ -42,7 +42,7 @@ pub(super) async fn give_revisions(writer: &mut Writer<'_>, changes: &mut [Chang
         let change = &mut changes[at];
         let was_final = change.old.number("revision").is_some();
         let is_new = change.id == 0;
-        // A new release is final unless it says otherwise.
+        // A new release is final unless the request specifies otherwise.
         let becomes_final = !was_final && change.inputs.flag("is_final").unwrap_or(is_new);
         let moves = was_final && change.alters_any(&LINE);
         if !becomes_final && !moves {
@@ -99,7 +99,7 @@ async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> WriteResult<
     Ok(greatest.map_or(0, |revision| revision + 1))
 }
 
-/// `+rev4` in the version that is asked for is a claim, and has to be right.
+/// Checks `+rev4` in a requested version, which must be the actual revision.
 fn as_asked(change: &Change, revision: i64) -> WriteResult {
     let version = ReleaseVersion {
         build: change.text("semver_build").unwrap_or_default().to_owned(),

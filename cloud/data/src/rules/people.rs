@@ -9,7 +9,7 @@ use crate::record::{self, Record};
 use crate::statement::{AT_ONCE, sql};
 use crate::write::{Change, WriteError, WriteResult, Writer, known};
 
-/// Who becomes a member, where a body has the name of the user and not the number.
+/// Sets the new member from a username in the body, if it does not contain the user's number.
 pub(crate) async fn member(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
@@ -26,7 +26,8 @@ pub(crate) async fn member(
     if values.has("user") {
         return Ok(());
     }
-    // The same, whether there is one that the caller does not know or none: nobody finds out here who there is.
+    // The same error whether the user does not exist or is unknown to the caller, so that nobody can find out which
+    // users exist.
     let nobody = || {
         WriteError::refused(
             "`username`: you share neither an organization nor a fleet with a user of this name; invite them by \
@@ -48,20 +49,20 @@ pub(crate) async fn member(
     Ok(())
 }
 
-/// A role that rows of a kind have unless they name another.
+/// The role of rows of one kind that do not specify another.
 pub(super) struct DefaultRole {
-    /// The link to it, which is called as the resource that it leads to.
+    /// The link to the role, which has the name of the linked resource.
     link: &'static str,
     name: &'static str,
 }
 
-/// A member is an ordinary one.
+/// Members are ordinary ones by default.
 pub(super) const MEMBER: DefaultRole = DefaultRole {
     link: "organization_membership_role",
     name: "member",
 };
 
-/// Whoever a fleet is shared with changes it.
+/// People with whom a fleet is shared may change it by default.
 pub(super) const DEVELOPER: DefaultRole = DefaultRole {
     link: "application_membership_role",
     name: "developer",
@@ -81,10 +82,10 @@ impl DefaultRole {
     }
 }
 
-/// The longest handle that is made from a name; a number may follow.
+/// The maximum length of a handle derived from a name; a number may follow.
 const MADE_HANDLE: usize = 80;
 
-/// An organization without a handle gets one made from its name, with a number where that is taken
+/// Derives the handle of an organization without one from its name, with a number if it is already in use
 /// (docs/spec/cloud.md#model-organizations).
 pub(super) async fn before_organization(
     writer: &mut Writer<'_>,
@@ -100,7 +101,7 @@ pub(super) async fn before_organization(
     if handle.is_empty() || writer.environment.branding.is_reserved_handle(&handle) {
         handle = "organization".to_owned();
     }
-    // The `_` in it stands for any character here; a few more than could be in the way do no harm.
+    // The `_` in the handle matches any character here; additional matches do no harm.
     let alike =
         sql("SELECT handle FROM organization WHERE handle LIKE ?").with(format!("{handle}%"));
     let alike = writer.transaction.texts(&alike).await?;
@@ -114,7 +115,7 @@ pub(super) async fn before_organization(
     Ok(())
 }
 
-/// Whoever makes an organization is its first administrator.
+/// Makes the creator of an organization its first administrator.
 pub(super) async fn after_organization(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let Some(user) = writer.user() else {
         return Ok(());
@@ -129,7 +130,7 @@ pub(super) async fn after_organization(writer: &mut Writer<'_>, change: &Change)
     writer.check_quotas(resource.name, id).await
 }
 
-/// Members who become something else than administrators.
+/// Checks changes of members who are then no longer administrators.
 pub(super) async fn before_membership_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
@@ -147,10 +148,10 @@ pub(super) async fn before_membership_change(
     before_leaving(writer, &leaving).await
 }
 
-/// Memberships that end leave an administrator in each organization.
+/// Checks that each organization keeps an administrator when these memberships end.
 pub(super) async fn before_leaving(writer: &mut Writer<'_>, memberships: &[i64]) -> WriteResult {
     for some in memberships.chunks(AT_ONCE) {
-        // Two who leave at once do so one after the other: each would count on the other.
+        // If two members leave at the same time, one waits for the other: each would count on the other to stay.
         let theirs =
             "SELECT is_member_of__organization FROM organization_membership WHERE id IN (?)";
         let theirs = writer.transaction.ids(&sql(theirs).with_all(some)).await?;
@@ -177,14 +178,15 @@ pub(super) async fn before_leaving(writer: &mut Writer<'_>, memberships: &[i64])
     Ok(())
 }
 
-/// A user who goes leaves all organizations.
+/// Checks that a user who is deleted may leave all organizations.
 pub(super) async fn before_user_goes(writer: &mut Writer<'_>, users: &[i64]) -> WriteResult {
     let memberships =
         record::leading_to(writer.transaction, "organization_membership", "user", users).await?;
     before_leaving(writer, &memberships).await
 }
 
-/// The organization of the system is the cloud's: its administrators see to its fleets, and not to it.
+/// Checks that the organization of the system is not deleted: it belongs to the cloud, and its administrators manage
+/// only its fleets.
 pub(super) async fn before_organization_goes(
     writer: &mut Writer<'_>,
     organizations: &[i64],
@@ -202,7 +204,7 @@ pub(super) async fn before_organization_goes(
     Ok(())
 }
 
-/// As [`before_organization_goes`].
+/// Checks that the organization of the system keeps its handle, as in [`before_organization_goes`].
 pub(super) fn before_organization_change(writer: &Writer<'_>, changes: &[Change]) -> WriteResult {
     let renamed = |change: &Change| change.flag("is_system") && change.alters("handle");
     if !writer.is_platform() && changes.iter().any(renamed) {
@@ -214,7 +216,7 @@ pub(super) fn before_organization_change(writer: &Writer<'_>, changes: &[Change]
     }
 }
 
-/// Slugs of fleets begin with the handle of their organization.
+/// Updates the slugs of fleets, which begin with the handle of their organization.
 pub(super) async fn after_organization_change(
     writer: &mut Writer<'_>,
     changes: &[Change],
@@ -226,7 +228,7 @@ pub(super) async fn after_organization_change(
     Ok(())
 }
 
-/// Fleets of an organization that has a new handle have new slugs.
+/// Sets the slugs of an organization's fleets according to its new handle.
 pub(crate) async fn give_slugs(
     writer: &mut Writer<'_>,
     organization: i64,

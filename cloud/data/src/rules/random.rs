@@ -1,4 +1,4 @@
-//! Values that are made up.
+//! Random values.
 
 use crate::refusal::{WriteError, WriteResult};
 
@@ -10,7 +10,7 @@ fn bytes<const N: usize>() -> WriteResult<[u8; N]> {
     Ok(bytes)
 }
 
-/// The 32 digits of a UUID of version 4.
+/// Returns the 32 digits of a UUID of version 4.
 pub(crate) fn uuid() -> WriteResult<String> {
     let mut bytes = bytes::<16>()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -18,12 +18,12 @@ pub(crate) fn uuid() -> WriteResult<String> {
     Ok(hex::encode(bytes))
 }
 
-/// 32 hexadecimal digits.
+/// Returns 32 hexadecimal digits.
 pub(crate) fn digits() -> WriteResult<String> {
     Ok(hex::encode(bytes::<16>()?))
 }
 
-/// A name for a device: `calm-river`. Several may have the same.
+/// Returns a name for a device: `calm-river`. Several devices may have the same.
 pub(crate) fn device_name() -> WriteResult<String> {
     Ok(format!("{}-{}", word_of(ADJECTIVES)?, word_of(NOUNS)?))
 }

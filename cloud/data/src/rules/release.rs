@@ -44,7 +44,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Writ
             }
         }
     }
-    // What follows depends on the other releases of the fleet.
+    // The following depends on the other releases of the fleet.
     let fleets = targets(&*changes, "belongs_to__application");
     writer.lock("application", &fleets).await?;
     for change in changes.iter() {
@@ -54,7 +54,7 @@ async fn before_writing(writer: &mut Writer<'_>, changes: &mut [Change]) -> Writ
     numbering::give_revisions(writer, changes).await
 }
 
-/// `semver` becomes the fields that keep it.
+/// Sets the fields that store the parts of `semver`.
 fn take_version(change: &mut Change) -> WriteResult {
     let Some(text) = change.inputs.text("semver") else {
         return Ok(());
@@ -79,7 +79,7 @@ fn take_version(change: &mut Change) -> WriteResult {
     Ok(())
 }
 
-/// A fleet has one successful release of a commit at most.
+/// Checks that a fleet has at most one successful release of a commit.
 async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let decides = ["status", "commit", "belongs_to__application"];
     if change.text("status") != Some("success") || !change.alters_any(&decides) {
@@ -95,7 +95,7 @@ async fn alone_with_its_commit(writer: &mut Writer<'_>, change: &Change) -> Writ
     }
 }
 
-/// No two releases of a fleet that can be used have the same (deprecated) name of a version.
+/// Checks that no two usable releases of a fleet have the same (deprecated) version name.
 async fn alone_with_its_version(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let decides = [
         "status",
@@ -119,7 +119,7 @@ async fn alone_with_its_version(writer: &mut Writer<'_>, change: &Change) -> Wri
     }
 }
 
-/// Another successful release of the fleet that has the same.
+/// Returns another successful release of the fleet with the same value.
 async fn other(
     writer: &mut Writer<'_>,
     change: &Change,
@@ -135,7 +135,7 @@ async fn other(
     Ok(writer.transaction.id(&other).await?)
 }
 
-/// What somebody is to run stays.
+/// Checks that none of these releases is a target.
 pub(super) async fn nobody_runs(writer: &mut Writer<'_>, ids: &[i64]) -> WriteResult {
     let fleet =
         sql("SELECT slug FROM application WHERE should_be_running__release IN (?)").with_all(ids);

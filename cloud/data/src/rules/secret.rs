@@ -1,17 +1,17 @@
-//! Values that nobody reads but the devices that get them ([`Field::secret_where`]).
+//! Values that can be read only by the devices that receive them ([`Field::secret_where`]).
 
 use resources::{Field, Resource};
 
 use crate::record::Record;
 use crate::write::{Change, WriteError, WriteResult, Writer};
 
-/// The field of a resource that is secret in some rows, and the flag that says in which.
+/// Returns the field of a resource that is secret in some rows, and the flag of those rows.
 pub(crate) fn field(resource: &Resource) -> Option<(&Field, &'static str)> {
     let mut fields = resource.fields.iter();
     fields.find_map(|field| Some((field, field.secret_where?)))
 }
 
-/// A row is about to be made.
+/// Checks a row that is about to be created.
 pub(super) fn before_create(
     writer: &Writer<'_>,
     resource: &'static Resource,
@@ -23,8 +23,8 @@ pub(super) fn before_create(
     }
 }
 
-/// Rows are about to be changed. What is secret is neither shown nor given to others than those that had it: whoever
-/// wants that says what the value is.
+/// Checks rows that are about to be changed. A secret value is neither shown nor given to others than before: such a
+/// change requires a new value.
 pub(super) fn before_change(
     writer: &Writer<'_>,
     resource: &'static Resource,
@@ -58,7 +58,8 @@ pub(super) fn before_change(
     Ok(())
 }
 
-/// The cloud itself goes by some settings, in what it tells everybody who sees the device.
+/// Checks that a value may be secret: the cloud itself uses some settings, and shows the result to everybody who sees
+/// the device.
 fn may_be_secret(writer: &Writer<'_>, change: &Change) -> WriteResult {
     writer.warn_of_plain_text();
     let name = change.text("name").unwrap_or_default();
@@ -73,8 +74,8 @@ fn may_be_secret(writer: &Writer<'_>, change: &Change) -> WriteResult {
     }
 }
 
-/// Takes what is secret out of a row as it was: no rule needs it, and a value that is written again counts as another,
-/// so that nothing tells whether it was the same.
+/// Removes the secret value from the previous state of a row: no rule needs it, and a written value always counts as
+/// changed, so that nobody can find out whether it was the same.
 pub(crate) fn leave_out(resource: &Resource, old: &mut Record) {
     if let Some((field, flag)) = field(resource)
         && old.flag(flag) == Some(true)

@@ -1,4 +1,4 @@
-//! Which releases of the supervisor and of the operating system devices are to have
+//! The target releases of the supervisor and of the operating system of devices
 //! (docs/spec/cloud.md#rule-supervisor-release, docs/spec/cloud.md#rule-os-release).
 
 use resources::StoredValue;
@@ -13,13 +13,13 @@ use crate::write::{Change, WriteError, WriteResult, Writer};
 const SUPERVISOR: &str = "should_be_managed_by__release";
 const SYSTEM: &str = "should_be_operated_by__release";
 
-/// The version in what a device reports of its operating system (`Platform OS 2.88.4+rev1`).
+/// Returns the version in a device's report of its operating system (`Platform OS 2.88.4+rev1`).
 pub(super) fn os_version(reported: &str) -> Option<Version> {
     let last = reported.split_whitespace().next_back()?;
     Version::parse(last.trim_start_matches('v')).ok()
 }
 
-/// A new device gets the releases of what it says it has.
+/// Sets a new device's target releases to those that it reports.
 pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     check_supervisor(writer, change).await?;
     check_system(writer, change).await?;
@@ -45,7 +45,7 @@ pub(super) async fn before_change(writer: &mut Writer<'_>, change: &mut Change) 
     Ok(())
 }
 
-/// What of a release decides whether it is one of the supervisor, or of an operating system, for a device.
+/// The properties of a release that decide whether it is a supervisor or an operating system for a device.
 struct Candidate {
     id: i64,
     version: Version,
@@ -59,15 +59,15 @@ struct Candidate {
     maker: Maker,
 }
 
-/// Whose fleet a release is of. Those that make what devices run beside their services are known by the number of
-/// their organization: whoever has a handle may have chosen it.
+/// The organization of a release's fleet, relative to the device. Organizations whose releases run next to the services
+/// are identified by number, because a handle may have been chosen by anyone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Maker {
     /// The system's organization.
     System,
     /// The organization of the device.
     Own,
-    /// Another one.
+    /// Another organization.
     Stranger,
 }
 
@@ -113,7 +113,7 @@ impl Candidate {
     }
 }
 
-/// The releases that a condition finds, for a device of the fleet that it will be in.
+/// Returns the releases that meet a condition, for a device in its new fleet.
 async fn candidates(
     writer: &mut Writer<'_>,
     change: &Change,
@@ -144,7 +144,7 @@ async fn candidate(
     Ok(candidates.into_iter().next())
 }
 
-/// The final ones of a version, the latest first.
+/// Returns the final releases of a version, the latest first.
 async fn of_version(
     writer: &mut Writer<'_>,
     change: &Change,
@@ -168,7 +168,7 @@ async fn architecture(writer: &mut Writer<'_>, change: &Change) -> WriteResult<O
     Ok(writer.transaction.id(&select).await?)
 }
 
-/// The release that a device is newly to have as its supervisor or system, where there is a new one.
+/// Returns the release that becomes the device's supervisor or system, if it changes.
 async fn requested(
     writer: &mut Writer<'_>,
     change: &Change,
@@ -187,7 +187,7 @@ fn refusal(field: &str, release: i64, why: &str) -> WriteError {
     WriteError::Refused(format!("`{field}`: release {release} {why}"))
 }
 
-/// A supervisor that is asked for is one, for this device, and none from before the one it is to have.
+/// Checks that a requested supervisor is one for this device, and not older than its current target.
 async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let Some(requested) = requested(writer, change, SUPERVISOR).await? else {
         return Ok(());
@@ -209,7 +209,7 @@ async fn check_supervisor(writer: &mut Writer<'_>, change: &Change) -> WriteResu
     Ok(())
 }
 
-/// An operating system that is asked for is one, for this kind of device, and none from before the one it has.
+/// Checks that a requested operating system is one for this device type, and not older than the installed one.
 async fn check_system(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     let Some(requested) = requested(writer, change, SYSTEM).await? else {
         return Ok(());
@@ -228,7 +228,7 @@ async fn check_system(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     Ok(())
 }
 
-/// The first supervisor that a device reports is the one that it is to have.
+/// Makes the first supervisor that a device reports its target.
 async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let reported = change.text("supervisor_version").and_then(os_version);
     let Some(version) = reported.filter(|_| change.number(SUPERVISOR).is_none()) else {
@@ -236,8 +236,8 @@ async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     };
     let architecture = architecture(writer, change).await?;
     let candidates = of_version(writer, change, &version).await?;
-    // One of the device's own organization has to be asked for: whoever may make releases in a fleet there is not to
-    // decide what manages all devices of the others.
+    // A supervisor of the device's own organization must be requested explicitly: someone who may create releases in
+    // one of its fleets must not decide what manages the devices of the others.
     let mut candidates = candidates.iter();
     if let Some(one) =
         candidates.find(|one| one.maker == Maker::System && one.is_supervisor(architecture))
@@ -247,7 +247,7 @@ async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     Ok(())
 }
 
-/// A device with a newer operating system than it is to have is to have that one: it was updated by hand.
+/// Moves the target up if the device has a newer operating system, because it was updated by hand.
 async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     let Some(has) = change.text("os_version").and_then(os_version) else {
         return Ok(());
@@ -272,7 +272,7 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     Ok(())
 }
 
-/// A device that moves to another organization is not to go on having systems of the one that it leaves.
+/// Removes targets that belong to the organization that the device leaves.
 async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
     for field in [SUPERVISOR, SYSTEM] {
         let stays = change.number(field).filter(|_| !change.new.has(field));
@@ -286,8 +286,8 @@ async fn leave_behind(writer: &mut Writer<'_>, change: &mut Change) -> WriteResu
     Ok(())
 }
 
-/// Takes systems from devices that were made by neither the system's organization nor that of the device: from
-/// all devices of these fleets, or of the cloud. How many devices had one.
+/// Removes targets that belong neither to the system's organization nor to the device's own, from all devices of these
+/// fleets, or of the cloud. Returns how many were removed.
 pub(crate) async fn drop_those_of_strangers(
     writer: &mut Writer<'_>,
     fleets: Option<&[i64]>,
@@ -314,7 +314,7 @@ pub(crate) async fn drop_those_of_strangers(
     Ok(dropped)
 }
 
-/// `+rev1` makes no version greater here.
+/// Removes build metadata, since `+rev1` does not make a version greater here.
 fn without_build(version: &Version) -> Version {
     Version {
         build: semver::BuildMetadata::EMPTY,

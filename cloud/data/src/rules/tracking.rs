@@ -4,7 +4,7 @@ use super::{affected, installs};
 use crate::statement::sql;
 use crate::write::{Change, WriteResult, Writer, targets};
 
-/// After releases were made or changed: fleets that track the latest one move to it.
+/// Moves fleets that track their latest release to it, after releases were created or changed.
 pub(super) async fn follow(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let counts = [
         "revision",
@@ -43,7 +43,7 @@ async fn pick(writer: &mut Writer<'_>, fleet: i64) -> WriteResult {
     Ok(())
 }
 
-/// The release that a fleet which tracks is to run.
+/// Returns the release that a tracking fleet should run.
 pub(super) async fn latest(writer: &mut Writer<'_>, fleet: i64) -> WriteResult<Option<i64>> {
     let latest = sql(
         "SELECT id FROM release WHERE belongs_to__application = ? AND status = 'success' \

@@ -1,10 +1,10 @@
-//! The tables that the resources need.
+//! The tables required by the resources.
 
 use resources::{Column as Place, Default, Field, Model, OnDelete, Resource, Source, Type};
 
 use super::table::{Column, ColumnKind, Link, Literal, Table};
 
-/// The tables of the resources.
+/// Returns the tables of the resources.
 pub(super) fn tables(model: &Model) -> impl Iterator<Item = Table> {
     let resources = model.resources().iter();
     resources
@@ -12,7 +12,7 @@ pub(super) fn tables(model: &Model) -> impl Iterator<Item = Table> {
         .map(of)
 }
 
-/// Names and statements of all views.
+/// Returns names and statements of all views.
 pub(super) fn views(model: &Model) -> impl Iterator<Item = (&'static str, &'static str)> {
     let resources = model.resources().iter();
     resources.filter_map(|resource| match resource.source {
@@ -26,7 +26,7 @@ fn of(resource: &Resource) -> Table {
     let table = Table::of(columns, resource.name);
     let table = (resource.unique.iter()).fold(table, |table, fields| table.unique(fields));
     let table = (resource.indexes.iter()).fold(table, |table, fields| table.index(fields));
-    // The rows that lead to one are looked for in every expansion, and when that one is deleted.
+    // Rows are searched by their links in every expansion, and when the linked row is deleted.
     let links = resource.fields.iter().filter(|field| {
         matches!(field.kind, Type::Link { .. }) && matches!(field.column, Place::Stored(_))
     });

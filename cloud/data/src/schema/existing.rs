@@ -1,4 +1,4 @@
-//! What a database has.
+//! The existing tables of a database.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ pub(super) struct ExistingSchema {
 
 pub(super) struct ExistingColumn {
     pub(super) name: String,
-    /// As the database calls it.
+    /// The database's name for it.
     pub(super) kind: String,
     pub(super) never_null: bool,
-    /// A new row has to say it.
+    /// Whether a new row must specify it.
     pub(super) needed: bool,
 }
 
@@ -59,12 +59,12 @@ impl ExistingSchema {
         })
     }
 
-    /// The columns of a table, where it exists.
+    /// Returns the columns of a table, if it exists.
     pub(super) fn columns(&self, table: &str) -> Option<&[ExistingColumn]> {
         self.tables.get(table).map(Vec::as_slice)
     }
 
-    /// Whether there is an index or a constraint of this name.
+    /// Returns whether there is an index or a constraint of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }

@@ -1,8 +1,8 @@
-//! Tables that no resource is behind: what the platform keeps for itself.
+//! Tables without a resource, for the platform's own data.
 
 use super::table::{Column, ColumnKind, Table};
 
-/// All of them.
+/// Returns all of them.
 pub(super) fn tables() -> [Table; 11] {
     [
         quotas(),
@@ -19,7 +19,7 @@ pub(super) fn tables() -> [Table; 11] {
     ]
 }
 
-/// What the platform remembers of itself, by name: secrets that sign tokens, the statements of views.
+/// The platform's own settings, by name: secrets that sign tokens, the statements of views.
 fn settings() -> Table {
     Table::new("platform_setting", [text("name"), text("value")]).unique(&["name"])
 }
@@ -40,9 +40,9 @@ fn generations() -> Table {
     Table::new("state_generation", columns).unique(&["kind", "row_id"])
 }
 
-/// When a device that polls counts as silent, in milliseconds, and the state that it was given last, as the sum of
-/// its numbers (see [`crate::generation`]; nothing where an older version wrote the row). Apart from `device`,
-/// whose rows are wide and have many indexes: this is written with each poll.
+/// When a polling device counts as silent, in milliseconds, and the last state sent to it, as the sum of its numbers
+/// (see [`crate::generation`]; null if an older version wrote the row). Separate from `device`, whose rows are wide and
+/// have many indexes, because this is written with each poll.
 fn heartbeats() -> Table {
     let columns = [of_device(), number("deadline"), number("given").nullable()];
     Table::new("device_heartbeat", columns)
@@ -50,7 +50,7 @@ fn heartbeats() -> Table {
         .index(&["deadline"])
 }
 
-/// The latest lines that the services of devices wrote.
+/// The latest log lines of the services on devices.
 fn log_lines() -> Table {
     let columns = [
         of_device(),
@@ -66,7 +66,7 @@ fn log_lines() -> Table {
         .index(&["created_at"])
 }
 
-/// See [`crate::file`]. A file that is being uploaded is of no asset yet.
+/// See [`crate::file`]. A file that is being uploaded belongs to no asset yet.
 fn files() -> Table {
     let asset = going_with("release_asset", "release_asset").nullable();
     Table::new("release_asset_file", [asset, number("created_at")]).index(&["release_asset"])
@@ -108,7 +108,7 @@ fn parts() -> Table {
     Table::new("release_asset_part", columns).unique(&["upload", "number"])
 }
 
-/// When the wrong passwords that were given for a user are forgotten, in milliseconds. Each one puts it off.
+/// When failed sign-ins of a user are forgotten, in milliseconds. Each wrong password extends the time.
 fn sign_in_failures() -> Table {
     let columns = [going_with("user", "user"), number("forgotten_at")];
     Table::new("sign_in_failure", columns).unique(&["user"])
@@ -141,7 +141,7 @@ fn of_device() -> Column {
     going_with("device", "device")
 }
 
-/// The number of a row of another table, with which this one goes.
+/// Returns a link to a row of another table; the row is deleted together with that one.
 fn going_with(name: &'static str, to: &'static str) -> Column {
     number(name).going_with(to)
 }

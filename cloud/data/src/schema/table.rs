@@ -1,4 +1,4 @@
-//! A table, and the statements that make it or add what it lacks.
+//! A table, and the statements that create it or add its missing parts.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(super) struct Column {
     pub(super) link: Option<Link>,
 }
 
-/// What a column holds. Times are numbers (milliseconds since 1970), JSON is text.
+/// The type of a column. Times are numbers (milliseconds since 1970), JSON is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnKind {
     Number,
@@ -38,7 +38,7 @@ pub(super) enum Literal {
     Flag(bool),
 }
 
-/// That a column has the number of a row of another table.
+/// A column's link: it holds the number of a row of another table.
 pub(super) struct Link {
     pub(super) to: &'static str,
     pub(super) on_delete: OnDelete,
@@ -66,7 +66,7 @@ impl Column {
         self
     }
 
-    /// It has the number of a row of another table, with which the row goes.
+    /// Makes it a link to a row of another table; the row is deleted together with that one.
     pub(super) fn going_with(mut self, to: &'static str) -> Self {
         let on_delete = OnDelete::Cascade;
         self.link = Some(Link { to, on_delete });
@@ -75,7 +75,7 @@ impl Column {
 }
 
 impl ColumnKind {
-    /// As the database calls it when asked what it has.
+    /// Returns the database's own name for the type, as found in its schema.
     fn name(self, dialect: Dialect) -> &'static str {
         match (dialect, self) {
             (Dialect::Sqlite, ColumnKind::Number | ColumnKind::Flag) => "INTEGER",
@@ -87,7 +87,7 @@ impl ColumnKind {
         }
     }
 
-    /// As a column of it is made. Text is compared by its bytes in both.
+    /// Returns the type for a column definition. Both databases compare text by its bytes.
     fn definition(self, dialect: Dialect) -> &'static str {
         match (dialect, self) {
             (Dialect::Postgres, ColumnKind::Text) => "TEXT COLLATE \"C\"",
@@ -108,9 +108,9 @@ impl Literal {
 }
 
 impl Link {
-    /// As both databases take it. A link that holds what it leads to is checked when the statement is done,
-    /// not before: both may go by the same cascade. A write may put it off to the end of the cascade, where
-    /// PostgreSQL would look too early.
+    /// Returns the reference clause, the same for both databases. A link that refuses the deletion of its target is
+    /// checked at the end of the statement: one cascade may delete both. A write may defer the check to the end of the
+    /// cascade, because PostgreSQL would check too early.
     fn references(&self) -> String {
         let action = match self.on_delete {
             OnDelete::Cascade => "CASCADE",
@@ -126,7 +126,7 @@ impl Link {
 
 // Writing to a string cannot fail.
 impl Table {
-    /// Its rows have a number each.
+    /// Creates a table whose rows have a number each.
     pub(super) fn new<const N: usize>(name: &'static str, columns: [Column; N]) -> Self {
         let id = Column::new("id", ColumnKind::Number);
         Table::of([id].into_iter().chain(columns), name)
@@ -140,7 +140,7 @@ impl Table {
         }
     }
 
-    /// No two rows share the values of these.
+    /// Makes the combined values of these fields unique.
     pub(super) fn unique(mut self, fields: &[&'static str]) -> Self {
         self.indexes.push(Index {
             name: unique_name(self.name, fields),
@@ -150,7 +150,7 @@ impl Table {
         self
     }
 
-    /// Rows are looked for by these.
+    /// Indexes these fields for searches.
     pub(super) fn index(mut self, fields: &[&'static str]) -> Self {
         self.indexes.push(Index {
             name: index_name(self.name, fields),
@@ -160,13 +160,13 @@ impl Table {
         self
     }
 
-    /// Whether an index finds rows by this field.
+    /// Returns whether an index finds rows by this field.
     pub(super) fn finds_by(&self, field: &str) -> bool {
         let mut indexes = self.indexes.iter();
         indexes.any(|index| index.fields.first() == Some(&field))
     }
 
-    /// Makes it, or adds the columns that it lacks.
+    /// Creates the table, or adds its missing columns.
     pub(super) fn add(
         &self,
         dialect: Dialect,
@@ -252,10 +252,10 @@ impl Table {
 }
 
 impl Column {
-    /// As `CREATE TABLE` and `ADD COLUMN` take it.
+    /// Returns the definition for `CREATE TABLE` and `ADD COLUMN`.
     fn definition(&self, dialect: Dialect) -> String {
         if self.name == "id" {
-            // Numbers are never used again: a device that is gone must not become another.
+            // Numbers are never reused: another device must not get the number of a deleted one.
             return match dialect {
                 Dialect::Sqlite => "\"id\" INTEGER PRIMARY KEY AUTOINCREMENT".to_owned(),
                 Dialect::Postgres => {

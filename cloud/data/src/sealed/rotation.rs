@@ -1,4 +1,4 @@
-//! The change of all secret values to another key.
+//! The rotation of all secret values to another key.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,36 @@ use crate::setting;
 use crate::statement::sql;
 use crate::transaction::{Retries, Transaction};
 
-/// Rows that are read at once, and changed in one transaction: others write in between.
+/// Rows that are read at once, and changed in one transaction: others can write in between.
 const AT_ONCE: u64 = 200;
-/// Values that cannot be read and are named one by one; the others are counted.
+/// The maximum number of unreadable values that are named; the rest are only counted.
 const MOST_NAMED: usize = 20;
-/// How often a value is looked at again that somebody else changed in the meantime.
+/// How often a value is retried if somebody else changed it in the meantime.
 const TRIES: u32 = 5;
 
-/// What [`rotate`] does.
+/// The target state of [`rotate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Everything is encrypted with the first key.
     ToFirstKey,
-    /// Nothing is encrypted any more.
+    /// Nothing is encrypted.
     ToPlainText,
 }
 
-/// What became of the secret values of a column.
+/// The result for the secret values of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnRotation {
-    /// The table, which is that of a resource, or `platform_setting`.
+    /// The table, either that of a resource or `platform_setting`.
     pub table: &'static str,
     /// The column.
     pub column: &'static str,
-    /// How many values were rewritten.
+    /// The number of rewritten values.
     pub changed: u64,
-    /// How many values each key encrypts now; under the empty name those that none does.
+    /// The number of values that each key now encrypts; unencrypted ones under the empty name.
     pub by_key: BTreeMap<String, u64>,
-    /// Why values stay as they were, the first of them.
+    /// The reasons why values were left unchanged, up to a maximum number.
     pub unreadable: Vec<UnreadableSecret>,
-    /// How many those are.
+    /// The total number of such values.
     pub unreadable_count: u64,
 }
 
@@ -62,12 +62,12 @@ impl ColumnRotation {
     }
 }
 
-/// Writes all secret values anew, in small transactions beside whoever uses the database; values that others write in
-/// the meantime are theirs. What is as it should be stays, so that one that was broken off goes on where it was.
-/// `settings` are the names of settings that are secret. `report` gets one table after the other.
+/// Rewrites all secret values, in small transactions while the database is in use; values that others write in the
+/// meantime are kept. Values that already have the right form are skipped, so that a second run continues an
+/// interrupted one. `settings` are the names of secret settings. `report` receives one table after another.
 ///
 /// # Errors
-/// Where the database fails, or there is no key to encrypt with. What was done stays done.
+/// If the database fails, or there is no key to encrypt with. Values rewritten by then remain so.
 pub async fn rotate(
     database: &Database,
     keyring: &Keyring,
@@ -100,7 +100,7 @@ struct Rotation<'a> {
 }
 
 impl Rotation<'_> {
-    /// The value as it is to be written. One that stays is counted.
+    /// Returns the rewritten value. A value that stays unchanged is only counted.
     fn anew(
         &self,
         place: &Place,
@@ -119,7 +119,7 @@ impl Rotation<'_> {
         let key = keyring::key_of(stored);
         Ok(match self.direction {
             Direction::ToFirstKey if key == self.keyring.names().next() => {
-                // Moved or damaged values are found here rather than when a device asks for them.
+                // Moved or damaged values are found here rather than when a device requests them.
                 self.keyring.open(place, stored)?;
                 None
             }
@@ -203,7 +203,7 @@ impl Rotation<'_> {
                 batch.count(&value);
                 return Ok(());
             }
-            // It is gone, or secret no more.
+            // The row is gone, or no longer secret.
             let value_now = column.values("AND id = ?").with(id);
             let Some(row) = transaction.row(&value_now).await? else {
                 return Ok(());
@@ -240,7 +240,7 @@ impl Rotation<'_> {
         Ok(rotated)
     }
 
-    /// Keys that encrypt nothing any more need not be the right ones of their names from now on.
+    /// Forgets keys that no longer encrypt anything: from now on, their names may be used for other keys.
     async fn forget_keys(&self) -> Result<(), DataError> {
         for (name, _) in records(self.database).await? {
             let key = name.strip_prefix(RECORD).unwrap_or_default();
@@ -254,7 +254,7 @@ impl Rotation<'_> {
         Ok(())
     }
 
-    /// What is overwritten is not to be found in the file.
+    /// Begins a transaction whose overwritten data cannot be recovered from the file.
     async fn begin(&self) -> Result<Transaction, DataError> {
         let mut transaction = self.database.begin().await?;
         if transaction.dialect() == Dialect::Sqlite {
@@ -310,7 +310,7 @@ mod tests {
                 keyring: &keyring,
                 direction: Direction::ToFirstKey,
             };
-            // As they were read: one is another by now, and one is gone.
+            // As they were read: by now one has changed, and one is gone.
             let read = [(1, "old"), (2, "kept"), (3, "gone")];
             let read = read.map(|(id, value)| (id, value.to_owned()));
             let batch = rotation.batch(SHELF, &read).await.expect("a batch");

@@ -1,4 +1,4 @@
-//! What a request says of fields.
+//! The fields in a request's body.
 
 use resources::{Column, Default, Field, Resource, Role, Step, StoredValue, Writer as Word};
 use serde_json::{Map, Value};
@@ -6,26 +6,26 @@ use serde_json::{Map, Value};
 use super::{WriteError, WriteResult, Writer};
 use crate::record::{Record, stored};
 
-/// What a row is written for.
+/// The purpose of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteKind {
     Create,
     Change,
 }
 
-/// What a body says.
+/// A parsed body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ParsedBody {
-    /// Of fields that are stored.
+    /// Values of stored fields.
     pub(super) values: Record,
-    /// Of fields that rules make others of.
+    /// Inputs from which rules derive other fields.
     pub(super) inputs: Record,
-    /// It names any field of the resource.
+    /// Whether it names any field of the resource.
     pub(super) any: bool,
 }
 
 impl Writer<'_> {
-    /// The values of a body. What the caller has no say in is passed over, as unknown names are.
+    /// Parses a body. Fields that the caller may not write are ignored, as unknown names are.
     pub(super) fn parsed_body(
         &self,
         resource: &'static Resource,
@@ -45,7 +45,7 @@ impl Writer<'_> {
             {
                 continue;
             }
-            // Null says nothing of what cannot be null and need not be said.
+            // Null is ignored for a field that cannot be null and is not required.
             let left_out = what == WriteKind::Create && !field.nullable && !field.required;
             if given.is_null() && (left_out || (is_input && !field.nullable)) {
                 continue;
@@ -66,7 +66,7 @@ impl Writer<'_> {
         Ok(parsed)
     }
 
-    /// Whether a field takes the caller's word.
+    /// Returns whether the caller may write a field.
     fn has_say(&self, field: &Field, what: WriteKind) -> bool {
         let Some(role) = self.context.caller.role() else {
             return field.name != "id";
@@ -80,7 +80,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What fields are of which nothing is said: of a new row, or of one that is replaced.
+    /// Sets the defaults of missing fields, for a new row or one that is replaced.
     pub(super) fn by_default(
         &self,
         resource: &'static Resource,
@@ -92,7 +92,7 @@ impl Writer<'_> {
             }
             let value = match field.default {
                 Default::None if field.nullable => StoredValue::Null,
-                // The rules see to it.
+                // The rules supply a value.
                 Default::None => continue,
                 Default::Text(text) => StoredValue::Text(text.to_owned()),
                 Default::Integer(number) => StoredValue::Integer(number),
@@ -105,8 +105,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What fields become that a request which replaces a row does not name: what they would be in a new one.
-    /// Those that have no default stay, as do those that the caller has no say in.
+    /// Resets the fields that a replacing request does not name to their values in a new row. Fields without a default
+    /// stay unchanged, as do those that the caller may not write.
     pub(super) fn reset(&self, resource: &'static Resource, values: &mut Record) -> WriteResult {
         let mut fresh = values.clone();
         self.by_default(resource, &mut fresh)?;
@@ -116,7 +116,7 @@ impl Writer<'_> {
                 field.writer,
                 Word::Client | Word::People | Word::Provisioning
             );
-            // What nobody can read must not become readable because a request did not know that it is secret.
+            // A hidden value must not become readable because a request did not know about the flag.
             let mut others = resource.fields.iter();
             let hides = others.any(|other| other.secret_where == Some(field.name));
             if stays || hides || !is_theirs {
@@ -132,7 +132,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a new row must say.
+/// Checks that a new row has all required fields.
 pub(super) fn require(resource: &'static Resource, values: &Record) -> WriteResult {
     for (_, field) in stored(resource) {
         if field.required && matches!(values.get(field.name), None | Some(StoredValue::Null)) {
@@ -146,7 +146,7 @@ fn missing(field: &Field) -> WriteError {
     WriteError::Refused(format!("`{}` is required", field.name))
 }
 
-/// The field of a name, or of another name of a link.
+/// Returns the field with a name, or with another name of a link.
 fn named(resource: &'static Resource, name: &str) -> Option<&'static Field> {
     resource
         .find_field(name)
@@ -156,7 +156,7 @@ fn named(resource: &'static Resource, name: &str) -> Option<&'static Field> {
         })
 }
 
-/// An empty name of a device means one that is made up (docs/spec/cloud.md#model-device).
+/// Returns whether a value is an empty device name, which stands for a generated one (docs/spec/cloud.md#model-device).
 fn generated_where_empty(resource: &Resource, field: &Field, given: &Value) -> bool {
     (resource.name, field.name) == ("device", "device_name") && given.as_str() == Some("")
 }

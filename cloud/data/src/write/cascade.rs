@@ -1,7 +1,7 @@
-//! Rows that are deleted, and what goes with them (docs/spec/cloud.md#model-deletion).
+//! Deletion of rows and of those that depend on them (docs/spec/cloud.md#model-deletion).
 //!
-//! The database deletes what depends on a row. What of that somebody waits for, or stands in the way, is
-//! looked up before: so both databases say which resource it is, and devices and files are told of.
+//! The database deletes dependent rows. Those with effects, or that prevent the deletion, are looked up before, so that
+//! both databases name the same resource in an error, and devices and files are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -14,15 +14,15 @@ use crate::error::DataError;
 use crate::record::{self, Record};
 use crate::rules;
 
-/// Rows that go, by resource.
+/// Rows to delete, by resource.
 pub(crate) type RowsToDelete = BTreeMap<&'static str, BTreeSet<i64>>;
 
 impl Writer<'_> {
-    /// Deletes the rows of these ids and what goes with them; how many of the rows themselves.
+    /// Deletes the rows with these ids and all that depend on them; returns how many of these rows themselves.
     ///
     /// # Errors
-    /// [`WriteError::Conflict`] where another row holds one of them; else as any write. The transaction is
-    /// then to be dropped.
+    /// [`WriteError::Conflict`] if another row prevents it; otherwise as any write. The transaction must then be
+    /// dropped.
     pub async fn remove(&mut self, resource: &str, ids: &[i64]) -> WriteResult<u64> {
         let resource = self.table(resource, Method::Delete)?;
         if ids.is_empty() {
@@ -32,8 +32,8 @@ impl Writer<'_> {
         let going = self.going(resource, ids).await?;
         self.check_holders(&going).await?;
         rules::before_going(self, resource, ids, &going).await?;
-        // What goes by one cascade may be held by what goes by another, deeper one; PostgreSQL would look
-        // between them.
+        // A row deleted by one cascade may be held by a row deleted by another, deeper one; PostgreSQL would check in
+        // between.
         let postgres = self.transaction.dialect() == Dialect::Postgres;
         if postgres {
             self.transaction
@@ -63,7 +63,7 @@ impl Writer<'_> {
         Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
     }
 
-    /// All rows that go with these and that hold others, are held, or are told of.
+    /// Returns all rows deleted together with these that hold others, are held, or have to be reported.
     async fn going(
         &mut self,
         resource: &'static Resource,
@@ -89,7 +89,7 @@ impl Writer<'_> {
                 next.push((super::known(to)?, rows));
             }
         }
-        // What no release has any more, nobody can run.
+        // An image without any release can no longer run.
         if let Some(releases) = going.get("release").filter(|releases| !releases.is_empty()) {
             let images = rules::of_these_releases_alone(self, &releases.clone()).await?;
             going.entry("image").or_default().extend(images);
@@ -97,7 +97,7 @@ impl Writer<'_> {
         Ok(going)
     }
 
-    /// Nothing that stays holds a row that goes.
+    /// Checks that no remaining row holds a row to delete.
     async fn check_holders(&mut self, going: &RowsToDelete) -> WriteResult {
         let none = BTreeSet::new();
         for (name, ids) in going {
@@ -119,7 +119,7 @@ impl Writer<'_> {
     }
 }
 
-/// The links of all tables that lead to a resource: whose, by which column, and what becomes of them.
+/// Returns the links of all tables to a resource: the linking resource, its column, and the action on deletion.
 fn links_to(name: &str) -> impl Iterator<Item = (&'static Resource, &'static str, OnDelete)> {
     let tables = model().resources().iter();
     let tables = tables.filter(|resource| resource.source == Source::Table);
@@ -134,8 +134,9 @@ fn links_to(name: &str) -> impl Iterator<Item = (&'static Resource, &'static str
     })
 }
 
-/// The resources whose rows have to be known when they go: they own others, hold or are held, are told of, or
-/// such rows go with them. Of the others, of which there are by far the most, the database deletes unseen.
+/// The resources whose rows must be known before deletion: they own other rows, hold rows or are held, have to be
+/// reported, or such rows depend on them. All others, by far the most, are deleted by the database without being looked
+/// up.
 static MATTERS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
     let by_itself = |resource: &&Resource| {
         let refuses = |field: &Field| {
@@ -172,7 +173,7 @@ static MATTERS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
     }
 });
 
-/// The columns that lead to what a row owns, and what that is.
+/// Returns the columns that link to owned rows, and the resource of those rows.
 fn owned(resource: &Resource) -> impl Iterator<Item = (&'static str, &'static str)> {
     let fields = resource.fields.iter().filter(|field| field.owns);
     fields.filter_map(|field| match (field.kind, field.column) {
@@ -181,7 +182,7 @@ fn owned(resource: &Resource) -> impl Iterator<Item = (&'static str, &'static st
     })
 }
 
-/// Those of the rows that are owned by others which go.
+/// Returns the rows to delete that are owned by others.
 fn owned_of(going: &RowsToDelete) -> impl Iterator<Item = (&'static str, &BTreeSet<i64>)> {
     let is_owned = |name: &str| {
         let mut all = model().resources().iter();

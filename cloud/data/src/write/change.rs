@@ -1,4 +1,4 @@
-//! Rows that exist and are changed.
+//! Changes of existing rows.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use super::{WriteError, WriteResult, Writer};
 use crate::record::{self, Record};
 use crate::{query, rules};
 
-/// One row that is made or changed.
+/// One row that is created or changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    /// Its id; 0 before it is made.
+    /// Its id; 0 before it is created.
     pub(crate) id: i64,
-    /// As it was; empty before it is made.
+    /// The previous values; empty before it is created.
     pub(crate) old: Record,
-    /// The fields that are written.
+    /// The written fields.
     pub(crate) new: Record,
-    /// What is said of fields that rules make others of.
+    /// Written inputs from which rules derive other fields.
     pub(crate) inputs: Record,
 }
 
 impl Change {
-    /// What a field will be.
+    /// Returns the new value of a field.
     pub(crate) fn will_be(&self, field: &str) -> &StoredValue {
         let value = self.new.get(field).or_else(|| self.old.get(field));
         value.unwrap_or(&StoredValue::Null)
@@ -48,7 +48,7 @@ impl Change {
         matches!(self.will_be(field), StoredValue::Boolean(true))
     }
 
-    /// Whether a field becomes another than it was.
+    /// Returns whether the value of a field changes.
     pub(crate) fn alters(&self, field: &str) -> bool {
         let written = self.new.get(field);
         written.is_some_and(|new| new != self.old.get(field).unwrap_or(&StoredValue::Null))
@@ -59,24 +59,24 @@ impl Change {
     }
 }
 
-/// The rows of which any of these fields becomes another.
+/// Returns the rows in which any of these fields changes.
 pub(crate) fn altering(changes: &[Change], fields: &[&str]) -> Vec<i64> {
     let changes = changes.iter();
     let altering = changes.filter(|change| change.alters_any(fields));
     altering.map(|change| change.id).collect()
 }
 
-/// What a link of these rows will lead to, each once.
+/// Returns the new targets of a link of these rows, without duplicates.
 pub(crate) fn targets<'c>(changes: impl IntoIterator<Item = &'c Change>, link: &str) -> Vec<i64> {
     let targets = changes.into_iter().filter_map(|change| change.number(link));
     BTreeSet::from_iter(targets).into_iter().collect()
 }
 
 impl Writer<'_> {
-    /// Changes the rows of these ids as a body says, in the caller's name; how many there were.
+    /// Changes the rows with these ids according to a body, for the caller; returns how many rows were found.
     ///
     /// # Errors
-    /// [`WriteError`]; the transaction is then to be dropped.
+    /// [`WriteError`]; the transaction must then be dropped.
     pub async fn change(
         &mut self,
         resource: &str,
@@ -133,7 +133,7 @@ impl Writer<'_> {
                 sealed.insert(change.id);
             }
         }
-        // Most requests say the same of all rows, but for what is encrypted, which is another text in each.
+        // Most requests set the same values in all rows, except for encrypted ones, which differ in each.
         let mut alike: Vec<(&Record, Vec<i64>)> = Vec::new();
         for change in &changes {
             let mut others = alike.iter_mut();
@@ -153,7 +153,7 @@ impl Writer<'_> {
         Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
     }
 
-    /// The caller may do this with each of these rows as it now is.
+    /// Checks that the caller has this right on each of these rows in its new state.
     pub(super) async fn check_still_permitted(
         &mut self,
         resource: &'static Resource,
@@ -174,7 +174,7 @@ impl Writer<'_> {
     }
 }
 
-/// Nothing made a field null that cannot be.
+/// Checks that no rule set a non-nullable field to null.
 pub(super) fn never_null(resource: &Resource, values: &Record) -> WriteResult {
     for (name, value) in values.iter() {
         let field = resource.find_field(name);

@@ -1,4 +1,4 @@
-//! Rows that are made.
+//! Creation of rows.
 
 use resources::{Method, Resource};
 use serde_json::{Map, Value};
@@ -10,10 +10,10 @@ use crate::record::{self, Record, stored};
 use crate::rules;
 
 impl Writer<'_> {
-    /// Makes a row as a body says, in the caller's name; its id.
+    /// Creates a row according to a body, for the caller; returns its id.
     ///
     /// # Errors
-    /// [`WriteError`]; the transaction is then to be dropped.
+    /// [`WriteError`]; the transaction must then be dropped.
     pub async fn create(&mut self, resource: &str, body: &Map<String, Value>) -> WriteResult<i64> {
         let resource = self.table(resource, Method::Create)?;
         let mut parsed = self.parsed_body(resource, body, WriteKind::Create)?;
@@ -55,7 +55,7 @@ impl Writer<'_> {
         Ok(change.id)
     }
 
-    /// What goes with a row: its actor.
+    /// Creates the row owned by a new row: its actor.
     async fn create_owned(&mut self, kind: resources::Type) -> WriteResult<i64> {
         let resources::Type::Link { to, .. } = kind else {
             return Err(WriteError::Broken(

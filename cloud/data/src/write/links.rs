@@ -1,4 +1,4 @@
-//! What links that are written may lead to.
+//! Checks of the targets of written links.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::statement::sql;
 
 impl Writer<'_> {
-    /// Each link leads to a row that the caller may read, or is.
+    /// Checks that each link leads to a row that the caller may read, or to the caller itself.
     pub(super) async fn check_links(
         &mut self,
         resource: &'static Resource,
@@ -29,7 +29,7 @@ impl Writer<'_> {
                 continue;
             }
             let context = match to {
-                // An address that is invited was given as such, and has a row only because of that.
+                // The body contained the invited address itself, and its row exists only for that reason.
                 "invitee" => QueryContext {
                     caller: &Caller::Platform(SystemPurpose::Rules),
                     ..self.context
@@ -44,7 +44,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What a row is of gives it away, and what it is to be of takes it: the caller may change both.
+    /// Checks that the caller may change both the old and the new owner of each row.
     pub(super) async fn check_both_ends(
         &mut self,
         resource: &'static Resource,
@@ -74,8 +74,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Whether it is what the caller's credential stands for: a provisioning key cannot read its fleet, and
-    /// makes devices in it.
+    /// Returns whether a row is that of the caller's credential: a provisioning key cannot read its fleet, but creates
+    /// devices in it.
     async fn is_its_own(&mut self, to: &str, id: i64) -> WriteResult<bool> {
         let has_actor = |field: &resources::Field| field.owns && field.name == "actor";
         let (Some(actor), true) = (self.actor(), known(to)?.fields.iter().any(has_actor)) else {
@@ -86,7 +86,7 @@ impl Writer<'_> {
         Ok(self.transaction.id(&its_own).await?.is_some())
     }
 
-    /// The row that a link is to lead to is not there for the caller.
+    /// Returns the error for a link to a row that the caller cannot see.
     fn hidden(
         &self,
         resource: &Resource,
@@ -106,11 +106,11 @@ impl Writer<'_> {
             (_, Method::Update, "belongs_to__application") if resource.name == "device" => {
                 WriteError::NotFound(format!("there is no fleet {id}"))
             }
-            // It knows of no fleet but its own.
+            // It knows only its own fleet.
             (caller, Method::Create, _) if caller.role() == Some(Role::ProvisioningKey) => {
                 WriteError::NoRights
             }
-            // The right to make the row is that to change what it is made for.
+            // The right to create the row is the right to change its owner.
             (caller, Method::Create, _) if caller.role().is_some_and(by_that) => {
                 WriteError::NoRights
             }

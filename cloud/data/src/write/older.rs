@@ -1,7 +1,7 @@
-//! What a request of an older version writes, in the names of the current one (docs/spec/cloud.md#older-versions).
+//! Write requests of older versions, translated to current names (docs/spec/cloud.md#older-versions).
 //!
-//! The versions say what a body means ([`resources::Version::written`]); what only rows can tell is looked up
-//! here, in the transaction of the change.
+//! The versions define the meaning of a body ([`resources::Version::written`]); values that depend on rows are looked
+//! up here, in the transaction of the change.
 
 use std::borrow::Cow;
 
@@ -17,20 +17,20 @@ use crate::statement::sql;
 /// A body in the names of the current version.
 pub(super) struct CurrentBody<'a> {
     pub(super) fields: Cow<'a, Map<String, Value>>,
-    /// This link leads to the successful release with this commit of the row that is changed.
+    /// A link to the changed row's successful release with this commit.
     commit: Option<(&'static str, String)>,
-    /// It names fields of its version, none of which are written.
+    /// Whether it names fields of its version, none of which are written.
     pub(super) is_void: bool,
 }
 
 impl<'a> Write<'a> {
-    /// The resource that is written, as its version has it.
+    /// Returns the resource to write, as in the request's version.
     pub(super) fn resource(&self, name: &str) -> WriteResult<&'static Resource> {
         let resource = self.version.model().resource(name);
         resource.ok_or(WriteError::NoRights)
     }
 
-    /// Why it is not done, with the names that its version has for fields.
+    /// Translates field names in an error to those of the request's version.
     pub(super) fn in_its_names(&self, error: WriteError) -> WriteError {
         let named = match &self.request.address {
             Address::Resource(path) => self.version.model().resource(&path.resource.text),
@@ -61,7 +61,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// How rows are chosen: by the names of the request's version.
+    /// Returns the context for selecting rows, with the names of the request's version.
     pub(super) fn context<'b>(&self, current: QueryContext<'b>) -> QueryContext<'b> {
         QueryContext {
             model: self.version.model(),
@@ -71,7 +71,7 @@ impl<'a> Write<'a> {
 }
 
 impl Writer<'_> {
-    /// What a body says of a resource of its version.
+    /// Translates a body for a resource of its version.
     pub(super) async fn in_current_names<'a>(
         &mut self,
         write: Write<'_>,
@@ -97,7 +97,7 @@ impl Writer<'_> {
         let mut commit = None;
         for lookup in written.lookups {
             match lookup {
-                // Where the link itself is given as well, it is what counts.
+                // If the link itself is given as well, it takes precedence.
                 Lookup::DeviceType { field, .. } | Lookup::Release { field, .. }
                     if fields.get(field).is_some_and(|it| !it.is_null()) => {}
                 Lookup::DeviceType { field, name } => {
@@ -154,7 +154,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Makes a row as a body of its version says.
+    /// Creates a row according to a body of its version.
     pub(super) async fn create_as_said(
         &mut self,
         write: Write<'_>,
@@ -167,7 +167,7 @@ impl Writer<'_> {
             ));
         }
         let id = self.create(resource.table, &parsed.fields).await?;
-        // Of a resource that is some rows of another, what is made must be one of them.
+        // If the resource is a selection of another's rows, the new row must be one of them.
         if resource.only.is_some() {
             let context = write.context(self.context);
             let one = query::permitted(&context, resource.name, id, Method::Create)?;
@@ -181,7 +181,7 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// Changes rows as a body of their version says; how many there were.
+    /// Changes rows according to a body of their version; returns how many were found.
     pub(super) async fn change_as_said(
         &mut self,
         resource: &'static str,
@@ -202,7 +202,7 @@ impl Writer<'_> {
         Ok(changed)
     }
 
-    /// Makes a row be as a body of its version says, all that it does not name as in a new one.
+    /// Replaces a row according to a body of its version: fields not named become as in a new row.
     pub(super) async fn replace_as_said(
         &mut self,
         table: &'static Resource,
@@ -220,7 +220,7 @@ impl Writer<'_> {
         ))
     }
 
-    /// The fields of a body for this fleet, with the successful release that has the commit which the body names.
+    /// Returns the fields of a body for this fleet, with its successful release that has the given commit.
     async fn with_release(
         &mut self,
         fleet: i64,

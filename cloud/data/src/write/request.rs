@@ -1,4 +1,4 @@
-//! One request of the data API that changes rows.
+//! A data API request that changes rows.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,14 +18,14 @@ use crate::query::{self, QueryContext};
 use crate::record::{self, RowLock};
 use crate::transaction::{Retries, Transaction};
 
-/// What is to be done.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Make a row.
+    /// Create a row.
     Post,
     /// Change rows; `MERGE` is the same.
     Patch,
-    /// Make a row be as the body says, whether it is there or not.
+    /// Replace a row according to the body, or create it.
     Put,
     /// Delete rows.
     Delete,
@@ -34,33 +34,33 @@ pub enum Verb {
 /// A request that changes rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
-    /// Whose names the path, the filter and the body are in.
+    /// The version that the names in path, filter and body belong to.
     pub version: Version,
-    /// What is to be done.
+    /// The operation.
     pub verb: Verb,
-    /// With which rows, as [`odata::parse`] read it.
+    /// The rows to change, as parsed by [`odata::parse`].
     pub request: &'a Request,
-    /// Values of fields; nothing for a DELETE.
+    /// Values of fields; empty for a DELETE.
     pub body: &'a Map<String, Value>,
-    /// What was uploaded for a `release_asset`, whose `asset` the body then names.
+    /// The file uploaded for a `release_asset`, which the body's `asset` then names.
     pub file: Option<&'a File>,
 }
 
-/// What was done.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// A row was made.
+    /// A row was created.
     Created {
         /// Its resource, by its own name.
         resource: &'static str,
         /// Its id.
         id: i64,
     },
-    /// So many rows were changed, or deleted.
+    /// This many rows were changed, or deleted.
     Changed(u64),
 }
 
-/// Does what a request asks for, wholly or not at all. Where others are at the same rows it is tried again.
+/// Executes a request, completely or not at all. It is repeated if other transactions change the same rows.
 ///
 /// # Errors
 /// [`WriteError`]; then nothing is changed.
@@ -85,26 +85,26 @@ pub async fn write(
             Ok((transaction, outcome)) => match transaction.commit().await {
                 Ok(()) => return Ok(outcome),
                 Err(error @ DataError::Contended(_)) => error.into(),
-                // Perhaps everything is changed, where the connection was lost: it is not for us to try again.
+                // If the connection was lost, the changes may have been made, so it must not be repeated here.
                 Err(error) => return Err(write.in_its_names(error.into())),
             },
         };
         match error {
             WriteError::Data(error) if retries.again(&error) => {}
-            // Somebody else made the row between the look for it and the making.
+            // Somebody else created the row after it was looked up.
             WriteError::Conflict(_) if write.verb == Verb::Put && retries.once_more() => {}
             error => return Err(write.in_its_names(error)),
         }
     }
 }
 
-/// How long rows are chosen by a filter before the transaction that changes them begins.
+/// How long the selection of rows by a filter may take, before the transaction begins.
 const CHOOSING: Duration = Duration::from_secs(5);
-/// Rows that are looked at again by their numbers.
+/// The maximum number of rows that are checked again by their numbers.
 const LISTED: usize = 1000;
 
-/// The rows that a request with a filter means, as of now, found without keeping anybody from writing. The transaction
-/// looks at them once more, at those alone where they are few.
+/// Selects the rows of a request with a filter, without blocking other writers. The transaction checks them again; if
+/// there are few, only those.
 async fn chosen(
     database: &Database,
     context: QueryContext<'_>,
@@ -131,7 +131,7 @@ async fn chosen(
     Ok(Some(ids).filter(|ids| ids.len() <= LISTED))
 }
 
-/// What was done, and the transaction that is to be committed.
+/// Executes the request once; returns the transaction to commit, and the result.
 async fn tried(
     database: &Database,
     environment: &Environment,
@@ -240,8 +240,8 @@ impl Writer<'_> {
         Ok(WriteOutcome::Changed(self.remove(resource, &ids).await?))
     }
 
-    /// The rows that a request means, of those that the caller may do this with. Nobody else changes them
-    /// until the transaction ends.
+    /// Returns the rows of a request on which the caller has the right. Nobody else can change them until the
+    /// transaction ends.
     async fn rows(
         &mut self,
         write: Write<'_>,
@@ -256,8 +256,8 @@ impl Writer<'_> {
         }
         let mut ids = self.transaction.ids(&select).await?;
         if self.transaction.dialect() == Dialect::Postgres && !ids.is_empty() {
-            // Not in one statement: PostgreSQL would look at a row that it had to wait for once more, yet at
-            // what is behind its links as it was.
+            // Not in one statement: for a row that it had to wait for, PostgreSQL would check the new values, but the
+            // old values of linked rows.
             let lock = match method {
                 Method::Delete => RowLock::ToDelete,
                 _ => RowLock::ToChange,
@@ -279,7 +279,7 @@ fn path(write: Write<'_>) -> WriteResult<&ResourcePath> {
     }
 }
 
-/// Rows are named by a key or by a filter: nobody changes all of them by leaving both out.
+/// Checks that a request selects rows by a key or a filter, so that nobody changes all rows by omitting both.
 fn addressed(write: Write<'_>) -> WriteResult<&ResourcePath> {
     let path = path(write)?;
     if path.key.is_none() && write.request.options.filter.is_none() {
@@ -291,7 +291,7 @@ fn addressed(write: Write<'_>) -> WriteResult<&ResourcePath> {
     Ok(path)
 }
 
-/// The value of a key as a body would have it.
+/// Converts a value of a key to the form in a body.
 fn constant(request: &Request, value: &odata::Value) -> WriteResult<Value> {
     let literal = match value {
         odata::Value::Literal(literal) => literal,

@@ -1,4 +1,4 @@
-//! What is secret is encrypted on its way into the database.
+//! Secrets are encrypted on their way into the database.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ use crate::record::{self, Record};
 use crate::sealed;
 
 impl Writer<'_> {
-    /// Encrypts what a change of a row that is there writes of what is secret in it; whether that is anything.
+    /// Encrypts the secrets in a change of an existing row; returns whether there are any.
     pub(super) fn seal(
         &self,
         resource: &'static Resource,
@@ -27,7 +27,7 @@ impl Writer<'_> {
         Ok(any)
     }
 
-    /// Makes a row with its secrets. What is encrypted for a row needs its number: it is written behind the row.
+    /// Inserts a row with its secrets. Encryption requires the row's number, so the secrets are written after the row.
     pub(super) async fn insert(
         &mut self,
         resource: &'static Resource,
@@ -55,7 +55,7 @@ impl Writer<'_> {
         Ok(keyring.seal(place, value).map_err(DataError::from)?)
     }
 
-    /// Says once that what somebody marked as secret is not encrypted.
+    /// Warns once that a value marked as secret is not encrypted.
     pub(crate) fn warn_of_plain_text(&self) {
         static WARNED: AtomicBool = AtomicBool::new(false);
         if self.environment.keyring.is_empty() && !WARNED.swap(true, Ordering::Relaxed) {
@@ -67,7 +67,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a change writes of what is secret: of all that is always, and of what is in this row.
+/// Returns the secrets in a change: fields that are always secret, and those that are secret in this row.
 fn secrets(resource: &'static Resource, change: &Change) -> Vec<(&'static str, String)> {
     let mut secrets = Vec::new();
     for sealed in sealed::columns_of(resource) {

@@ -1,4 +1,4 @@
-//! Transactions that are committed together, and what becomes of them.
+//! Transactions that are committed together, and their outcome.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use crate::error::DataError;
 
 /// Transactions that are committed together.
 pub(super) struct Group {
-    /// Those that ended well.
+    /// The number of completed transactions.
     pub(super) members: usize,
-    /// Somebody is in line who will commit it.
+    /// A task that will commit it is waiting for its turn.
     pub(super) ending: bool,
     pub(super) outcome: watch::Sender<GroupOutcome>,
 }
 
-/// What became of a group.
+/// The outcome of a group.
 #[derive(Debug, Clone)]
 pub(super) enum GroupOutcome {
     Open,
     Committed,
-    /// It is as if it had never been.
+    /// The database undid all of it.
     Undone,
-    /// There was no room for it.
+    /// The disk was full.
     Full,
     /// The commit failed for this reason.
     Failed(Arc<str>),
 }
 
 impl GroupOutcome {
-    /// What each of its transactions is told.
+    /// Returns the result for each of its transactions.
     pub(super) fn result(self) -> Result<(), DataError> {
         match self {
             GroupOutcome::Committed => Ok(()),

@@ -1,4 +1,4 @@
-//! Pages that are free in the file are given back to the file system, step by step.
+//! Free pages of the file are returned to the file system, step by step.
 
 use std::sync::atomic::Ordering;
 
@@ -8,19 +8,19 @@ use super::{SqliteWriter, WriterInner, WriterTurn};
 use crate::error::DataError;
 use crate::sqlite;
 
-/// Free pages that stay in the file for what is written next: 4 MiB.
+/// Free pages that stay in the file for later writes: 4 MiB.
 const KEPT_FREE: i64 = 1024;
-/// Pages that are given back at once: moving them takes a few milliseconds, for which a write may have to wait.
+/// Pages that are released at once: moving them takes a few milliseconds, during which a write may have to wait.
 const STEP: i64 = 128;
 const GIVE_BACK: &str = "PRAGMA incremental_vacuum(128)";
 
 impl SqliteWriter {
-    /// Gives some free pages back to the file system, if nobody writes or waits to; whether there are more.
+    /// Releases some free pages to the file system, unless somebody writes or waits to; returns whether there are more.
     ///
-    /// The file itself is cut where there are no more. A reader may hold that up: the next call tries it again.
+    /// The file itself is truncated when there are no more. A reader may delay that: the next call tries again.
     ///
     /// # Errors
-    /// Where that fails.
+    /// If that fails.
     pub(crate) async fn shrink(&self) -> Result<bool, DataError> {
         let shared = self.shared.clone();
         if !shared.gives_back {
@@ -52,8 +52,8 @@ impl SqliteWriter {
 }
 
 impl WriterInner {
-    /// Brings what is in the log into the file, which is cut by that; whether all of it was. By itself that comes with
-    /// some later write, and there may be none.
+    /// Writes the log back to the file, which truncates the file; returns whether all was written back. Otherwise that
+    /// happens only with some later write, and there may be none.
     async fn cut(&self) -> Result<bool, DataError> {
         // The writer's connection may be in a transaction.
         let mut connection = sqlite::connect(&self.options).await?;

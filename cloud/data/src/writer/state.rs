@@ -1,17 +1,17 @@
-//! The connection that writes, and the group of transactions that is open at it.
+//! The writing connection, and its open group of transactions.
 
 use sqlx::sqlite::SqliteConnection;
 
 use super::group::{Group, GroupOutcome};
 use crate::error::DataError;
 
-/// What one has whose turn it is.
+/// The state that belongs to the current turn.
 #[derive(Default)]
 pub(super) struct WriterState {
-    /// None after it broke, until the next turn.
+    /// `None` after it broke, until the next turn.
     pub(super) connection: Option<SqliteConnection>,
     pub(super) group: Option<Group>,
-    /// A turn began, and did not end by itself.
+    /// A turn began, and was not ended properly.
     pub(super) unfinished: bool,
     pub(super) closed: bool,
     #[cfg(test)]
@@ -34,7 +34,7 @@ impl WriterState {
         Ok(())
     }
 
-    /// Undoes the turn that did not end by itself.
+    /// Undoes a turn that was not ended properly.
     pub(super) async fn settle(&mut self) {
         if !self.unfinished {
             return;
@@ -49,7 +49,7 @@ impl WriterState {
         self.unfinished = false;
     }
 
-    /// Undoes the whole group, which the database may have done already.
+    /// Undoes the whole group, unless the database has already done so.
     async fn abandon(&mut self) {
         let result = self.run("ROLLBACK").await;
         if matches!(result, Err(DataError::Lost(_))) {

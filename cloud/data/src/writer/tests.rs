@@ -36,7 +36,7 @@ async fn insert(turn: &mut WriterTurn, id: i64) -> Result<(), DataError> {
     run(turn, &format!("INSERT INTO row (id) VALUES ({id})")).await
 }
 
-/// What is in the file, as another program sees it.
+/// Returns the rows in the file, as another program sees them.
 async fn rows(folder: &TempDir) -> BTreeSet<i64> {
     let options = SqliteConnectOptions::new().filename(folder.path().join("test.sqlite"));
     let mut connection = options.connect().await.unwrap();
@@ -46,12 +46,12 @@ async fn rows(folder: &TempDir) -> BTreeSet<i64> {
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// What tasks end with, which they do in time.
+/// Returns the results of tasks, which must end in time.
 async fn ended<T>(tasks: Vec<JoinHandle<T>>) -> Vec<Result<T, JoinError>> {
     tokio::time::timeout(LONG, join_all(tasks)).await.unwrap()
 }
 
-/// Has this many tasks wait for their turns, in this order, while `turn` has its own.
+/// Lets this many tasks wait for their turns, in this order, while `turn` is in progress.
 async fn in_line<T>(
     writer: &SqliteWriter,
     count: usize,
@@ -160,7 +160,7 @@ async fn a_lone_transaction_that_is_dropped_lets_others_go_on_and_leaves_nothing
     let mut turn = writer.turn().await.unwrap();
     insert(&mut turn, 1).await.unwrap();
     drop(turn);
-    // Another program can write once it is settled, with nobody asking for a turn here.
+    // Another program can write once it is settled, even if nobody requests a turn here.
     while writer.shared.state.lock().await.unfinished {
         tokio::task::yield_now().await;
     }
@@ -208,7 +208,7 @@ async fn whatever_is_dropped_at_any_moment_what_was_acknowledged_is_there_and_no
             let mut turn = writer.turn().await.unwrap();
             insert(&mut turn, id).await.unwrap();
             if id % 7 == 0 {
-                // The same once more: the statement fails, the transaction is dropped.
+                // The same again: the statement fails, the transaction is dropped.
                 assert!(insert(&mut turn, id).await.is_err());
                 refused.lock().unwrap().insert(id);
                 return;
@@ -242,7 +242,7 @@ async fn whatever_is_dropped_at_any_moment_what_was_acknowledged_is_there_and_no
     }
 }
 
-/// A file of which most is free again, and how large it is now.
+/// Creates a file with mostly free pages, and returns its current size.
 async fn mostly_free(
     folder: &TempDir,
     vacuum: SqliteAutoVacuum,
@@ -267,7 +267,7 @@ async fn mostly_free(
     (writer, size)
 }
 
-/// Has all free pages given back that do not stay in the file.
+/// Releases all free pages that do not stay in the file.
 async fn shrunk(writer: &SqliteWriter) -> usize {
     let mut steps = 0;
     while writer.shrink().await.unwrap() {
@@ -292,7 +292,7 @@ async fn a_file_that_a_reader_kept_from_being_cut_is_cut_once_the_reader_is_gone
     let held_up = size();
     assert!(held_up > 16_000_000, "{held_up}");
     sqlx::query("COMMIT").execute(&mut reader).await.unwrap();
-    // Nobody writes anything more.
+    // There are no further writes.
     assert_eq!(shrunk(&writer).await, 0);
     assert!(size() < 5_000_000, "{}", size());
     assert!(!writer.shared.is_to_be_cut.load(Ordering::Relaxed));
@@ -303,7 +303,7 @@ async fn a_file_that_a_reader_kept_from_being_cut_is_cut_once_the_reader_is_gone
 async fn a_file_that_gives_nothing_back_is_left_alone() {
     let folder = TempDir::new().unwrap();
     let (writer, _) = mostly_free(&folder, SqliteAutoVacuum::None).await;
-    // Not even its turn is taken: this one is not undone.
+    // Not even its turn was requested: this one is not undone.
     let mut turn = writer.turn().await.unwrap();
     insert(&mut turn, 7).await.unwrap();
     assert_eq!(shrunk(&writer).await, 0);

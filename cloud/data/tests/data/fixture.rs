@@ -1,11 +1,11 @@
-//! A cloud with some of everything: two organizations that know nothing of each other, a public fleet, and
-//! rows of each resource in between.
+//! A cloud with some of everything: two organizations that cannot see each other, a public fleet, and rows of every
+//! other resource.
 
 use data::{Database, SystemPurpose};
 use resources::{Column, Default, Field, Source, Type, v7};
 use sea_query::{Alias, Expr, InsertStatement, Value};
 
-/// When every row was made: 2026-01-02T03:04:05.678Z.
+/// When every row was created: 2026-01-02T03:04:05.678Z.
 pub(crate) const MADE: i64 = 1_767_323_045_678;
 
 /// A value of the fixture.
@@ -20,8 +20,7 @@ pub(crate) enum Of {
 
 use Of::{B, N, T};
 
-/// Puts a row into a table; what is not said of it is what the model has for it, or something that its type
-/// allows.
+/// Inserts a row into a table; fields that are not given get the model's default, or a value that their type allows.
 pub(crate) async fn insert(database: &Database, resource: &str, id: i64, said: &[(&str, Of)]) {
     let model = v7().resource(resource).expect(resource);
     assert_eq!(model.source, Source::Table, "{resource}");
@@ -74,9 +73,9 @@ fn anything(resource: &str, field: &Field, id: i64) -> Value {
     }
 }
 
-/// Users 1 (`ann`, of the organization `acme`) and 2 (`bob`, of `other`); fleets 4 (`acme/pump`), 5
-/// (`acme/valve`), 6 (`other/secret`) and 7 (`other/open`, public); devices 7 and 8 of fleet 4, 9 of fleet
-/// 6, 10 of fleet 7; actors are numbered 10 + user, 20 + fleet, 30 + device.
+/// Creates users 1 (`ann`, of the organization `acme`) and 2 (`bob`, of `other`); fleets 4 (`acme/pump`), 5
+/// (`acme/valve`), 6 (`other/secret`) and 7 (`other/open`, public); devices 7 and 8 of fleet 4, 9 of fleet 6, 10 of
+/// fleet 7; actors are numbered 10 + user, 20 + fleet, 30 + device.
 pub(crate) async fn cloud(database: &Database) {
     let db = database;
     for actor in [11, 12, 24, 25, 26, 27, 37, 38, 39, 40] {
@@ -172,7 +171,7 @@ pub(crate) async fn cloud(database: &Database) {
 }
 
 async fn releases(db: &Database) {
-    // Of fleet 4 the final 1.2.3 (77), the draft 1.3.0-beta (78) and a failed one (79); of the public fleet 80.
+    // In fleet 4 the final 1.2.3 (77), the draft 1.3.0-beta (78) and a failed one (79); in the public fleet 80.
     for (id, fleet, commit, status, patch) in [
         (77, 4, "f7caf4f0000000000000000000000000", "success", 3),
         (78, 4, "aa00000000000000000000000000aa00", "success", 0),
@@ -345,7 +344,7 @@ async fn rest(db: &Database) {
     sharing(db).await;
 }
 
-/// Each organization has a team with its own user in it, and invites somebody.
+/// Adds for each organization a team with its own user in it, and an invite.
 async fn sharing(db: &Database) {
     insert(
         db,

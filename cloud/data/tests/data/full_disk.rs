@@ -1,4 +1,4 @@
-//! A disk without room under SQLite.
+//! SQLite on a full disk.
 
 use data::testing::{SmallDisk, sql};
 use data::{DataError, Database, Options};
@@ -27,7 +27,7 @@ async fn chaos_a_full_disk_refuses_writes_loses_nothing_and_is_used_again_when_t
         assert!(written < 1000, "it is never full");
     };
     assert!(matches!(refused, DataError::Full(_)), "{refused:?}");
-    // A transaction hears the same, and everything that was acknowledged is read.
+    // A transaction gets the same error, and everything that was confirmed can be read.
     let mut transaction = database.begin().await.unwrap();
     let result = match transaction.execute(&write(written)).await {
         Ok(_) => transaction.commit().await,
@@ -40,7 +40,7 @@ async fn chaos_a_full_disk_refuses_writes_loses_nothing_and_is_used_again_when_t
         usize::try_from(row.id(0).unwrap()).unwrap()
     };
     assert_eq!(there().await, written);
-    // Nobody starts it again.
+    // No restart is needed.
     std::fs::remove_file(&filler).unwrap();
     database.execute(&write(written)).await.unwrap();
     assert_eq!(there().await, written + 1);

@@ -1,4 +1,4 @@
-//! Requests that nobody would send: both databases answer the same, or refuse alike, and neither fails.
+//! Requests that nobody would send: both databases return the same answer or refuse alike, and neither fails.
 
 mod grammar;
 
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use crate::fixture;
 use crate::query::{ann, setting, split};
 
-/// Once refused with a 500, or answered by one database otherwise than by the other.
+/// Requests that once failed with a 500, or had different answers from the two databases.
 const CORPUS: &str = include_str!("fuzz/corpus.txt");
 /// Requests that clients send.
 const REQUESTS: &str = include_str!("../../../odata/tests/requests.txt");
@@ -63,7 +63,7 @@ const WORDS: &[&str] = &[
     "5.5",
 ];
 
-/// A database of each kind with the same rows, for as long as a target runs.
+/// A database of each kind with the same rows, while a target runs.
 struct Databases {
     runtime: Runtime,
     all: Vec<Database>,
@@ -91,7 +91,7 @@ impl Databases {
         }
     }
 
-    /// Answers of both, which are to be the same; whether they are rows or a number, rather than a refusal.
+    /// Checks that both answers are the same; returns whether they are rows or a number, rather than a refusal.
     fn ask(&self, version: Version, url: &str) -> Result<bool, TestCaseError> {
         let answers = self
             .all
@@ -118,7 +118,7 @@ impl Drop for Databases {
     }
 }
 
-/// What a GET answers: rows, a number, or why it is refused.
+/// Returns the answer to a GET: rows, a number, or the reason of a refusal.
 async fn answer(
     database: &Database,
     version: Version,
@@ -186,7 +186,7 @@ fn requests_made_by_the_grammar_are_answered_alike() {
         answered.set(answered.get() + u32::from(databases.ask(version, &url)?));
         Ok(())
     });
-    // A grammar that the cloud does not understand would show nothing.
+    // If the cloud did not understand the generated requests, the test would prove nothing.
     let (tried, answered) = (tried.get(), answered.get());
     assert!(
         3 * answered > tried,

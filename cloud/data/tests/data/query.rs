@@ -1,4 +1,4 @@
-//! What requests of the query language answer, from real databases.
+//! Answers to requests of the query language, from real databases.
 
 mod access;
 mod alike;
@@ -41,7 +41,7 @@ pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> QueryContext<'_> {
         model: v7(),
         dialect,
         caller,
-        // A day after everything was made.
+        // A day after everything was created.
         now: MADE + 86_400_000,
         addresses: "/v7",
         always_addressed: false,
@@ -51,7 +51,7 @@ pub(crate) fn setting(caller: &Caller, dialect: Dialect) -> QueryContext<'_> {
     }
 }
 
-/// The path and the query of a request.
+/// Splits a request into path and query.
 pub(crate) fn split(url: &str) -> (&str, Option<&str>) {
     let mut quoted = false;
     for (at, c) in url.char_indices() {
@@ -64,7 +64,7 @@ pub(crate) fn split(url: &str) -> (&str, Option<&str>) {
     (url, None)
 }
 
-/// What a GET answers: the rows, or a number.
+/// Returns the answer to a GET: the rows, or a number.
 pub(crate) async fn get(
     database: &Database,
     caller: &Caller,
@@ -73,7 +73,7 @@ pub(crate) async fn get(
     get_as(v7(), database, caller, url).await
 }
 
-/// The same, of an older version.
+/// Returns the answer to a GET of an older version.
 pub(crate) async fn get_as(
     model: &'static Model,
     database: &Database,

@@ -1,4 +1,4 @@
-//! Tables and what holds between their rows.
+//! Tables and their constraints.
 
 use data::testing::{on_both, on_both_at, text};
 use data::{DataError, Database, Effect, Options, SystemPurpose, SystemStatement};
@@ -182,7 +182,7 @@ async fn an_address_that_is_none_says_so_without_its_password() {
     }
 }
 
-/// What a database says when a program comes that finds it so changed.
+/// Returns the result of opening a database after a change by others.
 async fn opened_after(url: &str, database: &Database, change: &str) -> Result<Database, String> {
     let changed = database.execute(&text(change)).await;
     changed.expect(change);
@@ -303,7 +303,7 @@ async fn a_statement_that_takes_too_long_is_cut_short() {
     .await;
 }
 
-/// A filter along the fleets of a user took five seconds on a nearly empty database.
+/// A filter along the fleets of a user once took five seconds on a nearly empty database.
 #[tokio::test]
 async fn postgresql_does_not_compile_statements_before_it_runs_them() {
     on_both(|database| async move {
@@ -329,7 +329,7 @@ async fn a_stream_has_every_row_and_ends_with_its_reader() {
             assert_eq!(text.unwrap(), Some(count.to_string()));
         }
         assert_eq!(count, 5000);
-        // More of them than there are connections, each left after its first row.
+        // More streams than there are connections, each dropped after its first row.
         for _ in 0..20 {
             let mut left = database.stream(&text(many));
             assert!(left.next().await.is_some_and(|text| text.is_ok()));
@@ -352,7 +352,7 @@ async fn a_stream_that_is_read_too_slowly_breaks_off_and_gives_its_connection_ba
                     SELECT CAST(x AS TEXT) FROM n";
         let mut slow = database.stream(&text(many));
         assert_eq!(slow.next().await.unwrap().unwrap().as_deref(), Some("1"));
-        // There is one connection, which the stream has until it breaks off.
+        // There is one connection, which the stream occupies until it breaks off.
         let fine = database.texts(&text("SELECT 'fine'")).await.unwrap();
         assert_eq!(fine, [Some("fine".to_owned())]);
         let rest: Vec<_> = slow.collect().await;
@@ -388,7 +388,7 @@ async fn programs_that_make_a_secret_at_once_get_the_same_one() {
 #[tokio::test]
 async fn a_statement_that_nobody_waits_for_gives_its_connection_back() {
     on_both_at(|url, _| async move {
-        // Its limit is far off: it must end because whoever asked went away.
+        // Its limit is far off: it must end because the caller is gone.
         let options = Options::default()
             .with_connections(2)
             .with_statement_timeout(std::time::Duration::from_secs(3600));
@@ -445,7 +445,7 @@ async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() 
             );
             assert!(why.contains("restore the backup"), "{why}");
         }
-        // One that is older is brought up to date, and says so.
+        // An older database is updated, and its version is raised.
         assert_eq!(database.execute(&version("0")).await.unwrap(), 1);
         Database::open(&url, &options).await.unwrap().close().await;
         let select =
@@ -456,7 +456,7 @@ async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() 
     .await;
 }
 
-/// Guests who hold all of their connections hold nobody else's.
+/// Guests who occupy all of their connections block nobody else.
 #[tokio::test]
 async fn what_guests_ask_keeps_nobody_else_waiting() {
     on_both_at(|url, _| async move {

@@ -1,6 +1,6 @@
-//! A PostgreSQL server that stops to answer while its connections stand.
+//! A PostgreSQL server that stops responding while its connections stay open.
 //!
-//! Each pool here has one connection, so that a statement after the silence shows that its place came back.
+//! Each pool here has one connection, so that a later statement shows that its place in the pool was freed.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn on_the_way(test: impl AsyncFn(&Way, &Database)) {
     .await;
 }
 
-/// Once the server answers again, so does the only connection of the pool, or one that took its place.
+/// Checks that once the server responds again, so does the pool's only connection, or its replacement.
 async fn answers(way: &Way, database: &Database) {
     way.set(Traffic::Flows);
     let rows = timeout(DEADLINE, database.rows(&sql(NUMBER))).await;
@@ -55,7 +55,7 @@ async fn a_statement_that_its_caller_leaves_keeps_no_connection_of_a_silent_serv
         way.set(Traffic::Stalls);
         let left = timeout(Duration::from_millis(100), database.rows(&sql(NUMBER))).await;
         assert!(left.is_err());
-        // The one that waits for the place gets it, though the server says nothing yet.
+        // The waiting statement gets the place, though the server still does not respond.
         let rows = timeout(DEADLINE, database.rows(&sql(NUMBER))).await;
         let error = rows.expect("an answer in time").unwrap_err();
         let away = matches!(error, DataError::Silent(_) | DataError::Busy(_));
@@ -79,7 +79,7 @@ async fn a_transaction_of_a_silent_server_ends_and_keeps_no_connection() {
         assert!(matches!(error, DataError::Silent(_)), "{error:?}");
         answers(way, database).await;
 
-        // Left open, the way is long enough for its end.
+        // A transaction left open: the path still buffers its ROLLBACK.
         let mut transaction = database.begin().await.unwrap();
         transaction.row(&sql(NUMBER)).await.unwrap();
         way.set(Traffic::Stalls);

@@ -1,4 +1,4 @@
-//! A way to the PostgreSQL server of the tests on which a test lets things happen.
+//! A connection path to the tests' PostgreSQL server, on which a test can cause faults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What happens on the way.
+/// The state of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Traffic {
-    /// All of it gets there.
+    /// Everything passes.
     Flows,
-    /// The word `COMMIT` gets to the server, and nothing more in either direction.
+    /// The word `COMMIT` reaches the server, and nothing more passes in either direction.
     EndsAtCommit,
-    /// Connections stand, and nobody hears of the other end: a frozen server, a network that swallows packets.
+    /// Connections stay open but nothing passes: a frozen server, a network that swallows packets.
     Stalls,
 }
 
-/// A place of the test's own that leads to a server.
+/// A local address that forwards to a server.
 pub(crate) struct Way {
     address: String,
     traffic: Arc<watch::Sender<Traffic>>,
 }
 
 impl Way {
-    /// To the server of this address (`postgres://USER@HOST:PORT/NAME`).
+    /// Opens a path to the server with this address (`postgres://USER@HOST:PORT/NAME`).
     pub(crate) async fn to(url: &str) -> Way {
         let (user, rest) = url.split_once('@').expect("an address with a user");
         let (server, name) = rest.split_once('/').expect("an address with a database");
@@ -45,7 +45,7 @@ impl Way {
         }
     }
 
-    /// The address by this way.
+    /// Returns the database's address through this path.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -56,7 +56,7 @@ impl Way {
 }
 
 async fn until_it_flows(traffic: &mut watch::Receiver<Traffic>) {
-    // The test that ends lets go of everything.
+    // When the test ends, everything is released.
     let _ = traffic
         .wait_for(|traffic| *traffic != Traffic::Stalls)
         .await;
@@ -86,7 +86,7 @@ fn pass(client: TcpStream, server: TcpStream, traffic: &watch::Sender<Traffic>) 
                 back.abort();
                 let _ = back.await;
                 let _ = to_server.write_all(some).await;
-                // The server reads it before it sees that nobody is there.
+                // The server reads it before it notices that the client is gone.
                 let _ = to_server.shutdown().await;
                 return;
             }
@@ -97,5 +97,5 @@ fn pass(client: TcpStream, server: TcpStream, traffic: &watch::Sender<Traffic>) 
     });
 }
 
-/// For what a test waits for.
+/// How long a test waits for anything.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);

@@ -1,4 +1,4 @@
-//! Changes of rows: what a body says, what rules make of it, what goes with what, and who is told.
+//! Changes of rows: bodies, rules, dependent rows, and effects.
 
 mod at_once;
 mod basics;

@@ -1,4 +1,4 @@
-//! Of files beside releases.
+//! Arguments for files attached to releases.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Of one device: what is kept of it, and what it is asked to do.
+//! Arguments for one device: its data, and the actions that it can perform.
 
 use clap::{Args, Subcommand};
 
@@ -18,7 +18,7 @@ pub(crate) struct ForcibleAction {
 }
 
 impl OneDevice {
-    /// For an action that no update lock holds.
+    /// Converts the arguments of an action that update locks do not affect.
     pub(crate) fn unforced(self) -> ForcibleAction {
         ForcibleAction {
             device: self.device,
@@ -57,7 +57,8 @@ pub(crate) enum DeviceCommand {
     Register(RegisterDevice),
     /// Show a device and its services
     Show(OneDevice),
-    /// Turn local mode, in which a device takes its services from its local network, on or off; without a value, show it
+    /// Turn local mode, in which a device takes its services from its local network, on or off; without a value, show
+    /// it
     LocalMode {
         /// The device
         device: String,

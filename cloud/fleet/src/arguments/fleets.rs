@@ -1,4 +1,4 @@
-//! Of fleets, and of how devices join them.
+//! Arguments for fleets, and for devices that join them.
 
 use std::path::PathBuf;
 

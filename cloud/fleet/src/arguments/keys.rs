@@ -1,4 +1,4 @@
-//! Of API keys.
+//! Arguments for API keys.
 
 use clap::Subcommand;
 

@@ -1,4 +1,4 @@
-//! Of people: organizations, their members, invitations, accounts and SSH keys.
+//! Arguments for people: organizations, their members, invitations, accounts and SSH keys.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Of releases.
+//! Arguments for releases.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Of signing releases.
+//! Arguments for signing releases.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Of tags and variables.
+//! Arguments for tags and variables.
 
 use clap::{Args, Subcommand};
 

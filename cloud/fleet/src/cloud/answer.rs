@@ -1,4 +1,4 @@
-//! What an answer has in it: bytes, as far as they are bounded; a sentence; when to ask again.
+//! The contents of an answer: its bytes within a bound, an error message, and when to retry.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,10 +6,10 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
-/// The bytes of an answer; none where there are more than `most`.
+/// Returns the bytes of an answer, or `None` if there are more than `most`.
 ///
 /// # Errors
-/// Where it breaks off.
+/// If it breaks off.
 pub(super) async fn bounded(mut answer: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await? {
@@ -21,7 +21,7 @@ pub(super) async fn bounded(mut answer: Response, most: usize) -> reqwest::Resul
     Ok(Some(bytes))
 }
 
-/// The sentence in a body: a JSON string, an object's `error` or `message`, or short text.
+/// Returns the message in a body: a JSON string, an object's `error` or `message`, or short text.
 pub(crate) fn message_in(body: &[u8]) -> Option<String> {
     let text = match serde_json::from_slice::<Value>(body) {
         Ok(Value::String(text)) => text,
@@ -33,7 +33,7 @@ pub(crate) fn message_in(body: &[u8]) -> Option<String> {
         Err(_) => String::from_utf8(body.to_vec()).ok()?,
     };
     let text = text.trim();
-    // A page of a proxy tells nobody anything.
+    // The HTML page of a proxy helps nobody.
     if text.is_empty() || text.starts_with('<') {
         None
     } else {
@@ -41,7 +41,7 @@ pub(crate) fn message_in(body: &[u8]) -> Option<String> {
     }
 }
 
-/// How long to wait until the request is sent again, where the cloud says so.
+/// Returns how long to wait before the request is sent again, if the cloud says so.
 pub(super) fn asked_to_wait(answer: &Response) -> Option<Duration> {
     if !matches!(
         answer.status(),
@@ -53,7 +53,7 @@ pub(super) fn asked_to_wait(answer: &Response) -> Option<Duration> {
     waiting_time(text, SystemTime::now())
 }
 
-/// Of a `Retry-After`: seconds, or a date.
+/// Parses a `Retry-After`: seconds, or a date.
 fn waiting_time(text: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = text.trim().parse() {
         return Some(Duration::from_secs(seconds));

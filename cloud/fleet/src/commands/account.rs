@@ -1,5 +1,5 @@
-//! `register` and `password`. Passwords are typed unseen or come on standard input, and are no arguments, which
-//! other users of the machine could read.
+//! `register` and `password`. Passwords are entered without being shown or come from standard input. They are not
+//! arguments, which other users of the machine could read.
 
 use std::io::Read as _;
 
@@ -15,12 +15,12 @@ use crate::failure::{Failure, Kind, Result};
 use crate::output::Output;
 use crate::session::{self, Session};
 
-/// How a password is given where nobody is asked.
+/// How to pass a password without a terminal.
 const INSTEAD: &str = "a line on standard input, with `--stdin`";
-/// Bytes that are read from standard input.
+/// The maximum number of bytes that are read from standard input.
 const MOST_BYTES: u64 = 16 << 10;
 
-/// A user as the API answers it.
+/// A user as the API returns it.
 #[derive(Deserialize, Serialize)]
 struct User {
     id: i64,
@@ -65,7 +65,7 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
         output.note(format!("`fleet login {url}` signs in with it"));
         return Ok(());
     }
-    // Nobody was signed in there, so the new user is.
+    // Nobody was signed in there, so the new user is signed in.
     let token = people::session_token(&url, &user.username, &password).await?;
     let file = session::keep(&url, &token)?;
     json["signed_in"] = json!(true);
@@ -130,7 +130,7 @@ pub(crate) async fn password(cloud: &Cloud, output: &Output, password: Password)
     Ok(())
 }
 
-/// A new password, typed twice.
+/// Asks for a new password, which must be typed twice.
 fn twice(what: &str) -> Result<String> {
     let first = ask::secret(what, INSTEAD)?;
     if ask::secret(&format!("{what} again"), INSTEAD)? == first {
@@ -142,7 +142,7 @@ fn twice(what: &str) -> Result<String> {
     }
 }
 
-/// So many lines of standard input, without their ends.
+/// Reads this many lines of standard input, without their line ends.
 fn lines<const N: usize>(names: [&str; N]) -> Result<[String; N]> {
     let mut text = String::new();
     std::io::stdin()

@@ -1,4 +1,4 @@
-//! `device …`: what the data API knows and changes of a device; what asks the device itself is left to
+//! `device …`: shows and changes a device's data in the data API; requests to the device itself are in
 //! [`super::device_actions`].
 
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: DeviceCommand) 
             return local_mode::run(cloud, output, &device, switch).await;
         }
         DeviceCommand::Rename { device, name } => {
-            // The cloud would choose one.
+            // Without a name, the cloud would choose one.
             if name.trim().is_empty() {
                 return Err(Failure::usage("the name is empty"));
             }
@@ -132,7 +132,7 @@ async fn delete(cloud: &Cloud, output: &Output, device: &str, yes: bool) -> Resu
     Ok(())
 }
 
-/// A device, with what is told of one alone.
+/// A device, with details that only `device show` prints.
 #[derive(Deserialize, Serialize)]
 struct DeviceDetails {
     #[serde(flatten)]
@@ -166,7 +166,7 @@ struct DeviceDetails {
     plugin_fields: Vec<PluginField>,
 }
 
-/// What a plugin on the device adds to its report.
+/// A field that a plugin on the device adds to its report.
 #[derive(Deserialize, Serialize)]
 struct PluginField {
     plugin: String,

@@ -1,4 +1,4 @@
-//! What a device itself is asked, through the cloud's proxy (`POST /supervisor/…`).
+//! Requests to a device itself, through the cloud's proxy (`POST /supervisor/…`).
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::failure::{Failure, Result};
 use crate::find::{self, Device};
 use crate::output::Output;
 
-/// The cloud gives a device 50 s to begin its answer.
+/// The time limit for an answer. The cloud allows a device 50 s to begin it.
 const PATIENCE: Duration = Duration::from_secs(80);
 
-/// What is to be done.
+/// An action of a device.
 pub(crate) enum ActionKind {
     Restart,
     RestartService(String),
@@ -28,10 +28,10 @@ pub(crate) enum ActionKind {
     Update,
 }
 
-/// Asks the device.
+/// Runs the action on the device and prints the result.
 ///
 /// # Errors
-/// Where it cannot be reached, or refuses.
+/// If the device cannot be reached, or refuses.
 pub(crate) async fn run(
     cloud: &Cloud,
     output: &Output,
@@ -49,18 +49,18 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// What a device answered that did what it was asked.
+/// The answer of a device that has performed the action.
 pub(super) struct Answer {
     status: StatusCode,
     body: Value,
-    /// What it did, behind its name.
+    /// What it did, to be printed after its name.
     sentence: String,
 }
 
-/// Asks one device.
+/// Sends the action to one device.
 ///
 /// # Errors
-/// Where it cannot be reached, or refuses.
+/// If the device cannot be reached, or refuses.
 pub(super) async fn ask(
     cloud: &Cloud,
     device: &Device,
@@ -80,7 +80,7 @@ pub(super) async fn ask(
     let status = answer.status();
     let bytes = cloud.read(answer).await?;
     if !status.is_success() {
-        // Where it is for want of such a service: it says which there are.
+        // If the service does not exist, this error lists the existing ones.
         if let ActionKind::RestartService(name)
         | ActionKind::StopService(name)
         | ActionKind::StartService(name) = act
@@ -100,7 +100,7 @@ pub(super) async fn ask(
     })
 }
 
-/// A request of the device's own API, and what is said of the device that took it.
+/// A request to the device's own API, and the message about a device that has accepted it.
 struct DeviceRequest {
     method: &'static str,
     path: String,
@@ -151,7 +151,7 @@ fn request(device: &Device, act: &ActionKind, force: bool) -> Result<DeviceReque
     })
 }
 
-/// Whether a 404 is the cloud's, which has no way to the device.
+/// Returns whether a 404 comes from the cloud because the device is not connected.
 fn is_not_connected(body: &[u8]) -> bool {
     message_in(body).is_some_and(|words| words.contains("online"))
 }
@@ -170,7 +170,7 @@ fn refusal(
         None => sentence,
     };
     match status {
-        // Of the cloud: the device was found, so what is not is its tunnel.
+        // The device itself was found, so the cloud means that its tunnel is missing.
         StatusCode::NOT_FOUND if is_not_connected(body) => {
             Failure::failed(format!("the device {name} is not connected"))
                 .hint("`fleet device show` shows since when")

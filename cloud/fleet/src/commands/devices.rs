@@ -8,7 +8,7 @@ use crate::find;
 use crate::output::{Mood, Output, plain, quiet, short};
 use crate::rows::{self, ReleaseName};
 
-/// A device as the API gives it, expanded.
+/// A device as the API returns it, with its links expanded.
 #[derive(Deserialize)]
 struct Row {
     id: i64,
@@ -30,7 +30,7 @@ struct Row {
     pinned: Option<ReleaseName>,
 }
 
-/// A device as it is told.
+/// A device as it is printed.
 #[derive(Deserialize, Serialize)]
 #[serde(from = "Row")]
 pub(crate) struct Device {
@@ -82,7 +82,7 @@ impl From<Row> for Device {
 }
 
 impl Device {
-    /// How it fares, in a word and perhaps how far.
+    /// Returns its status in a word, with its progress if known.
     pub(crate) fn status(&self) -> (String, Mood) {
         let status = self.status.clone().unwrap_or_default();
         let mood = match status.as_str() {
@@ -97,7 +97,7 @@ impl Device {
         }
     }
 
-    /// What it runs.
+    /// Returns the release that it runs.
     pub(crate) fn running(&self) -> Option<String> {
         let release = release_name(&self.running_commit, &self.running_version)?;
         Some(if self.pinned_commit.is_some() {
@@ -107,7 +107,7 @@ impl Device {
         })
     }
 
-    /// What it is pinned to.
+    /// Returns the release that it is pinned to.
     pub(crate) fn pinned(&self) -> Option<String> {
         release_name(&self.pinned_commit, &self.pinned_version)
     }

@@ -14,7 +14,7 @@ use crate::odata::literal;
 use crate::output::{Output, plain, quiet, short, when};
 use crate::rows::{self, Id, ReleaseName, Slug};
 
-/// A fleet, as the API gives it and as it is told.
+/// A fleet, as the API returns it and as it is printed.
 #[derive(Deserialize, Serialize)]
 struct Fleet {
     id: i64,
@@ -27,7 +27,7 @@ struct Fleet {
     device_type: Option<String>,
     #[serde(rename(deserialize = "owns__device"))]
     devices: i64,
-    /// Of these, how many hold their tunnel; where that was asked.
+    /// The number of these devices that hold their tunnel, if it was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     online: Option<i64>,
     #[serde(flatten)]
@@ -48,7 +48,7 @@ struct TargetRow {
     release: Option<ReleaseName>,
 }
 
-/// The release that its devices are to run, where there is one.
+/// The release that its devices should run, if there is one.
 #[derive(Deserialize, Serialize)]
 #[serde(from = "TargetRow")]
 struct TargetRelease {
@@ -64,7 +64,7 @@ impl From<TargetRow> for TargetRelease {
 }
 
 impl Fleet {
-    /// What its devices are to run.
+    /// Describes what its devices should run.
     fn target(&self) -> String {
         let release = match (&self.release.commit, &self.release.version) {
             (Some(commit), Some(version)) => format!("{} {version}", short(commit)),
@@ -137,10 +137,10 @@ async fn read(cloud: &Cloud, id: i64) -> Result<Option<Fleet>> {
     cloud.row(&format!("application({id})"), FIELDS).await
 }
 
-/// A kind of board by its slug, or another word for it; its id.
+/// Finds a device type by its slug or an alias, and returns its id.
 ///
 /// # Errors
-/// Where there is none; it names those that are alike.
+/// If there is none; the error lists similar ones.
 pub(super) async fn board(cloud: &Cloud, slug: &str) -> Result<i64> {
     let query = format!(
         "$select=id&$filter=slug eq {0} or device_type_alias/any(a:a/is_referenced_by__alias eq {0})",

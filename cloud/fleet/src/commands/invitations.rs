@@ -1,4 +1,4 @@
-//! `invitations` and `invitation …`. The cloud sends no mail: whoever invites passes the token on.
+//! `invitations` and `invitation …`. The cloud sends no e-mail: the inviting user passes the token on.
 
 use reqwest::Method;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,7 +12,7 @@ use crate::odata::encoded;
 use crate::output::{Output, plain, quiet, when};
 use crate::rows;
 
-/// An invitation, as the API gives it and as it is told.
+/// An invitation, as the API returns it and as it is printed.
 #[derive(Deserialize, Serialize)]
 struct Invitation {
     id: i64,
@@ -23,7 +23,7 @@ struct Invitation {
     #[serde(deserialize_with = "rows::role")]
     role: Option<String>,
     message: Option<String>,
-    /// With which it is accepted, by the user of that address alone.
+    /// The token to accept it with, valid only for the user of that address.
     #[serde(rename(deserialize = "invitation_token"))]
     token: String,
     #[serde(rename(deserialize = "expiry_date"))]
@@ -164,7 +164,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: InvitationComma
     Ok(())
 }
 
-/// What the one is called that somebody is a member of now; that it has a name is not needed any more.
+/// Returns the name of the organization or fleet that was joined, or its id if the name cannot be read.
 async fn named(cloud: &Cloud, kind: &str, id: Option<i64>) -> String {
     #[derive(Deserialize)]
     struct NamedRow {

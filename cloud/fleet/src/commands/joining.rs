@@ -1,4 +1,4 @@
-//! `config`, `device register` and `device-types`: what it takes to have a new device join a fleet.
+//! `config`, `device register` and `device-types`: commands for new devices that are to join a fleet.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::find::{self, Link};
 use crate::output::{Output, plain, quiet, short};
 use crate::rows;
 
-/// A kind of board, as the API gives it and as it is told.
+/// A device type, as the API returns it and as it is printed.
 #[derive(Deserialize, Serialize)]
 struct Board {
     slug: String,
@@ -48,12 +48,12 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
         (None, None) => return Err(Failure::usage("give a fleet or `--device`")),
     };
     let Some(file) = config.output else {
-        // The file alone on standard output, as it is to be on the device.
+        // Only the file goes to standard output, exactly as the device needs it.
         output.note(format!("it has a key {key}; keep it:"));
         output.text(format!("{made:#}"));
         return Ok(());
     };
-    // It holds a key, which nobody else may read.
+    // The file contains a key, so nobody else may read it.
     write_new(&file, &format!("{made:#}\n"), 0o600)?;
     output.done(
         format!(
@@ -65,7 +65,7 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
     Ok(())
 }
 
-/// With a key that makes devices of the fleet.
+/// Creates a config.json with a key that can register devices of the fleet.
 async fn of_fleet(cloud: &Cloud, fleet: &str, device_type: Option<&str>) -> Result<Value> {
     let fleet = find::fleet(cloud, fleet).await?;
     let mut body = json!({ "appId": fleet.id });
@@ -75,7 +75,8 @@ async fn of_fleet(cloud: &Cloud, fleet: &str, device_type: Option<&str>) -> Resu
     cloud.post("/download-config", &body).await
 }
 
-/// With which a board is a device that the cloud has already: the key is that device's, and makes no others.
+/// Creates a config.json that makes a board a device that is already registered. The key belongs to that device, and
+/// cannot register others.
 async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -111,7 +112,7 @@ async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
         "uuid": device.uuid,
         "deviceId": device.id,
         "deviceApiKey": key,
-        // Since when the cloud knows it, in milliseconds: the device need not register.
+        // The time of registration in milliseconds: the device need not register itself.
         "registered_at": jiff::Timestamp::now().as_millisecond(),
     });
     if let Some(registry) = settings.registry2_url {

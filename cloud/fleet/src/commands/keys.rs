@@ -76,7 +76,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
     }
 }
 
-/// The key alone on standard output, so that `KEY=$(fleet keys create ci)` works.
+/// Prints only the key to standard output, so `KEY=$(fleet keys create ci)` works.
 fn shown(output: &Output, key: &str) {
     output.note("this key is shown once; keep it:");
     if output.json {
@@ -95,7 +95,7 @@ fn described(
     Ok(json!({ "name": name, "description": description, "expiryDate": expires }))
 }
 
-/// A day or a time, as the API has it.
+/// Converts a day or a time to the API's format.
 fn time(text: &str) -> Result<String> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Ok(time.to_string());
@@ -145,10 +145,10 @@ fn when_or_never(time: &Option<String>) -> String {
     time.as_deref().map_or_else(|| "never".to_owned(), when)
 }
 
-/// The key that a text names, where it names any.
+/// Returns the key that a text names, if any.
 ///
 /// # Errors
-/// Where it names several.
+/// If it names several.
 pub(super) fn only<T>(mut keys: Vec<T>, id: impl Fn(&T) -> i64, text: &str) -> Result<Option<T>> {
     if keys.len() > 1 {
         let ids: Vec<String> = keys.iter().map(|key| id(key).to_string()).collect();

@@ -12,12 +12,12 @@ use crate::find;
 use crate::odata::literal;
 use crate::output::Output;
 
-/// The variable, behind the prefix that the cloud's vendor chose.
+/// The variable, without the prefix that the cloud's vendor has chosen.
 const VARIABLE: &str = "SUPERVISOR_LOCAL_MODE";
 
 #[derive(Deserialize)]
 struct Row {
-    /// Null to those who may not change it, and to all where it is secret.
+    /// Null for users who may not change it, and for everybody if it is secret.
     value: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     let called = device.name();
     if let Some(switch) = switch {
         let is_on = switch == Switch::On;
-        // Off is said as well, not left out: the fleet may say on.
+        // Off is stored explicitly, because the fleet may have it on.
         cloud
             .put(&own, &json!({ "value": is_on.to_string() }))
             .await?;
@@ -71,7 +71,7 @@ pub(crate) async fn run(
         }
         Some(Row { value: Some(value) }) => {
             let word = value.to_lowercase();
-            // What devices take for on.
+            // The values that devices interpret as on.
             (matches!(word.as_str(), "1" | "true" | "on"), Some(owner))
         }
     };

@@ -1,4 +1,4 @@
-//! `logs`: what a device's services print, of before and as it comes.
+//! `logs`: past and new output of a device's services.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -12,16 +12,17 @@ use crate::failure::{Failure, Kind, Result};
 use crate::find::{self, Device};
 use crate::output::{Output, printable};
 
-/// What the cloud gives at most of what was.
+/// The maximum number of past lines that the cloud returns.
 const MOST: u32 = 1000;
-/// A line of a stream that is longer is no line of a log.
+/// The maximum length in bytes of a line in the stream; longer ones are not log lines.
 const LONGEST: usize = 1 << 20;
-/// Silence after which the connection is given up; the cloud says something every 58 s.
+/// The time without data after which the connection counts as lost; the cloud sends something every
+/// 58 s.
 const SILENCE: Duration = Duration::from_secs(150);
-/// From a connection that was lost to the next.
+/// The pause before a lost connection is opened again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// A line as the cloud gives it.
+/// A line as the cloud sends it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -37,7 +38,7 @@ struct Entry {
     service_id: Option<i64>,
 }
 
-/// A line as it is told.
+/// A line as it is printed.
 #[derive(Serialize)]
 struct Line<'a> {
     timestamp: i64,
@@ -47,16 +48,16 @@ struct Line<'a> {
     stderr: bool,
 }
 
-/// Prints lines of the services that were asked for.
+/// Prints lines of the selected services.
 struct Printer<'a> {
     output: &'a Output,
     names: HashMap<i64, String>,
     services: Vec<i64>,
-    /// When the cloud got the newest line that was printed.
+    /// When the cloud received the newest printed line.
     newest: Option<i64>,
-    /// All lines of that moment: a stream that is connected again begins with them.
+    /// All lines of that moment: the stream of a new connection begins with them.
     of_newest: Vec<(i64, i64, String)>,
-    /// Those of them that are yet to come again.
+    /// The lines among them that are still to be skipped.
     again: HashSet<(i64, i64, String)>,
 }
 
@@ -71,7 +72,7 @@ impl Printer<'_> {
             self.newest = Some(at);
             self.of_newest.clear();
         }
-        // A cloud gives no more of them again.
+        // The cloud repeats at most this many of them.
         if self.newest == Some(at) && self.of_newest.len() < MOST as usize {
             self.of_newest.push(line);
         }
@@ -117,7 +118,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, logs: Logs) -> Result<()
     for name in &logs.service {
         match names.iter().find(|(_, known)| *known == name) {
             Some((id, _)) => services.push(*id),
-            // It says which there are.
+            // This error lists the existing ones.
             None => services.push(find::service(cloud, device.fleet()?, name).await?),
         }
     }
@@ -129,7 +130,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, logs: Logs) -> Result<()
         of_newest: Vec::new(),
         again: HashSet::new(),
     };
-    // Where one service's lines are asked for, those of others do not count.
+    // With only some services selected, lines of others do not count.
     let count = if printer.services.is_empty() {
         logs.tail.min(MOST)
     } else {
@@ -168,7 +169,7 @@ async fn history(
     Ok(())
 }
 
-/// Until Ctrl-C: a connection that is lost is made again, from where it was.
+/// Prints lines until Ctrl-C: a lost connection is opened again, and continues at the same place.
 async fn follow(
     cloud: &Cloud,
     device: &Device,
@@ -205,7 +206,7 @@ async fn follow(
     }
 }
 
-/// The lines of a stream, until that ends; why it did.
+/// Prints the lines of a stream until it ends, and returns the reason.
 async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
     let mut text = Vec::new();
     loop {
@@ -218,7 +219,7 @@ async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
         text.extend_from_slice(&piece);
         while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
             let rest = text.split_off(end + 1);
-            // A blank line says that somebody is there; what cannot be read is left out.
+            // A blank line only keeps the connection alive; unreadable lines are skipped.
             if let Ok(entry) = serde_json::from_slice::<Entry>(&text) {
                 printer.print(&entry);
             }
@@ -230,7 +231,7 @@ async fn lines(mut answer: Response, printer: &mut Printer<'_>) -> Failure {
     }
 }
 
-/// The names of the services that a device may have lines of.
+/// Returns the names of the services that a device may have lines of.
 async fn services(cloud: &Cloud, device: &Device) -> Result<HashMap<i64, String>> {
     let Some(fleet) = device.fleet else {
         return Ok(HashMap::new());

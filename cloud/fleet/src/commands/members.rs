@@ -13,21 +13,21 @@ use crate::odata::literal;
 use crate::output::{Output, plain, quiet};
 use crate::rows::{self, Id};
 
-/// What people are members of, and how the API keeps that.
+/// An organization or fleet that has members, and its resources in the API.
 pub(super) struct MemberOwner {
-    /// As it is told.
+    /// Its name as it is printed.
     pub(super) name: String,
     pub(super) id: i64,
-    /// Where the members are.
+    /// The resource of its memberships.
     memberships: &'static str,
-    /// Their link to what they are members of.
+    /// Their link to the organization or fleet.
     link: &'static str,
-    /// Where invitations are, and their link likewise.
+    /// The resource of its invitations, and their link to the organization or fleet.
     pub(super) invitations: &'static str,
     pub(super) invited_to: &'static str,
-    /// Where its roles are, which is their field as well.
+    /// The resource of its roles, which is also their field in a membership.
     pub(super) roles: &'static str,
-    /// How it is named on the command line.
+    /// The argument that names it on the command line.
     pub(super) argument: String,
 }
 
@@ -59,10 +59,10 @@ impl MemberOwner {
         })
     }
 
-    /// A role by its name.
+    /// Returns the id of a role by its name.
     ///
     /// # Errors
-    /// Where there is none; it names those that there are.
+    /// If there is none; the error lists the existing ones.
     pub(super) async fn role(&self, cloud: &Cloud, name: &str) -> Result<i64> {
         #[derive(Deserialize)]
         struct Role {
@@ -84,7 +84,7 @@ impl MemberOwner {
     }
 }
 
-/// A member as the API gives it.
+/// A member as the API returns it.
 #[derive(Deserialize)]
 struct Row {
     id: i64,
@@ -100,11 +100,11 @@ struct Row {
 struct User {
     id: i64,
     username: String,
-    /// Null to those who administer no organization that both are in.
+    /// Null for users who do not administer an organization that both belong to.
     email: Option<String>,
 }
 
-/// A member as it is told.
+/// A member as it is printed.
 #[derive(Serialize)]
 struct Member {
     #[serde(skip)]
@@ -163,7 +163,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, group: &Group) -> Resul
     Ok(())
 }
 
-/// The member of that user name, or e-mail address.
+/// Finds the member with that user name or e-mail address.
 async fn member(cloud: &Cloud, of: &MemberOwner, user: &str) -> Result<Member> {
     let matches = members(cloud, of, Some(user)).await?;
     matches.into_iter().next().ok_or_else(|| {
@@ -180,7 +180,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: MemberCommand) 
             let body = json!({ of.roles: of.role(cloud, &role).await? });
             let address = format!("{}({})", of.memberships, member.membership);
             cloud.change(&address, &body).await?;
-            // Who may not change it is answered as if it had been done.
+            // The API reports success even to users who may not change it.
             let after: Vec<Member> = members(cloud, &of, Some(&member.username)).await?;
             let is_done = after
                 .iter()

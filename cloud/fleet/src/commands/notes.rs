@@ -1,4 +1,4 @@
-//! Notes on devices and releases: the commands that show one, and what they say of a new one.
+//! Notes on devices and releases: commands that show one, and the messages about a new one.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::output::Output;
 
-/// Shows the note of the row at `address`, which people call `name`; programs are told which one it is by `identity`.
+/// Shows the note of the row at `address`, which people call `name`; JSON output identifies the row by `identity`.
 pub(super) async fn show(
     cloud: &Cloud,
     output: &Output,
@@ -29,7 +29,7 @@ pub(super) async fn show(
     Ok(())
 }
 
-/// The note that a text makes, of which an empty one makes none; and what is said of the row that has it.
+/// Returns the note for a text, which is `None` if the text is empty, and the message about the row that has it.
 pub(super) fn parsed(text: String) -> (Option<String>, &'static str) {
     if text.is_empty() {
         (None, "no longer has a note")

@@ -1,4 +1,4 @@
-//! `organizations` and `organization …`: whom fleets belong to.
+//! `organizations` and `organization …`: the owners of fleets.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Output, plain, quiet, when};
 use crate::rows::{self, Id};
 
-/// An organization as the API gives it, expanded.
+/// An organization as the API returns it, with its links expanded.
 #[derive(Deserialize)]
 struct Row {
     id: i64,
@@ -32,13 +32,13 @@ struct Membership {
     role: Option<String>,
 }
 
-/// An organization as it is told.
+/// An organization as it is printed.
 #[derive(Serialize)]
 struct Organization {
     id: i64,
     handle: String,
     name: String,
-    /// What whoever asks may do in it.
+    /// The role of the signed-in user in it.
     role: Option<String>,
     members: usize,
     fleets: i64,
@@ -69,7 +69,7 @@ const FIELDS: &str = "$select=id,name,handle,created_at\
     &$expand=application/$count,organization_membership($select=id;\
     $expand=user($select=id),organization_membership_role($select=name))";
 
-/// One that is meant.
+/// An organization that a command refers to.
 #[derive(Deserialize)]
 pub(super) struct OrganizationRef {
     pub(super) id: i64,
@@ -77,10 +77,10 @@ pub(super) struct OrganizationRef {
     name: String,
 }
 
-/// An organization by its handle, name or id; the only one that somebody is in, where none is given.
+/// Finds an organization by its handle, name or id; without one, the only organization that the user belongs to.
 ///
 /// # Errors
-/// Where there is none, or there are several.
+/// If there is none, or there are several.
 pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<OrganizationRef> {
     let query = "$select=id,handle,name&$orderby=handle asc";
     let all: Vec<OrganizationRef> = cloud.rows("organization", query).await?;
@@ -124,7 +124,7 @@ pub(super) async fn meant(cloud: &Cloud, text: Option<&str>) -> Result<Organizat
     }
 }
 
-/// The user who is signed in, by a session or a key.
+/// Returns the user who is signed in, by a session or a key.
 pub(super) async fn myself(cloud: &Cloud) -> Result<Option<i64>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -43,7 +43,7 @@ pub(crate) async fn login(login: Login, output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// The cloud that is meant: the one that was used last, where none is given.
+/// Returns the cloud to use: the last one if none is given.
 pub(super) fn address(url: Option<String>, command: &str) -> Result<String> {
     match url {
         Some(url) => session::checked_url(&url),
@@ -55,7 +55,7 @@ pub(super) fn address(url: Option<String>, command: &str) -> Result<String> {
     }
 }
 
-/// Warns where what is sent can be read by others.
+/// Warns if others can read what is sent.
 pub(super) fn warn_of_readers(url: &str, output: &Output) {
     if is_readable_on_the_way(url) {
         output.note(format!(
@@ -64,7 +64,7 @@ pub(super) fn warn_of_readers(url: &str, output: &Output) {
     }
 }
 
-/// A session for a name and a password.
+/// Returns a session token for a name and a password.
 pub(super) async fn session_token(url: &str, username: &str, password: &str) -> Result<String> {
     let body = json!({ "username": username, "password": password });
     let no_cloud =
@@ -77,7 +77,7 @@ pub(super) async fn session_token(url: &str, username: &str, password: &str) -> 
         _ => failure,
     })?;
     let token = String::from_utf8(token).unwrap_or_default();
-    // What is kept goes into headers as it is.
+    // The stored token is put into headers unchanged.
     if token.len() > 20 && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         Ok(token)
     } else {
@@ -85,7 +85,7 @@ pub(super) async fn session_token(url: &str, username: &str, password: &str) -> 
     }
 }
 
-/// Ends the session at its cloud as well, where that can be reached: whoever copied the token has nothing.
+/// Also ends the session at its cloud if that can be reached, so copies of the token are worthless.
 pub(crate) async fn logout(output: &Output) -> Result<()> {
     if let Some((url, token)) = session::kept_token()? {
         let cloud = Cloud::at(&url, Some(token))?;
@@ -138,7 +138,7 @@ fn name(who: &Value) -> String {
         .to_owned()
 }
 
-/// Plain HTTP to another machine.
+/// Returns whether an address is plain HTTP to another machine.
 fn is_readable_on_the_way(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else {
         return false;

@@ -1,4 +1,4 @@
-//! `pin` and `track`: which release devices are to run.
+//! `pin` and `track`: the release that devices should run.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! `purge`: the volumes of the services of a fleet's devices, each device by itself, so that it is told which
-//! could not.
+//! `purge`: empties the volumes of the services of a fleet's devices, with one request per device, so that failures are
+//! reported per device.
 
 use futures::StreamExt as _;
 use serde::Serialize;
@@ -14,10 +14,10 @@ use crate::failure::{Failure, Kind, Result};
 use crate::find;
 use crate::output::{Mood, Output, plain, short};
 
-/// Devices that are asked at a time; one may take as long as its services take to stop.
+/// The number of concurrent requests to devices; one may take as long as its services take to stop.
 const AT_A_TIME: usize = 16;
 
-/// How a device did.
+/// The result of one device.
 #[derive(Serialize)]
 struct PurgeResult {
     device: String,

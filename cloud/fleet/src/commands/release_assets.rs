@@ -1,4 +1,4 @@
-//! `release-asset …`: files beside releases.
+//! `release-asset …`: files attached to releases.
 
 mod download;
 mod upload;
@@ -17,10 +17,10 @@ use crate::output::{Output, plain, quiet, size, when};
 use download::download;
 use upload::{Source, upload};
 
-/// Where the cloud keeps files, on whatever host it says that this is.
+/// The path of the cloud's files, on whatever host the cloud says they are.
 const FILES: &str = "/release-asset/v1/";
 
-/// A file as the API gives it.
+/// A file as the API returns it.
 #[derive(Deserialize)]
 struct Row {
     id: i64,
@@ -37,14 +37,14 @@ struct StoredFile {
     size: u64,
 }
 
-/// A file as it is told.
+/// A file as it is printed.
 #[derive(Serialize)]
 struct Asset {
     id: i64,
     key: String,
     file: Option<String>,
     content_type: Option<String>,
-    /// Bytes.
+    /// Its size in bytes.
     size: Option<u64>,
     created_at: String,
 }
@@ -131,7 +131,7 @@ async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
     Ok(())
 }
 
-/// The row of a key, where there is one.
+/// Returns the row of a key, if there is one.
 async fn row(cloud: &Cloud, release: &Release, key: &str) -> Result<Option<Row>> {
     let address = format!(
         "release_asset(release={},asset_key={})",
@@ -151,7 +151,7 @@ async fn found(cloud: &Cloud, release: &Release, key: &str) -> Result<Row> {
     })
 }
 
-/// The path of an address of the cloud's: whichever host it names, the one that was signed in to is asked.
+/// Returns the path of an address of the cloud's: requests go to the cloud of the session, whatever host it names.
 fn on_the_cloud(address: &str) -> Result<&str> {
     match address.find(FILES) {
         Some(at) => Ok(&address[at..]),

@@ -11,7 +11,7 @@ use crate::find::{self, Release as Found};
 use crate::output::{Mood, Output, plain, quiet, short, size, when};
 use crate::rows::{self, ServiceName, Slug, Tag};
 
-/// A release, as the API gives it and as it is told.
+/// A release, as the API returns it and as it is printed.
 #[derive(Deserialize, Serialize)]
 struct Release {
     id: i64,
@@ -25,7 +25,7 @@ struct Release {
     invalidated: bool,
     invalidation_reason: Option<String>,
     note: Option<String>,
-    /// How many devices run it.
+    /// The number of devices that run it.
     #[serde(rename(deserialize = "is_running_on__device"))]
     devices: i64,
     /// Whether it is its fleet's target.
@@ -126,7 +126,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
     }
 }
 
-/// The release that is meant, perhaps in a fleet.
+/// Finds the release that the arguments name, within a fleet if one is given.
 pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Found> {
     let fleet = find::optional_fleet(cloud, one.fleet.as_deref()).await?;
     find::release(cloud, &one.release, fleet.map(|fleet| fleet.id)).await
@@ -142,7 +142,7 @@ async fn change(
 ) -> Result<()> {
     let release = found(cloud, one).await?;
     cloud.change(&release.address(), body).await?;
-    // A draft that is made final is called otherwise from then on.
+    // A draft gets another name when it is finalized.
     let release = find::release(cloud, &release.id.to_string(), Some(release.fleet.id)).await?;
     output.done(
         format!("the release {} {sentence}", release.name()),
@@ -151,7 +151,7 @@ async fn change(
     Ok(())
 }
 
-/// A release, with what is told of one alone.
+/// A release, with details that only `release show` prints.
 #[derive(Deserialize, Serialize)]
 struct ReleaseDetails {
     #[serde(flatten)]
@@ -163,7 +163,7 @@ struct ReleaseDetails {
     composition: Value,
 }
 
-/// What runs one of its services.
+/// A service of a release, and its image.
 #[derive(Deserialize, Serialize)]
 struct ReleaseService {
     #[serde(rename(deserialize = "is_a_build_of__service"))]
@@ -172,13 +172,13 @@ struct ReleaseService {
     #[serde(rename(deserialize = "is_stored_at__image_location"))]
     image: String,
     content_hash: Option<String>,
-    /// Bytes.
+    /// Its size in bytes.
     #[serde(rename(deserialize = "image_size"), deserialize_with = "image_size")]
     size: Option<u64>,
     status: String,
 }
 
-/// By their names.
+/// Parses the services, sorted by name.
 fn services<'de, D: Deserializer<'de>>(images: D) -> Result<Vec<ReleaseService>, D::Error> {
     #[derive(Deserialize)]
     struct ReleaseImage {
@@ -195,7 +195,7 @@ fn service_name<'de, D: Deserializer<'de>>(link: D) -> Result<String, D::Error> 
     Ok(service.map(|it| it.service_name).unwrap_or_default())
 }
 
-/// The API has it as text.
+/// Parses the size, which the API returns as text.
 fn image_size<'de, D: Deserializer<'de>>(size: D) -> Result<Option<u64>, D::Error> {
     let size: Option<String> = Option::deserialize(size)?;
     Ok(size.and_then(|size| size.parse().ok()))

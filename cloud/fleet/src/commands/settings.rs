@@ -1,5 +1,5 @@
-//! `settings`: which cloud the program asks, as whom, and whether a file or the environment says so. No cloud is
-//! asked, and no credential shown.
+//! `settings`: the cloud that the program uses, the user, and whether a file or the environment determines them. It
+//! sends no requests, and shows no credentials.
 
 use crate::failure::Result;
 use crate::output::Output;

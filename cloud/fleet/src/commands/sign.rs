@@ -1,5 +1,5 @@
-//! `sign`: signs what a release is, with a key that the cloud does not have. What is signed is what the cloud says that
-//! devices are to run, so it is shown first, and held against the compose file where there is one.
+//! `sign`: signs a release with a key that the cloud does not have. The statement describes what the cloud wants
+//! devices to run, so it is shown first, and compared with the compose file if there is one.
 
 mod shown;
 
@@ -20,7 +20,7 @@ use crate::deploy::compose::Composition;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 
-/// What the cloud shows in place of a secret.
+/// The cloud's placeholder for a secret.
 const MASK: &str = "(secret)";
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
         fleet.uuid, release.commit
     );
     let state: Value = cloud.get(&address).await?;
-    // The cloud's vendor chooses how names of settings begin, and so do the devices of that vendor.
+    // The cloud's vendor chooses the prefix of settings, which the vendor's devices use as well.
     let mut prefixes = variables::prefixes(cloud).await?.into_iter();
     let branding = Branding {
         env_prefix: prefixes.next().unwrap_or_default(),
@@ -95,10 +95,10 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
     Ok(())
 }
 
-/// What the cloud says that devices of the fleet are to run.
+/// Parses the state that the cloud sends to devices of the fleet.
 fn target(state: &Value, fleet: &str, branding: &Branding) -> Result<TargetState> {
     let failed = || Failure::failed("the cloud's answer is not a target that devices would accept");
-    // The state of any device of a fleet is found by the fleet's uuid.
+    // The state of any device of a fleet has the fleet's uuid as its key.
     let uuid = fleet.parse().map_err(|error| failed().because(error))?;
     TargetState::from_cloud_json(state, &uuid, branding).map_err(|error| failed().because(error))
 }
@@ -125,7 +125,7 @@ fn allowances(sign: &Sign, now: Timestamp) -> Result<Allowances> {
     })
 }
 
-/// A time, or so long from now.
+/// Parses a time, or a duration from now.
 fn expiry(text: &str, now: Timestamp) -> Result<Timestamp> {
     let wrong = || {
         Failure::usage(format!("`{text}` is not a time in the future"))
@@ -135,7 +135,7 @@ fn expiry(text: &str, now: Timestamp) -> Result<Timestamp> {
         Ok(time) => time,
         Err(_) => {
             let span: Span = text.parse().map_err(|error| wrong().because(error))?;
-            // Days of 24 hours: it is no matter of a place on earth.
+            // Days always have 24 hours: no time zone is involved.
             let length = span
                 .to_duration(jiff::SpanRelativeTo::days_are_24_hours())
                 .map_err(|error| wrong().because(error))?;
@@ -166,7 +166,7 @@ fn unsignable(reasons: Vec<Unsignable>) -> Failure {
     }
 }
 
-/// Checks that the cloud has what the compose file says, and nothing else.
+/// Checks that the cloud has exactly what the compose file says.
 fn hold_to(app: &TargetApp, composition: &Composition) -> Result<()> {
     let Some(release) = &app.release else {
         return Ok(());
@@ -250,7 +250,7 @@ fn signed(statement: &str, key: &SecretKey) -> Result<String> {
     }
 }
 
-/// As devices' policies name it.
+/// Returns the public key in the format of devices' policies.
 fn public_key(key: &SecretKey) -> Result<String> {
     let public = PublicKey::from_secret_key(key);
     let public =

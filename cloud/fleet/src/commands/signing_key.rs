@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::files::write_new;
 use crate::output::Output;
 
-/// The longest key file, in bytes.
+/// The maximum length of a key file, in bytes.
 const MOST: u64 = 4096;
 
 pub(crate) fn run(output: &Output, command: SigningKeyCommand) -> Result<()> {
@@ -29,7 +29,7 @@ pub(crate) fn run(output: &Output, command: SigningKeyCommand) -> Result<()> {
     let secret = secret.map_err(failed)?.into_string();
     let public = pair.pk.to_box().map_err(failed)?.into_string();
     let beside = beside(&file);
-    // A key that is written over is lost.
+    // An overwritten key would be lost.
     write_new(&file, &secret, 0o600)?;
     write_new(&beside, &public, 0o644)?;
     let key = pair.pk.to_base64();
@@ -43,10 +43,10 @@ pub(crate) fn run(output: &Output, command: SigningKeyCommand) -> Result<()> {
     Ok(())
 }
 
-/// The key of a file, of minisign or of this program.
+/// Reads the key in a file from minisign or from this program.
 ///
 /// # Errors
-/// Where it cannot be read, or the password is not its.
+/// If it cannot be read, or the password is wrong.
 pub(super) fn read(path: &Path, password: Option<String>) -> Result<SecretKey> {
     let unreadable = |error: std::io::Error| {
         let failure = Failure::failed(format!("the key {} cannot be read", path.display()));
@@ -115,7 +115,7 @@ mod tests {
         let key = read(&path, None).unwrap();
         let public = minisign::PublicKey::from_file(beside(&path)).unwrap();
         assert_eq!(minisign::PublicKey::from_secret_key(&key).unwrap(), public);
-        // A key is never written over.
+        // A key is never overwritten.
         let again = SigningKeyCommand::Make {
             file: path.clone(),
             no_password: true,

@@ -1,4 +1,4 @@
-//! `ssh-keys` and `ssh-key …`: the public keys by which a user gets to the hosts of devices.
+//! `ssh-keys` and `ssh-key …`: the public keys that give a user access to the hosts of devices.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -15,16 +15,16 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, plain, quiet, when};
 
-/// The longest file that is read: the cloud takes 2850 characters.
+/// The maximum number of bytes that are read from a file: the cloud accepts 2850 characters.
 const MOST_BYTES: u64 = 64 << 10;
-/// What a file of OpenSSH's that is secret holds.
+/// Text that occurs in OpenSSH's files of private keys.
 const SECRET: &str = "PRIVATE KEY";
 
 #[derive(Deserialize, Serialize)]
 struct Key {
     id: i64,
     title: String,
-    /// As `ssh-keygen -l` has it; made here.
+    /// In the format of `ssh-keygen -l`, computed here.
     #[serde(skip_deserializing)]
     fingerprint: Option<String>,
     public_key: String,
@@ -117,7 +117,7 @@ fn read(file: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// A public key, which is one line; one that is secret is not sent anywhere.
+/// Checks that a file is a public key, which is one line; private keys are never sent.
 fn checked(text: &str, file: &Path) -> Result<String> {
     let wrong = |what: &str, hint: &str| {
         Err(Failure::usage(format!("{} {what}", file.display())).hint(hint))
@@ -138,7 +138,7 @@ fn checked(text: &str, file: &Path) -> Result<String> {
     }
 }
 
-/// What tells a public key apart; nothing where it is none. The key names its kind a second time inside.
+/// Returns the fingerprint of a public key, or `None` if the text is not one. The key repeats its type in its data.
 fn fingerprint(key: &str) -> Option<String> {
     let mut words = key.split_whitespace();
     let (kind, encoded) = (words.next()?, words.next()?);

@@ -10,11 +10,11 @@ use crate::odata::literal;
 use crate::output::{Output, plain};
 use crate::rows::Tag;
 
-/// What has tags.
+/// A device, fleet or release that has tags.
 struct Owner {
-    /// Where they are kept.
+    /// The resource of the tags.
     resource: &'static str,
-    /// The link to what they are of, and its id.
+    /// Their link to the owner, and its id.
     link: &'static str,
     id: i64,
     name: String,
@@ -50,7 +50,7 @@ impl Owner {
         })
     }
 
-    /// The address of one of its tags.
+    /// Returns the address of one of its tags.
     fn tag(&self, key: &str) -> String {
         let Owner {
             resource, link, id, ..
@@ -95,7 +95,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: TagCommand) -> 
         }
         TagCommand::Rm { key, owner } => {
             let owner = Owner::of(cloud, &owner).await?;
-            // What is not there is deleted as well, says the API; people want to know.
+            // The API also reports success for tags that do not exist, which would mislead people.
             if !tags(cloud, &owner).await?.iter().any(|tag| tag.key == key) {
                 return Err(Failure::not_found(format!(
                     "{} has no tag `{key}`",

@@ -1,5 +1,5 @@
-//! `variables` and `variable set`, `variable rm`: of a fleet or a device, of all services or one, and
-//! configuration of devices, which is told by its name.
+//! `variables` and `variable set`, `variable rm`: variables of a fleet or a device, for all services or one, and
+//! configuration of devices, which is recognized by its name.
 
 mod place;
 mod value;
@@ -17,17 +17,17 @@ pub(super) use place::prefixes;
 use place::{kind, owner, place};
 use value::{bare, from_stdin, pair};
 
-/// In place of a value that nobody is shown.
+/// The placeholder for a secret value.
 const SECRET: &str = "(secret)";
 
 /// The fields of a [`Row`].
 const SELECT: &str = "$select=name,value,is_secret";
 
-/// A variable as the API gives it: of whatever it is, by the filter that found it.
+/// A variable as the API returns it; the filter of the request determines its owner.
 #[derive(Deserialize)]
 struct Row {
     name: String,
-    /// Null to those who may not change it, and to all where it is secret.
+    /// Null for users who may not change it, and for everybody if it is secret.
     value: Option<String>,
     #[serde(default)]
     is_secret: bool,
@@ -43,31 +43,31 @@ struct Install {
     service: Vec<ServiceName>,
 }
 
-/// A variable as it is told.
+/// A variable as it is printed.
 #[derive(Debug, Serialize)]
 struct Variable {
     name: String,
     value: Option<String>,
-    /// Nobody is shown the value but the devices that get it.
+    /// Only the devices that receive the value can read it.
     secret: bool,
     /// `environment` or `config`.
     kind: &'static str,
-    /// `fleet` or `device`: where it is set.
+    /// `fleet` or `device`: the owner.
     of: &'static str,
-    /// The one service that gets it.
+    /// The only service that receives it.
     service: Option<String>,
-    /// What is nearer to the device says otherwise, wherever this one would be given.
+    /// A variable that is closer to the device overrides it wherever it would apply.
     overridden: bool,
 }
 
 impl Variable {
-    /// How near to the device it is set: that of one service is nearer than that of all, and the device's own nearer
-    /// than the fleet's.
+    /// Returns how close to the device it is set: a variable of one service is closer than that of all, and the
+    /// device's own closer than the fleet's.
     fn nearness(&self) -> (bool, bool) {
         (self.of == "device", self.service.is_some())
     }
 
-    /// Whether this one is given in place of the other, wherever that would be.
+    /// Returns whether this variable overrides the other one wherever that would apply.
     fn overrides(&self, other: &Variable) -> bool {
         (self.kind, &self.name) == (other.kind, &other.name)
             && self.nearness() > other.nearness()
@@ -195,7 +195,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
                 body["is_secret"] = secret.into();
             }
             cloud.put(&place.address, &body).await?;
-            // One that was secret before stays so, and is not for logs of scripts either.
+            // A variable that was secret stays secret, and its value must not appear in logs of scripts either.
             let is_secret = if secret || readable {
                 secret
             } else {

@@ -1,4 +1,4 @@
-//! A WebAssembly component in a file, as an image: one layer, and the configuration that says what it is
+//! A WebAssembly component in a file, as an image: one layer, and a configuration that identifies it
 //! (docs/wasm-services.md).
 
 use std::path::Path;
@@ -9,23 +9,23 @@ use wasmparser::{Parser, Payload};
 
 use crate::failure::{Failure, Result};
 
-/// What one may have on a device, in bytes.
+/// The maximum size of a component on a device, in bytes.
 const MOST: u64 = 64 << 20;
-/// How a component begins; a module has another version.
+/// The first bytes of a component; a module has another version.
 const MAGIC: &[u8] = b"\0asm\x0d\0\x01\0";
-/// The packages of WASI 0.2 that services get.
+/// The packages of WASI 0.2 that services can import.
 const PACKAGES: [&str; 6] = ["cli", "clocks", "filesystem", "io", "random", "sockets"];
 
-/// A component and what makes an image of it.
+/// A component as an image.
 pub(super) struct Component {
     pub(super) artifact: WasmArtifact,
 }
 
 impl Component {
-    /// Reads one.
+    /// Reads a component.
     ///
     /// # Errors
-    /// Where the file is none.
+    /// If the file is not a component.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let unreadable = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -59,7 +59,7 @@ impl Component {
     }
 }
 
-/// What a component takes from where it runs, and what it gives, by name.
+/// The imports and exports of a component, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Interface {
     imports: Vec<String>,
@@ -67,7 +67,7 @@ struct Interface {
 }
 
 impl Interface {
-    /// That of a component's own, not of what is within it. Nothing where the bytes are no component.
+    /// Reads those of the component itself, not of components nested in it. `None` if the bytes are not a component.
     fn of(bytes: &[u8]) -> Option<Self> {
         if !bytes.starts_with(MAGIC) {
             return None;
@@ -94,10 +94,10 @@ impl Interface {
         Some(interface)
     }
 
-    /// A device can run it as a service (docs/wasm-services.md).
+    /// Checks that a device can run it as a service (docs/wasm-services.md).
     ///
     /// # Errors
-    /// Where it would start it again and again.
+    /// If the device would start it again and again.
     fn check(&self, path: &Path) -> Result<()> {
         let of = |name: &str, package: &str| {
             let rest = name

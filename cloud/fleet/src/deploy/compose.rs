@@ -1,4 +1,4 @@
-//! The compose file: read, and held to what a release can be.
+//! The compose file, parsed and checked against what a release can contain.
 
 use std::path::{Path, PathBuf};
 
@@ -6,21 +6,21 @@ use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Result};
 
-/// The longest compose file, in bytes; the cloud takes a composition of a million.
+/// The maximum length of a compose file, in bytes; the cloud accepts a composition of a million.
 const MOST: u64 = 1_000_000;
-/// The longest name of a service.
+/// The maximum length of a service's name.
 const LONGEST: usize = 63;
 
-/// What a compose file says.
+/// The contents of a compose file.
 #[derive(Debug)]
 pub(crate) struct Composition {
-    /// The whole of it, as the cloud keeps it.
+    /// The whole file, as the cloud stores it.
     pub(crate) value: Value,
-    /// In the file's order.
+    /// The services in the file's order.
     pub(super) services: Vec<Service>,
 }
 
-/// One service, and where its image is now.
+/// One service, and the current place of its image.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Service {
     pub(super) name: String,
@@ -29,7 +29,7 @@ pub(super) struct Service {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Image {
-    /// In a registry, by this reference.
+    /// In a registry, with this reference.
     Named(String),
     /// A WebAssembly component in a file.
     File(PathBuf),
@@ -39,7 +39,7 @@ impl Composition {
     /// Reads a file.
     ///
     /// # Errors
-    /// Where it cannot be read, or no release can be made of it.
+    /// If it cannot be read, or cannot become a release.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let unreadable = |error: std::io::Error| {
             let failure = match error.kind() {
@@ -64,7 +64,7 @@ impl Composition {
     }
 
     fn parse(text: &str, folder: &Path) -> Result<Self> {
-        // `no`, `on` and `n` are text here, as in the tools that compose files come from.
+        // `no`, `on` and `n` are text here, as in other tools that read compose files.
         let options = serde_saphyr::options! { strict_booleans: true };
         let value: Value = serde_saphyr::from_str_with_options(text, options)
             .map_err(|error| Failure::usage("it is not valid YAML").because(error))?;
@@ -102,7 +102,7 @@ impl Composition {
     }
 }
 
-/// The image of a service that can be part of a release.
+/// Returns the image of a service that can be part of a release.
 fn checked<'a>(
     name: &str,
     service: &'a Value,
@@ -172,7 +172,7 @@ fn checked<'a>(
     }
 }
 
-/// Where an image is: a file beside the compose file, or a registry.
+/// Returns where an image is: in a file next to the compose file, or in a registry.
 fn located(image: &str, folder: &Path) -> Result<Image> {
     let file = image.strip_prefix("file:");
     let path = file.unwrap_or(image);
@@ -189,7 +189,7 @@ fn located(image: &str, folder: &Path) -> Result<Image> {
     }
 }
 
-/// The names in a list or the keys of a mapping.
+/// Returns the names in a list, or the keys of a mapping.
 fn names(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
@@ -198,7 +198,7 @@ fn names(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// The volumes of a service that are no path of the device.
+/// Returns the volumes of a service that are not paths of the device.
 fn named_volumes(value: Option<&Value>) -> Vec<&str> {
     let Some(list) = value.and_then(Value::as_array) else {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Puts an image into its place: blobs first, a few at a time, then manifests. What is there already, here or
-//! in a neighbouring repository, is not sent again; what breaks off is tried anew.
+//! Copies an image to the cloud's registry: blobs first, a few at a time, then manifests. Blobs that exist already,
+//! here or in a neighbouring repository, are not sent again; interrupted copies are retried.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use super::registry::Registries;
 use super::source::Source;
 use crate::failure::{Failure, Kind, Result};
 
-/// Blobs at a time.
+/// The number of blobs copied concurrently.
 const AT_ONCE: usize = 4;
-/// How often a blob is tried.
+/// The maximum number of attempts for a blob.
 const TRIES: u32 = 3;
 
-/// Where an image goes.
+/// The destination of an image.
 pub(super) struct Destination {
     pub(super) place: Place,
-    /// Repositories that may have blobs of it.
+    /// Repositories that may already have some of its blobs.
     pub(super) beside: Vec<Place>,
 }
 
-/// Copies; the digest of what is there then.
+/// Copies the image and returns the digest of its manifest there.
 ///
 /// # Errors
-/// Where a part cannot be read, or is not taken.
+/// If a part cannot be read, or is not accepted.
 pub(super) async fn push(
     registries: &Registries<'_>,
     source: &Source,
@@ -68,7 +68,7 @@ pub(super) async fn push(
     if matches!(top.content, Content::Index(_)) {
         pushing.to.put_manifest(top, &top.digest).await?;
     }
-    // A registry that clears away what has no tag keeps it so.
+    // The tag keeps it in registries that delete untagged images.
     pushing.to.put_manifest(top, tag).await?;
     Ok(top.digest.clone())
 }

@@ -1,4 +1,4 @@
-//! Which of the images behind one name a fleet's devices run.
+//! The image of an index that a fleet's devices run.
 
 use registry_client::{Index, IndexEntry};
 use serde::Deserialize;
@@ -7,19 +7,19 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::rows;
 
-/// A kind of processor, by its name in the cloud and in images.
+/// A processor architecture, by its name in the cloud and in images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Platform {
     slug: String,
     architecture: &'static str,
-    /// Variants that it runs, the best first; an image that names none comes last.
+    /// The variants that it can run, the best first; an image without a variant comes last.
     variants: &'static [&'static str],
 }
 
-/// The one of a fleet's devices.
+/// Returns the platform of a fleet's devices.
 ///
 /// # Errors
-/// Where the fleet's kind of board has one that no image is for.
+/// If no images exist for the architecture of the fleet's device type.
 pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
     #[derive(Deserialize)]
     struct Fleet {
@@ -62,10 +62,10 @@ impl Platform {
         })
     }
 
-    /// The entry of an index for this processor; a WebAssembly component runs on any.
+    /// Chooses the entry of an index for this processor; a WebAssembly component runs on any.
     ///
     /// # Errors
-    /// Where there is none.
+    /// If there is none.
     pub(super) fn choose<'a>(&self, index: &'a Index) -> Result<&'a IndexEntry> {
         let rank = |listed: &IndexEntry| {
             let platform = listed.platform.as_ref()?;
@@ -88,7 +88,7 @@ impl Platform {
         if let Some((_, listed)) = best {
             return Ok(listed);
         }
-        // An index of one thing that says nothing of platforms is that thing.
+        // An index with a single entry and no platform stands for that entry.
         if let [only] = index.manifests.as_slice()
             && only.platform.is_none()
         {

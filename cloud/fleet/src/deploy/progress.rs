@@ -1,4 +1,4 @@
-//! How far copies are, at a terminal; nothing elsewhere.
+//! The progress of copies: bars at a terminal, nothing elsewhere.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::output::{Output, printable};
 /// All copies of a deployment.
 pub(super) struct Progress {
     bars: MultiProgress,
-    /// Each end is a line of text, since there is no bar.
+    /// A line is printed for each completed copy, because there are no bars.
     prints: bool,
 }
 
-/// One of them.
+/// The bar of one copy.
 pub(super) struct Bar {
     bar: ProgressBar,
     name: String,
@@ -49,14 +49,14 @@ impl Progress {
         }
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub(super) fn end(&self) {
         let _ = self.bars.clear();
     }
 }
 
 impl Bar {
-    /// So many bytes more are there.
+    /// Adds to the number of bytes that are done.
     pub(super) fn more(&self, bytes: u64) {
         self.bar.inc(bytes);
     }

@@ -1,4 +1,4 @@
-//! The rows of a release in the cloud, from `running` to how it ends.
+//! The rows of a release in the cloud, from `running` to its final status.
 
 use registry_protocol::Place;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result};
 use crate::odata::literal;
 use crate::rows::Id;
 
-/// What release is to be made.
+/// The release to create.
 pub(super) struct NewRelease<'a> {
     pub(super) fleet: i64,
     pub(super) composition: &'a Composition,
@@ -20,13 +20,13 @@ pub(super) struct NewRelease<'a> {
     pub(super) note: Option<String>,
 }
 
-/// A release that is being made.
+/// A release that is being created.
 pub(super) struct Records<'a> {
     cloud: &'a Cloud,
     fleet: i64,
     pub(super) release: i64,
     pub(super) commit: String,
-    /// The image whose blobs are on their way.
+    /// The image whose blobs are being copied.
     current: Option<Current>,
     services: Vec<Value>,
 }
@@ -47,10 +47,10 @@ struct Location {
 const LOCATION: &str = "$select=is_stored_at__image_location";
 
 impl<'a> Records<'a> {
-    /// Makes the release.
+    /// Creates the release.
     ///
     /// # Errors
-    /// Where the cloud does not.
+    /// If the cloud refuses.
     pub(super) async fn begin(cloud: &'a Cloud, new: NewRelease<'_>) -> Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
@@ -81,10 +81,11 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Makes the image of a service, and the service where it is new; where the image goes.
+    /// Creates the image of a service, and the service if it is new; returns the destination of the
+    /// image.
     ///
     /// # Errors
-    /// Where the cloud does not, or has no registry.
+    /// If the cloud refuses, or has no registry.
     pub(super) async fn image(&mut self, service: &str) -> Result<Destination> {
         let id = self.service(service).await?;
         let query = format!(
@@ -137,7 +138,7 @@ impl<'a> Records<'a> {
         let body = json!({ "application": self.fleet, "service_name": name });
         match self.cloud.create("service", &body).await {
             Ok(id) => Ok(id),
-            // Somebody else may have made it meanwhile.
+            // Somebody else may have created it in the meantime.
             Err(failure) => match self.cloud.row::<Id>("service", &query).await? {
                 Some(service) => Ok(service.id),
                 None => Err(failure),
@@ -145,10 +146,10 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The current image is in its place, under this digest.
+    /// Records that the current image is in its place, under this digest.
     ///
     /// # Errors
-    /// Where the cloud cannot be told.
+    /// If the cloud does not accept the request.
     pub(super) async fn pushed(&mut self, digest: &str, size: u64) -> Result<()> {
         let Some(current) = &self.current else {
             return Ok(());
@@ -172,24 +173,24 @@ impl<'a> Records<'a> {
         Ok(())
     }
 
-    /// All images are there.
+    /// Records that all images are complete.
     ///
     /// # Errors
-    /// Where the cloud does not take the release.
+    /// If the cloud does not accept the release.
     pub(super) async fn succeeded(&self) -> Result<()> {
         let body = json!({ "status": "success", "end_timestamp": now() });
         self.cloud.change(&self.address(), &body).await
     }
 
-    /// Of the release's row.
+    /// Returns the address of the release's row.
     fn address(&self) -> String {
         format!("release({})", self.release)
     }
 
-    /// Something went wrong, or somebody stopped it: no device gets it.
+    /// Records that the release failed or was stopped: no device receives it.
     ///
     /// # Errors
-    /// Where the cloud cannot be told.
+    /// If the cloud does not accept the request.
     pub(super) async fn failed(&self, failure: &Failure) -> Result<()> {
         let status = if failure.interrupted {
             "interrupted"
@@ -208,10 +209,10 @@ impl<'a> Records<'a> {
         self.cloud.change(&self.address(), &body).await
     }
 
-    /// Whether the fleet's devices are to run it.
+    /// Returns whether the fleet's devices should run it.
     ///
     /// # Errors
-    /// Where the cloud does not say.
+    /// If the cloud does not say.
     pub(super) async fn is_followed(&self) -> Result<bool> {
         let query = format!(
             "$select=id&$filter=id eq {} and should_be_running__release eq {}",
@@ -221,7 +222,7 @@ impl<'a> Records<'a> {
         Ok(fleet.is_some())
     }
 
-    /// For programs.
+    /// Returns the JSON output.
     pub(super) fn summary(&self, version: &str, fleet: &str) -> Value {
         json!({
             "release": self.commit,

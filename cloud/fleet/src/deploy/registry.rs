@@ -13,14 +13,14 @@ use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::odata::encoded;
 
-/// All registries, as far as a deployment reaches them.
+/// The registries of a deployment.
 pub(super) struct Registries<'a> {
     cloud: &'a Cloud,
     all: registry_client::Registries,
 }
 
 impl<'a> Registries<'a> {
-    /// Sends nothing yet.
+    /// Creates the clients without sending anything.
     ///
     /// # Errors
     /// TLS cannot be set up.
@@ -32,13 +32,14 @@ impl<'a> Registries<'a> {
         })
     }
 
-    /// One that is read.
+    /// Returns a repository to read from.
     pub(super) fn other(&self, place: &Place) -> Repository<'a> {
         let access = Access::pull(Account::Stored(Some(self.cloud)));
         self.all.repository(place, access)
     }
 
-    /// One of the cloud's, to be written; and others of the same registry whose blobs may be taken over.
+    /// Returns a repository of the cloud to write to, with access to others of the same registry whose blobs may be
+    /// taken over.
     pub(super) fn own(&self, place: &Place, beside: &[Place]) -> Repository<'a> {
         let beside = beside
             .iter()
@@ -49,7 +50,7 @@ impl<'a> Registries<'a> {
     }
 }
 
-/// The session's credential goes to the cloud alone, which gives a token for it.
+/// The session's credential is sent only to the cloud, which issues a token for it.
 impl TokenSource for Cloud {
     fn is_at(&self, realm: &str) -> bool {
         is_token_service(realm, &self.url)
@@ -65,10 +66,10 @@ impl TokenSource for Cloud {
     }
 }
 
-/// Where the cloud gives tokens.
+/// The path of the cloud's token service.
 const TOKENS: &str = "/auth/v1/token";
 
-/// The cloud's address of a token for these scopes.
+/// Returns the cloud's address of a token for these scopes.
 fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
     let service = service.map(|service| ("service", service));
     let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
@@ -79,7 +80,7 @@ fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
     format!("{TOKENS}?{}", parameters.join("&"))
 }
 
-/// Whether a realm is the one of the cloud at this address.
+/// Returns whether a realm is the token service of the cloud at this address.
 fn is_token_service(realm: &str, cloud: &str) -> bool {
     match (Url::parse(realm), Url::parse(&format!("{cloud}{TOKENS}"))) {
         (Ok(realm), Ok(own)) => realm.origin() == own.origin() && realm.path() == own.path(),

@@ -1,4 +1,4 @@
-//! Where the image of a service is now, looked at before anything is made.
+//! The current place of a service's image, which is checked before anything is created.
 
 use registry_client::{Content, Image, Manifest};
 use registry_protocol::{ImageName, Place, is_digest};
@@ -15,16 +15,16 @@ pub(super) enum Source {
     Remote {
         name: String,
         place: Place,
-        /// What the release's image is: an image, or an index of all of them.
+        /// The manifest of the release's image: an image, or an index of all of them.
         top: Manifest,
-        /// The images of the index, where it is one.
+        /// The images of the index, if it is one.
         images: Vec<Manifest>,
     },
     /// In a file.
     File { name: String, component: Component },
 }
 
-/// An image by the name that people wrote.
+/// Parses the name of an image as people write it.
 fn named(text: &str) -> Result<ImageName> {
     let name = text.parse::<ImageName>().ok();
     let name = name.filter(|name| !name.reference.contains(':') || is_digest(&name.reference));
@@ -35,10 +35,10 @@ fn named(text: &str) -> Result<ImageName> {
 }
 
 impl Source {
-    /// Looks at it: for one platform, or for all that there are.
+    /// Finds the image, for one platform or for all available ones.
     ///
     /// # Errors
-    /// Where it is not there, or not for that platform.
+    /// If it does not exist, or not for that platform.
     pub(super) async fn find(
         registries: &Registries<'_>,
         service: &Service,
@@ -78,14 +78,14 @@ impl Source {
         })
     }
 
-    /// As people call it.
+    /// Returns its name for people.
     pub(super) fn name(&self) -> &str {
         match self {
             Source::Remote { name, .. } | Source::File { name, .. } => name,
         }
     }
 
-    /// What devices pull exactly.
+    /// Returns the manifest that devices pull.
     pub(super) fn top(&self) -> &Manifest {
         match self {
             Source::Remote { top, .. } => top,
@@ -93,7 +93,7 @@ impl Source {
         }
     }
 
-    /// The images: itself, or those of the index.
+    /// Returns the images: itself, or those of the index.
     pub(super) fn images(&self) -> impl Iterator<Item = (&Manifest, &Image)> {
         let nested: &[Manifest] = match self {
             Source::Remote { images, .. } => images,
@@ -107,7 +107,7 @@ impl Source {
             })
     }
 
-    /// Bytes of all its blobs.
+    /// Returns the size of all its blobs in bytes.
     pub(super) fn size(&self) -> u64 {
         self.images()
             .flat_map(|(_, image)| image.blobs())

@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Result};
 
-/// A version as the cloud takes it.
+/// Returns a version as the cloud accepts it.
 ///
 /// # Errors
-/// Where it is no semantic version.
+/// If it is not a semantic version.
 pub(crate) fn checked(text: &str) -> Result<String> {
     let plain = text.strip_prefix('v').unwrap_or(text);
     match semver::Version::parse(plain) {

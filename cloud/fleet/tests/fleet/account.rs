@@ -1,4 +1,4 @@
-//! Signing in and out, and what is kept.
+//! Signing in and out, and the stored session.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -43,7 +43,7 @@ fn signing_in_is_kept_for_its_owner_alone_and_ends_with_logout() {
         text.contains(&cloud.url) && !text.contains("token"),
         "{text}"
     );
-    // The address is known still.
+    // The address is still stored.
     ann.done(&["login", "--email", EMAIL, "--password", PASSWORD]);
     ann.done(&["whoami"]);
 }
@@ -82,7 +82,7 @@ fn a_key_signs_in_as_well_and_the_environment_goes_before_the_file() {
         .with("FLEET_URL", &cloud.url)
         .with("FLEET_TOKEN", key);
     assert_eq!(program.json(&["whoami"])["email"], json!(EMAIL));
-    // A key makes no keys.
+    // A key cannot create keys.
     let message = program.refused(3, &["keys", "create", "more"]);
     assert!(message.contains("fleet login"), "{message}");
 
@@ -90,7 +90,7 @@ fn a_key_signs_in_as_well_and_the_environment_goes_before_the_file() {
     other.done(&["login", &cloud.url, "--token", key]);
     other.done(&["whoami"]);
 
-    // The file's credential is shown to no cloud that the environment names.
+    // The file's credential is not sent to a cloud that the environment names.
     let elsewhere = Person {
         home: other.home,
         environment: Vec::new(),

@@ -1,4 +1,4 @@
-//! Files beside releases.
+//! Files attached to releases.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
     assert_eq!(listed[1]["size"], json!(large.len()));
     assert!(ann.done(&["asset", "list", "1.0.0"]).starts_with("KEY "));
 
-    // What is there is overwritten on demand alone, at either end.
+    // Existing files are overwritten only on request, locally and in the cloud.
     let message = ann.refused(1, &["release-asset", "upload", "1.0.0", "notes.txt"]);
     assert!(
         message.contains("already") && message.contains("--overwrite"),
@@ -104,7 +104,7 @@ fn files_of_any_size_are_put_beside_a_release_and_got_back_whole() {
     ann.refused(1, &["release-asset", "upload", "1.0.0", "nowhere"]);
     ann.refused(2, &["release-asset", "upload", "1.0.0", "."]);
 
-    // Of another's release there is nothing to be seen.
+    // Files of another user's release are invisible.
     let words = [
         "register",
         "--username",
@@ -149,7 +149,7 @@ fn a_file_that_is_refused_leaves_no_row_and_its_name_leads_nowhere_else() {
     assert!(message.contains("large.bin was not uploaded"), "{message}");
     assert_eq!(ann.json(&["release-asset", "list", "1.0.0"]), json!([]));
 
-    // A row that another client made, without a file yet.
+    // A row that another client created, without a file so far.
     api.create(
         "release_asset",
         &json!({ "release": release, "asset_key": "a\u{1b}[2J" }),
@@ -161,7 +161,7 @@ fn a_file_that_is_refused_leaves_no_row_and_its_name_leads_nowhere_else() {
     );
     let message = ann.refused(4, &["release-asset", "download", "1.0.0", "a\u{1b}[2J"]);
     assert!(message.contains("has no file yet"), "{message}");
-    // A file whose name begins as an option does.
+    // A file whose name begins like an option.
     write(&ann, "-rf", b"x");
     ann.done(&["release-asset", "upload", "1.0.0", "./-rf", "--key", "odd"]);
     let message = ann.refused(2, &["release-asset", "download", "1.0.0", "odd"]);

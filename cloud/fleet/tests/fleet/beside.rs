@@ -1,4 +1,4 @@
-//! What a newcomer needs, and what else people change: each finding of the comparison with the reference by its name.
+//! First steps and less common commands: one test for each difference found in the comparison with the reference.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn a_newcomer_gets_a_whole_configuration_for_devices() {
         "raspberrypi3",
     ]);
     assert!(file.contains("wrote config.json"), "{file}");
-    // What is there is nobody's to overwrite.
+    // Existing files are not overwritten.
     let message = ann.refused(1, &["config", "pump", "--output", "config.json"]);
     assert!(
         message.contains("config.json cannot be written"),

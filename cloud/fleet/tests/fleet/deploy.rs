@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::{Api, Cloud, Person};
 use crate::registry::{Registry, digest, free_host};
 
-/// A fleet `pump` of a cloud whose registry this is, and who may deploy to it.
+/// A fleet `pump` of a cloud with this registry, and a person who may deploy to it.
 fn pump(registry: &str) -> (Cloud, Person) {
     let cloud = Cloud::start_with(&["--registry", registry]);
     let ann = Person::signed_in(&cloud);
@@ -25,7 +25,7 @@ fn compose(ann: &Person, text: &str) {
 
 const DEPLOY: [&str; 4] = ["deploy", "compose.yml", "--fleet", "pump"];
 
-/// The repository and digest of a service of what `deploy` told.
+/// Returns the repository and digest of a service in the output of `deploy`.
 fn placed(answer: &Value, service: &str) -> (String, String) {
     let services = answer["services"].as_array().expect("services");
     let found = services
@@ -67,7 +67,7 @@ fn images_are_copied_and_the_release_becomes_the_target() {
     let (repository, content) = placed(&answer, "main");
     assert_eq!(json!(content), image["digest"]);
     own.manifest(&repository, &content);
-    // The fleet's processors are arm64: that image alone of the two.
+    // The fleet's processors are arm64: only that image of the two.
     let (repository, content) = placed(&answer, "many");
     assert_ne!(json!(content), many["digest"]);
     let manifest = own.manifest(&repository, &content);
@@ -83,7 +83,7 @@ fn images_are_copied_and_the_release_becomes_the_target() {
     );
     assert_eq!(shown["services"].as_array().map(Vec::len), Some(2));
 
-    // All of an index, on request; what is there already is taken over.
+    // The whole index, on request; existing blobs are taken over.
     let answer = ann.json(&[&DEPLOY[..], &["--all-platforms", "--draft"]].concat());
     let (repository, content) = placed(&answer, "many");
     assert_eq!(json!(content), many["digest"]);
@@ -99,7 +99,7 @@ fn images_are_copied_and_the_release_becomes_the_target() {
     );
 }
 
-/// The smallest component that devices take for a service.
+/// The smallest component that devices accept as a service.
 fn service() -> Vec<u8> {
     let text = "(component (instance $run) (export \"wasi:cli/run@0.2.6\" (instance $run)))";
     wat::parse_str(text).expect("a component")
@@ -127,7 +127,7 @@ fn a_component_in_a_file_becomes_an_image_of_the_wasm_engine() {
     );
     let layer = manifest["layers"][0]["digest"].as_str().expect("a digest");
     assert_eq!(own.blob(&repository, layer), component);
-    // The same again: another release, the same content.
+    // The same deployment again: another release with the same content.
     let again = ann.done(&DEPLOY);
     assert!(again.starts_with("created the release "), "{again}");
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_registry_that_asks_for_tokens_takes_those_of_the_session_and_of_a_key() {
         ),
     );
     ann.done(&DEPLOY);
-    // Again, so that blobs are taken over from the first one's repository.
+    // Again, so that blobs are taken over from the first release's repository.
     let key = ann.done(&["keys", "create", "ci"]);
     let program = Person::new()
         .with("FLEET_URL", &cloud.url)
@@ -180,7 +180,7 @@ fn a_registry_that_asks_for_tokens_takes_those_of_the_session_and_of_a_key() {
     );
     assert_eq!(listed.len(), 2);
 
-    // What is in the cloud's registry is given to those who say who they are, as it is to devices.
+    // The cloud's registry serves authenticated users, as it serves devices.
     let shown = ann.json(&[
         "release",
         "show",
@@ -251,7 +251,7 @@ fn what_cannot_be_had_makes_no_release() {
 
 #[test]
 fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
-    // Nobody is there.
+    // Nothing listens there.
     let (cloud, ann) = pump("127.0.0.1:1");
     std::fs::write(ann.home.path().join("main.wasm"), service()).expect("a file");
     compose(&ann, "services: { main: { image: ./main.wasm } }");
@@ -311,7 +311,7 @@ fn a_deployment_that_is_stopped_leaves_an_interrupted_release() {
     assert_eq!(listed[0]["status"], json!("interrupted"));
 }
 
-/// A registry that has an image and never gives its blobs; tells once it was asked for one.
+/// A registry that has an image but never sends its blobs; it reports when one is requested.
 fn stalled_registry() -> (String, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let host = listener.local_addr().expect("an address").to_string();

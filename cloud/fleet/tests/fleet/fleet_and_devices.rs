@@ -1,4 +1,4 @@
-//! Fleets, devices, releases, and what runs where.
+//! Fleets, devices and releases.
 
 use serde_json::{Value, json};
 
@@ -168,7 +168,7 @@ fn devices_and_fleets_are_pinned_and_follow_again() {
     );
     let message = ann.refused(4, &["pin", "west", "3.0.0"]);
     assert!(message.contains("there is no release `3.0.0`"), "{message}");
-    // A device and a fleet of one name are told apart.
+    // A device and a fleet with the same name are distinguished.
     api.device(fleet, "pump", SECOND);
     let message = ann.refused(2, &["pin", "pump", "1.0.0"]);
     assert!(
@@ -192,7 +192,8 @@ fn releases_are_listed_noted_invalidated_and_made_final() {
     );
     let listed = ann.json(&["releases", "--fleet", "pump"]);
     assert_eq!(listed[0]["final"], json!(false));
-    // Its version has a number of its own at the end; it is called by what it was deployed as, too.
+    // Its version has a number at its end; it can also be named by the version that it was deployed
+    // as.
     let shown = ann.json(&["release", "show", "1.2.0"]);
     assert_eq!(shown["commit"], json!("abcdef0123"));
     assert_ne!(shown["version"], json!("1.2.0"));

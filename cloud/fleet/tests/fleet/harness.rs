@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(crate) const EMAIL: &str = "ann@acme.example";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// A running cloud on a database of its own; it ends with the value.
+/// A running cloud with its own database; it is stopped with the value.
 pub(crate) struct Cloud {
     child: Child,
     pub(crate) url: String,
@@ -23,14 +23,14 @@ impl Cloud {
         Self::start_with(&[])
     }
 
-    /// Where everybody may make an account.
+    /// Starts a cloud with open registration.
     pub(crate) fn start_open() -> Self {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "registration = \"open\"\n").expect("a configuration");
         Self::start_with(&["--config", file.path().to_str().expect("a path")])
     }
 
-    /// With more arguments.
+    /// Starts a cloud with additional arguments.
     pub(crate) fn start_with(more: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
@@ -55,7 +55,7 @@ impl Cloud {
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "no start");
         };
-        // Somebody has to read on, or the program waits for it.
+        // The output must be read, or the program blocks.
         std::thread::spawn(move || {
             let mut rest = Vec::new();
             let _ = log.read_to_end(&mut rest);
@@ -71,7 +71,7 @@ impl Cloud {
         }
     }
 
-    /// What its registry is to trust.
+    /// The certificate that its registry must trust.
     pub(crate) fn registry_certificate(&self) -> String {
         let printed = Command::new(program())
             .args(["registry-certificate", "--database", &self.database])
@@ -89,7 +89,7 @@ impl Drop for Cloud {
     }
 }
 
-/// The cloud's program, which stands beside ours.
+/// The cloud's program, which is next to ours.
 fn program() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_fleet")).with_file_name("fleet-cloud");
     assert!(
@@ -100,14 +100,14 @@ fn program() -> PathBuf {
     program
 }
 
-/// Somebody at a machine of their own.
+/// A person with their own machine.
 pub(crate) struct Person {
     pub(crate) home: tempfile::TempDir,
     pub(crate) environment: Vec<(String, String)>,
 }
 
 impl Person {
-    /// Who has never signed in.
+    /// A person who has never signed in.
     pub(crate) fn new() -> Self {
         Person {
             home: tempfile::tempdir().expect("a folder"),
@@ -115,7 +115,7 @@ impl Person {
         }
     }
 
-    /// Who has.
+    /// A person who is signed in.
     pub(crate) fn signed_in(cloud: &Cloud) -> Self {
         let person = Self::new();
         person.done(&[
@@ -151,7 +151,7 @@ impl Person {
         Ran::of(arguments, &output)
     }
 
-    /// With text on standard input.
+    /// Runs a command with text on standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self
             .command(arguments)
@@ -161,27 +161,27 @@ impl Person {
             .spawn()
             .expect("fleet");
         let mut stdin = child.stdin.take().expect("its input");
-        // It may end without reading.
+        // The command may end without reading it.
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().expect("its end");
         Ran::of(arguments, &output)
     }
 
-    /// What a command prints that succeeds.
+    /// Returns the output of a command that must succeed.
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, 0, "{}: {}{}", ran.command, ran.out, ran.err);
         ran.out
     }
 
-    /// The same as JSON.
+    /// Returns the JSON output of a command that must succeed.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let text = self.done(&[arguments, &["--json"]].concat());
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
     }
 
-    /// What a command says that does not, and ends with this code.
+    /// Returns the error message of a command that must fail with this code.
     pub(crate) fn refused(&self, code: i32, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, code, "{}: {}{}", ran.command, ran.out, ran.err);
@@ -189,14 +189,14 @@ impl Person {
         ran.err
     }
 
-    /// A fleet of this name; its id.
+    /// Creates a fleet of this name, and returns its id.
     pub(crate) fn fleet(&self, name: &str) -> i64 {
         let fleet = self.json(&["create", name, "--type", "raspberrypi4-64"]);
         fleet["id"].as_i64().expect("an id")
     }
 }
 
-/// A command that ended.
+/// A finished command.
 pub(crate) struct Ran {
     command: String,
     pub(crate) code: i32,
@@ -215,7 +215,7 @@ impl Ran {
     }
 }
 
-/// Requests of the API itself, for what the command line does not do.
+/// Requests to the API itself, for actions that the command line does not have.
 pub(crate) struct Api {
     url: String,
     token: String,
@@ -263,7 +263,7 @@ impl Api {
         })
     }
 
-    /// Makes a row; its id.
+    /// Creates a row and returns its id.
     pub(crate) fn create(&self, resource: &str, body: &Value) -> i64 {
         let text = self.send(reqwest::Method::POST, &format!("/v7/{resource}"), body);
         let row: Value = serde_json::from_str(&text).expect("a row");
@@ -293,7 +293,7 @@ impl Api {
             .clone()
     }
 
-    /// Makes a device of a fleet; its uuid.
+    /// Creates a device of a fleet and returns its id.
     pub(crate) fn device(&self, fleet: i64, name: &str, uuid: &str) -> i64 {
         let kind = self.rows("device_type(slug='raspberrypi4-64')?$select=id")[0]["id"].clone();
         let body = json!({
@@ -303,7 +303,7 @@ impl Api {
         self.create("device", &body)
     }
 
-    /// Reports as a device, with a new key of its own.
+    /// Sends a report as a device, with a new key.
     pub(crate) fn report(&self, device: i64, uuid: &str, fields: &Value) {
         let path = format!("/api-key/device/{device}/device-key");
         let key = self.send(reqwest::Method::POST, &path, &json!({}));
@@ -312,7 +312,7 @@ impl Api {
         self.send_as(&key, reqwest::Method::PATCH, "/device/v3/state", &body);
     }
 
-    /// Makes a release of a fleet with one service; its id.
+    /// Creates a release of a fleet with one service, and returns its id.
     pub(crate) fn release(&self, fleet: i64, commit: &str, version: &str) -> i64 {
         let body = json!({
             "belongs_to__application": fleet, "commit": commit, "semver": version, "status": "success",

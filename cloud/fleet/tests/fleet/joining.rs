@@ -1,4 +1,4 @@
-//! Devices that are registered before their boards are there, and what is switched on them.
+//! Devices that are registered before their boards exist, and their switches.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn a_device_is_registered_and_its_configuration_makes_a_board_be_it() {
             .as_i64()
             .is_some_and(|at| at > 1_600_000_000_000)
     );
-    // It makes no other devices.
+    // It cannot register other devices.
     assert_eq!(config["apiKey"], Value::Null);
     let board = Person::new().with("FLEET_URL", &cloud.url).with(
         "FLEET_TOKEN",

@@ -1,4 +1,4 @@
-//! The command line as its users have it: the real `fleet` against a real `fleet-cloud`.
+//! The command line as its users run it: the real `fleet` against a real `fleet-cloud`.
 #![expect(
     clippy::expect_used,
     reason = "a test without what it expects is to fail"

@@ -9,7 +9,7 @@ const BOBS: &str = "a stapled battery horse";
 const KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f ann@desk";
 
-/// Somebody else, with an account and an organization of their own.
+/// Another person, with their own account and organization.
 fn bob(cloud: &Cloud, ann: &Person) -> Person {
     let made = ann.run_with(
         &["register", "--username", "bob", "--email", BOB, "--stdin"],
@@ -49,7 +49,7 @@ fn accounts_are_made_by_administrators_or_by_everybody_where_registration_is_ope
         "short\n",
     );
     assert_eq!(weak.code, 1, "{}", weak.err);
-    // A password is no argument, and nobody is here to be asked.
+    // A password is not an argument, and there is no terminal to prompt at.
     ann.refused(
         2,
         &["register", "--username", "eve", "--email", "e@shop.example"],
@@ -167,7 +167,7 @@ fn organizations_are_made_listed_renamed_and_deleted_by_their_administrators() {
     ann.done(&[&fleet[..], &["--organization", "Acme Pumps"]].concat());
     assert_eq!(ann.json(&["org", "show", "acme_pumps"])["fleets"], json!(1));
 
-    // Names are text of others.
+    // Names are untrusted text.
     ann.done(&[
         "organization",
         "rename",
@@ -182,7 +182,7 @@ fn organizations_are_made_listed_renamed_and_deleted_by_their_administrators() {
         assert!(!output.contains(['\u{1b}', '\u{202e}']), "{output:?}");
     }
 
-    // What is another's is not there.
+    // Another user's organizations are invisible.
     for words in [
         &["organization", "show", "acme_pumps"][..],
         &["organization", "rename", "acme_pumps", "Mine"],
@@ -233,7 +233,7 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     assert_eq!(listed[0]["role"], json!("member"));
     assert_eq!(listed[0]["token"], json!(token));
     assert!(!ann.done(&["invitations"]).contains(&token));
-    // It is Bob's to accept.
+    // Only Bob can accept it.
     let message = ann.refused(3, &["invitation", "accept", &token]);
     assert!(message.contains("another address"), "{message}");
     bob.refused(4, &["invitation", "accept", "../../v7/device"]);
@@ -254,7 +254,7 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     let message = bob.refused(2, &["members"]);
     assert!(message.contains("admin, bob"), "{message}");
 
-    // A member administers nothing.
+    // A plain member cannot administer anything.
     let of = ["--organization", "admin"];
     for words in [
         &["member", "role", "bob", "administrator"][..],
@@ -275,11 +275,11 @@ fn members_are_invited_accept_change_their_roles_and_leave() {
     ann.done(&["member", "role", "bob", "administrator"]);
     ann.done(&["member", "role", BOB, "member"]);
     ann.refused(2, &["member", "rm", "bob"]);
-    // Whoever wants to may leave.
+    // Members can leave on their own.
     bob.done(&["member", "rm", "bob", "--organization", "admin", "--yes"]);
     bob.refused(4, &["members", "--organization", "admin"]);
 
-    // A fleet is shared likewise.
+    // Fleets are shared in the same way.
     ann.fleet("pump");
     bob.refused(4, &["show", "admin/pump"]);
     let output = ann.done(&["members", "--fleet", "pump"]);
@@ -355,7 +355,7 @@ fn ssh_keys_are_added_listed_and_removed_and_private_ones_stay_at_home() {
         "{table:?}"
     );
 
-    // Another's are not there.
+    // Another user's keys are invisible.
     let id = listed[0]["id"].to_string();
     assert_eq!(bob.json(&["ssh-keys"]), json!([]));
     bob.refused(4, &["ssh-key", "rm", &id]);

@@ -1,4 +1,4 @@
-//! The picture of `fleet` in README.md: what a terminal shows. `UPDATE_DOCS=1` makes it anew.
+//! The picture of `fleet` in README.md: the output at a terminal. `UPDATE_DOCS=1` regenerates it.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Debian's docker-registry, as the cloud's registry and as others.
+//! Debian's docker-registry, as the cloud's registry and as other ones.
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::harness::Cloud;
 
-/// A running registry, empty at first; it ends with the value.
+/// A running registry, empty at first; it is stopped with the value.
 pub(crate) struct Registry {
     child: Child,
     pub(crate) host: String,
@@ -20,12 +20,13 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// `None`, told as a test that is skipped, where there is no such program.
+    /// Returns `None`, reported as a skipped test, if the program is not installed.
     pub(crate) fn start() -> Option<Self> {
         Self::start_at(&free_host(), "")
     }
 
-    /// One that takes tokens of a cloud alone, which trusts what its certificate signs.
+    /// Starts a registry that accepts only the tokens of a cloud, and trusts what its certificate
+    /// signs.
     pub(crate) fn start_for(cloud: &Cloud, host: &str) -> Option<Self> {
         let kept = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(kept.path(), cloud.registry_certificate()).expect("a file");
@@ -80,7 +81,7 @@ impl Registry {
         Some(registry)
     }
 
-    /// A request below a repository: its status, digest and body.
+    /// Sends a request below a repository, and returns its status, digest and body.
     fn ask(
         &self,
         method: Method,
@@ -157,7 +158,7 @@ impl Registry {
         json!({ "mediaType": kind, "digest": digest(&bytes), "size": bytes.len() })
     }
 
-    /// Puts an image there whose only layer has this text; what names it in an index.
+    /// Uploads an image whose only layer has this text, and returns its entry in an index.
     pub(crate) fn put_image(&self, repository: &str, tag: &str, layer: &str) -> Value {
         let mut config = self.put_blob(repository, format!("{{\"of\":\"{layer}\"}}").as_bytes());
         config["mediaType"] = json!("application/vnd.oci.image.config.v1+json");
@@ -172,7 +173,7 @@ impl Registry {
         self.put_manifest(repository, tag, &manifest)
     }
 
-    /// Puts an image for each of these processors there, under one tag.
+    /// Uploads an image for each of these architectures, under one tag.
     pub(crate) fn put_index(&self, repository: &str, tag: &str, architectures: &[&str]) -> Value {
         let images: Vec<Value> = architectures
             .iter()
@@ -190,7 +191,7 @@ impl Registry {
         self.put_manifest(repository, tag, &index)
     }
 
-    /// The manifest that stands there, and that all its blobs do.
+    /// Returns the stored manifest, after checking that all its blobs exist.
     pub(crate) fn manifest(&self, repository: &str, reference: &str) -> Value {
         let path = format!("{repository}/manifests/{reference}");
         let (status, _, body) = self.ask(Method::GET, &path, "", Vec::new());
@@ -230,7 +231,7 @@ impl Drop for Registry {
     }
 }
 
-/// An address where nobody listens.
+/// Returns an address at which nothing listens.
 pub(crate) fn free_host() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").to_string()

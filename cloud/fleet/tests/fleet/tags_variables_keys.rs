@@ -23,7 +23,7 @@ fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
     ] {
         let of_owner = |command: &[&'static str]| [command, &owner].concat();
         for (key, value) in [("env", "prod"), ("env", "test"), ("it's 100%", "a b&c")] {
-            // A key has no white space.
+            // A key must not contain white space.
             let key = key.replace(' ', "");
             ann.done(&[&["tag", "set", &key, value][..], &owner].concat());
             let tags = ann.json(&of_owner(&["tags"]));
@@ -203,7 +203,7 @@ fn secret_variables_are_set_and_shown_by_nothing() {
         answer,
         json!({ "name": "OTHER", "value": null, "secret": true, "kind": "environment" })
     );
-    // It stays secret, and what a script prints does not tell it.
+    // It stays secret, and the output of a script does not reveal it.
     let output = ann.done(&set(&["TOKEN", VALUE]));
     assert!(!output.contains(VALUE), "{output}");
     let listed = ann.done(&["variables", "--fleet", "pump"]);

@@ -1,4 +1,4 @@
-//! What is said to people, and what to programs.
+//! The output for people, and for programs.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cloud, Person};
 
-/// Answers that a cloud of a test gives, one a connection, in their order; the requests that came.
+/// A test cloud that sends these answers in order, one per connection, and records the requests.
 fn recorded(answers: Vec<String>) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -109,7 +109,7 @@ fn a_program_is_told_failures_as_json() {
     assert_eq!(answer["hint"], json!("`fleet fleets` lists them"));
 }
 
-/// What a shell prints that has the script for it as its input; nothing where it is not installed.
+/// Returns the output of a shell that reads its completion script from standard input; `None` if it is not installed.
 fn completed(shell: &str, arguments: &[&str]) -> Option<String> {
     let person = Person::new();
     let script = person.done(&["completion", shell]);
@@ -133,13 +133,13 @@ fn completed(shell: &str, arguments: &[&str]) -> Option<String> {
 
 #[test]
 fn shells_complete_commands() {
-    // Loaded as people load it, it knows what a command begins with. The first is on every machine that we test on.
+    // Loaded as people load it, the script completes the beginning of a command. bash exists on every test machine.
     let bash = "source /dev/stdin; COMP_WORDS=(fleet depl); COMP_CWORD=1; _fleet fleet depl fleet; echo ${COMPREPLY[@]}";
     assert_eq!(
         completed("bash", &["-c", bash]).as_deref(),
         Some("deploy\n")
     );
-    // What zsh would show, it prints.
+    // Makes zsh print what it would show.
     let zsh = "autoload -Uz compinit; compinit -D -u; source /dev/stdin; print -l $_comps[fleet]; \
                _describe() { print -l ${(P)4} }; _fleet_commands; _fleet__subcmd__keys_commands";
     if let Some(shown) = completed("zsh", &["-f", "-c", zsh]) {
@@ -161,13 +161,13 @@ fn shells_complete_commands() {
 
 const DEVICE: &str = r#"{"d":[{"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"west","belongs_to__application":{"__id":4}}]}"#;
 
-/// A command that asks a device, through a recorded cloud whose proxy answers so.
+/// Runs a command that sends a request to a device, through a recorded cloud whose proxy answers like this.
 fn asked(arguments: &[&str], status: &str, body: &str) -> crate::harness::Ran {
     let (url, _) = recorded(vec![answer("200 OK", "", DEVICE), answer(status, "", body)]);
     at(&url).run(arguments)
 }
 
-/// What a real device does not say when it is asked to; what it does is tried with one (tests/device).
+/// Failures that a real device does not produce on request; its normal answers are tested with one (tests/device).
 #[test]
 fn what_goes_wrong_on_the_way_to_a_device_is_told() {
     for (status, body, code, expected) in [
@@ -223,7 +223,7 @@ fn logs_that_are_followed_go_on_where_the_stream_broke() {
         .to_string()
     };
     let stream = format!("{}\n\n{}\n", line(0, "one"), line(1000, "two"));
-    // What came at the same moment comes again, and is told once.
+    // Lines of the same moment are sent again, and printed only once.
     let again = format!("{}\n{}\n", line(1000, "two"), line(1000, "three"));
     let (url, requests) = recorded(vec![
         answer("200 OK", "", DEVICE),
@@ -254,7 +254,7 @@ fn logs_that_are_followed_go_on_where_the_stream_broke() {
 
 const FLEET: &str = r#"{"d":[{"id":4,"slug":"acme/pump","actor":{"__id":9}}]}"#;
 
-/// `fleet purge` of two devices that answer so, in whichever order.
+/// Runs `fleet purge` for two devices that answer like this, in any order.
 fn purged(answers: [(&str, &str); 2], arguments: &[&str]) -> (crate::harness::Ran, Vec<String>) {
     let devices = r#"{"d":[
         {"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"we\u001bst","belongs_to__application":{"__id":4}},
@@ -299,7 +299,7 @@ fn a_fleet_that_is_purged_tells_of_each_device_how_it_did() {
     let (ran, _) = purged([refused, refused], &[]);
     assert_eq!(ran.code, 3, "{}", ran.err);
 
-    // Nobody is asked unless somebody says so.
+    // No request is sent without confirmation.
     let devices = answer("200 OK", "", DEVICE);
     let (url, _) = recorded(vec![answer("200 OK", "", FLEET), devices]);
     let message = at(&url).refused(2, &["purge", "pump"]);
@@ -308,7 +308,7 @@ fn a_fleet_that_is_purged_tells_of_each_device_how_it_did() {
 
 const RELEASE: &str = r#"{"d":[{"id":5,"commit":"1111111111","raw_version":"1.0.0","belongs_to__application":{"__id":4}}]}"#;
 
-/// The answers to an upload until its one part is sent.
+/// The answers to an upload until its only part is sent.
 fn until_the_part() -> Vec<String> {
     let begun = r#"{"asset":{"uuid":"abc","uploadParts":[
         {"url":"https://elsewhere.example/release-asset/v1/upload/abc/1","chunkSize":3,"partNumber":1}]}}"#;
@@ -339,7 +339,7 @@ fn a_part_that_is_lost_is_sent_again_and_an_upload_that_fails_leaves_nothing() {
     let made = ann.json(&["release-asset", "upload", "1.0.0", "f"]);
     assert_eq!(made["size"], json!(3));
     let requests: Vec<String> = requests.iter().take(8).collect();
-    // Whatever host the cloud names, the one that was signed in to is asked.
+    // Whatever host the cloud names, requests go to the cloud of the session.
     for request in &requests[4..6] {
         assert!(
             request.starts_with("PUT /release-asset/v1/upload/abc/1 "),

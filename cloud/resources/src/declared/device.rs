@@ -11,7 +11,8 @@ pub(super) fn all() -> Vec<Resource> {
     vec![device(), device_plugin_field()]
 }
 
-/// What a plugin adds to a device's report; nobody writes it in another way (docs/spec/cloud.md#model-plugin-fields).
+/// A field that a plugin adds to a device's report; it cannot be written in any other way
+/// (docs/spec/cloud.md#model-plugin-fields).
 fn device_plugin_field() -> Resource {
     Resource::new(
         "device_plugin_field",
@@ -44,11 +45,10 @@ fn device_plugin_field() -> Resource {
     .devices(Methods::READ, Rows::Through("device"))
 }
 
-/// The device that a device key is of.
+/// The device to which a device key belongs.
 const ITSELF: Rows = Rows::Where("actor eq @actor");
 
-/// Devices of fleets that are shared with the user to act on their devices, beside those of fleets that the user may
-/// change.
+/// Devices of fleets in which the user is an operator, in addition to those of fleets that the user may change.
 const OPERATED: Rows = Rows::Where(
     "belongs_to__application/any(a:a/user_application_membership/any(s:s/user eq @user and s/application_membership_role/any(r:r/name eq 'operator')) \
      or a/team_application_access/any(t:t/application_membership_role/any(r:r/name eq 'operator') and t/team/any(g:g/team_membership/any(m:m/user eq @user))))",
@@ -126,7 +126,7 @@ fn device() -> Resource {
         .action(Role::DeviceKey, Action::SupervisorProxyWrite, ITSELF)
 }
 
-/// What the platform knows of its connection.
+/// Adds what the platform knows about its connection.
 fn how_it_is_reached(device: Resource) -> Resource {
     device.fields([
         word(
@@ -176,7 +176,7 @@ fn how_it_is_reached(device: Resource) -> Resource {
     ])
 }
 
-/// What it reports of itself.
+/// Adds what it reports about itself.
 fn what_it_says(device: Resource) -> Resource {
     device.fields([
         int("memory_usage").by(Writer::Device).doc("MB"),
@@ -238,7 +238,7 @@ fn what_it_says(device: Resource) -> Resource {
     ])
 }
 
-/// What it is to run.
+/// Adds what it should run.
 fn what_it_should_be(device: Resource) -> Resource {
     device.fields([
         link("is_pinned_on__release", "release", OnDelete::Refuse)
@@ -260,7 +260,7 @@ fn what_it_should_be(device: Resource) -> Resource {
     ])
 }
 
-/// What people decide of it, and where it is.
+/// Adds what people decide about it, and its location.
 fn what_it_may_do(device: Resource) -> Resource {
     device.fields([
         flag("is_active")

@@ -11,25 +11,25 @@ pub(super) fn all() -> Vec<Resource> {
     vec![application(), hosted_on(), public_device()]
 }
 
-/// Fleets of an organization of the user's.
+/// Fleets of the user's organizations.
 const OF_MEMBERS: Rows =
     Rows::Where("organization/any(o:o/organization_membership/any(m:m/user eq @user))");
 
-/// Those, and what others share with the user, as one person or as a member of a team.
+/// Those, and fleets that are shared with the user, individually or as a member of a team.
 const REACHED: Rows = Rows::Where(
     "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
      or user_application_membership/any(s:s/user eq @user) \
      or team_application_access/any(t:t/team/any(g:g/team_membership/any(m:m/user eq @user)))",
 );
 
-/// Those of them on whose devices the user may act.
+/// The reached fleets on whose devices the user may act.
 const OPERATED: Rows = Rows::Where(
     "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
      or user_application_membership/any(s:s/user eq @user and not(s/application_membership_role/any(r:r/name eq 'observer'))) \
      or team_application_access/any(t:not(t/application_membership_role/any(r:r/name eq 'observer')) and t/team/any(g:g/team_membership/any(m:m/user eq @user)))",
 );
 
-/// Those of them that the user may change; what shared one before there were roles has none.
+/// The reached fleets that the user may change; shares from before roles existed have none.
 const DEVELOPED: Rows = Rows::Where(
     "organization/any(o:o/organization_membership/any(m:m/user eq @user)) \
      or user_application_membership/any(s:s/user eq @user and not(s/application_membership_role/any(r:r/name ne 'developer'))) \
@@ -108,7 +108,7 @@ fn application() -> Resource {
         )
         .action(Role::User, Action::CreateProvisioningKey, DEVELOPED)
         .people_action(Action::SupervisorProxyWrite, OPERATED)
-        // It holds variables, which are no less secret because the fleet is public.
+        // The target state contains variables, which are still secret if the fleet is public.
         .people_action(Action::ReadTargetState, DEVELOPED)
         .action(
             Role::DeviceKey,
@@ -156,7 +156,7 @@ fn public_device() -> Resource {
             .never_null()
             .by(Writer::Platform),
         flag("was_recently_online").by(Writer::Platform),
-        // Where somebody's device stands is nobody else's business.
+        // The location of a device is nobody else's business.
         short("latitude").constant(Constant::Null),
         short("longitude").constant(Constant::Null),
     ])

@@ -1,4 +1,4 @@
-//! What was, and what serves it: the history of devices, and tunnel servers (docs/spec/cloud.md#model-history).
+//! The history of devices, and the tunnel servers (docs/spec/cloud.md#model-history).
 
 use crate::access::{Methods, Role, Rows};
 use crate::field::{Field, OnDelete, Writer, flag, link, short, text, time, word, words};
@@ -29,7 +29,7 @@ fn service_instance() -> Resource {
 }
 
 fn device_history() -> Resource {
-    // What it tells of may be long gone.
+    // The rows that an entry refers to may no longer exist.
     let was = |name, to| -> Field { link(name, to, OnDelete::Ignore).by(Writer::Platform) };
     Resource::new(
         "device_history",

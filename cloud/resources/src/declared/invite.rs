@@ -1,5 +1,5 @@
-//! Invites to organizations and to single fleets (docs/spec/cloud.md#model-invites). The cloud sends no mail: whoever
-//! invites passes the token on, and whoever has it and the address accepts.
+//! Invites to organizations and to single fleets (docs/spec/cloud.md#model-invites). The cloud sends no mail: the
+//! inviter passes the token on, and the person who has both the token and the address accepts.
 
 use crate::access::{Methods, Rows};
 use crate::check::Check;
@@ -10,7 +10,7 @@ pub(super) fn all() -> Vec<Resource> {
     vec![invitee(), organization_invite(), application_invite()]
 }
 
-/// Administrators alone see invites: their tokens make members.
+/// Only administrators see invites, because their tokens create members.
 const OF_ORGANIZATION: Rows = Rows::Where(
     "is_invited_to__organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator')))",
 );
@@ -35,7 +35,7 @@ fn invitee() -> Resource {
         )
 }
 
-/// What all invites have.
+/// Adds the fields and rights that all invites have.
 fn invite(resource: Resource) -> Resource {
     let invited: Field = link("invitee", "invitee", OnDelete::Cascade)
         .never_null()

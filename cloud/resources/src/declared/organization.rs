@@ -1,4 +1,4 @@
-//! Organizations, their members, and with whom single fleets are shared (docs/spec/cloud.md#model-organizations,
+//! Organizations, their members, and direct access to single fleets (docs/spec/cloud.md#model-organizations,
 //! docs/spec/cloud.md#model-direct-access).
 
 use crate::access::{Methods, Role, Rows};
@@ -49,7 +49,7 @@ fn organization() -> Resource {
                 "organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))",
             ),
         )
-        // Whoever makes one is its first administrator.
+        // The creator of an organization is its first administrator.
         .grant(Role::User, Methods::CREATE, Rows::All)
 }
 
@@ -92,12 +92,12 @@ fn organization_membership() -> Resource {
     .link_also("organization", "organization", "is_member_of__organization")
     .link_also("includes__user", "user", "user")
     .unique(["user", "is_member_of__organization"])
-    // Members come by invites that they accept, which are no request for a row of this.
+    // Members join by accepting invites, which does not create a row here by request.
     .people(
         Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
         Rows::Through("is_member_of__organization"),
     )
-    // Whoever wants to may leave.
+    // Members may leave.
     .people(
         Methods::READ.and(Methods::DELETE),
         Rows::Where("user eq @user"),
@@ -127,7 +127,7 @@ fn user_application_membership() -> Resource {
             "is_member_of__application/any(a:a/organization/any(o:o/organization_membership/any(m:m/user eq @user and m/organization_membership_role/any(r:r/name eq 'administrator'))))",
         ),
     )
-    // With others than these by an invite, which they accept.
+    // A fleet can be shared with others only by an invite, which they accept.
     .people(
         Methods::CREATE,
         Rows::Where(

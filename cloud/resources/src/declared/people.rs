@@ -1,4 +1,4 @@
-//! Who there is, and what stands for them: actors, users and keys (docs/spec/cloud.md#model-people).
+//! People and their credentials: actors, users and keys (docs/spec/cloud.md#model-people).
 
 use crate::access::{Action, Methods, Role, Rows};
 use crate::check::Check;
@@ -26,7 +26,7 @@ fn actor() -> Resource {
     .many("is_of__application", "application", "actor")
     .many("is_of__device", "device", "actor")
     .linked_by("api_key", "is_of__actor")
-    // Nobody reads actors: what they are of says all that there is to them.
+    // Nobody reads actors: the user, fleet or device of an actor has all the information.
     .grant(Role::User, Methods::DELETE, Rows::Where("id eq @actor"))
 }
 
@@ -169,7 +169,7 @@ fn user_public_key() -> Resource {
         ])
         .people(Methods::ALL, Rows::Where("user eq @user"))
         .devices(Methods::READ,
-            // Of those who may get a shell there: a device may let in whose keys it reads.
+            // Only keys of users who may get a shell there: a device may let in anyone whose keys it can read.
             Rows::Where(
                 "user/any(u:u/is_disabled eq false \
                  and (u/organization_membership/any(m:m/is_member_of__organization/any(o:o/application/any(a:a/owns__device/any(d:d/actor eq @actor)))) \

@@ -11,7 +11,7 @@ pub(super) fn all() -> Vec<Resource> {
     vec![release(), release_asset()]
 }
 
-/// How a build ends, of a release and of an image.
+/// The states of a build, of a release and of an image.
 pub(super) const BUILD_STATUS: &[&str] = &[
     "running",
     "success",
@@ -21,7 +21,7 @@ pub(super) const BUILD_STATUS: &[&str] = &[
     "interrupted",
 ];
 
-/// The largest signed statement that devices take (`signed_targets::MOST_BYTES`).
+/// The largest signed statement that devices accept (`signed_targets::MOST_BYTES`).
 const SIGNED_STATEMENT: usize = 256 << 10;
 
 fn release() -> Resource {
@@ -150,7 +150,7 @@ fn release() -> Resource {
         )
 }
 
-/// Bytes of what is told of a file.
+/// The maximum size of a file's description, in bytes.
 const FILE: usize = 4096;
 
 fn release_asset() -> Resource {
@@ -166,7 +166,7 @@ fn release_asset() -> Resource {
                     "a file, sent as multipart/form-data; reads as its `filename`, `href` (where it is downloaded), \
                      `content_type`, `content_disposition` and `size`",
                 ),
-            // The same with the path alone, as it is kept.
+            // The stored form of the same value, with only the path.
             text("file", FILE)
                 .column("asset")
                 .by(Writer::Platform)

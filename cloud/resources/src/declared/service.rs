@@ -1,4 +1,4 @@
-//! Services, and what of them is on devices (docs/spec/cloud.md#model-service).
+//! Services, and their installations on devices (docs/spec/cloud.md#model-service).
 
 use crate::access::{Methods, Rows};
 use crate::check::Check;
@@ -61,7 +61,7 @@ fn service_install() -> Resource {
         .devices(Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
             Rows::Through("device"),
         )
-        // Services of its fleet, or of what manages or operates it.
+        // Services of the device's fleet, or of the releases that manage or operate the device.
         .devices(Methods::CREATE,
             Rows::Where(
                 "device/any(d:d/actor eq @actor) and installs__service/any(s:\
@@ -72,7 +72,7 @@ fn service_install() -> Resource {
         )
 }
 
-/// What may be going on with an image on a device, as devices say it.
+/// The states of an image on a device, as devices report them.
 const INSTALL_STATUS: &[&str] = &[
     "Stopping",
     "Stopped",

@@ -1,7 +1,7 @@
 //! Teams, and the roles that people have in fleets that are shared with them (docs/spec/cloud.md#model-invites).
 //!
-//! Who belongs to a fleet's organization needs no team. A team is for others: its members reach the fleets that it
-//! was given, in the role that it was given there.
+//! Members of a fleet's organization need no team. A team is for others: its members can access the fleets that are
+//! shared with it, in the role chosen for each fleet.
 
 use crate::access::{Methods, Rows};
 use crate::field::{Field, OnDelete, Writer, link, owner, short, words};
@@ -29,9 +29,9 @@ fn application_membership_role() -> Resource {
     .people(Methods::READ, Rows::All)
 }
 
-/// The link to it, of what shares a fleet.
+/// Returns the link from a share of a fleet to its role.
 pub(super) fn role() -> Field {
-    // Null in rows of earlier versions, which knew no roles: those are developers.
+    // Null in rows of earlier versions, which had no roles: these count as developers.
     link(
         "application_membership_role",
         "application_membership_role",
@@ -74,7 +74,7 @@ fn team_membership() -> Resource {
             Methods::READ.and(Methods::UPDATE).and(Methods::DELETE),
             Rows::Through("is_member_of__team"),
         )
-        // Whoever accepted an invite of the organization, to itself or to one of its fleets.
+        // Only users who accepted an invite of the organization, to itself or to one of its fleets.
         .people(
             Methods::CREATE,
             Rows::Where(
@@ -85,7 +85,7 @@ fn team_membership() -> Resource {
                  or o/team/any(g:g/team_membership/any(k:k/user eq user and k/id ne id)))))",
             ),
         )
-        // Whoever wants to may leave.
+        // Members may leave.
         .people(
             Methods::READ.and(Methods::DELETE),
             Rows::Where("user eq @user"),
@@ -109,7 +109,7 @@ fn team_application_access() -> Resource {
     )
     .unique(["team", "grants_access_to__application"])
     .people(Methods::READ, Rows::Through("team"))
-    // Those who may change the team may not give it the fleets of others.
+    // Those who may change the team may not give it access to fleets of others.
     .people(
         Methods::CREATE.and(Methods::UPDATE).and(Methods::DELETE),
         Rows::Where(

@@ -71,7 +71,7 @@ pub(super) fn all() -> Vec<Resource> {
     ]
 }
 
-/// The flag of variables whose value nobody reads but the devices that get it.
+/// The flag of variables whose value can be read only by the devices that receive it.
 const IS_SECRET: &str = "is_secret";
 
 fn variable(
@@ -89,7 +89,7 @@ fn variable(
     )
 }
 
-/// None of them is secret: no device gets it, and builds read it as people do.
+/// Build variables are never secret: no device receives them, and builds read them as people do.
 fn build_variable() -> Resource {
     let value = value().doc("null for people who may not change it");
     of_kind(

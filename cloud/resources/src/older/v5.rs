@@ -1,9 +1,9 @@
-//! Version 5, which versions 1 to 4 answer as (docs/spec/cloud.md#older-versions).
+//! Version 5, which also serves versions 1 to 4 (docs/spec/cloud.md#older-versions).
 
 use crate::change::Change::{self, Add, Hide, MadeBy, Many};
 use crate::field::{Input, OnDelete, link, short, text};
 
-/// Against version 6.
+/// Compared with version 6.
 pub(crate) const V5: &[(&str, Change)] = &[
     // Fleets belonged to users.
     (
@@ -17,7 +17,7 @@ pub(crate) const V5: &[(&str, Change)] = &[
         "application",
         MadeBy("organization", Input::OwnOrganization),
     ),
-    // Types of boards, and releases, were read by their names as well.
+    // Types of boards, and releases, could also be read by name.
     ("application", Hide("device_type")),
     (
         "application",

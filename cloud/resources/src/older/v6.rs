@@ -7,9 +7,9 @@ use crate::field::{Constant, Input, OnDelete, Type, Writer, link, short, text, w
 
 const CONTRACT: Type = Type::JsonText { max: 1_000_000 };
 
-/// Against version 7.
+/// Compared with version 7.
 pub(crate) const V6: &[(&str, Change)] = &[
-    // A device's pin had the name that its release as a whole has today.
+    // A device's pin had the name that now stands for its target release.
     ("device", Hide("should_be_running__release")),
     (
         "device",
@@ -49,7 +49,7 @@ pub(crate) const V6: &[(&str, Change)] = &[
             .made_by(Input::ReleaseType)
             .doc("whether it is final")),
     ),
-    // Types of boards were accepted by their names.
+    // Types of boards could be given by name.
     (
         "application",
         Add(short("device_type")
@@ -66,7 +66,7 @@ pub(crate) const V6: &[(&str, Change)] = &[
             .secret()
             .doc("slug or alias, to be written for `is_of__device_type`")),
     ),
-    // Devices below devices, which are no more.
+    // Devices managed by other devices, which no longer exist.
     (
         "application",
         Add(
@@ -102,7 +102,7 @@ pub(crate) const V6: &[(&str, Change)] = &[
         "device",
         Many("gateway_download", "gateway_download", "device"),
     ),
-    // Supervisors were no releases of fleets.
+    // Supervisors were not releases of fleets.
     (
         "release",
         Only {

@@ -97,8 +97,8 @@ fn what_a_resource_of_an_older_version_is_limited_to_is_a_filter_of_that_version
     );
 }
 
-/// The tables and columns that a filter reads, in order. Panics where it is none, or names what the model
-/// does not have.
+/// Returns the tables and columns that a filter reads, in order. Panics if it is not a filter, or names something that
+/// the model does not have.
 fn meaning(model: &Model, resource: &Resource, filter: &str) -> Vec<String> {
     let query = format!("$filter={filter}&@actor=1&@user=1");
     let request = odata::parse(&format!("/{}", resource.name), Some(&query))
@@ -115,7 +115,7 @@ fn meaning(model: &Model, resource: &Resource, filter: &str) -> Vec<String> {
     read
 }
 
-/// What names mean at a place of a filter.
+/// The meaning of names at a place in a filter.
 #[derive(Clone)]
 struct Scope<'a> {
     model: &'a Model,
@@ -154,7 +154,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The resource before the last name of a path, and that name.
+    /// Returns the resource before the last name of a path, and that name.
     fn walk(&self, path: &PropertyPath, read: &mut Vec<String>) -> (&'a Resource, String) {
         let names = path.segments.iter().map(|it| it.name.text.as_str());
         let mut names: Vec<&str> = names.collect();
@@ -195,7 +195,7 @@ impl<'a> Scope<'a> {
 fn column(resource: &Resource, name: &str) -> String {
     let field = resource.find_field(name);
     let field = field.unwrap_or_else(|| panic!("`{}` has no field `{name}`", resource.name));
-    // Nobody reads it, but whose rows are hidden by it may be known.
+    // Nobody can read the field, but which rows it hides is not secret.
     let hides = (resource.name, name) == ("user", "is_disabled");
     assert!(!field.secret || hides, "a rule reads `{name}`");
     format!("{} {:?}", resource.table, field.column)

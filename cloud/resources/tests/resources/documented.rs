@@ -1,4 +1,5 @@
-//! The tables of docs/cloud-api.md are what is declared. `UPDATE_DOCS=1` writes them into the page.
+//! The tables of docs/cloud-api.md match the declarations. `UPDATE_DOCS=1` writes them into the
+//! page.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ fn the_tables_of_the_page_are_what_is_declared() {
     );
 }
 
-/// The page with other text between the marks of a part.
+/// Returns the page with new text between the marks of a part.
 fn replaced(page: &str, part: &str, table: &str) -> String {
     let (begin, end) = (
         format!("<!-- {part} -->\n"),
@@ -81,7 +82,7 @@ fn resources() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// The fields but those that every stored resource has.
+/// Returns the fields except those that every stored resource has.
 fn shown(resource: &Resource) -> impl Iterator<Item = &Field> {
     let common = match resource.source {
         Source::Table => 3,
@@ -193,7 +194,7 @@ fn writer(field: &Field) -> &'static str {
     }
 }
 
-/// Where one gets from a row, beside its own links by their own names.
+/// Returns the navigations of a row other than its own links by their own names.
 fn links(resource: &Resource) -> String {
     let named = resource.navigations.iter();
     let named = named.filter(|it| it.step != Step::One(it.name));
@@ -269,7 +270,7 @@ fn versions() -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// What an older version has otherwise: the name, and how it is there.
+/// Returns the differences of an older version: the name, and its state there.
 fn differences(older: &Model, newer: &Model) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for resource in newer.resources() {
@@ -288,7 +289,7 @@ fn differences(older: &Model, newer: &Model) -> Vec<(String, String)> {
         }
     }
     for resource in older.resources() {
-        // What it has otherwise is said where its rows are.
+        // Differences of a selection are listed with the resource whose rows it has.
         let known = newer.resource(resource.name).is_some();
         if resource.only.is_some() && known {
             continue;
@@ -325,7 +326,7 @@ fn differences(older: &Model, newer: &Model) -> Vec<(String, String)> {
     found
 }
 
-/// How a field is in the older version, where it is otherwise than in the newer one.
+/// Describes a field of the older version, if it differs from the newer one.
 fn otherwise(field: &Field, newer: Option<&Field>, resource: &Resource) -> Option<String> {
     let same = newer.is_some_and(|newer| {
         newer.column == field.column && newer.kind == field.kind && newer.secret == field.secret

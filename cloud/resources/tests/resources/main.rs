@@ -1,4 +1,4 @@
-//! What is declared fits together, means what it should, and is what the documentation says.
+//! The declarations fit together, mean what they should, and match the documentation.
 #![allow(
     clippy::expect_used,
     reason = "a test that finds no such thing is to fail"

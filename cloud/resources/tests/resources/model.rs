@@ -1,4 +1,4 @@
-//! What is declared fits together.
+//! The declarations fit together.
 
 use resources::{Column, Model, Navigation, Resource, Source, Step, Type, Version, v7};
 
@@ -103,7 +103,8 @@ fn names_and_sets(version: Version) {
     }
 }
 
-/// The model (docs/spec/cloud.md#model): what the API shows, and by what a row can be addressed beside its number.
+/// The model (docs/spec/cloud.md#model): the fields that the API shows, and the keys that address a row besides its
+/// number.
 const PROMISED: &[(&str, &[&str])] = &[
     ("actor", &[]),
     ("api_key", &[]),

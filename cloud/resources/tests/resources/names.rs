@@ -1,4 +1,4 @@
-//! Names, keys and addresses follow the rules that stand beside their fields (docs/spec/cloud.md#rule-tag-keys,
+//! Names, keys and addresses follow the rules next to their fields (docs/spec/cloud.md#rule-tag-keys,
 //! docs/spec/cloud.md#rule-variable-names).
 
 use regex::Regex;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::values::{field, taken};
 
-/// Which fields a rule is of, what it takes as it stands, and what not.
+/// The fields that a rule applies to, values that it accepts unchanged, and values that it refuses.
 const NAMES: &[(&str, &str, &[&str], &[&str])] = &[
     (
         "device_tag",
@@ -193,7 +193,7 @@ fn interfaces_are_told_of_names_what_is_checked() {
         (Check::ConfigName, "PLATFORM_x"),
     ] {
         let pattern = check.wrong_pattern().expect("a pattern");
-        // Browsers know letters and digits of ASCII alone.
+        // Browsers recognize only ASCII letters and digits.
         let wrong = Regex::new(
             &pattern
                 .replace("\\d", "[0-9]")

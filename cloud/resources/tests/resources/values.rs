@@ -1,4 +1,5 @@
-//! What is taken of a value that is written (docs/spec/cloud.md#model-conventions, docs/spec/cloud.md#device-report).
+//! Which written values are accepted, and how they are stored (docs/spec/cloud.md#model-conventions,
+//! docs/spec/cloud.md#device-report).
 
 use proptest::prelude::*;
 use resources::{Branding, Field, MAX_JSON_DEPTH, StoredValue, Type, v7};
@@ -9,7 +10,7 @@ pub(super) fn field(resource: &str, name: &str) -> &'static Field {
     resource.find_field(name).expect(name)
 }
 
-/// As text, so that tables read well: `1` is a number, `"1"` a text, `!` an error.
+/// Formats the stored value as text, so that tables read well: `1` is a number, `"1"` a text, `!` an error.
 pub(super) fn taken(resource: &str, name: &str, given: &Value) -> String {
     match field(resource, name).take(given, &Branding::default()) {
         Ok(taken) => shown(&taken),
@@ -256,8 +257,8 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever is written, to whatever field: what is kept is in the limits of its type, taking it again
-    /// changes nothing, and an error fits a line.
+    /// For any value written to any field: the stored value is within the limits of its type, writing it again changes
+    /// nothing, and an error fits on a line.
     #[test]
     fn what_is_kept_is_in_its_limits_and_stays_as_it_is(given in any_json(), pick in any::<prop::sample::Index>()) {
         let fields: Vec<&Field> = v7().resources().iter().flat_map(|it| &it.fields).collect();

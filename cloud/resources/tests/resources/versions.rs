@@ -1,4 +1,4 @@
-//! What the older versions have otherwise (docs/spec/cloud.md#older-versions).
+//! The differences of the older versions (docs/spec/cloud.md#older-versions).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use resources::{
 };
 use serde_json::{Value, json};
 
-/// `UPDATE_EXPECT=1` draws it anew.
+/// `UPDATE_EXPECT=1` writes it again.
 #[test]
 fn each_version_differs_from_the_next_as_the_picture_shows() {
     let mut picture = String::new();
@@ -35,7 +35,7 @@ fn lines(model: &Model) -> BTreeSet<String> {
     for resource in model.resources() {
         let name = resource.name;
         if let Some(only) = resource.only {
-            // The rest of it is as in the resource whose rows it has, but for what it has beside.
+            // Apart from its own fields, it equals the resource whose rows it has.
             let whole = model.resource(resource.table).expect("its table");
             let own = resource
                 .fields
@@ -123,7 +123,7 @@ fn resource(version: Version, name: &str) -> &'static Resource {
     version.model().resource(name).expect(name)
 }
 
-/// A body of an older version, and what it says in the names of version 7: an error where it is refused.
+/// Translates a body of an older version to the names of version 7; an error if it is refused.
 fn written(
     version: Version,
     method: Method,
@@ -369,7 +369,7 @@ fn nothing_that_is_secret_becomes_readable_in_an_older_version() {
     }
 }
 
-/// Something under names that resources have, and others.
+/// Generates a body with names that resources have, and others.
 fn any_body() -> impl Strategy<Value = serde_json::Map<String, Value>> {
     let names = Version::V5.model().resources().iter();
     let names: Vec<&str> = names.flat_map(|it| &it.fields).map(|it| it.name).collect();
@@ -388,8 +388,8 @@ fn any_body() -> impl Strategy<Value = serde_json::Map<String, Value>> {
 }
 
 proptest! {
-    /// Whatever is written in whichever version: what comes out has the names of version 7 or such as no
-    /// version has, and version 7 is left as it is.
+    /// For any body in any version: the result has names of version 7 or names that no version has, and version 7 is
+    /// left unchanged.
     #[test]
     fn what_is_written_comes_out_in_the_names_of_the_current_version(
         body in any_body(),

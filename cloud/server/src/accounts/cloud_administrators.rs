@@ -1,4 +1,4 @@
-//! `/cloud/v1/…`: what concerns the whole cloud, and is for its administrators.
+//! `/cloud/v1/…`: operations on the whole cloud, for its administrators.
 
 use axum::extract::{Path, Request, State};
 use axum::response::IntoResponse as _;
@@ -16,8 +16,8 @@ use serde_json::json;
 
 use crate::device::parameter;
 
-/// `POST /cloud/v1/system-organization`: makes the one who asks an administrator of the organization of the system, to
-/// keep supervisors and operating systems in its fleets. Answers its `id` and `handle`.
+/// `POST /cloud/v1/system-organization`: makes the caller an administrator of the organization of the system, to manage
+/// supervisors and operating systems in its fleets. Answers its `id` and `handle`.
 pub(crate) async fn join_system_organization(
     State(cloud): State<SharedCloud>,
     request: Request,
@@ -53,10 +53,10 @@ pub(crate) async fn join_system_organization(
     Ok(ok(&json!({ "id": organization, "handle": handle })))
 }
 
-/// Users that one answer lists.
+/// Maximum number of users in one answer.
 const PAGE: i64 = 1000;
 
-/// `GET /cloud/v1/users?after=<id>`: users, by their numbers, a thousand at once.
+/// `GET /cloud/v1/users?after=<id>`: users, by their numbers, a thousand at a time.
 pub(crate) async fn users(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
@@ -84,7 +84,7 @@ pub(crate) async fn users(State(cloud): State<SharedCloud>, request: Request) ->
     Ok(ok(&json!({ "d": users })))
 }
 
-/// What an administrator says of a user.
+/// An administrator's changes to a user.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Marks {
@@ -92,8 +92,8 @@ struct Marks {
     is_disabled: Option<bool>,
 }
 
-/// `PATCH /cloud/v1/users/:id`: makes a user an administrator of the cloud, or keeps them from it. Who is disabled loses
-/// all sessions and keys, and signs in no more.
+/// `PATCH /cloud/v1/users/:id`: sets whether a user is an administrator of the cloud, and whether the user is disabled.
+/// A disabled user loses all sessions and keys, and can no longer sign in.
 pub(crate) async fn mark(
     State(cloud): State<SharedCloud>,
     Path(id): Path<i64>,
@@ -144,7 +144,7 @@ pub(crate) async fn mark(
     Ok(StatusCode::OK.into_response())
 }
 
-/// Ends all sessions of a user, those that begin at this moment as well.
+/// Ends all sessions of a user, including those that begin at this moment.
 async fn end_sessions(
     cloud: &Cloud,
     transaction: &mut Transaction,

@@ -1,4 +1,4 @@
-//! `POST /user/v1/invitation/:token`: whoever was invited accepts.
+//! `POST /user/v1/invitation/:token`: accepts an invitation.
 
 use axum::extract::{Path, Request, State};
 use cloud_core::answer::{Answer, Refusal, ok};
@@ -9,19 +9,19 @@ use data::write::row;
 use data::{Row, SystemPurpose, Transaction};
 use serde_json::json;
 
-/// Where invites are, and what one makes.
+/// The tables of invites, and the membership that an invite creates.
 struct InviteKind {
     invite: &'static str,
     membership: &'static str,
-    /// What the invite finds by its token: its id, its end, the address, what it leads to, and the role.
+    /// Selects an invite by its token: its id, expiry, address, target, and role.
     find: &'static str,
-    /// Whether the user is a member already.
+    /// Selects an existing membership of the user.
     find_membership: &'static str,
-    /// The link of the membership to what the invite leads to.
+    /// The membership's link to the target of the invite.
     link: &'static str,
     /// The field of the role.
     role: &'static str,
-    /// What the answer calls it.
+    /// The name of the target in the answer.
     answer: &'static str,
 }
 
@@ -48,7 +48,7 @@ const INVITE_KINDS: [InviteKind; 2] = [
     },
 ];
 
-/// Makes a member of the user who is signed in, where the invite is to their address.
+/// Makes the signed-in user a member, if the invite is for their address.
 pub(crate) async fn accept(
     State(cloud): State<SharedCloud>,
     Path(token): Path<String>,

@@ -1,4 +1,4 @@
-//! `/api-key/…`: making keys of users, fleets and devices. A key is shown once, when it is made.
+//! `/api-key/…`: creating keys of users, fleets and devices. A key is shown once, when it is created.
 
 use axum::extract::{Path, Request, State};
 use cloud_core::accounts::keys::{KeyDescription, chosen, kept, of_user, permitted};
@@ -12,26 +12,26 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use strum::VariantNames;
 
-/// What is asked for.
+/// The requested key.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct KeyRequest {
     name: Option<String>,
     description: Option<String>,
-    /// Null, where that was given.
+    /// Null if null was given.
     #[serde(deserialize_with = "even_null")]
     expiry_date: Option<Value>,
     api_key: Option<String>,
     actor_type: Option<String>,
     actor_type_id: Option<Value>,
-    /// What a key of a user is for, if not for everything.
+    /// The scope of a user's key, if it is limited.
     scope: Option<String>,
     /// The fleet that a key of a user is limited to.
     application_id: Option<i64>,
     roles: Option<Vec<String>>,
 }
 
-/// `POST /api-key/user/full`: a named key of the user who just signed in.
+/// `POST /api-key/user/full`: creates a named key of a user who has just signed in.
 pub(crate) async fn user(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     if key_request.name.as_deref().is_none_or(str::is_empty) {
@@ -41,7 +41,7 @@ pub(crate) async fn user(State(cloud): State<SharedCloud>, request: Request) -> 
     made(&cloud, &identity, actor, Role::UserKey, key_request).await
 }
 
-/// `POST /api-key/application/:id/provisioning`: a key that makes devices of a fleet.
+/// `POST /api-key/application/:id/provisioning`: creates a key that creates devices of a fleet.
 pub(crate) async fn provisioning(
     State(cloud): State<SharedCloud>,
     Path(id): Path<String>,
@@ -52,7 +52,7 @@ pub(crate) async fn provisioning(
     made(&cloud, &identity, actor, Role::ProvisioningKey, key_request).await
 }
 
-/// `POST /api-key/device/:id/device-key`: a key of a device.
+/// `POST /api-key/device/:id/device-key`: creates a key of a device.
 pub(crate) async fn device(
     State(cloud): State<SharedCloud>,
     Path(id): Path<String>,
@@ -63,7 +63,7 @@ pub(crate) async fn device(
     made(&cloud, &identity, actor, Role::DeviceKey, key_request).await
 }
 
-/// `POST /api-key/v2`: any of these, which says until when it is good, if only `null`.
+/// `POST /api-key/v2`: creates a key of any kind; the expiry date is required, but may be `null`.
 pub(crate) async fn dated(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     if key_request.expiry_date.is_none() {
@@ -74,7 +74,7 @@ pub(crate) async fn dated(State(cloud): State<SharedCloud>, request: Request) ->
     any(&cloud, &identity, key_request).await
 }
 
-/// `POST /api-key/v1`: any of these.
+/// `POST /api-key/v1`: creates a key of any kind.
 pub(crate) async fn undated(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
     any(&cloud, &identity, key_request).await
@@ -125,7 +125,7 @@ async fn any(cloud: &Cloud, identity: &Identity, key_request: KeyRequest) -> Ans
     made(cloud, identity, actor, role, key_request).await
 }
 
-/// A value that is there, be it null.
+/// Deserializes a value that is present, even if it is null.
 fn even_null<'a, D: Deserializer<'a>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }
@@ -171,10 +171,10 @@ async fn made(
     Ok(ok(&Value::String(key)))
 }
 
-/// What a key is to be limited to.
+/// Returns the limits of a requested key.
 ///
 /// # Errors
-/// 400 where it is a key of no user, a scope that there is not, or a fleet that its user does not see.
+/// 400 if the key is not one of a user, the scope does not exist, or the user does not see the fleet.
 async fn limits(
     cloud: &Cloud,
     identity: &Identity,

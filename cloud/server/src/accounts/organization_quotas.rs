@@ -1,12 +1,13 @@
-//! `/cloud/v1/organization/:id/quotas`: how much an organization may keep, and how much it keeps.
+//! `/cloud/v1/organization/:id/quotas`: the quotas of an organization, and how much of them is used.
 //!
 //! ```json
 //! {"quotas":[{"name":"devices","limit":50000,"is_default":true,"used":12}, …]}
 //! ```
 //!
-//! Bytes for the names that end in `_bytes`, rows for the others; `used` is null where each device or release is
-//! counted by itself. Members of the organization may GET it. An administrator of the cloud who just signed in may too,
-//! and PATCHes it with an object of names and new limits, of which null takes a limit back to the default.
+//! Names that end in `_bytes` count bytes, the others count rows; `used` is null if devices or releases are counted
+//! separately. Members of the organization may use GET. An administrator of the cloud who has just signed in may use
+//! GET and PATCH; the body of the latter is an object of names and new limits, where null resets a limit to the
+//! default.
 
 use axum::extract::{Path, Request, State};
 use cloud_core::accounts::cloud_administrators::administrator;

@@ -1,4 +1,4 @@
-//! Signing in, staying signed in, and signing out, by the API.
+//! Signing in, staying signed in, and signing out, with the API.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
-/// Between two looks for what is over.
+/// Interval between removals of expired data.
 const TIDY: Duration = Duration::from_secs(3600);
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ struct Login {
     password: String,
 }
 
-/// `POST /login_`: a token for a name (or e-mail address) and a password.
+/// `POST /login_`: returns a token for a name (or e-mail address) and a password.
 pub(crate) async fn login(
     State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -46,8 +46,8 @@ pub(crate) async fn login(
     Ok(text(token))
 }
 
-/// `/user/v1/refresh-token`: a token that is good from now on; with the password, one as after signing in. The
-/// session ends when it would have.
+/// `/user/v1/refresh-token`: returns a token that is valid from now on; if the password is given, the same as after
+/// signing in. The end of the session does not change.
 pub(crate) async fn refresh(
     State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,
@@ -68,7 +68,7 @@ pub(crate) async fn refresh(
     Ok(text(token))
 }
 
-/// `POST /user/v1/sign-out`: ends the session that the request is made by.
+/// `POST /user/v1/sign-out`: ends the session of the request.
 pub(crate) async fn sign_out(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let claims = of_session(&cloud, &parts).await?;
@@ -76,10 +76,10 @@ pub(crate) async fn sign_out(State(cloud): State<SharedCloud>, request: Request)
     Ok(StatusCode::OK.into_response())
 }
 
-/// The session that a request is made by.
+/// Returns the session of the request.
 ///
 /// # Errors
-/// 401 where it is made by anything else; 429.
+/// 401 if the credential is of another kind; 429.
 async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<SessionClaims, Refusal> {
     match cloud.auth.admit(parts).await?.credential {
         Credential::Session(claims) => Ok(claims),
@@ -89,7 +89,7 @@ async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<SessionClaims, Refus
     }
 }
 
-/// Forgets sessions that are over and old audit events, until it is told to stop.
+/// Removes expired sessions and old audit events, until `stop`.
 pub(crate) async fn tidying(cloud: SharedCloud, stop: CancellationToken) {
     let mut times = interval(TIDY);
     while stop.run_until_cancelled(times.tick()).await.is_some() {
@@ -107,7 +107,7 @@ pub(crate) async fn tidying(cloud: SharedCloud, stop: CancellationToken) {
     }
 }
 
-/// The answer with a token.
+/// Returns an answer with a token.
 pub(crate) fn text(token: String) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     (StatusCode::OK, [(header::CONTENT_TYPE, kind)], token).into_response()

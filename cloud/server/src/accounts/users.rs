@@ -1,4 +1,4 @@
-//! New users, and new passwords.
+//! Registering users, and changing passwords.
 
 use std::net::SocketAddr;
 
@@ -27,11 +27,11 @@ struct NewUser {
     username: String,
     email: String,
     password: String,
-    /// The organization that the user becomes a member of. Without it, one of their own is made.
+    /// The organization that the user joins. Without it, one of their own is created.
     organization: Option<i64>,
 }
 
-/// `POST /user/register`: a new user, made by an administrator of the cloud, or by anybody where registration is open.
+/// `POST /user/register`: creates a user; for administrators of the cloud, or for everybody if registration is open.
 pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
     let administers = administered(&cloud, &identity).await?;
     let from = charge::address(&parts.extensions);
     if !is_administrator && administers.is_empty() {
-        // Hashing a password is work: who tries for themself does so as often as they may fail to sign in.
+        // Hashing a password is expensive: self-registrations are limited in the same way as failed sign-ins.
         cloud
             .auth
             .limits
@@ -100,9 +100,9 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
     Ok(json_answer(StatusCode::CREATED, answer.to_string()))
 }
 
-/// The organizations that a user administers.
+/// Returns the organizations that a user administers.
 async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Refusal> {
-    // A key makes no people, whoever's it is.
+    // Keys never create users.
     let (Some(user), Credential::Session(_)) = (identity.user(), &identity.credential) else {
         return Ok(Vec::new());
     };
@@ -121,12 +121,12 @@ async fn administered(cloud: &Cloud, identity: &Identity) -> Result<Vec<i64>, Re
 struct NewPassword {
     current_password: String,
     new_password: String,
-    /// The user's named keys end as well.
+    /// Whether the user's named keys end as well.
     #[serde(default)]
     end_keys: bool,
 }
 
-/// `POST /user/v1/change-password`: ends every session of the user, and answers the token of a new one.
+/// `POST /user/v1/change-password`: ends all sessions of the user, and answers the token of a new one.
 pub(crate) async fn change_password(
     State(cloud): State<SharedCloud>,
     ConnectInfo(from): ConnectInfo<SocketAddr>,

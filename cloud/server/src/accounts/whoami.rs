@@ -1,4 +1,4 @@
-//! `/actor/v1/whoami` and `/user/v1/whoami`: what a credential stands for.
+//! `/actor/v1/whoami` and `/user/v1/whoami`: what a credential represents.
 
 use axum::extract::{Request, State};
 use cloud_core::answer::{Answer, Refusal, ok};
@@ -7,7 +7,7 @@ use cloud_core::credential::{Identity, select};
 use data::DataError;
 use serde_json::{Value, json};
 
-/// Of any credential.
+/// Answers the actor of any credential.
 pub(crate) async fn actor(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let identity = identified(&cloud, request).await?;
     let actor = identity.actor().ok_or(Refusal::Unauthorized)?;
@@ -15,7 +15,7 @@ pub(crate) async fn actor(State(cloud): State<SharedCloud>, request: Request) ->
     Ok(ok(&who))
 }
 
-/// Of a user's alone.
+/// Answers the user of a user's credential.
 pub(crate) async fn user(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let identity = identified(&cloud, request).await?;
     let user = identity.user().ok_or(Refusal::Unauthorized)?;
@@ -31,7 +31,7 @@ async fn identified(cloud: &Cloud, request: Request) -> Result<Identity, Refusal
     cloud.auth.admit(&parts).await
 }
 
-/// The user, fleet or device that an actor is.
+/// Returns the user, fleet or device of an actor.
 async fn who_is(cloud: &Cloud, actor: i64) -> Result<Option<Value>, DataError> {
     let row = |table, fields: &'static [&'static str]| {
         let statement = select(table, fields, "actor", actor);

@@ -1,4 +1,4 @@
-//! Who may get to a device's host: questions that its own programs ask, and people's.
+//! Access to a device's host: requests from its own programs, and from people.
 
 use axum::extract::{Path, Request, State};
 use axum::response::IntoResponse as _;
@@ -8,7 +8,7 @@ use data::SystemPurpose;
 use http::{StatusCode, header};
 use resources::{Action, Role};
 
-/// `GET /auth/v1/public-keys/:username`: SSH keys of somebody who may get to the device that asks, one a line.
+/// `GET /auth/v1/public-keys/:username`: SSH keys of a user who may access the requesting device, one per line.
 pub(crate) async fn public_keys(
     State(cloud): State<SharedCloud>,
     Path(username): Path<String>,
@@ -19,7 +19,7 @@ pub(crate) async fn public_keys(
     let (Role::DeviceKey, Some(actor)) = (identity.role(), identity.actor()) else {
         return Err(Refusal::Unauthorized);
     };
-    // Anybody else is nobody for it.
+    // To this device, other users do not exist.
     let select = SystemPurpose::DeviceAccess.sql(
         "SELECT k.public_key FROM user__has__public_key AS k JOIN \"user\" AS u ON u.id = k.\"user\" \
          WHERE u.username = ? AND (u.is_disabled IS NULL OR u.is_disabled = FALSE) AND EXISTS (SELECT 1 FROM device AS d \
@@ -31,14 +31,14 @@ pub(crate) async fn public_keys(
     .with(actor);
     let mut text = String::new();
     for key in cloud.database.texts(&select).await?.into_iter().flatten() {
-        // A key is one line, whatever somebody put there.
+        // A key is one line, whatever was stored.
         text.extend(key.lines().next());
         text.push('\n');
     }
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }
 
-/// `GET /access/v1/hostos/:uuid`: whether the holder of a credential may get a shell there.
+/// `GET /access/v1/hostos/:uuid`: whether the holder of a credential may open a shell there.
 pub(crate) async fn host(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
@@ -54,7 +54,7 @@ pub(crate) async fn host(
     }
 }
 
-/// `GET /services/vpn/auth/:uuid`: whether a key is one of that device, as a tunnel server asks.
+/// `GET /services/vpn/auth/:uuid`: tells a tunnel server whether a key belongs to that device.
 pub(crate) async fn tunnel(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,

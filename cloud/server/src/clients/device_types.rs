@@ -1,4 +1,4 @@
-//! `/device-types/v1`: the catalogue of boards, for clients that know no data API.
+//! `/device-types/v1`: the catalogue of boards, for clients that do not use the data API.
 
 use axum::extract::{Path, Request, State};
 use cloud_core::answer::{Answer, Refusal, ok};
@@ -32,8 +32,8 @@ pub(crate) async fn one(
     Ok(ok(&board(&cloud, &slug).await?.description))
 }
 
-/// `GET /device-types/v1/:slug/images/:version/download-size`: how much the images of an operating system are, of
-/// its public fleet for these boards. `latest` is its latest final version.
+/// `GET /device-types/v1/:slug/images/:version/download-size`: the size of the images of an operating system, from its
+/// public fleet for these boards. `latest` is its latest final version.
 pub(crate) async fn download_size(
     State(cloud): State<SharedCloud>,
     Path((slug, version)): Path<(String, String)>,
@@ -50,7 +50,7 @@ pub(crate) async fn download_size(
         ))
     };
     let sizes = sizes_of(&cloud, &one.slug, &version).await?;
-    // What is still being pushed has no size yet.
+    // Images that are still being pushed have no size yet.
     let sizes: Option<Vec<u64>> = sizes.ok_or_else(missing)?.into_iter().collect();
     let sizes = sizes
         .filter(|sizes| !sizes.is_empty())
@@ -59,7 +59,7 @@ pub(crate) async fn download_size(
     Ok(ok(&json!({ "size": size })))
 }
 
-/// Sizes of the images of a release, where there is one that everybody may read: the question is put to the data API.
+/// Returns the sizes of the images of a release, if there is one that everybody may read, by means of the data API.
 async fn sizes_of(
     cloud: &Cloud,
     slug: &str,
@@ -108,13 +108,13 @@ async fn board(cloud: &Cloud, slug: &str) -> Result<Board, Refusal> {
     })
 }
 
-/// Characters of a version that is looked for.
+/// Maximum number of characters of a requested version.
 const LONGEST_VERSION: usize = 255;
 
 struct Board {
     slug: String,
     aliases: Vec<String>,
-    /// As clients read it.
+    /// In the format that clients expect.
     description: Value,
 }
 

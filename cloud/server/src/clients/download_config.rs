@@ -1,4 +1,4 @@
-//! `GET` and `POST /download-config`: the `config.json` by which devices join a fleet.
+//! `GET` and `POST /download-config`: the `config.json` with which devices join a fleet.
 
 use axum::extract::{Request, State};
 use cloud_core::answer::{Answer, ok};
@@ -8,7 +8,7 @@ use cloud_core::download_config::made;
 use http::Method;
 use serde_json::Value;
 
-/// With a key of its own, which makes devices of that fleet.
+/// Creates it with a key of its own, which can create devices of that fleet.
 pub(crate) async fn make(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;

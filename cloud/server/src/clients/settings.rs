@@ -1,4 +1,4 @@
-//! What clients and devices may know of this cloud without a credential.
+//! Settings of this cloud that clients and devices may read without a credential.
 
 use axum::extract::{Request, State};
 use cloud_core::answer::{Answer, ok};
@@ -32,8 +32,8 @@ pub(crate) async fn config(State(cloud): State<SharedCloud>, request: Request) -
     Ok(ok(&answer))
 }
 
-/// `GET /config/vars?deviceType=`: what variables may be called. The lists are for people's interfaces;
-/// the data API goes by its own rules.
+/// `GET /config/vars?deviceType=`: the permitted names of variables. The lists are for user interfaces; the data API
+/// has its own rules.
 pub(crate) async fn variables(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
@@ -41,7 +41,7 @@ pub(crate) async fn variables(State(cloud): State<SharedCloud>, request: Request
     Ok(ok(&answer))
 }
 
-/// Settings of the supervisor that people change, with what they are for.
+/// Settings of the supervisor that people change, with descriptions.
 const SETTINGS: [(&str, &str, &str, &str); 6] = [
     (
         "HOST_CONFIG_gpu_mem",
@@ -81,7 +81,7 @@ const SETTINGS: [(&str, &str, &str, &str); 6] = [
     ),
 ];
 
-/// Settings of a board that keep it from starting.
+/// Settings of a board that prevent it from starting.
 const BLOCKED: [&str; 6] = [
     "arm_64bit",
     "bootcode",
@@ -125,16 +125,16 @@ fn rules(branding: &Branding) -> Value {
     })
 }
 
-/// A regular expression as clients read it.
+/// Returns a regular expression for clients.
 fn pattern(check: Check) -> Option<String> {
     check.wrong_pattern().map(|pattern| format!("/{pattern}/"))
 }
 
-/// `GET /os/v1/config/`: what the host's own programs are configured with.
+/// `GET /os/v1/config/`: the configuration of the host's own programs.
 pub(crate) async fn of_hosts(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
-    // Devices hold their tunnel themselves, and people's SSH keys are asked for one by one.
+    // Devices open their tunnels themselves, and people's SSH keys are requested one by one.
     let answer = json!({
         "services": { "openvpn": { "config": "" }, "ssh": { "authorized_keys": "" } },
         "schema_version": "1.0.0",

@@ -1,5 +1,5 @@
-//! `POST /services/vpn/client-connect` and `client-disconnect`: a tunnel server beside this cloud tells which devices
-//! it holds (docs/spec/cloud.md#tunnel-servers). The tunnels of this cloud's own need none of it.
+//! `POST /services/vpn/client-connect` and `client-disconnect`: an external tunnel server reports which devices it
+//! holds (docs/spec/cloud.md#tunnel-servers). The cloud's own tunnels do not use these.
 
 use axum::extract::{Request, State};
 use axum::response::IntoResponse as _;
@@ -14,7 +14,7 @@ use resources::Role;
 use sea_query::{Alias, Expr, ExprTrait as _, Order, Query};
 use serde::Deserialize;
 
-/// Devices of one request.
+/// Maximum number of devices in one request.
 const MOST: usize = 10_000;
 /// Devices of one statement.
 const AT_ONCE: usize = 1000;
@@ -22,21 +22,21 @@ const AT_ONCE: usize = 1000;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ConnectionChange {
-    /// Those that came or went.
+    /// The devices that connected or disconnected.
     uuids: Vec<String>,
     /// The number of the tunnel server's row of `service_instance`.
     service_id: i64,
 }
 
-/// Which devices came.
+/// Handles connected devices.
 pub(crate) async fn connected(State(cloud): State<SharedCloud>, request: Request) -> Answer {
-    // Whatever held it before, the last one to say so does.
+    // Whatever held the device before, the last one to report it holds it.
     let came = "UPDATE device SET is_connected_to_vpn = TRUE, is_online = TRUE, last_vpn_event = ?, \
                 last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = ? WHERE id IN (?)";
     write(&cloud, request, came).await
 }
 
-/// Which devices went, of those that are (still) this server's.
+/// Handles disconnected devices, if this server (still) holds them.
 pub(crate) async fn disconnected(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let went = "UPDATE device SET is_connected_to_vpn = FALSE, is_online = FALSE, last_vpn_event = ?, \
                 last_connectivity_event = ?, modified_at = ?, is_managed_by__service_instance = NULL \
@@ -44,7 +44,7 @@ pub(crate) async fn disconnected(State(cloud): State<SharedCloud>, request: Requ
     write(&cloud, request, went).await
 }
 
-/// `update` takes the time thrice, the number of the tunnel server, and the devices.
+/// `update` has parameters for the time (three times), the number of the tunnel server, and the devices.
 async fn write(cloud: &SharedCloud, request: Request, update: &'static str) -> Answer {
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
@@ -58,7 +58,7 @@ async fn write(cloud: &SharedCloud, request: Request, update: &'static str) -> A
     }
     let now = now();
     let mut transaction = cloud.database.begin().await?;
-    // It is there as long as it tells anything.
+    // A report shows that the server is alive.
     let server = SystemPurpose::Presence.sql(
         "UPDATE service_instance SET last_heartbeat = now_ms() WHERE id = ? AND service_type = 'vpn'",
     );
@@ -69,7 +69,7 @@ async fn write(cloud: &SharedCloud, request: Request, update: &'static str) -> A
             change.service_id
         )));
     }
-    // One of no device is passed over: it may just have been deleted.
+    // Unknown uuids are skipped: the device may just have been deleted.
     let uuids = change.uuids.iter().map(String::as_str);
     let uuids: Vec<&str> = uuids.filter(|uuid| is_uuid(uuid)).collect();
     for some in uuids.chunks(AT_ONCE) {

@@ -1,4 +1,4 @@
-//! What moves on a connection, and what has not for too long.
+//! Progress on a connection, and what has made none for too long.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use tokio::time::Instant;
 
 use crate::bounds::{ANSWER_PROGRESS, Bounds};
 
-/// Between two looks at a connection at most.
+/// Maximum interval between two checks of a connection.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// What moves on a connection. Times are noted as bytes move, and looked at now and then: no timer is set for each of
-/// them.
+/// Progress on a connection. Times are recorded as bytes move, and checked now and then, so that no timer has to be set
+/// for each of them.
 pub(super) struct Activity(Mutex<State>);
 
 struct State {
-    /// Requests that are not answered to the end.
+    /// Requests whose answers are not complete.
     requests: usize,
-    /// Since when there is none, or something last moved after that.
+    /// The time since which there are no requests, or of later output.
     idle: Instant,
-    /// When the first byte of the head that is awaited came.
+    /// When the first byte of the expected head arrived.
     head: Option<Instant>,
-    /// Bytes that the system took so far.
+    /// Bytes accepted by the system so far.
     written: u64,
-    /// The system takes no more at the moment.
+    /// Whether the system accepts no more at the moment.
     full: bool,
-    /// When it began not to, and what was written then.
+    /// When it stopped accepting, and the bytes written by then.
     stalled: Option<(Instant, u64)>,
 }
 
@@ -46,7 +46,7 @@ impl Activity {
         }))
     }
 
-    /// Bytes came.
+    /// Records that bytes arrived.
     pub(super) fn read(&self, now: Instant) {
         let mut state = self.0.lock();
         if state.requests == 0 {
@@ -54,7 +54,7 @@ impl Activity {
         }
     }
 
-    /// The system took so many bytes.
+    /// Records that the system accepted this many bytes.
     pub(super) fn wrote(&self, bytes: usize, now: Instant) {
         let mut state = self.0.lock();
         state.written += bytes as u64;
@@ -64,7 +64,7 @@ impl Activity {
         }
     }
 
-    /// The system takes no more, since the peer does not read.
+    /// Records that the system accepts no more, because the peer does not read.
     pub(super) fn is_full(&self, now: Instant) {
         let mut state = self.0.lock();
         state.full = true;
@@ -72,7 +72,7 @@ impl Activity {
         state.stalled.get_or_insert((now, written));
     }
 
-    /// A request begins; it ends with the value.
+    /// Records the start of a request, which ends when the value is dropped.
     pub(super) fn request(self: &Arc<Self>) -> RequestUnderWay {
         let mut state = self.0.lock();
         state.requests += 1;
@@ -81,15 +81,15 @@ impl Activity {
         RequestUnderWay(self.clone())
     }
 
-    /// Whether nothing is asked at the moment.
+    /// Whether no request is in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.0.lock().requests == 0
     }
 
-    /// When to look again.
+    /// Returns when to check again.
     ///
     /// # Errors
-    /// What has not moved for too long.
+    /// What has made no progress for too long.
     pub(super) fn overdue(&self, bounds: &Bounds, now: Instant) -> Result<Instant, &'static str> {
         let mut state = self.0.lock();
         let mut next = now + LOOK.min(bounds.head).min(bounds.unread);
@@ -122,7 +122,7 @@ impl Activity {
     }
 }
 
-/// A request that is not answered to the end.
+/// A request whose answer is not complete.
 pub(super) struct RequestUnderWay(Arc<Activity>);
 
 impl Drop for RequestUnderWay {
@@ -133,7 +133,7 @@ impl Drop for RequestUnderWay {
     }
 }
 
-/// The body of an answer, until whose end its request is under way.
+/// The body of an answer; its request is in progress until the body ends.
 pub(super) struct AnswerBody {
     body: Body,
     _request: RequestUnderWay,
@@ -242,7 +242,7 @@ mod tests {
             activity.is_full(after(begun, second));
             assert!(activity.overdue(&BOUNDS, after(begun, second)).is_ok());
         }
-        // What is read to the end leaves nothing behind.
+        // An answer that was read to the end leaves no stall behind.
         activity.wrote(1, after(begun, 601));
         assert!(activity.overdue(&BOUNDS, after(begun, 700)).is_ok());
     }

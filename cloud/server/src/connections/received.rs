@@ -1,4 +1,4 @@
-//! The body of a request, which has to come.
+//! The body of a request, which must arrive in time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,37 +17,36 @@ use super::activity::{Activity, RequestUnderWay};
 
 use crate::bounds::{BODY_PROGRESS, LEFT_BODY, LEFT_BODY_TIME, LOG_SILENCE};
 
-/// What is known of the body of one request beside its bytes.
+/// The state of a request's body, apart from its bytes.
 #[derive(Default)]
 pub(super) struct BodyState {
-    /// It may take as long as it likes. Set by whoever answers the request.
+    /// Whether it may take any amount of time. Set by the code that answers the request.
     pub(super) long: AtomicBool,
-    /// Whoever answers the request left more of it unread than is read for the next request's sake.
+    /// Whether more of the body was left unread than is read to keep the connection for the next request.
     ends_connection: AtomicBool,
 }
 
 impl BodyState {
-    /// Whether the answer has to say that the connection ends with it.
+    /// Whether the answer has to announce that it ends the connection.
     pub(super) fn ends_connection(&self) -> bool {
         self.ends_connection.load(Ordering::Relaxed)
     }
 }
 
-/// The body of a request, which fails where it does not come.
+/// The body of a request; it fails if it does not arrive in time.
 ///
-/// Requests are refused before their bodies are read. If such a body were dropped, hyper would end the connection
-/// after an answer that does not say so: the client would send its next request into a closed socket, and lose this
-/// answer as well where the system resets the connection. So what is left of a body is read and thrown away, within
-/// bounds.
+/// Requests are refused before their bodies are read. If such a body were dropped, hyper would end the connection after
+/// an answer that does not announce it: the client would send its next request into a closed socket, and would lose
+/// this answer as well if the system resets the connection. So the rest of a body is read and discarded, within limits.
 pub(super) struct RequestBody {
-    /// Until it is at its end.
+    /// None after its end.
     body: Option<Incoming>,
     within: Duration,
     state: Arc<BodyState>,
     activity: Arc<Activity>,
-    /// The client sends it only when asked to.
+    /// Whether the client sends it only on request.
     on_request: bool,
-    /// While it is waited for: until when something has to come, and what came meanwhile.
+    /// While waiting: when more must have arrived, and the time that was allowed for it.
     wait: Option<(Pin<Box<Sleep>>, Duration)>,
     came: u64,
 }
@@ -71,7 +70,7 @@ impl RequestBody {
         }
     }
 
-    /// How much has to come, in which time.
+    /// Returns how much must arrive, in which time.
     fn pace(&self) -> (u64, Duration) {
         if self.state.long.load(Ordering::Relaxed) {
             (1, LOG_SILENCE)
@@ -111,7 +110,7 @@ impl Body for RequestBody {
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(BodyError::from)));
         }
-        // What was said of the body since may have changed its time.
+        // The time limit may have changed since.
         if this.wait.as_ref().is_none_or(|(_, of)| *of != within) {
             this.wait = Some((Box::pin(sleep(within)), within));
         }
@@ -149,7 +148,7 @@ impl Drop for RequestBody {
         if self.on_request || body.size_hint().lower() > LEFT_BODY {
             self.state.ends_connection.store(true, Ordering::Relaxed);
         }
-        // A body that the client does not send unless asked to is not waited for.
+        // If the client sends the body only on request, it is not awaited.
         if !self.on_request
             && let Ok(runtime) = Handle::try_current()
         {
@@ -159,8 +158,8 @@ impl Drop for RequestBody {
     }
 }
 
-/// Reads what is left of a body, within bounds, so that the connection can take another request, or at least deliver
-/// the answer before it ends.
+/// Reads the rest of a body, within limits, so that the connection can accept another request, or at least deliver the
+/// answer before it ends.
 async fn read_away(mut body: Incoming, within: Duration, _under_way: RequestUnderWay) {
     let all = async {
         let mut left = LEFT_BODY;
@@ -172,6 +171,6 @@ async fn read_away(mut body: Incoming, within: Duration, _under_way: RequestUnde
             }
         }
     };
-    // What does not come in time ends with its connection.
+    // If it does not arrive in time, the connection ends.
     let _ = timeout(within, all).await;
 }

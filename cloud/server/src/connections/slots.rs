@@ -1,8 +1,8 @@
-//! How many connections there may be, of one address and over all.
+//! The limits on the number of connections, for each address and in total.
 //!
-//! Proxies in front have any number: they limit their own callers. Devices that have shown their key count over all
-//! and not for their address, since a site with hundreds of them may have one. Where all slots are taken, whoever has
-//! most of them loses the newest that asks nothing.
+//! Proxies in front may have any number: they limit their own callers. Devices that have presented their key count
+//! towards the total but not towards their address, since a site with hundreds of them may have a single address. If
+//! all slots are in use, the group with the most of them loses its newest idle connection.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use super::activity::Activity;
 use crate::bounds::Bounds;
 use crate::forwarded::is_trusted;
 
-/// Whose connections they are.
+/// The group that a connection counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Group {
     Proxies,
@@ -26,7 +26,7 @@ enum Group {
     Network(Network),
 }
 
-/// The connections that there are.
+/// The open connections.
 pub(super) struct Slots {
     bounds: Bounds,
     proxies: Vec<IpNet>,
@@ -46,7 +46,7 @@ struct Entry {
     end: CancellationToken,
 }
 
-/// The place of one connection; it is given back with the value.
+/// The place of one connection; dropping it releases the place.
 pub(super) struct Slot {
     number: u64,
     group: Mutex<Group>,
@@ -63,7 +63,7 @@ impl Slots {
         }
     }
 
-    /// A place for a connection from this address, if there is one or one can be made.
+    /// Takes a place for a connection from this address, if one is free or can be freed.
     pub(super) fn take(&self, from: IpAddr) -> Option<Slot> {
         let group = if is_trusted(&self.proxies, from) {
             Group::Proxies
@@ -114,7 +114,7 @@ impl Table {
         Some(entry)
     }
 
-    /// Ends the newest idle connection of whoever has most, for somebody who has `fewer`.
+    /// Ends the newest idle connection of the group that has most, for a group that has `fewer`.
     fn make_room(&mut self, fewer: usize) -> Option<()> {
         let networks = self.groups.iter();
         let (group, entries) = networks
@@ -134,12 +134,12 @@ impl Slot {
         &self.entry.activity
     }
 
-    /// Somebody else needs the place more.
+    /// Returns when another connection needs the place more.
     pub(super) async fn ended(&self) {
         self.entry.end.cancelled().await;
     }
 
-    /// From now on it counts over all only.
+    /// Counts the connection only towards the total from now on.
     pub(super) fn is_of_a_device(&self) {
         let mut group = self.group.lock();
         if matches!(*group, Group::Network(_)) {

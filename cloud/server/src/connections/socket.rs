@@ -1,4 +1,4 @@
-//! A socket that notes what moves on it.
+//! A socket that records its progress.
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::slots::Slot;
 
-/// A socket that notes what moves on it, and keeps its place as long as it is open, whatever it becomes.
+/// A socket that records its progress, and keeps its place for as long as it is open, even after an upgrade.
 pub(super) struct Socket {
     stream: TcpStream,
     slot: Arc<Slot>,

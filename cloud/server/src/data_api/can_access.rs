@@ -71,7 +71,7 @@ enum RequestedRight {
     Method(resources::Method),
 }
 
-/// For messages: the beginning of what somebody sent.
+/// Returns the beginning of the input, for messages.
 fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }

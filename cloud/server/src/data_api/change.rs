@@ -1,4 +1,4 @@
-//! Requests that change rows, and what they answer (docs/spec/cloud.md#odata-writes).
+//! Requests that change rows, and their answers (docs/spec/cloud.md#odata-writes).
 
 use axum::response::IntoResponse as _;
 use cloud_core::answer::{Answer, Refusal, json as json_answer};
@@ -9,7 +9,7 @@ use http::{HeaderValue, StatusCode, header};
 use resources::{Method, Version};
 use serde_json::json;
 
-/// The caller may do this with some rows of the resource, as far as is known before a body is read.
+/// Checks that the caller may do this with some rows of the resource, as far as is known before the body is read.
 ///
 /// # Errors
 /// 401.
@@ -38,7 +38,8 @@ pub(super) fn check_right(
     Ok(())
 }
 
-/// Changes rows; the version says how that is answered. A new row is answered with addresses at `origin`, this cloud's.
+/// Changes rows; the version determines the form of the answer. A new row is answered with addresses at `origin`, the
+/// address of this cloud.
 pub(super) async fn change(
     cloud: &Cloud,
     caller: &Caller,
@@ -59,7 +60,7 @@ pub(super) async fn change(
     }
 }
 
-/// 201 with the row as its maker sees it.
+/// Answers 201 with the row as its creator may see it.
 async fn created(
     cloud: &Cloud,
     caller: &Caller,
@@ -75,7 +76,7 @@ async fn created(
     let row = if request.request.options.returns_id_alone {
         None
     } else {
-        // A row that its maker may not read is answered by its id.
+        // If its creator may not read the row, the answer contains only its id.
         match query::record(&setting, resource, id) {
             Ok(select) => {
                 let rows = cloud.database_of(caller).texts(&select).await?;

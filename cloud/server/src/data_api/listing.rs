@@ -1,4 +1,4 @@
-//! Rows as an answer: whole with an ETag where they are few, else as they come.
+//! Rows as an answer: complete and with an ETag if it is short, otherwise streamed.
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
@@ -11,13 +11,13 @@ use crate::etag::tagged;
 use crate::long_answers::LongAnswers;
 use cloud_core::concurrency::Permit;
 
-/// Answers of up to so many bytes are put together before they are sent, and so have an ETag.
+/// Answers of up to this many bytes are completed before they are sent, and so have an ETag.
 const WHOLE: usize = 4 << 20;
 
-/// `{"d":[…]}` of rows as they come, for whoever pays.
+/// Returns `{"d":[…]}` with rows as they arrive, counted for the payer.
 ///
 /// # Errors
-/// Where the rows cannot be read; 429 where the payer holds too many long answers.
+/// If the rows cannot be read; 429 if the payer holds too many long answers.
 pub(super) async fn listing(
     rows: impl Stream<Item = Result<Option<String>, data::DataError>> + Send + Unpin + 'static,
     headers: &HeaderMap,
@@ -43,7 +43,7 @@ pub(super) async fn listing(
     Ok(tagged(answers.hold(payer, text)?, headers))
 }
 
-/// The rest of a long answer, while few rows of it are in memory.
+/// Streams the rest of a long answer, with only a few rows in memory.
 fn streamed(
     begun: Vec<u8>,
     rows: impl Stream<Item = Result<Option<String>, data::DataError>> + Send + 'static,

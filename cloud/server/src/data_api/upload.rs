@@ -1,6 +1,5 @@
-//! A file beside a release that comes in parts, as clients send large ones: `POST
-//! /v7/release_asset(7)/beginUpload`, a `PUT` for each part (`release_asset::part`), and `commitUpload` or
-//! `cancelUpload`.
+//! Uploads of a release's file in parts, as clients send large ones: `POST /v7/release_asset(7)/beginUpload`, a `PUT`
+//! for each part (`release_asset::part`), and `commitUpload` or `cancelUpload`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -27,12 +26,12 @@ use super::change::change;
 use crate::release_asset::{disposition, is_addressed, media_type, plain_name};
 use crate::state::Server;
 
-/// Bytes of a part where the client leaves them to the cloud, and the fewest that it may choose for several.
+/// The default bytes of a part, and the minimum that a client may choose for several parts.
 const CHUNK: u64 = 5 << 20;
-/// Parts of one file.
+/// Maximum number of parts of one file.
 const MAX_PARTS: u64 = 1000;
 
-/// What is done with an upload.
+/// An operation on an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Begin,
@@ -41,7 +40,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    /// The address before it, and the action that a path ends with.
+    /// Splits a path that ends with an action into the address before it, and the action.
     pub(super) fn behind(path: &str) -> Option<(&str, Self)> {
         let (before, name) = path.rsplit_once('/')?;
         let action = match name {
@@ -95,7 +94,7 @@ struct CancelUpload {
     uuid: String,
 }
 
-/// Does it, for whoever may change the asset.
+/// Performs the action, for a caller who may change the asset.
 pub(super) async fn serve(
     server: &Server,
     identity: &Identity,
@@ -127,7 +126,7 @@ pub(super) async fn serve(
     let rights = rights.await?;
     let right = rights.first().ok_or(Refusal::Unauthorized)?;
     let asset = right.id();
-    // Its body may take longer than others wait for a turn.
+    // The request's body may take longer than other requests wait for a turn.
     drop(share);
     let most = cloud.configuration.limits.body;
     match action {
@@ -190,7 +189,7 @@ pub(super) async fn serve(
     }
 }
 
-/// What is announced, as it may be.
+/// Checks an announced file.
 fn checked(announced: AssetProperties, most: u64) -> Result<Announcement, Refusal> {
     let AssetProperties {
         filename,
@@ -229,7 +228,7 @@ fn checked(announced: AssetProperties, most: u64) -> Result<Announcement, Refusa
     })
 }
 
-/// Where each part is sent.
+/// Returns the addresses to which the parts are sent.
 fn begun(upload: &Upload, origin: &str) -> Value {
     let parts: Vec<Value> = (1..=upload.announced.parts())
         .map(|part| {
@@ -250,7 +249,7 @@ async fn of_asset(cloud: &Cloud, uuid: &str, asset: i64) -> Result<Upload, Refus
     })
 }
 
-/// Each part came, and is what the client sent.
+/// Checks that each part has arrived, and is what the client sent.
 fn check_parts(
     upload: &Upload,
     sent: &[Part],

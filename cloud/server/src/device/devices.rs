@@ -1,4 +1,4 @@
-//! What a replica keeps in memory for devices.
+//! The data that a replica keeps in memory for devices.
 
 use data::Effect;
 
@@ -7,20 +7,20 @@ use super::logs::limits::LogLimits;
 use super::minute_throttle::MinuteThrottle;
 use super::state::cache::StateCache;
 
-/// What is kept in memory for devices. Every replica may lose its own at any time.
+/// Data in memory for devices. Every replica may lose its own at any time.
 #[derive(Default)]
 pub(crate) struct Devices {
     pub(crate) states: StateCache,
     pub(crate) heartbeats: Heartbeats,
-    /// Measurements that were written.
+    /// When measurements were written.
     pub(crate) metrics: MinuteThrottle,
-    /// Reports that were refused.
+    /// When refused reports were announced.
     pub(crate) refused: MinuteThrottle,
     pub(crate) logs: LogLimits,
 }
 
 impl Devices {
-    /// Learns of what was changed. (What devices should run is looked at with each poll.)
+    /// Handles changes. (The target state of a device is checked with each poll.)
     pub(crate) fn invalidate(&self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::DevicesGone(gone) = effect {

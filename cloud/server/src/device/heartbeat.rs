@@ -1,9 +1,9 @@
-//! Who polls is online; who has not for one and a half of its intervals is not, or soon will not be
-//! (docs/spec/cloud.md#device-online).
+//! A device that polls is online; one that has not polled for one and a half of its intervals is not, or soon will not
+//! be (docs/spec/cloud.md#device-online).
 //!
-//! Deadlines are rows, so they hold over a restart and for all replicas, and are by the database's clock. Polls are noted in memory and written
-//! some at a time: what is lost by a crash is less than a second of deadlines that are minutes away. One task
-//! asks an index who is due; where several replicas do, each takes rows that no other one has.
+//! Deadlines are rows with times of the database's clock, so they survive restarts and are valid for all replicas.
+//! Polls are noted in memory and written in batches: a crash loses less than a second of deadlines that are minutes
+//! away. One task looks up devices that are due in an index; if several replicas do this, each takes different rows.
 
 pub(super) mod pending;
 
@@ -19,16 +19,16 @@ use pending::PollRecord;
 
 use crate::state::ServerState;
 
-/// How long polls are gathered before they are written.
+/// How long polls are collected before they are written.
 const GATHERED: Duration = Duration::from_millis(200);
-/// Between two looks at who is due.
+/// Interval between checks for devices that are due.
 const LOOK: Duration = Duration::from_secs(1);
 /// From `timeout` to `offline`, in milliseconds.
 const SECOND_CHANCE: i64 = 15_000;
 /// Devices in one statement.
 const AT_ONCE: usize = 1000;
 
-/// Writes down who polled, until `stop`, and what is left then.
+/// Writes noted polls until `stop`, then the remaining ones.
 pub(crate) async fn noting(server: ServerState, stop: CancellationToken) {
     let heartbeats = &server.devices.heartbeats;
     loop {
@@ -63,7 +63,7 @@ async fn write(cloud: &Cloud, polls: &[(i64, PollRecord)]) -> Result<(), DataErr
     transaction.commit().await
 }
 
-/// The deadlines of those devices that are still there.
+/// Builds the statement that sets the deadlines of those devices that still exist.
 fn deadlines(dialect: Dialect, polls: &[(i64, PollRecord)]) -> BuiltStatement {
     let mut text = "INSERT INTO device_heartbeat (device, deadline, given) \
                     SELECT d.id, v.column2 + "
@@ -95,7 +95,7 @@ fn deadlines(dialect: Dialect, polls: &[(i64, PollRecord)]) -> BuiltStatement {
     SystemPurpose::Heartbeat.text(text, values)
 }
 
-/// Only rows that change are written.
+/// Sets the state; only rows that change are written.
 async fn set_state(
     transaction: &mut Transaction,
     devices: &[i64],
@@ -118,7 +118,7 @@ async fn set_state(
     Ok(())
 }
 
-/// Finds those that are silent, until `stop`.
+/// Finds silent devices, until `stop`.
 pub(crate) async fn expiring(cloud: SharedCloud, stop: CancellationToken) {
     let mut times = interval(LOOK);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -136,11 +136,11 @@ pub(crate) async fn expiring(cloud: SharedCloud, stop: CancellationToken) {
     }
 }
 
-/// Moves those that are due to their next state; how many there were.
+/// Moves devices that are due to their next state, and returns how many there were.
 async fn expire(cloud: &Cloud) -> Result<usize, DataError> {
     let due = SystemPurpose::Heartbeat
         .sql("SELECT id FROM device_heartbeat WHERE deadline <= now_ms() LIMIT 1");
-    // Nothing is locked for a look.
+    // This check locks nothing.
     if cloud.database.row(&due).await?.is_none() {
         return Ok(0);
     }

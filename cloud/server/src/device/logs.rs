@@ -1,4 +1,4 @@
-//! Lines that the services of devices write: taken, kept for a while, read back and followed
+//! Log lines of the services of devices: accepted, stored for a while, read back and followed
 //! (docs/spec/cloud.md#device-logs).
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //! read    history, then live
 //! ```
 //!
-//! What is answered with success is kept. Nobody who reads slowly holds up who writes: they are told how many
-//! lines they missed.
+//! Lines are stored before their request is answered with success. Slow readers do not delay writers: they are informed
+//! how many lines they missed.
 
 pub(crate) mod ingest;
 pub(crate) mod limits;
@@ -29,10 +29,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::state::{Server, ServerState};
 
-/// Between two looks at who sent nothing for a while.
+/// Interval between removals of devices that sent nothing for a while.
 const TIDY: Duration = Duration::from_secs(60);
 
-/// Starts what goes on by itself, until the program ends.
+/// Starts the background tasks, until the program ends.
 pub(super) fn start(server: &ServerState) {
     tokio::spawn(logs::write(server.cloud.clone()));
     tokio::spawn(logs::maintain(server.cloud.clone()));
@@ -46,8 +46,8 @@ pub(super) fn start(server: &ServerState) {
     });
 }
 
-/// The answer to a device that is gone, given late: its supervisor tries again at once. Where too many wait for it,
-/// of the same address or at all, they are told how long to wait instead.
+/// Answers a deleted device after a delay: its supervisor retries at once. If too many requests wait for that, of the
+/// same address or in total, the answer states how long to wait instead.
 async fn gone(server: &Server, address: IpAddr) -> Refusal {
     let seconds = server.cloud.configuration.limits.gone_device_seconds;
     let Some(_waits) = server.devices.logs.late.enter(&Network::of(address), 1) else {
@@ -59,7 +59,7 @@ async fn gone(server: &Server, address: IpAddr) -> Refusal {
     Refusal::Unauthorized
 }
 
-/// 201 without a body.
+/// Returns 201 without a body.
 fn taken() -> Response {
     (StatusCode::CREATED, [(header::CACHE_CONTROL, "no-cache")]).into_response()
 }

@@ -1,22 +1,23 @@
-//! What is done at most once a minute for each device.
+//! Limits an action to once a minute for each device.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How often measurements alone are written, and a device is told that its reports are refused.
+/// The minimum interval between writes that contain only measurements, and between announcements
+/// that a device's reports are refused.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What is done once a minute at most for each device, and when that was last.
+/// An action that is done at most once a minute for each device, with its last time.
 #[derive(Default)]
 pub(crate) struct MinuteThrottle(Mutex<HashMap<i64, Instant>>);
 
-/// Devices that are remembered.
+/// Maximum number of devices in memory.
 const MOST_REMEMBERED: usize = 1_000_000;
 
 impl MinuteThrottle {
-    /// Whether it may be done again.
+    /// Whether the action may be done again.
     pub(super) fn is_due(&self, device: i64) -> bool {
         let last = self.0.lock().get(&device).copied();
         last.is_none_or(|last| last.elapsed() >= MINUTE)

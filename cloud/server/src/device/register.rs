@@ -1,5 +1,5 @@
-//! `POST /device/register`: a device is made, with its actor, its key and what follows from its fleet, all or
-//! nothing (docs/spec/cloud.md#device-register).
+//! `POST /device/register`: creates a device with its actor, its key and what follows from its fleet, all or nothing
+//! (docs/spec/cloud.md#device-register).
 
 use axum::extract::{Request, State};
 use axum::response::IntoResponse as _;
@@ -15,7 +15,7 @@ use http::{StatusCode, header};
 use resources::{Method, Role};
 use serde_json::{Map, Value, json};
 
-/// What a device says of itself, beside who it is.
+/// The properties that a device states, in addition to its identity.
 const SAID: [&str; 4] = [
     "supervisor_version",
     "os_version",
@@ -23,7 +23,7 @@ const SAID: [&str; 4] = [
     "mac_address",
 ];
 
-/// Older supervisors compare the text.
+/// Older supervisors compare this text.
 const UUID_TAKEN: &str = "\"uuid\" must be unique.";
 const KEY_TAKEN: &str = "\"api_key\" must be unique.";
 
@@ -46,7 +46,7 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
     })
 }
 
-/// What is to be made.
+/// The device to create.
 struct RegistrationRequest {
     fleet: i64,
     device_type: String,
@@ -98,7 +98,7 @@ impl RegistrationRequest {
 
 enum Registration {
     Made(i64),
-    /// 409, with the words that devices look for.
+    /// 409, with the message that devices look for.
     Taken(&'static str),
 }
 
@@ -108,7 +108,7 @@ async fn once(
     registration: &RegistrationRequest,
 ) -> Result<Registration, WriteError> {
     let mut transaction = cloud.database.begin().await?;
-    // Who has no rights there learns nothing of which uuids are taken.
+    // Callers without rights on the fleet must not learn which uuids exist.
     if !may_add_to(cloud, &mut transaction, identity, registration.fleet).await? {
         return Err(WriteError::NoRights);
     }
@@ -134,7 +134,7 @@ async fn once(
     let mut writer = cloud.own_writer(&mut transaction, SystemPurpose::Registration);
     let id = match writer.create("device", &device).await {
         Ok(id) => id,
-        // Somebody else registered it between the look and this.
+        // Another request registered it after the check.
         Err(WriteError::Conflict(_)) => return Ok(Registration::Taken(UUID_TAKEN)),
         Err(error) => return Err(error),
     };
@@ -159,7 +159,7 @@ async fn once(
     Ok(Registration::Made(id))
 }
 
-/// Whether a key may make devices in a fleet, as far as can be told before one is made.
+/// Whether a key may create devices in a fleet, as far as is known before one is created.
 async fn may_add_to(
     cloud: &Cloud,
     transaction: &mut Transaction,

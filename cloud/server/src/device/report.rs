@@ -1,13 +1,13 @@
-//! What devices say of themselves (docs/spec/cloud.md#device-report).
+//! Reports of devices about themselves (docs/spec/cloud.md#device-report).
 //!
 //! ```text
-//! body ── fields   values of the device's own fields, cut to what they hold
-//!      ├─ apps     what it runs, and how far that is
-//!      └─ plugins  what its plugins add (`plugin_fields`)
-//! rows ── written  what differs from the rows, and the one transaction that writes it
+//! body ── fields   values of the device's own fields, cut to their maximum length
+//!      ├─ apps     its services, and the progress of updates
+//!      └─ plugins  fields of its plugins (`plugin_fields`)
+//! rows ── written  differences from the rows, written in one transaction
 //! ```
 //!
-//! A report in which nothing differs writes nothing. Measurements alone are written once a minute.
+//! A report without differences writes nothing. If only measurements differ, they are written once a minute.
 
 mod apps;
 mod changes;
@@ -35,7 +35,7 @@ use changes::Report;
 use fields::ReportedFields;
 use plugin_fields::PluginFields;
 
-/// Devices in one report.
+/// Maximum number of devices in one report.
 const MOST: usize = 100;
 
 /// `PATCH /device/v3/state`
@@ -80,7 +80,7 @@ pub(crate) async fn patch_older(
 ) -> Answer {
     let cloud = &server.cloud;
     let (parts, body) = request.into_parts();
-    // A device that is gone is not to try again; its key is gone with it.
+    // A deleted device should not retry; its key was deleted too.
     let identity = cloud.auth.admit(&parts).await;
     if let Ok(None) = cloud.device(&uuid).await {
         return match identity {
@@ -99,8 +99,8 @@ pub(crate) async fn patch_older(
     Ok(StatusCode::OK.into_response())
 }
 
-/// All of them are looked at before any is written: one that is wrong, or that the caller has no rights on,
-/// refuses the request.
+/// All devices are checked before any is written: if one is invalid, or the caller has no rights on it, the request is
+/// refused.
 async fn take(
     server: &Server,
     identity: &Identity,
@@ -128,8 +128,8 @@ async fn take(
     Ok(())
 }
 
-/// A device says that it runs what there is not: perhaps the database was restored as it was before that release. It
-/// is asked to look for what it should run, long before its next poll.
+/// A device reports that it runs something that does not exist: perhaps the database was restored to a state before
+/// that release. The device is notified to check its target state, long before its next poll.
 fn runs_what_is_not_there(server: &Server, device: i64) {
     if server.devices.refused.is_due(device) {
         server.devices.refused.is_done(device);

@@ -1,9 +1,8 @@
-//! What a device should run (docs/spec/cloud.md#device-state).
+//! The target state of a device (docs/spec/cloud.md#device-state).
 //!
-//! A document is made by one statement and remembered, with its ETag, by the device. Whether it still holds is
-//! one more small statement, which asks for the numbers that writes raise (`data::generation`): so the answer
-//! is right in every replica, and a poll of a device that nothing changed for costs no more than that. Polls
-//! that come at once share one.
+//! A document is created by one statement and cached, with its ETag, by device. One more small statement checks whether
+//! it is still valid, by reading the numbers that writes increase (`data::generation`). So the answer is correct in
+//! every replica, and a poll of an unchanged device costs only that statement. Simultaneous polls share one.
 
 pub(super) mod cache;
 mod document;
@@ -48,8 +47,8 @@ pub(crate) async fn current(
         let document = remembered.document(&right).ok_or(Refusal::Unauthorized)?;
         return Ok(with_etag(document, &remembered.tag, &headers));
     }
-    // People look now and then. The tag is that of what they are shown: that of the device's own would tell whether
-    // a guess at the secret was right.
+    // People read it only occasionally. The ETag is that of the document shown to them: the ETag of the device's
+    // document would reveal whether a guess at the secret was right.
     let statement = statement::of_device_with(&right);
     Ok(match Rows::read(cloud, &statement, secret_values).await? {
         Some(rows) => {
@@ -82,7 +81,7 @@ pub(crate) async fn older(
     )
 }
 
-/// A request for the state of a device by a caller who may have it.
+/// A permitted request for the state of a device.
 struct Poll {
     remembered: CachedState,
     right: RowRight,
@@ -90,8 +89,8 @@ struct Poll {
     headers: HeaderMap,
 }
 
-/// What a poll begins with, in whichever version. None of a device that is gone: it is to keep what it has, whoever
-/// asks, since anything else would have whole fleets ask again and again.
+/// Begins a poll of any version. Returns none for a deleted device, whoever the caller is: it should keep what it has,
+/// since any other answer would make whole fleets retry again and again.
 async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
     let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
@@ -119,9 +118,9 @@ async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<
     }))
 }
 
-/// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: for any device of a fleet. Whoever may read the fleet
-/// alone may not read this: it holds the variables and settings of the fleet. What of them is secret, its devices alone
-/// are shown.
+/// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: the state for any device of a fleet. The right to
+/// read the fleet is not enough for this, because it contains the variables and settings of the fleet. Secrets are
+/// shown only to the fleet's devices.
 pub(crate) async fn of_fleet(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
@@ -161,7 +160,7 @@ pub(crate) async fn of_fleet(
     Ok(tagged(document, &parts.headers))
 }
 
-/// The state of a device that is there, as it is now.
+/// Returns the current state of an existing device.
 async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refusal> {
     if !is_uuid(uuid) {
         return Ok(None);
@@ -193,7 +192,7 @@ async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refus
     Ok(Some(remembered))
 }
 
-/// The right of the caller to read what the device is to run, with the variables that it holds.
+/// Returns the right of the caller to read the target state of the device, with its variables.
 async fn permitted(
     cloud: &Cloud,
     identity: &Identity,
@@ -202,12 +201,12 @@ async fn permitted(
     if identity.actor().is_none() {
         return Err(Refusal::Unauthorized);
     }
-    // Asked anew each time: whoever is given the right has it from then on.
+    // Checked each time: a newly granted right takes effect immediately.
     let right = cloud.right_on_device(identity, device, Action::ReadTargetState);
     right.await?.ok_or(Refusal::Unauthorized)
 }
 
-/// A device that asks for its state lives.
+/// Notes that a device that polls is alive.
 fn note_poll(server: &Server, identity: &Identity, remembered: &CachedState) {
     if remembered.device.is_own_key(identity) {
         let CachedState {

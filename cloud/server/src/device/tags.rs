@@ -1,4 +1,4 @@
-//! `PATCH /device/v3/tags`: labels that devices give themselves (docs/spec/cloud.md#device-tags).
+//! `PATCH /device/v3/tags`: tags that devices set on themselves (docs/spec/cloud.md#device-tags).
 
 use axum::extract::{Request, State};
 use axum::response::IntoResponse as _;
@@ -12,7 +12,7 @@ use http::StatusCode;
 use resources::Method;
 use serde_json::{Value, json};
 
-/// Tags in one request.
+/// Maximum number of tags in one request.
 const MOST: usize = 500;
 
 /// `PATCH /device/v3/tags`

@@ -1,4 +1,4 @@
-//! `GET /device/v3/:uuid/tunnel`: a device opens the connection on which the cloud asks it.
+//! `GET /device/v3/:uuid/tunnel`: a device opens the connection on which the cloud sends requests to it.
 
 use axum::extract::{Path, Request, State};
 use axum::response::IntoResponse as _;
@@ -15,7 +15,7 @@ use resources::Action;
 
 use crate::connections::Connection;
 
-/// Switches to the tunnel, for whoever holds a key of the device.
+/// Switches the connection to a tunnel, for a caller with a key of the device.
 pub(crate) async fn accept(
     State(cloud): State<SharedCloud>,
     Path(uuid): Path<String>,
@@ -31,7 +31,7 @@ pub(crate) async fn accept(
         .row(&row)
         .await?
         .ok_or(Refusal::Unauthorized)?;
-    // By the database's clock: which of two tunnels at two replicas is the older, theirs could not tell.
+    // By the database's clock: the replicas' own clocks could not tell which of two tunnels at two replicas is older.
     let (device, actor, since) = (row.id(0)?, row.id(1)?, row.id(2)?);
     let device_ref = DeviceRef { id: device, actor };
     let right = cloud.right_on_device(&identity, device_ref, Action::CloudLink);

@@ -1,11 +1,13 @@
-//! Deletes what the registry keeps of images that are no more.
+//! Deletes the data of deleted images from the registry.
 //!
-//! The locations wait in the database ([`data::ImageGarbage`]), where the transaction that deleted the images left
-//! them. This deletes the manifests of the repository, by its tags and by the digest that the cloud knows, with what
-//! an index among them names; `registry garbage-collect` then frees what no manifest names any more. It never deletes
-//! in a repository that an image still has, and asks for a right on that one repository alone.
+//! The transaction that deleted the images records their locations in the database ([`data::ImageGarbage`]). This
+//! module deletes the manifests of the repository, by its tags and by the digest known to the cloud, together with the
+//! manifests that an index among them names; `registry garbage-collect` then frees everything that no manifest names
+//! any more. It never deletes in a repository that an image still uses, and requests a right only on the repository
+//! concerned.
 //!
-//! Who may push keeps the token for it until its time is over. So each repository is looked at a second time then.
+//! A client that may push keeps its token until the token expires. Therefore each repository is checked a second time
+//! after that.
 
 mod repository;
 
@@ -23,25 +25,25 @@ use super::{LIFE, SKEW};
 use crate::state::{Server, ServerState};
 use repository::{Failure, Repository};
 
-/// Between two looks at what is due.
+/// Interval between checks for work that is due.
 const LOOK: Duration = Duration::from_secs(15);
-/// After so long no token is good any more that was given while the image was there.
+/// After this time, all tokens issued while the image existed have expired.
 const SETTLED: Duration = Duration::from_secs(LIFE.as_secs() + 2 * SKEW.unsigned_abs() + 60);
-/// For one repository; what is left then waits for its next turn.
+/// The time for one repository; the rest waits for its next turn.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What waits longer than this is behind time.
+/// Images that wait longer than this are late.
 const LATE: Duration = Duration::from_secs(3600);
 /// The first pause after a failure; each further one is twice as long.
 const PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause before a repository is tried again, and before the registry is.
 const LONGEST_PAUSE: Duration = Duration::from_secs(6 * 3600);
 const LONGEST_PAUSE_OF_ALL: Duration = Duration::from_secs(600);
-/// How often a repository is tried before it is left as it is: for about three days.
+/// How often a repository is tried before it is left as it is: over about three days.
 const TRIES: u32 = 20;
-/// Of the whole of a request.
+/// The time for a whole request.
 const REQUEST: Duration = Duration::from_secs(30);
 
-/// Deletes what is due until the program ends; returns at once where no registry is configured for it.
+/// Deletes data that is due until the program ends; returns at once if no registry is configured for this.
 pub(crate) async fn collecting(server: ServerState, stop: CancellationToken) {
     let Some(url) = server.cloud.configuration.registry_url.clone() else {
         return;
@@ -76,11 +78,11 @@ pub(crate) async fn collecting(server: ServerState, stop: CancellationToken) {
 }
 
 fn client() -> Result<Client> {
-    // An error says that there is one already.
+    // An error means that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .timeout(REQUEST)
-        // A token for one repository goes nowhere else.
+        // A token for one repository must not be sent anywhere else.
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("fleet-cloud/", env!("CARGO_PKG_VERSION")))
         .build()
@@ -107,13 +109,13 @@ impl RegistryState {
     }
 }
 
-/// The pause after a failure that came after so many others.
+/// Returns the pause after this many failures.
 fn pause(failures: u32, longest: Duration) -> Duration {
     let times = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
     PAUSE.saturating_mul(times).min(longest)
 }
 
-/// Deletes what is due, one repository after the other.
+/// Deletes data that is due, one repository after the other.
 async fn collect_due(
     server: &Server,
     client: &Client,
@@ -169,7 +171,7 @@ async fn collect_due(
                     .put_off_image_garbage(&garbage, pause, failures)
                     .await?;
             }
-            // It is not this one's fault, and the others would fare no better.
+            // This repository is not the cause, and the others would fail too.
             Err(Failure::Registry(reason)) => {
                 let pause = registry.failed();
                 tracing::warn!(
@@ -184,7 +186,7 @@ async fn collect_due(
     Ok(())
 }
 
-/// The repository of a location, if it is this cloud's to delete.
+/// Returns the repository of a location, if this cloud may delete it.
 async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<Option<&'a str>> {
     let location = &garbage.location;
     let at_host = location.strip_prefix(cloud.environment.registry.as_str());

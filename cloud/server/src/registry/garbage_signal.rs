@@ -1,14 +1,14 @@
-//! What the parts of a replica tell the collector of images, and what it tells them.
+//! Signals between the collector of images and other parts of a replica.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use data::Effect;
 use tokio::sync::Notify;
 
-/// What this replica knows of the images that wait.
+/// The state of images that wait for deletion, as known to this replica.
 #[derive(Default)]
 pub(crate) struct GarbageSignal {
-    /// Some were deleted just now.
+    /// Signals that images were deleted just now.
     more: Notify,
     late: AtomicBool,
 }
@@ -21,12 +21,12 @@ impl GarbageSignal {
         }
     }
 
-    /// Returns when images were deleted since it was last asked.
+    /// Returns when images were deleted since the last call.
     pub(super) async fn more_arrived(&self) {
         self.more.notified().await;
     }
 
-    /// Notes whether images have waited for too long; whether they had before.
+    /// Records whether images have waited for too long; returns the previous value.
     pub(super) fn set_late(&self, late: bool) -> bool {
         self.late.swap(late, Ordering::Relaxed)
     }

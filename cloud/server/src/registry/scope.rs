@@ -1,9 +1,9 @@
-//! What a client of the registry asks for: `repository:<name>:pull,push`.
+//! The scope that a client of the registry requests: `repository:<name>:pull,push`.
 
-/// Of one request; more are nobody's.
+/// Maximum number in one request; no client needs more.
 const MOST: usize = 20;
 
-/// What is asked of one repository.
+/// The requested actions on one repository.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scope {
     pub(super) repository: String,
@@ -11,8 +11,8 @@ pub(super) struct Scope {
     pub(super) push: bool,
 }
 
-/// The repositories of a query: each `scope` may have several, with spaces between. What is no repository is
-/// passed over, as what nobody may have.
+/// Parses the repositories of a query: each `scope` may contain several, separated by spaces. Anything that is not a
+/// repository is skipped, since nobody has rights on it.
 pub(super) fn scopes(query: &str) -> Vec<Scope> {
     let parameters = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "scope");
     let texts =
@@ -22,7 +22,7 @@ pub(super) fn scopes(query: &str) -> Vec<Scope> {
 
 fn scope(text: &str) -> Option<Scope> {
     let (kind, rest) = text.split_once(':')?;
-    // The name may have a host with a port in it.
+    // The name may contain a host with a port.
     let (repository, actions) = rest.rsplit_once(':')?;
     let has = |action_name| actions.split(',').any(|action| action == action_name);
     (kind == "repository").then(|| Scope {
@@ -32,7 +32,7 @@ fn scope(text: &str) -> Option<Scope> {
     })
 }
 
-/// Whether a repository can be one of ours: `v2/` and 32 hexadecimal digits.
+/// Whether a repository can be that of an image: `v2/` and 32 hexadecimal digits.
 pub(super) fn may_be_an_image(repository: &str) -> bool {
     repository.strip_prefix("v2/").is_some_and(|digits| {
         digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -1,4 +1,4 @@
-//! Tokens, as Debian's docker-registry takes them.
+//! Tokens, checked by Debian's docker-registry.
 
 #[expect(
     dead_code,
@@ -45,7 +45,7 @@ async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say()
             ours.token("1", "elsewhere", &read, seconds),
             401,
         ),
-        // The registry allows for clocks that differ by a minute.
+        // The registry tolerates clocks that differ by a minute.
         (
             "expired",
             ours.token("1", &host, &read, seconds - life - 70),
@@ -70,7 +70,7 @@ async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say()
     ] {
         let token = token.expect("a token");
         let manifest = format!("http://{host}/v2/v2/a/manifests/none");
-        // A build of the whole workspace gives reqwest TLS without a provider.
+        // A build of the whole workspace enables TLS in reqwest, without a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let request = reqwest::Client::new().get(&manifest).bearer_auth(token);
         let answer = request.send().await.expect("an answer");
@@ -105,7 +105,7 @@ async fn first_starts_of_several_replicas_agree_on_the_registrys_key() {
         let open = futures::future::try_join_all(open).await;
         let databases = open.expect("a database");
         let keyring = Keyring::default();
-        // Opened before, so that all of them look for the key while there is none.
+        // Opened first, so that all of them search for the key before it exists.
         let registries =
             futures::future::try_join_all(databases.iter().map(|it| Registry::of(it, &keyring)))
                 .await;

@@ -1,7 +1,7 @@
-//! `GET /auth/v1/token`: what somebody may do at the registry, signed (Docker Registry's token protocol).
+//! `GET /auth/v1/token`: a signed token with the caller's rights at the registry (Docker Registry's token protocol).
 //!
-//! Whoever may read an image may pull it, and whoever may change it may push it; so a device pulls what its
-//! releases are made of. Without a credential there is no token.
+//! A caller who may read an image may pull it, and one who may change it may push it; so a device can pull the images
+//! of its releases. Without a credential there is no token.
 
 use axum::extract::{Request, State};
 use axum::response::IntoResponse as _;
@@ -22,7 +22,7 @@ use super::{Access, LIFE};
 use crate::device::parameter;
 use crate::state::ServerState;
 
-/// Gives a token.
+/// Issues a token.
 pub(crate) async fn give(State(server): State<ServerState>, request: Request) -> Answer {
     let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
@@ -85,7 +85,8 @@ pub(crate) async fn give(State(server): State<ServerState>, request: Request) ->
     Ok(ok(&answer))
 }
 
-/// The password of basic authentication: a key, or a session token. Whose it is says itself.
+/// Returns the password of basic authentication: a key, or a session token. It identifies its holder itself, so the
+/// name is ignored.
 fn password(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.split_once(' ')?;
@@ -97,7 +98,7 @@ fn password(headers: &HeaderMap) -> Option<String> {
     Some(password.to_owned())
 }
 
-/// The image that the registry keeps there.
+/// Returns the image that is stored in this repository of the registry.
 async fn image(cloud: &Cloud, repository: &str) -> Result<Option<i64>, Refusal> {
     if !may_be_an_image(repository) {
         return Ok(None);

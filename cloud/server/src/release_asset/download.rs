@@ -1,4 +1,4 @@
-//! `GET /release-asset/v1/:file`: a file beside a release.
+//! `GET /release-asset/v1/:file`: a file attached to a release.
 
 use std::ops::RangeInclusive;
 
@@ -16,18 +16,18 @@ use serde::Deserialize;
 
 use crate::device::parameter;
 
-/// What the row says of its file.
+/// The metadata of a file, as stored in its row.
 #[derive(Deserialize)]
 struct FileMetadata {
-    /// Its path, with its key.
+    /// Its path, including its key.
     href: String,
     content_type: String,
     content_disposition: String,
     size: u64,
 }
 
-/// The file, or the range of it that was asked for. The address that its row gives is enough; without the key in it,
-/// whoever may not read the row finds nothing there.
+/// Answers with the file, or the requested range of it. The address in its row is sufficient; without the key in it,
+/// callers who may not read the row get 404.
 pub(crate) async fn serve(
     State(cloud): State<SharedCloud>,
     Path(file): Path<String>,
@@ -56,7 +56,7 @@ pub(crate) async fn serve(
             FileRight::by_row(file, asset, &right).ok_or_else(missing)?
         }
     };
-    // What a file of this number holds never changes: another one has another number.
+    // The content of a file with this number never changes: a new file gets a new number.
     let tag = format!("\"asset-{file}\"");
     let size = metadata.size;
     let part = |range: RangeInclusive<u64>, length| {
@@ -88,7 +88,7 @@ pub(crate) async fn serve(
         (header::CONTENT_TYPE, &metadata.content_type),
         (header::CONTENT_DISPOSITION, &metadata.content_disposition),
         (header::CACHE_CONTROL, "private, no-cache"),
-        // Whoever uploaded it may be anybody: no browser is to take it for a page of this cloud.
+        // Anybody may have uploaded it: a browser must not treat it as a page of this cloud.
         (header::CONTENT_SECURITY_POLICY, "sandbox"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ] {
@@ -99,14 +99,14 @@ pub(crate) async fn serve(
     Ok(response)
 }
 
-/// What of a file is wanted (RFC 9110, 13 and 14).
+/// The requested part of a file (RFC 9110, 13 and 14).
 #[derive(Debug, PartialEq)]
 enum RequestedRange {
-    /// The client has it.
+    /// The client has the file already.
     Nothing,
     All,
     Part(RangeInclusive<u64>),
-    /// Nothing that it has.
+    /// A range outside the file.
     Beyond,
 }
 
@@ -126,19 +126,19 @@ fn range(headers: &HeaderMap, tag: &str, size: u64) -> RequestedRange {
     let Some(ranges) = header_text(header::RANGE) else {
         return RequestedRange::All;
     };
-    // What is no range is passed over, as the standard has it.
+    // An invalid range is ignored, as required by the standard.
     let Ok(ranges) = http_range_header::parse_range_header(ranges) else {
         return RequestedRange::All;
     };
     match ranges.validate(size).as_deref() {
         Ok([range]) => RequestedRange::Part(range.clone()),
-        // Several at once are few clients' wish; they get the whole.
+        // Few clients request several ranges; they get the whole file.
         Ok(_) => RequestedRange::All,
         Err(_) => RequestedRange::Beyond,
     }
 }
 
-/// Why an answer breaks off.
+/// Why an answer is cut off.
 #[derive(Debug, thiserror::Error)]
 enum DownloadError {
     #[error(transparent)]
@@ -147,7 +147,7 @@ enum DownloadError {
     Gone,
 }
 
-/// The bytes of a range, a piece in memory at a time.
+/// Streams the bytes of a range, with one piece in memory at a time.
 fn content(
     database: Database,
     right: FileRight,
@@ -163,7 +163,7 @@ fn content(
             }
             let number = i64::try_from(at / LONG).unwrap_or(i64::MAX);
             let piece = database.piece(right, number).await?;
-            // A file of no bytes has no pieces.
+            // An empty file has no pieces.
             let Some(piece) = piece else {
                 return match last {
                     0 => Ok(None),

@@ -1,4 +1,4 @@
-//! A form with a file in it, read as it comes.
+//! A form with a file in it, read as a stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,20 +18,20 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use resources::Method;
 use serde_json::{Map, Value};
 
-/// The field that the file is of.
+/// The field of the file.
 const FILE: &str = "asset";
-/// Parts of a form.
+/// Maximum number of parts of a form.
 const PARTS: usize = 32;
-/// Bytes of all parts but the file.
+/// Maximum bytes of all parts except the file.
 const TEXTS: usize = 64 << 10;
-/// Bytes that came and that are of no part yet: heads of parts.
+/// Received bytes that belong to no part yet: heads of parts.
 const AHEAD: u64 = 256 << 10;
-/// Characters of the name and of the media type of a file.
+/// Maximum number of characters of the name and of the media type of a file.
 const NAME: usize = 255;
 
-/// What a form says.
+/// The contents of a form.
 pub(crate) struct AssetForm {
-    /// Its texts, and an object for the file, where there is one.
+    /// Its texts, and an object for the file, if there is one.
     pub(crate) fields: Map<String, Value>,
     pub(crate) file: Option<File>,
 }
@@ -48,11 +48,11 @@ fn kind(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::CONTENT_TYPE)?.to_str().ok()
 }
 
-/// Reads a form; its file is in the database then, and nobody's.
+/// Reads a form; its file is then in the database, and belongs to no row yet.
 ///
 /// # Errors
-/// Where it is too large, or no form, or a file of a release that is not the caller's to change; nothing of it is kept
-/// then.
+/// If it is too large, or not a form, or has a file for a release that the caller may not change; in these cases
+/// nothing is stored.
 pub(crate) async fn read(
     cloud: &Cloud,
     caller: &Caller,
@@ -91,7 +91,7 @@ pub(crate) async fn read(
     }
 }
 
-/// A body of which the parser is given a little at a time: it would take all that has come, and keep it.
+/// Passes a body to the parser gradually: otherwise, the parser would take everything that has arrived, and keep it.
 fn unhurried(
     body: Body,
     bytes_taken: Arc<AtomicU64>,
@@ -124,7 +124,7 @@ struct FormReader<'a> {
     cloud: &'a Cloud,
     caller: &'a Caller,
     form: Multipart<'static>,
-    /// Bytes of parts that were read.
+    /// Bytes of parts that have been read.
     bytes_taken: Arc<AtomicU64>,
     file: Option<File>,
 }
@@ -174,8 +174,8 @@ impl FormReader<'_> {
         Ok(fields)
     }
 
-    /// The file is for a release that the caller may change; where the form names it later, or the address does, for
-    /// any such release.
+    /// Checks that the file is for a release that the caller may change; if the form names the release later, or the
+    /// address does, any such release counts.
     async fn check_right(&self, fields: &Map<String, Value>) -> Result<(), Refusal> {
         let (cloud, method) = (self.cloud, Method::Update);
         let release = fields.get("release").and_then(Value::as_str);
@@ -205,7 +205,7 @@ impl FormReader<'_> {
         Ok(some)
     }
 
-    /// Puts the file into the database, a piece at a time.
+    /// Writes the file to the database, piece by piece.
     async fn file(&mut self, mut part: Field<'_>) -> Result<(), Refusal> {
         let database = &self.cloud.database;
         let most = self.cloud.configuration.limits.release_asset;
@@ -252,20 +252,21 @@ fn wrong(error: &multer::Error) -> Refusal {
     Refusal::Wrong(format!("the form cannot be read: {error}"))
 }
 
-/// The name alone, as a file of one folder may have it.
+/// Returns only the name, as a file in one folder may have it.
 pub(crate) fn plain_name(given: &str) -> String {
     let name = given.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown = name.chars().filter(|one| !one.is_control());
     shown.take(NAME).collect()
 }
 
-/// What its sender says that it is, where that is short enough.
+/// Returns the media type stated by the sender, if it is short enough.
 pub(crate) fn media_type(kind: Option<String>) -> String {
     kind.filter(|kind| !kind.is_empty() && kind.len() <= NAME)
         .unwrap_or_else(|| "application/octet-stream".to_owned())
 }
 
-/// That it is to be saved, and as what (RFC 6266): never shown, since whoever uploads may be anybody.
+/// Returns the header that makes browsers save the file under a name (RFC 6266): it is never displayed, since anybody
+/// may have uploaded it.
 pub(crate) fn disposition(filename: Option<&str>) -> String {
     let Some(name) = filename.filter(|name| !name.is_empty()) else {
         return "attachment".to_owned();

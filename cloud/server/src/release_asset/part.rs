@@ -1,4 +1,4 @@
-//! `PUT /release-asset/v1/upload/:uuid/:part`: a part of a file, from whoever was given its address.
+//! `PUT /release-asset/v1/upload/:uuid/:part`: a part of a file, from a caller who received its address.
 
 use axum::extract::{Path, Request, State};
 use axum::response::IntoResponse as _;
@@ -10,7 +10,8 @@ use futures::StreamExt as _;
 use http::{StatusCode, header};
 use sha2::{Digest as _, Sha256};
 
-/// Takes the part, and answers its digest as its ETag. The uuid in the address is the credential: clients send no other.
+/// Stores the part, and answers with its digest as its ETag. The uuid in the address is the credential: clients send no
+/// other.
 pub(crate) async fn put(
     State(cloud): State<SharedCloud>,
     Path((uuid, number)): Path<(String, String)>,

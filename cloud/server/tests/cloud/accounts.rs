@@ -1,4 +1,4 @@
-//! Signing in, keys, and what a credential stands for (docs/spec/cloud.md#credentials).
+//! Signing in, keys, and what a credential represents (docs/spec/cloud.md#credentials).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn guessing_is_refused_after_some_tries_with_the_time_to_wait() {
             .to_owned();
         assert!(wait.parse::<u32>().expect("seconds") > 0);
         assert_eq!(read(answer).await.1, json!("Too Many Requests"));
-        // Others are not held up.
+        // Others are not affected.
         let other = json!({ "username": EMAIL, "password": PASSWORD });
         assert_eq!(login(&cloud, other).await, StatusCode::OK);
     })
@@ -74,7 +74,7 @@ async fn old_clients_put_the_token_into_the_body() {
         );
         let (status, _) = make("nobody", "valves").await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
-        // What the header says wins.
+        // The header takes precedence.
         let body = json!({ "_token": "nobody", "name": "taps", "handle": "taps" });
         let (status, _) = ann.send(Method::POST, "/v7/organization", body).await;
         assert_eq!(status, StatusCode::CREATED);
@@ -147,7 +147,7 @@ async fn keys_are_made_shown_once_and_end_with_their_row() {
         assert_eq!(keys.len(), 1);
         assert!(!keys[0].to_string().contains(&key), "{}", keys[0]);
 
-        // A key makes no keys of users; a name is needed; a session that is not a session neither.
+        // A key cannot create keys of users; a name is required; so is a valid session.
         let named = json!({ "name": "more" });
         let (status, _) = by_key.send(Method::POST, "/api-key/user/full", named).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
@@ -226,7 +226,7 @@ async fn an_administrator_makes_users_who_see_what_is_theirs() {
         let answer = cloud.ask(Method::POST, "/login_").json(&given).send().await.expect("it");
         let carl = cloud.by(answer.text().await.expect("a token"));
         assert_eq!(carl.rows("/v7/application?$select=id").await, [json!({ "id": fleet })]);
-        // A member is no administrator.
+        // A member is not an administrator.
         let (status, _) = register(Some(&carl.token), json!({})).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
     })

@@ -1,4 +1,4 @@
-//! Requests at once.
+//! Simultaneous requests.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ async fn drafts_that_are_finalised_at_once_get_a_revision_each() {
             .filter_map(|row| row["revision"].as_i64())
             .collect();
         assert_eq!(revisions, (0..8).collect());
-        // The last that began, whichever was finalised last.
+        // The one that was created last, whichever was finalized last.
         let path = format!("/v7/application({fleet})?$select=should_be_running__release");
         let target = &ann.rows(&path).await[0]["should_be_running__release"]["__id"];
         assert_eq!(target.as_i64(), drafts.last().copied());

@@ -1,4 +1,5 @@
-//! What existing clients and devices ask beside the data API (docs/spec/cloud.md#other-endpoints).
+//! Endpoints for existing clients and devices outside the data API
+//! (docs/spec/cloud.md#other-endpoints).
 
 use data::testing::{on_fresh, sql};
 use reqwest::{Method, StatusCode};
@@ -284,7 +285,7 @@ async fn a_tunnel_server_beside_the_cloud_tells_which_devices_it_holds() {
     let held = json!({ "is_connected_to_vpn": true, "is_online": true,
         "is_managed_by__service_instance": { "__id": instances[0] } });
     assert_eq!(shop.fields(&device, fields).await, held);
-    // It moved to the other, of which the first does not know yet.
+    // The device moved to the second server, which the first does not know yet.
     assert_eq!(tell("connect", instances[1]).await, StatusCode::OK);
     assert_eq!(tell("disconnect", instances[0]).await, StatusCode::OK);
     let moved = shop.fields(&device, fields).await;
@@ -293,7 +294,7 @@ async fn a_tunnel_server_beside_the_cloud_tells_which_devices_it_holds() {
     let away = json!({ "is_connected_to_vpn": false, "is_online": false, "is_managed_by__service_instance": null });
     assert_eq!(shop.fields(&device, fields).await, away);
     assert_eq!(tell("connect", 4242).await, StatusCode::BAD_REQUEST);
-    // The key opens nothing else, and nobody else may tell.
+    // The key gives access to nothing else, and nobody else may report.
     let (status, _) = server.get("/v7/device").await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
     let body = json!({ "uuids": [], "serviceId": instances[0] });

@@ -1,4 +1,4 @@
-//! What concerns the whole cloud: who registers users, and who keeps them from it.
+//! Operations on the whole cloud: who registers users, and who disables them.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn new(name: &str) -> Value {
     })
 }
 
-/// Registers somebody and signs them in.
+/// Registers a person and signs them in.
 async fn person<'a>(cloud: &'a Cloud, by: &Signed<'_>, name: &str) -> Signed<'a> {
     let (status, why) = by.send(Method::POST, "/user/register", new(name)).await;
     assert_eq!(status, StatusCode::CREATED, "{name}: {why}");
@@ -34,7 +34,7 @@ async fn closed_registration_is_for_administrators_of_the_cloud() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let bob = person(&cloud, &ann, "bob").await;
-        // He administers an organization, which made him free to register anybody.
+        // Administering an organization is not enough to register somebody.
         let (status, _) = bob.send(Method::POST, "/user/register", new("carl")).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
         let own = bob.rows("/v7/organization?$select=id").await[0]["id"].clone();
@@ -49,7 +49,7 @@ async fn closed_registration_is_for_administrators_of_the_cloud() {
         let (status, _) = key.send(Method::POST, "/user/register", new("carl")).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED, "a key of hers");
 
-        // Until one of them makes him one.
+        // Until an administrator of the cloud makes him one.
         let (_, whoami) = bob.get("/user/v1/whoami").await;
         let his = format!("/cloud/v1/users/{}", whoami["id"]);
         let mark = json!({ "is_cloud_administrator": true });

@@ -1,4 +1,5 @@
-//! What clients of the reference send and expect, each where the cloud once did otherwise.
+//! Requests and expected answers of the reference's clients, for cases that the cloud once handled
+//! differently.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ async fn actors_are_nobodys_to_read_and_a_way_through_them_is_refused() {
                 assert_eq!(status, StatusCode::UNAUTHORIZED, "{who} {path}: {body}");
             }
         }
-        // The number is no way through them.
+        // Numbers can be compared, but give no access to actors.
         let rows = ann
             .rows("/v7/device?$select=actor&$filter=actor gt 0")
             .await;

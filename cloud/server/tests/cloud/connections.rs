@@ -1,4 +1,4 @@
-//! Connections that take their time, and too many of them.
+//! Slow connections, and too many of them.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn address(cloud: &Cloud) -> SocketAddr {
     address.parse().expect("an address")
 }
 
-/// A connection on which this much was said.
+/// Opens a connection and sends this text.
 async fn saying(cloud: &Cloud, text: &str) -> TcpStream {
     saying_from("127.0.0.1", cloud, text).await
 }
@@ -35,7 +35,7 @@ async fn saying_from(from: &str, cloud: &Cloud, text: &str) -> TcpStream {
     stream
 }
 
-/// What is said until the connection ends; how it ends is all the same.
+/// Reads everything that is sent until the connection ends, in whatever way.
 async fn heard(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
     let ended = timeout(PATIENCE, stream.read_to_end(&mut text)).await;
@@ -43,7 +43,7 @@ async fn heard(mut stream: TcpStream) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The status of an answer, while the connection stays open.
+/// Reads the status of an answer, while the connection stays open.
 async fn status(stream: &mut TcpStream) -> String {
     let mut begun = [0; 12];
     let answer = timeout(PATIENCE, stream.read_exact(&mut begun)).await;
@@ -54,7 +54,7 @@ async fn status(stream: &mut TcpStream) -> String {
 const PING: &str = "GET /ping HTTP/1.1\r\nhost: x\r\n\r\n";
 
 async fn is_served(cloud: &Cloud) {
-    // By a connection of its own: one that was used before may be ending.
+    // On a separate connection: one that was used before may be ending.
     let answer = heard(saying(cloud, &once("/health")).await).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
@@ -81,7 +81,7 @@ async fn a_head_a_body_and_an_idle_connection_have_their_time() {
     .await;
 }
 
-/// The answer to a request up to its end, while the connection stays open. It has no body.
+/// Reads an answer without a body to its end, while the connection stays open.
 async fn head(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     while !text.ends_with(b"\r\n\r\n") {
@@ -116,7 +116,7 @@ async fn a_request_that_is_refused_before_its_body_came_leaves_the_connection_to
             sent.expect("to be sent in time").expect("to be sent");
             assert_eq!(status(&mut stream).await, "200", "{length}");
         }
-        // What is not waited for ends the connection, and the answer says so.
+        // A body that is not awaited ends the connection, and the answer announces it.
         for rest in [
             "content-length: 500000000",
             "content-length: 20\r\nexpect: 100-continue",
@@ -277,7 +277,7 @@ async fn a_device_has_few_streams_of_logs_and_the_oldest_ends() {
             let text = line("one").to_string() + "\n";
             lines.unbounded_send(text.into_bytes()).expect("a line");
             streams.push((lines, tokio::spawn(request.send())));
-            // Each is there before the next, or another would be the oldest.
+            // Each is open before the next one, or another would be the oldest.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
         let (_lines, oldest) = streams.remove(0);
@@ -289,7 +289,7 @@ async fn a_device_has_few_streams_of_logs_and_the_oldest_ends() {
     .await;
 }
 
-/// More bytes than sockets hold.
+/// Creates more bytes than sockets hold.
 async fn large(shop: &Shop<'_>) -> String {
     let rows = sql(
         "INSERT INTO application_tag (created_at, modified_at, application, tag_key, value) \
@@ -327,7 +327,7 @@ async fn connections_that_do_not_read_stop_nobody_and_are_dropped() {
         let begun = answers.iter().filter(|status| *status == "200").count();
         assert_eq!(begun, 2, "{answers:?}");
         assert_eq!(answers.iter().filter(|status| *status == "429").count(), 38);
-        // Meanwhile everybody is served.
+        // Everybody else is served in the meantime.
         let device = shop.device(1).await;
         for _ in 0..20 {
             is_served(&cloud).await;
@@ -338,7 +338,7 @@ async fn connections_that_do_not_read_stop_nobody_and_are_dropped() {
             assert_eq!(answer.expect("an answer").status(), StatusCode::OK);
             shop.fields(&device, "id").await;
         }
-        // What they held is free without their doing anything.
+        // What they held is released without any action of theirs.
         let all = until("there is a stream again", async || {
             let answer = shop.ann.ask(Method::GET, &path).send().await;
             let answer = answer.expect("an answer");
@@ -372,7 +372,7 @@ async fn a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_goes
         let cloud = Cloud::start_with(&url, settings).await;
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
-        // A stream of logs that says nothing for longer than all times, and one who follows it.
+        // A log stream that is silent for longer than all limits, and a follower.
         let (lines, request) = open(&device, None);
         let uploading = tokio::spawn(request.send());
         let path = format!("/device/v2/{}/logs?stream=1", device.uuid);
@@ -389,7 +389,7 @@ async fn a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_goes
         let begun = std::time::Instant::now();
         while let Some(some) = slow.chunk().await.expect("it goes on") {
             read += some.len();
-            // Longer than it may go without reading, and on a busy machine far more often.
+            // Longer than it may go without reading; on a busy machine, much longer.
             if begun.elapsed() < Duration::from_secs(10) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -410,7 +410,7 @@ async fn a_request_that_takes_long_is_not_idle_and_a_slow_reader_that_reads_goes
     .await;
 }
 
-/// What turns the direction of a text, ends a line or moves a terminal's cursor, in the path of a request.
+/// Characters that change the direction of a text, end a line or move a terminal's cursor, in the path of a request.
 const FORGED: &str = "/v7/\u{202e}\u{85}\u{2028}\u{9b}31mINFO";
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! What one request may cost (docs/security.md): whatever it asks, it is answered or refused soon, in little memory,
-//! and the cloud goes on.
+//! The cost of one request (docs/security.md): whatever it contains, it is answered or refused soon, with little
+//! memory, and the cloud continues.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::harness::{Cloud, on_both, read};
 
-/// How long any request may take. Builds of tests are slow and have neighbours: the bounds themselves leave far less.
+/// How long any request may take. Test builds are slow and share the machine: the limits themselves allow far less.
 const SOON: Duration = Duration::from_secs(20);
 
-/// What a guest is answered, soon.
+/// Returns the answer to a guest, which must arrive soon.
 async fn asked(cloud: &Cloud, path: &str) -> (StatusCode, Value) {
     let begun = Instant::now();
     let answer = cloud.ask(Method::GET, path).send().await;
@@ -79,10 +79,10 @@ async fn lists_and_chains_of_any_length_are_answered_or_refused() {
     .await;
 }
 
-/// Bytes that a request may add to the memory of the cloud. Builds of tests and neighbours on the same cloud need some.
+/// Bytes that a request may add to the memory of the cloud. Test builds and other tests on the same cloud need some.
 const MEMORY: usize = 128 << 20;
 
-/// The request is refused, with a text that names the bound, and costs little.
+/// Checks that the request is refused, with a text that names the limit, and costs little.
 async fn refused(cloud: &Cloud, path: &str, naming: &str) {
     let before = cloud.memory();
     let (status, body) = asked(cloud, path).await;
@@ -147,7 +147,7 @@ async fn rights_are_asked_before_a_body_is_read() {
             for method in [Method::POST, Method::PATCH, Method::PUT] {
                 let request = cloud.ask(method, path).body(values.clone());
                 let request = request.header("content-type", "application/json");
-                // A refusal may come while the body is still sent, and end the connection.
+                // A refusal may arrive while the body is still being sent, and end the connection.
                 if let Ok(answer) = request.send().await {
                     assert_eq!(answer.status(), StatusCode::UNAUTHORIZED, "{path}");
                 }
@@ -207,17 +207,17 @@ async fn conditions_that_go_back_and_forth_are_refused() {
     .await;
 }
 
-/// Bytes of a query; what percent-encoding adds comes to it.
+/// Bytes of a query, before percent-encoding.
 const LONG: usize = 40_000;
 
-/// A text as often as it fits into a long query, with something between.
+/// Repeats a text as often as it fits into a long query, with a separator.
 fn full(of: &str, between: &str) -> String {
     let encoded = |text: &str| text.len() + 2 * text.matches([' ', '\'']).count();
     let times = LONG / (encoded(of) + encoded(between));
     vec![of; times].join(between)
 }
 
-/// Filters of any shape, as long as they may be.
+/// Returns filters of all kinds, of the maximum length.
 fn filters() -> Vec<String> {
     let ones = vec!["1"; 999].join(",");
     let nested = |begin: &str, inner: &str, end: &str, times: usize| {

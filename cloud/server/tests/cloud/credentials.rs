@@ -1,4 +1,4 @@
-//! What credentials are held to in hostile hands (docs/security.md).
+//! Limits on credentials in hostile hands (docs/security.md).
 
 mod audit;
 mod first_start;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::harness::Cloud;
 
-/// Has a statement executed in the database of a cloud.
+/// Executes a statement in the database of a cloud.
 async fn execute(cloud: &Cloud, statement: Sql) -> u64 {
     let database = database(cloud).await;
     let rows = database.execute(&statement).await.expect("a statement");
@@ -29,14 +29,14 @@ async fn database(cloud: &Cloud) -> Database {
     database.expect("the database")
 }
 
-/// What a session token says.
+/// Returns the claims of a session token.
 fn claims(token: &str) -> Value {
     let payload = token.split('.').nth(1).expect("a payload");
     let payload = URL_SAFE_NO_PAD.decode(payload).expect("base64");
     serde_json::from_slice(&payload).expect("JSON")
 }
 
-/// A token of the same session that says something else, signed as the cloud signs.
+/// Returns a token of the same session with different claims, signed like the cloud's own.
 async fn saying(cloud: &Cloud, token: &str, change: impl FnOnce(&mut Value)) -> String {
     let mut claims = claims(token);
     change(&mut claims);

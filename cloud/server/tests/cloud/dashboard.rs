@@ -1,7 +1,7 @@
-//! The dashboard: its pages in a headless Chromium, used as a person uses them.
+//! The dashboard: its pages in a headless Chromium, used in the way a person uses them.
 //!
-//! They need the Chromium that `SUPERVISOR_TEST_CHROMIUM` names (`cargo xtask test` sets it) and are skipped
-//! without one. `SUPERVISOR_TEST_PICTURES` names a folder for pictures of the pages.
+//! They need the Chromium named in `SUPERVISOR_TEST_CHROMIUM` (`cargo xtask test` sets it) and are skipped without one.
+//! `SUPERVISOR_TEST_PICTURES` names a folder for pictures of the pages.
 
 mod account;
 mod browser;
@@ -18,7 +18,7 @@ mod story;
 use crate::harness::{Cloud, EMAIL, PASSWORD};
 use browser::{Chromium, Visitor};
 
-/// Runs a test with a cloud on SQLite and a browser, where there is one.
+/// Runs a test with a cloud on SQLite and a browser, if there is one.
 async fn with_browser(test: impl AsyncFn(Cloud, &Chromium)) {
     let Some(chromium) = Chromium::start().await else {
         return;
@@ -29,12 +29,12 @@ async fn with_browser(test: impl AsyncFn(Cloud, &Chromium)) {
     test(cloud, &chromium).await;
 }
 
-/// The administrator, who has just signed in.
+/// Returns the administrator, who has just signed in.
 async fn ann(chromium: &Chromium, cloud: &Cloud) -> Visitor {
     sign_in(chromium, cloud, EMAIL, PASSWORD).await
 }
 
-/// Somebody who signs in, and comes to the fleets.
+/// Signs a person in, who is then on the page of fleets.
 async fn sign_in(chromium: &Chromium, cloud: &Cloud, name: &str, password: &str) -> Visitor {
     let somebody = chromium.somebody(&cloud.url).await;
     somebody.open("/").await;

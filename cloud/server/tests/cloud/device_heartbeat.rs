@@ -1,4 +1,5 @@
-//! Who is online (docs/spec/cloud.md#device-online, docs/spec/cloud.md#pitfall-heartbeat).
+//! The online state of devices (docs/spec/cloud.md#device-online,
+//! docs/spec/cloud.md#pitfall-heartbeat).
 
 use data::testing::sql;
 use data::{Database, Options};
@@ -21,7 +22,7 @@ async fn until_it_is(shop: &Shop<'_>, device: &Device<'_>, wanted: &str) {
     .await;
 }
 
-/// When the device counts as silent, in milliseconds.
+/// Returns when the device counts as silent, in milliseconds.
 async fn deadline(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
     let options = Options::default().with_connections(2);
     let database = Database::open(&shop.cloud.database, &options)
@@ -34,7 +35,7 @@ async fn deadline(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
     deadline
 }
 
-/// Milliseconds that the device has left.
+/// Returns the milliseconds that the device has left.
 async fn left(shop: &Shop<'_>, device: &Device<'_>) -> Option<i64> {
     let now = std::time::UNIX_EPOCH.elapsed().expect("a time").as_millis();
     let now = i64::try_from(now).expect("a time");
@@ -54,7 +55,7 @@ async fn a_device_that_polls_is_online_and_one_that_stops_is_so_no_more() {
         let before = state(&shop, &device).await;
         assert_eq!(before["api_heartbeat_state"], json!("unknown"));
         assert_eq!(before["changed_api_heartbeat_state_on__date"], Value::Null);
-        // People who look at the state are no device.
+        // A person who reads the state does not count as the device.
         let path = format!("/device/v3/{}/state", device.uuid);
         assert_eq!(shop.ann.get(&path).await.0, 200);
         assert_eq!(left(&shop, &device).await, None);
@@ -64,7 +65,7 @@ async fn a_device_that_polls_is_online_and_one_that_stops_is_so_no_more() {
         let online = state(&shop, &device).await;
         let remaining = left(&shop, &device).await.expect("a deadline");
         assert!((800_000..=900_000).contains(&remaining), "{remaining}");
-        // Only a change is written.
+        // Only changes are written.
         let first = deadline(&shop, &device).await;
         device.state().await;
         until("the next deadline", || async {
@@ -148,10 +149,10 @@ async fn the_time_a_device_has_outlives_the_cloud() {
             state(&shop, &device).await["api_heartbeat_state"],
             json!("online")
         );
-        // Two replicas look, one writes.
+        // Two replicas check, one writes.
         let_time_pass(&shop, &device).await;
         until_it_is(&shop, &device, "timeout").await;
-        // The other one hears the device.
+        // The device polls at the other replica.
         let path = format!("/device/v3/{}/state", device.uuid);
         let by_second = second.by(device.signed.token.clone());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Log lines: taken, kept, read back and followed (docs/spec/cloud.md#device-logs).
+//! Log lines: accepted, stored, read back and followed (docs/spec/cloud.md#device-logs).
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) async fn messages(by: &Signed<'_>, device: &Device<'_>, query: &str) 
         .collect()
 }
 
-/// Lines of an answer that does not end, as they come.
+/// Lines of an endless answer, as they arrive.
 pub(crate) struct Following {
     body: std::pin::Pin<Box<dyn futures::Stream<Item = reqwest::Result<Bytes>> + Send>>,
     begun: String,
@@ -50,7 +50,7 @@ impl Following {
         }
     }
 
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     async fn next(&mut self) -> Value {
         loop {
             while let Some((line, rest)) = self.begun.split_once('\n') {
@@ -69,7 +69,7 @@ impl Following {
         }
     }
 
-    /// Returns when the cloud ends it.
+    /// Returns when the cloud ends the answer.
     pub(crate) async fn end(mut self) {
         let end = async { while let Some(Ok(_)) = self.body.next().await {} };
         timeout(Duration::from_secs(60), end)
@@ -85,7 +85,7 @@ impl Following {
     }
 }
 
-/// A request that stays open.
+/// Opens a request that stays open.
 pub(crate) fn open(
     device: &Device<'_>,
     encoding: Option<&str>,
@@ -215,7 +215,7 @@ async fn lines_are_taken_from_their_device_and_read_by_people() {
             let (got, answer) = send(kind, encoding, body).await;
             assert_eq!(got.as_u16(), status, "{kind} {encoding} {body}: {answer}");
         }
-        // A device that is gone.
+        // A deleted device.
         shop.ann
             .answer(
                 shop.ann
@@ -296,7 +296,7 @@ async fn a_stream_is_followed_live_after_what_was_there_without_a_gap() {
         for number in 2..300 {
             assert_eq!(with_history.message().await, number.to_string());
         }
-        // The other one may have seen the line before, never one twice.
+        // The other follower may have received the line before, but no line twice.
         let mut number = from_now.message().await.parse::<u32>().expect("a number");
         assert!(number <= 2, "{number}");
         while number < 299 {
@@ -381,14 +381,14 @@ async fn the_latest_thousand_lines_of_a_month_are_kept() {
         let kept = messages(&shop.ann, &device, "?count=all").await;
         let expected: Vec<String> = (700..1700).map(|number| number.to_string()).collect();
         assert_eq!(kept, expected);
-        // Fewer than 1,250 rows are behind that.
+        // After that, there are fewer than 1,250 rows.
         until("the old ones gone", || async {
             let count =
                 sql("UPDATE device_log SET message = message WHERE device = ?").with(device.id);
             (1000..1250).contains(&shop.execute(count).await)
         })
         .await;
-        // What is older than a month is read no more.
+        // Lines older than a month are no longer returned.
         let old =
             sql("UPDATE device_log SET created_at = created_at - 2595600000 WHERE device = ?")
                 .with(device.id);
@@ -422,7 +422,7 @@ async fn lines_that_a_device_sends_again_are_kept_once() {
             assert_eq!(answer.status(), StatusCode::CREATED);
         };
         send(&[(1, "a"), (2, "b"), (2, "b")]).await;
-        // As after a connection that broke: the last ones once more, and what came since.
+        // As after a lost connection: the last lines again, followed by new ones.
         send(&[(2, "b"), (2, "b"), (2, "b"), (3, "c")]).await;
         send(&[(4, "c"), (4, "c")]).await;
         let all = messages(&shop.ann, &device, "").await;

@@ -38,7 +38,8 @@ async fn a_device_registers_and_has_its_key_its_name_and_its_services() {
         }
         assert_eq!(row["service_install"].as_array().expect("rows").len(), 2, "{row}");
 
-        // The key exchange of a device that registered before (docs/spec/device.md#provisioning).
+        // The key exchange of a device that is already registered
+        // (docs/spec/device.md#provisioning).
         let of_device = cloud.by(key);
         let (_, who) = of_device.get("/actor/v1/whoami").await;
         assert_eq!(who["actorTypeId"], made["id"], "{who}");
@@ -108,7 +109,7 @@ async fn what_cannot_be_registered_is_refused_with_the_words_that_devices_know()
             );
             assert_eq!(answer.text().await.expect("a body"), text);
         }
-        // Nothing of what was refused is there.
+        // Nothing that was refused was created.
         let count = shop.ann.get("/v7/device/$count").await.1;
         assert_eq!(count, json!({ "d": 1 }));
         let (status, _) = by_key
@@ -116,7 +117,7 @@ async fn what_cannot_be_registered_is_refused_with_the_words_that_devices_know()
             .await;
         assert_eq!(status, StatusCode::CREATED);
 
-        // Only keys register: of users as well, of devices never.
+        // Only keys can register devices: also keys of users, but never those of devices.
         let third = with(json!({ "uuid": uuid(3), "api_key": null }));
         let (status, _) = shop
             .ann

@@ -1,4 +1,4 @@
-//! What devices say of themselves (docs/spec/cloud.md#device-report, docs/spec/cloud.md#device-tags).
+//! Reports of devices about themselves (docs/spec/cloud.md#device-report, docs/spec/cloud.md#device-tags).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ async fn what_a_device_says_is_written_and_cut_to_what_fits() {
         }
         let secret = format!("{path}?$select=api_secret");
         assert_eq!(shop.ann.get(&secret).await.0, StatusCode::BAD_REQUEST, "never readable");
-        // The same once more changes nothing.
+        // An identical report changes nothing.
         let before = shop.fields(&device, "modified_at").await;
         assert_eq!(device.report(json!({ "status": "x".repeat(55), "cpu_id": "aBcD" })).await, StatusCode::OK);
         assert_eq!(shop.fields(&device, "modified_at").await, before);
@@ -149,7 +149,7 @@ async fn a_report_that_is_wrong_or_not_of_the_caller_is_refused_as_a_whole() {
     .await;
 }
 
-/// A report of services of the shop's release.
+/// Creates a report of services of the shop's release.
 fn apps(shop: &Shop<'_>, services: &[(&str, usize, &str, Value)]) -> Value {
     let services: serde_json::Map<String, Value> = services
         .iter()
@@ -192,7 +192,7 @@ async fn images_follow_what_the_device_reports() {
             installs(&shop, &device).await,
             [install("Downloading", json!(10))]
         );
-        // Another step of the same download waits for its time.
+        // Another step of the same download is delayed.
         assert_eq!(
             report(vec![("main", 0, "Downloading", json!(11))]).await,
             200
@@ -212,7 +212,7 @@ async fn images_follow_what_the_device_reports() {
             installs(&shop, &device).await,
             [install("Downloading", json!(12))]
         );
-        // Its end does not.
+        // Its end is not.
         assert_eq!(
             report(vec![("main", 0, "Downloading", json!(100))]).await,
             200
@@ -235,7 +235,7 @@ async fn images_follow_what_the_device_reports() {
             expected,
             "a word that is none is dropped"
         );
-        // A report without apps leaves them alone; one without an image says that it is gone.
+        // A report without apps does not change them; one without an image means that the image is gone.
         assert_eq!(device.report(json!({ "status": "Idle" })).await, 200);
         assert_eq!(installs(&shop, &device).await, expected);
         assert_eq!(report(vec![("main", 0, "Running", Value::Null)]).await, 200);
@@ -315,7 +315,7 @@ async fn a_report_names_what_the_device_may_have_and_nothing_else() {
         let one = || app(&other.uuid, "other-one", &other.release.locations[0]);
         let two = || app(&other.uuid, "other-two", &newer.locations[0]);
         let nobody = || app(&other.uuid, "nothing", &other.release.locations[0]);
-        // It answers as to what is not there.
+        // The answer is the same as if it did not exist.
         for body in [one(), two(), nobody()] {
             assert_eq!(device.report(body.clone()).await, 401, "{body}");
         }
@@ -472,7 +472,7 @@ async fn what_it_runs_and_how_its_update_fares_are_those_of_its_own_fleet() {
     .await;
 }
 
-/// The fields of plugins that a device has, as `PLUGIN.NAME TYPE VALUE UNIT`.
+/// Returns the plugin fields of a device, as `PLUGIN.NAME TYPE VALUE UNIT`.
 async fn plugin_fields(shop: &Shop<'_>, device: &Device<'_>) -> Vec<String> {
     let path = format!(
         "/v7/device_plugin_field?$filter=device eq {}&$orderby=plugin,name&$select=plugin,name,value,value_type,unit",
@@ -510,7 +510,7 @@ async fn fields_of_plugins_are_as_the_device_reports_them_and_go_with_the_device
             "tank-gauge.level number 63.5 %",
         ];
         assert_eq!(plugin_fields(&shop, &device).await, expected);
-        // A row keeps its number and the time of its last change.
+        // An unchanged row keeps its number and the time of its last change.
         let path = format!(
             "/v7/device_plugin_field?$filter=device eq {}&$orderby=id&$select=id,modified_at,name",
             device.id
@@ -534,7 +534,7 @@ async fn fields_of_plugins_are_as_the_device_reports_them_and_go_with_the_device
             let is_same = row["modified_at"] == old["modified_at"];
             assert_eq!(is_same, row["name"] == "armed", "{row} {old}");
         }
-        // A report that says nothing of them leaves them alone; null says nothing.
+        // A report without such fields does not change them; neither does null.
         assert_eq!(device.report(json!({ "status": "Idle" })).await, 200);
         assert_eq!(report(Value::Null).await, 200);
         assert_eq!(plugin_fields(&shop, &device).await, expected);

@@ -1,4 +1,4 @@
-//! What a device should run: `GET /device/v3/:uuid/state` and its other forms (docs/spec/cloud.md#device-state,
+//! The target state of a device: `GET /device/v3/:uuid/state` and its other forms (docs/spec/cloud.md#device-state,
 //! docs/spec/cloud.md#pitfall-gone-devices).
 
 use data::testing::sql;
@@ -43,7 +43,7 @@ async fn the_state_has_the_form_that_devices_read() {
         });
         assert_eq!(state, expected);
 
-        // The same bytes for the same state, and none at all for who has them.
+        // The same bytes for the same state, and none for a client that has them already.
         let bytes = |answer: reqwest::Response| async { answer.bytes().await.expect("a body") };
         assert_eq!(bytes(device.poll(None).await).await, bytes(device.poll(None).await).await);
         for tags in [tag.clone(), format!("\"x\", {tag}"), "*".to_owned()] {
@@ -91,7 +91,7 @@ async fn a_variable_that_is_said_closer_to_the_service_wins() {
                 install,
             ),
         ];
-        // The first level says all five, the next one all but the first, and so on.
+        // The first level sets all five, the next one all but the first, and so on.
         for (at, (resource, parent, id)) in levels.iter().enumerate() {
             for name in ["A", "B", "C", "D", "E"].iter().skip(at) {
                 let body = json!({ *parent: id, "name": name, "value": resource });
@@ -220,7 +220,7 @@ async fn a_composition_of_any_form_is_no_error() {
             let older = device.signed.get(&format!("/device/v2/{}/state", device.uuid)).await;
             assert_eq!(older.0, StatusCode::OK, "{what}");
         }
-        // Text that is no JSON at all.
+        // Text that is not JSON at all.
         for text in ["{", "", "\u{1}"] {
             let select = sql("UPDATE release SET composition = ? WHERE id = ?").with(text).with(shop.release.id);
             shop.execute(select).await;
@@ -262,7 +262,7 @@ async fn the_supervisor_and_the_operating_system_are_apps_of_their_own() {
         assert_eq!(of_manager["environment"], json!({ "D": "1" }));
         assert_eq!(of_manager["labels"], json!({}));
         assert_eq!(main(&shop, "shop-one")["environment"], json!({ "D": "1", "F": "1" }));
-        // A change of theirs reaches the device.
+        // A change by them reaches the device.
         shop.ann.create("application_environment_variable", json!({ "application": manager.fleet, "name": "M", "value": "1" })).await;
         assert_eq!(device.poll(Some(&tag)).await.status(), StatusCode::OK);
     })
@@ -461,7 +461,7 @@ async fn a_device_shows_its_variables_to_those_who_may_change_its_fleet() {
             (3, "operator", StatusCode::UNAUTHORIZED),
             (4, "developer", StatusCode::OK),
         ] {
-            // A refusal is remembered for a while, so each asks for a device of its own.
+            // A refusal is cached for a while, so each request uses a separate device.
             let device = shop.device(number).await;
             let share = sql(
                 "INSERT INTO user_application_membership (created_at, modified_at, \"user\", is_member_of__application, \

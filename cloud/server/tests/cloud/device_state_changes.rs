@@ -1,4 +1,4 @@
-//! When the state of a device is another, and who may read it (docs/spec/cloud.md#device-state-etag,
+//! When the state of a device changes, and who may read it (docs/spec/cloud.md#device-state-etag,
 //! docs/spec/cloud.md#pitfall-stable-etag).
 
 use reqwest::{Method, StatusCode};
@@ -33,7 +33,7 @@ async fn whatever_the_state_is_made_from_changes_it_for_the_devices_concerned_al
         let install = ann.rows(&format!("{path}?$select=id")).await[0]["id"].clone();
         let fleet = format!("/v7/application({})", shop.fleet);
         let device = format!("/v7/device({})", one.id);
-        // What is done, and whether the second device of the fleet has another state as well.
+        // The change, and whether it also affects the state of the fleet's second device.
         let changes: Vec<(Method, String, Value, bool)> = vec![
             (
                 Method::PATCH,
@@ -204,7 +204,7 @@ async fn whatever_the_state_is_made_from_changes_it_for_the_devices_concerned_al
             None,
             "no release, no key: {state}"
         );
-        // What it says of itself changes nothing of what it should be.
+        // A report of the device does not change its target state.
         let (_, tag) = one.state().await;
         assert_eq!(
             one.report(json!({ "status": "Idle", "cpu_usage": 3 }))
@@ -308,7 +308,7 @@ async fn who_may_not_read_a_device_is_refused_and_a_device_that_is_gone_keeps_wh
                 StatusCode::OK
             );
         }
-        // What everybody may read of a fleet its devices' states are not.
+        // A public fleet does not make the states of its devices public.
         shop.ann
             .send(
                 Method::PATCH,
@@ -377,7 +377,7 @@ async fn who_was_refused_a_target_state_gets_it_as_soon_as_they_may() {
         let (status, why) = dora.send(Method::POST, &invitation, json!({})).await;
         assert_eq!(status, StatusCode::OK, "{why}");
         assert_eq!(dora.get(&path).await.0, StatusCode::OK);
-        // And loses it as soon.
+        // And loses it just as quickly.
         let sharing = "/v7/user_application_membership?$filter=true";
         let (status, why) = shop
             .ann

@@ -1,4 +1,4 @@
-//! Debian's docker-registry, asking for tokens of a cloud.
+//! Debian's docker-registry, which uses tokens of a cloud.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 const PROGRAM: &str = "/usr/bin/docker-registry";
 
-/// A registry on 127.0.0.1; it ends with the value.
+/// A registry on 127.0.0.1, which ends when the value is dropped.
 pub(crate) struct DockerRegistry {
     child: Option<Child>,
     host: String,
     folder: tempfile::TempDir,
 }
 
-/// Whether there is one to be started; says so where there is none.
+/// Whether a registry is installed; prints a message if not.
 pub(crate) fn is_there() -> bool {
     let there = Path::new(PROGRAM).exists();
     if !there {
@@ -23,21 +23,21 @@ pub(crate) fn is_there() -> bool {
     there
 }
 
-/// A free address for one.
+/// Returns a free address for a registry.
 pub(crate) fn free_host() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").to_string()
 }
 
 impl DockerRegistry {
-    /// Starts one at `host` that trusts this certificate, and sends its clients to `realm`.
+    /// Starts a registry at `host` that trusts this certificate, and sends its clients to `realm`.
     pub(crate) async fn start(host: &str, certificate: &str, realm: &str) -> Self {
         let mut registry = Self::prepared(host, certificate, realm, true);
         registry.begin().await;
         registry
     }
 
-    /// One that is yet to [begin](Self::begin), and deletes what it is told to or nothing.
+    /// Prepares a registry that has yet to [begin](Self::begin), and that permits deletion or not.
     pub(crate) fn prepared(host: &str, certificate: &str, realm: &str, deletes: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name).display().to_string();
@@ -58,7 +58,7 @@ impl DockerRegistry {
         }
     }
 
-    /// Starts it (again), with what it kept.
+    /// Starts it (again), with its stored data.
     pub(crate) async fn begin(&mut self) {
         let child = Command::new(PROGRAM)
             .arg("serve")
@@ -70,7 +70,7 @@ impl DockerRegistry {
         self.child = Some(child);
         let begun = Instant::now();
         let answers = format!("http://{}/v2/", self.host);
-        // An error says that there is one already.
+        // An error means that there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();
         while client.get(&answers).send().await.is_err() {
@@ -86,7 +86,7 @@ impl DockerRegistry {
         }
     }
 
-    /// Has it free what no manifest names; it must not run meanwhile.
+    /// Makes it free data that no manifest names; it must not be running.
     pub(crate) fn collect(&self) {
         let collected = Command::new(PROGRAM)
             .arg("garbage-collect")
@@ -108,7 +108,7 @@ impl DockerRegistry {
         manifests.join(revision).join("link").exists()
     }
 
-    /// Whether the bytes of this digest are there.
+    /// Whether the registry has the bytes of this digest.
     pub(crate) fn has_blob(&self, digest: &str) -> bool {
         let (kind, hex) = digest.split_once(':').expect("a digest");
         let blob = self.storage().join("blobs").join(kind).join(&hex[..2]);

@@ -1,5 +1,5 @@
-//! docs/cloud-api.md: each line that it shows is run, and each answer that it shows is the one that comes; its
-//! table names the test of each operation and example. `UPDATE_DOCS=1` writes both into the page.
+//! docs/cloud-api.md: runs every command on the page, and compares each answer with the one on the page; a table names
+//! the test of each operation and example. `UPDATE_DOCS=1` writes both into the page.
 
 use std::fs;
 use std::ops::Range;
@@ -27,7 +27,7 @@ fn page() -> PathBuf {
 
 /// A command of the page and the answer below it.
 struct Example {
-    /// Where both stand.
+    /// The position of both.
     place: Range<usize>,
     command: String,
     answer: String,
@@ -51,7 +51,7 @@ fn examples(text: &str) -> Vec<Example> {
     found
 }
 
-/// What a reader's shell knows.
+/// The state of a reader's shell.
 struct Reader<'a> {
     cloud: &'a Cloud,
     token: String,
@@ -59,7 +59,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Runs a command of the page as a reader would; the answer as the page shows it.
+    /// Runs a command of the page like a reader, and returns the answer in the form of the page.
     fn run(&mut self, command: &str) -> String {
         let script = command.replacen(
             "curl ",
@@ -94,7 +94,7 @@ impl Reader<'_> {
     }
 }
 
-/// The keys of files are made up: the page shows the same one.
+/// Replaces the keys of files, which are random, by the one on the page.
 fn with_one_key(body: &str) -> String {
     match body.split_once("?key=") {
         Some((before, rest)) => {
@@ -105,7 +105,7 @@ fn with_one_key(body: &str) -> String {
     }
 }
 
-/// JSON as the page shows it: laid out, and long lists cut short.
+/// Formats JSON as on the page: indented, with long lists cut short.
 fn laid_out(body: &str) -> String {
     match serde_json::from_str::<Value>(body) {
         Ok(value @ (Value::Object(_) | Value::Array(_))) => {
@@ -121,7 +121,7 @@ fn laid_out(body: &str) -> String {
     }
 }
 
-/// With a space behind each colon and comma, as people write it.
+/// Adds a space after each colon and comma, as people write it.
 fn one_line(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -158,7 +158,7 @@ fn cut(value: Value) -> Value {
     }
 }
 
-/// An answer without what differs from run to run: moments.
+/// Replaces what differs from run to run in an answer: times.
 fn settled(answer: &str) -> String {
     let mut settled = String::new();
     for word in answer.split_inclusive('"') {
@@ -194,7 +194,7 @@ async fn every_answer_of_the_page_is_the_one_that_comes() {
                 example.command, example.answer
             ));
         }
-        // A page that is right stays as it is.
+        // A correct page remains unchanged.
         let shown = if same {
             example.answer.trim_end()
         } else {
@@ -216,7 +216,7 @@ async fn every_answer_of_the_page_is_the_one_that_comes() {
     );
 }
 
-/// The files of requests, and the tests that ask them.
+/// The files of requests, and the tests that send them.
 const FILES: [(&str, &str); 11] = [
     ("operations", "operations"),
     ("fleets", "fleets"),
@@ -256,7 +256,7 @@ const OPERATIONS: [&str; 21] = [
     "$expand with a nested $select",
 ];
 
-/// What no file of requests has.
+/// Operations that are in no file of requests.
 const BESIDE: [(&str, &str); 66] = [
     (
         "session token",
@@ -524,7 +524,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
 ];
 
-/// The rows of the table: what, the first request of it, the test.
+/// Returns the rows of the table: the operation, its first request, the test.
 fn proof() -> Vec<[String; 3]> {
     let mut rows: Vec<[String; 3]> = Vec::new();
     for (file, test) in FILES {

@@ -1,4 +1,4 @@
-//! The example requests of real clients (docs/spec/cloud.md#odata-examples), each with the answer that it gets.
+//! The example requests of real clients (docs/spec/cloud.md#odata-examples), with their answers.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use expect_test::{ExpectFile, expect_file};
 use crate::harness::on_both;
 use crate::transcript::picture;
 
-/// The requests of a file are answered as it says.
+/// Checks that the requests of a file are answered as stated in it.
 async fn check(file: ExpectFile) {
     let text = file.data();
     on_both(async |cloud| file.assert_eq(&picture(&cloud, &text).await)).await;
@@ -64,7 +64,7 @@ async fn operations() {
     check(expect_file!["examples/operations.txt"]).await;
 }
 
-/// What is most likely got wrong (docs/spec/cloud.md#pitfalls), as far as it is of the data API.
+/// The most likely mistakes (docs/spec/cloud.md#pitfalls), as far as they concern the data API.
 #[tokio::test]
 async fn likely_mistakes() {
     check(expect_file!["examples/mistakes.txt"]).await;

@@ -1,5 +1,4 @@
-//! A device that is none: the real end of the tunnel, and behind it a router that the test makes up in the
-//! supervisor's place.
+//! A fake device: the real device end of the tunnel, with a router of the test in place of the supervisor.
 
 use axum::Router;
 use axum::body::Body;
@@ -13,12 +12,12 @@ use tunnel::{CloseMessage, End, Offer};
 
 use crate::harness::{Cloud, Signed};
 
-/// What devices and clouds speak through the tunnel.
+/// The protocol of the tunnel.
 pub(crate) const PROTOCOL: &str = "h2.platform";
-/// What the cloud is to send to each of these devices.
+/// The key that the cloud should send to each of these devices.
 pub(crate) const SECRET: &str = "secret of the supervisor";
 
-/// A device as the cloud knows it.
+/// A device that is registered with the cloud.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownDevice {
     pub(crate) id: i64,
@@ -27,7 +26,7 @@ pub(crate) struct KnownDevice {
     pub(crate) key: String,
 }
 
-/// Makes a device of a fleet, with a key, which has told its secret.
+/// Creates a device of a fleet, with a key, and reports its secret.
 pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> KnownDevice {
     let fleets = ann
         .rows(&format!(
@@ -60,7 +59,7 @@ pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> KnownD
     }
 }
 
-/// Asks for a tunnel with these headers; the connection where there is one, the status where there is none.
+/// Requests a tunnel with these headers; returns the connection, or the status if there is none.
 pub(crate) async fn ask_for_tunnel(
     cloud: &Cloud,
     uuid: &str,
@@ -71,7 +70,7 @@ pub(crate) async fn ask_for_tunnel(
     answer.expect("an answer")
 }
 
-/// The same at an address where perhaps nobody answers.
+/// Does the same at an address where possibly nobody answers.
 async fn tunnel_answer(
     url: &str,
     uuid: &str,
@@ -104,8 +103,8 @@ async fn tunnel_answer(
     })
 }
 
-/// Opens the tunnel of a device, and answers by this router until the task is aborted or the cloud ends it; what
-/// the cloud says then.
+/// Opens the tunnel of a device, and answers with this router until the task is aborted or the cloud ends the tunnel;
+/// returns the cloud's final message.
 pub(crate) async fn connect(
     cloud: &Cloud,
     device: &KnownDevice,
@@ -121,7 +120,7 @@ pub(crate) async fn connect(
     served(answer, router).await.expect("the connection")
 }
 
-/// The same at an address where perhaps nobody answers.
+/// Does the same at an address where possibly nobody answers.
 pub(crate) async fn connect_at(
     url: &str,
     device: &KnownDevice,

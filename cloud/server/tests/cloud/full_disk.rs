@@ -1,4 +1,4 @@
-//! A disk without room under SQLite, as clients see it.
+//! A full disk under SQLite, from the perspective of clients.
 
 use data::testing::SmallDisk;
 use reqwest::{Method, StatusCode};
@@ -37,7 +37,7 @@ async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
         said.to_string().contains("disk of the database is full"),
         "{said}"
     );
-    // A device's report hears the same; whoever reads goes on, and so does a device that polls.
+    // A device's report gets the same answer; readers continue, and so do polling devices.
     let report = json!({ &device.uuid: { "status": "x".repeat(40) } });
     let (status, said) = device
         .signed
@@ -57,7 +57,7 @@ async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
         "what was acknowledged is there, and no more"
     );
     assert_eq!(device.poll(None).await.status(), StatusCode::OK);
-    // Nobody starts it again.
+    // The cloud is not restarted.
     std::fs::remove_file(&filler).expect("the filler");
     let (status, said) = shop
         .ann

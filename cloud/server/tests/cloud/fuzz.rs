@@ -1,5 +1,5 @@
-//! Bodies that nobody would send, over HTTP on both databases: each is taken or refused with a 4xx, and afterwards
-//! the database is whole.
+//! Bodies that nobody would send, over HTTP on both databases: each is accepted or refused with a 4xx, and the database
+//! is intact afterwards.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 use crate::harness::Cloud;
 use crate::scene::{Names, scene};
 
-/// Reports and lines of logs, as devices send them: the method, the path, and the body.
+/// Reports and log lines in the format of devices: the method, the path, and the body.
 const REPORTS: &str = include_str!("fuzz/reports.txt");
 const WORDS: &[&str] = &[
     "{",
@@ -53,12 +53,12 @@ const WORDS: &[&str] = &[
     "\"7cf02a62bdc94e6fa4d5cb9b1d94a5c1\":{",
     "{\"a\":",
 ];
-/// So that nobody is asked to come back later.
+/// So no request is refused by the rate limit.
 const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000";
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A cloud on a database of each kind, for as long as a target runs.
+/// A cloud on a database of each kind, for the duration of a target.
 struct Clouds {
     runtime: Runtime,
     all: Vec<(Cloud, Names)>,
@@ -89,7 +89,7 @@ impl Clouds {
         }
     }
 
-    /// Sends a request to each.
+    /// Sends a request to each cloud.
     fn send(
         &self,
         who: &str,
@@ -123,7 +123,7 @@ impl Clouds {
         Ok(())
     }
 
-    /// Looks at the databases, once all was sent.
+    /// Checks the databases after all requests.
     fn check(&self, least: u32) {
         let (sent, taken) = (self.sent.get(), self.taken.get());
         println!("{taken} of {sent} were taken");
@@ -137,7 +137,7 @@ impl Clouds {
     }
 }
 
-/// A database of SQLite holds what SQLite says it has to; PostgreSQL sees to that itself.
+/// Checks the integrity of an SQLite database; PostgreSQL guarantees its own.
 pub(crate) async fn whole(url: &str) {
     let options = Options::default().with_connections(1);
     let database = Database::open(url, &options).await.expect("the database");
@@ -166,7 +166,7 @@ impl Drop for Clouds {
     }
 }
 
-/// A value for a field: often such as it takes.
+/// Returns a value for a field, often a valid one.
 fn value(kind: Type, choice: u16, text: &str) -> Value {
     let fitting = match kind {
         Type::Integer | Type::Link { .. } => json!(i64::from(choice % 9)),
@@ -193,11 +193,11 @@ fn value(kind: Type, choice: u16, text: &str) -> Value {
     }
 }
 
-/// A body for rows of a resource.
+/// Returns a body for rows of a resource.
 fn body(resource: &'static Resource, choices: &[u16], text: &str) -> String {
     let mut fields = Map::new();
     for (field, choice) in resource.fields.iter().zip(choices) {
-        // What a row needs, mostly; else a few.
+        // Usually the required fields; otherwise some.
         let needed = !field.nullable && matches!(field.default, resources::Default::None);
         if needed && choice % 16 != 0 || choice % 5 == 0 {
             fields.insert(field.name.to_owned(), value(field.kind, choice / 5, text));
@@ -236,7 +236,7 @@ fn written() -> impl Strategy<Value = (&'static str, Method, String, String)> {
                 6..=8 => (who, Method::PATCH, format!("{at}({id})"), body),
                 9 => (who, Method::PATCH, format!("{at}?$filter=id eq {id}"), body),
                 10 => (who, Method::POST, at, body.replace('}', ",")),
-                // People stay, or nobody could ask further.
+                // People are not deleted, or nobody could send further requests.
                 _ if [
                     "user",
                     "organization",
@@ -253,10 +253,10 @@ fn written() -> impl Strategy<Value = (&'static str, Method, String, String)> {
         })
 }
 
-/// Fewer requests say nothing about how many are taken.
+/// With fewer requests, the share of accepted ones means nothing.
 const SHORTEST_ROUND: u32 = 500;
 
-/// How many requests one pair of clouds gets: what they delete makes the later ones show less and less.
+/// The number of requests to one pair of clouds: deletions make later requests less and less useful.
 const REQUESTS_OF_A_ROUND: u32 = 10_000;
 
 #[test]
@@ -286,7 +286,7 @@ fn whatever_a_device_reports_is_taken_or_refused() {
     clouds.check(50);
 }
 
-/// Changes of the bodies alone.
+/// Changes only the bodies.
 fn mutated_reports(reports: Vec<String>) -> impl Strategy<Value = String> {
     let by_address = reports.into_iter().map(|report| {
         let at = report.find(['{', '[']).expect("a body");

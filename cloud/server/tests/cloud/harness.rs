@@ -1,4 +1,4 @@
-//! Starts the cloud as its users do, and asks it.
+//! Starts the cloud like a user, and sends requests to it.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 pub(crate) const EMAIL: &str = "ann@acme.example";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// A client.
+/// Creates a client.
 pub(crate) fn client() -> reqwest::Client {
     plain_http().build().expect("a client")
 }
 
-/// A client that has this address.
+/// Creates a client with this address.
 pub(crate) fn client_at(address: [u8; 4]) -> reqwest::Client {
     plain_http()
         .local_address(std::net::IpAddr::from(address))
@@ -25,15 +25,15 @@ pub(crate) fn client_at(address: [u8; 4]) -> reqwest::Client {
         .expect("a client")
 }
 
-/// Clients that trust no certificate: the clouds of the tests speak plain HTTP, and to read all certificates of the
-/// system takes a test program longer than most requests. A provider of cryptography they need all the same.
+/// Clients that trust no certificate: the clouds of the tests use plain HTTP, and reading all certificates of the
+/// system takes a test program longer than most requests. They need a provider of cryptography anyway.
 pub(crate) fn plain_http() -> reqwest::ClientBuilder {
-    // An error says that there is one already.
+    // An error means that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().tls_certs_only([])
 }
 
-/// A running cloud; it ends with the value.
+/// A running cloud, which ends when the value is dropped.
 pub(crate) struct Cloud {
     child: Child,
     pub(crate) url: String,
@@ -45,17 +45,17 @@ pub(crate) struct Cloud {
 }
 
 impl Cloud {
-    /// Starts one on a database.
+    /// Starts a cloud on a database.
     pub(crate) async fn start(database: &str) -> Self {
         Self::start_with(database, "").await
     }
 
-    /// The same, with a configuration file.
+    /// Starts a cloud with a configuration file.
     pub(crate) async fn start_with(database: &str, configuration: &str) -> Self {
         Self::start_at("127.0.0.1:0", database, configuration, &[]).await
     }
 
-    /// The same, with more in its environment.
+    /// Starts a cloud with additional environment variables.
     pub(crate) async fn start_in(
         database: &str,
         configuration: &str,
@@ -64,7 +64,7 @@ impl Cloud {
         Self::start_at("127.0.0.1:0", database, configuration, environment).await
     }
 
-    /// The same once more, at the same address, after it has ended.
+    /// Starts it again at the same address, after it has ended.
     pub(crate) async fn restart(self) -> Self {
         let (url, database) = (self.url.clone(), self.database.clone());
         self.end().await;
@@ -72,7 +72,7 @@ impl Cloud {
         Self::start_at(address, &database, "", &[]).await
     }
 
-    /// One at an address where another was killed.
+    /// Starts a cloud at the address of one that was killed.
     pub(crate) async fn again(url: &str, database: &str, configuration: &str) -> Self {
         let address = url.strip_prefix("http://").expect("an address");
         Self::start_at(address, database, configuration, &[]).await
@@ -99,7 +99,7 @@ impl Cloud {
             .stdout(Stdio::null())
             .spawn()
             .expect("the program");
-        // From here on it ends whatever happens.
+        // From here on, it is ended in any case.
         let mut cloud = Cloud {
             child,
             url: String::new(),
@@ -121,7 +121,7 @@ impl Cloud {
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "no start");
         };
-        // Somebody has to read on, or the program waits for it.
+        // The output must be read, or the program blocks.
         let lines = Arc::clone(&cloud.log);
         std::thread::spawn(move || {
             let mut line = Vec::new();
@@ -137,12 +137,12 @@ impl Cloud {
         cloud
     }
 
-    /// What it has logged.
+    /// Returns its log.
     pub(crate) fn log(&self) -> String {
         self.log.lock().expect("the log").clone()
     }
 
-    /// Tells it to end, and waits until it has.
+    /// Requests its end, and waits for it.
     pub(crate) async fn end(mut self) {
         rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM)
             .expect("the signal");
@@ -151,13 +151,13 @@ impl Cloud {
         assert!(status.success(), "{status}");
     }
 
-    /// Ends it without a word, as a machine that fails does.
+    /// Ends it without notice, like a machine that fails.
     pub(crate) fn kill(&self) {
         rustix::process::kill_process(self.pid(), rustix::process::Signal::KILL)
             .expect("the signal");
     }
 
-    /// Returns when it is gone that was [killed](Self::kill), and its address is free.
+    /// Returns when a [killed](Self::kill) cloud has ended, and its address is free.
     pub(crate) fn gone(&self) {
         let waited =
             rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
@@ -171,7 +171,7 @@ impl Cloud {
             .expect("a process")
     }
 
-    /// Bytes of memory that it has.
+    /// Returns the bytes of memory that it uses.
     pub(crate) fn memory(&self) -> usize {
         let path = format!("/proc/{}/statm", self.child.id());
         let pages = std::fs::read_to_string(path).expect("its memory");
@@ -179,12 +179,12 @@ impl Cloud {
         resident.parse::<usize>().expect("a number") * 4096
     }
 
-    /// A request without a credential.
+    /// Creates a request without a credential.
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
     }
 
-    /// What signing in answers, from this address of the loopback network.
+    /// Returns the answer to a sign-in from this address of the loopback network.
     pub(crate) async fn sign_in_from(&self, from: [u8; 4], name: &str, password: &str) -> Response {
         client_at(from)
             .post(format!("{}/login_", self.url))
@@ -207,7 +207,7 @@ impl Cloud {
         self.by(token)
     }
 
-    /// Makes a user, where everybody may (`registration = 'open'`), and signs them in.
+    /// Creates a user, if everybody may (`registration = 'open'`), and signs them in.
     pub(crate) async fn register(&self, name: &str) -> Signed<'_> {
         let email = format!("{name}@other.example");
         let user = json!({ "username": name, "email": email, "password": PASSWORD });
@@ -221,7 +221,7 @@ impl Cloud {
         self.by(answer.text().await.expect("a token"))
     }
 
-    /// Requests with a credential.
+    /// Creates requests with a credential.
     pub(crate) fn by(&self, token: String) -> Signed<'_> {
         Signed { cloud: self, token }
     }
@@ -234,7 +234,7 @@ impl Drop for Cloud {
     }
 }
 
-/// Somebody with a credential.
+/// A caller with a credential.
 pub(crate) struct Signed<'a> {
     cloud: &'a Cloud,
     pub(crate) token: String,
@@ -245,7 +245,7 @@ impl Signed<'_> {
         self.cloud.ask(method, path).bearer_auth(&self.token)
     }
 
-    /// What a request answers: its status, and its body where that is JSON.
+    /// Returns the status of an answer, and its body if that is JSON.
     pub(crate) async fn answer(&self, request: RequestBuilder) -> (StatusCode, Value) {
         read(request.send().await.expect("an answer")).await
     }
@@ -254,7 +254,7 @@ impl Signed<'_> {
         self.answer(self.ask(Method::GET, path)).await
     }
 
-    /// The rows that a GET shows.
+    /// Returns the rows of a GET.
     pub(crate) async fn rows(&self, path: &str) -> Vec<Value> {
         let (status, body) = self.get(path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
@@ -270,7 +270,7 @@ impl Signed<'_> {
         self.answer(self.ask(method, path).json(&body)).await
     }
 
-    /// Makes a row; its id.
+    /// Creates a row and returns its id.
     pub(crate) async fn create(&self, resource: &str, body: Value) -> i64 {
         let (status, row) = self
             .send(Method::POST, &format!("/v7/{resource}"), body)
@@ -279,7 +279,7 @@ impl Signed<'_> {
         row["id"].as_i64().expect("an id")
     }
 
-    /// Makes a fleet of this kind of board in the administrator's organization; its id.
+    /// Creates a fleet for this kind of board in the administrator's organization, and returns its id.
     pub(crate) async fn fleet(&self, name: &str, device_type: &str) -> i64 {
         let organization = self.rows("/v7/organization?$select=id").await[0]["id"].clone();
         let path = format!("/v7/device_type(slug='{device_type}')?$select=id");
@@ -292,7 +292,7 @@ impl Signed<'_> {
     }
 }
 
-/// The status and the body of an answer; text that is no JSON as a string, nothing as null.
+/// Returns the status and the body of an answer; text that is not JSON as a string, an empty body as null.
 pub(crate) async fn read(answer: Response) -> (StatusCode, Value) {
     let status = answer.status();
     let text = answer.text().await.expect("a body");

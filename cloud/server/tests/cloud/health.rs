@@ -1,4 +1,4 @@
-//! What those who spread connections over replicas ask.
+//! The health endpoints for load balancers of replicas.
 
 use data::testing::{on_fresh, on_fresh_postgres};
 use reqwest::{Method, StatusCode};
@@ -33,7 +33,7 @@ async fn a_cloud_that_can_do_its_work_says_so_to_whoever_asks_however_often() {
     .await;
 }
 
-// The proxy goes on while the start of the cloud is waited for.
+// The proxy keeps running while the test waits for the cloud to start.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cloud_whose_database_is_away_says_so_until_it_is_back() {
     on_fresh_postgres(async |database| {

@@ -1,12 +1,12 @@
-//! A hostile tenant: the requests in the files of `hostile/`, one a line. After each of them the whole database is
-//! as before, and the answer shows nothing of the victim.
+//! A hostile tenant: the requests in the files of `hostile/`, one per line. After each of them, the whole database is
+//! unchanged, and the answer contains nothing of the victim.
 //!
 //! ```text
 //! # A comment.
 //! mallory PATCH /v7/device(<calm>) {"note":"mine"} -> refused
 //! ```
 //!
-//! A line is who asks, the method, the path, a body where there is one, and what must come:
+//! A line consists of the caller, the method, the path, an optional body, and the required result:
 //!
 //! | | |
 //! |---|---|
@@ -14,13 +14,13 @@
 //! | `401` | this status |
 //! | `made as NAME` | 2xx: something that the attacker may do, and prepares the next line with; `<NAME>` is its id |
 //!
-//! Who there is: `guest`; `mallory`, a user of another organization, with the fleet `<lair>`, its release
+//! The callers are: `guest`; `mallory`, a user of another organization, with the fleet `<lair>`, its release
 //! `<lair-release>`, its service `<lair-service>` and the device `<lair-device>`; `mallory-device`, the key of that
-//! device; `mallory-provisioning`, the key that makes devices of that fleet; `observer`, `operator` and `developer`,
-//! with whom the victim shares the fleet `<pump>`; `member`, of the victim's organization without being an
-//! administrator; `calm`, the key of the victim's device `<calm>` in the hands of somebody who broke into it. The
-//! other names are those of `scene.rs`, `<window>` (the victim's public fleet), and `<vault-…>` of the victim's fleet
-//! `<valve>`, which is shared with nobody. `<operator-org>` and so on are organizations of their own.
+//! device; `mallory-provisioning`, the key that creates devices of that fleet; `observer`, `operator` and `developer`,
+//! with whom the victim shares the fleet `<pump>`; `member`, who belongs to the victim's organization without being an
+//! administrator; `calm`, the key of the victim's device `<calm>` in the hands of somebody who broke into it. The other
+//! names are those of `scene.rs`, `<window>` (the victim's public fleet), and `<vault-…>` for rows of the victim's
+//! fleet `<valve>`, which is shared with nobody. `<operator-org>` and so on are the callers' own organizations.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,19 +33,19 @@ use serde_json::{Value, json};
 use crate::harness::{Cloud, EMAIL, Signed, on_both};
 use crate::scene::{Names, scene};
 
-/// What stands in every text of the victim that nobody else may read.
+/// A marker in every text of the victim that nobody else may read.
 const VAULT: &str = "leak-of-the-vault";
-/// The same of the fleet that is shared with some.
+/// The same for the fleet that is shared with some callers.
 const SHARED: &str = "leak-of-the-pump";
-/// The victim's device of which nobody else may know.
+/// The victim's device whose existence must remain hidden.
 const LONE: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 const MALLORYS_DEVICE: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
-/// The victim's fleet that everybody may look at, but for what is in its variables.
+/// The victim's fleet that everybody may read, except for the values of its variables.
 const WINDOW: &str = "5f0c4d4e9b7a4c8fa1b2c3d4e5f60719";
 
 struct Attack {
-    /// The file and the number of the line.
+    /// The file and the line number.
     place: String,
     who: String,
     method: Method,
@@ -91,7 +91,7 @@ impl Attack {
     }
 }
 
-/// The lines of all files, in the order of their names.
+/// Returns the lines of all files, in the order of their names.
 fn attacks() -> Vec<Attack> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cloud/hostile");
     let files = std::fs::read_dir(&folder).expect("the folder");
@@ -144,13 +144,13 @@ async fn nothing_that_a_hostile_tenant_sends_changes_or_shows_what_is_the_victim
     .await;
 }
 
-/// A victim with a cloud, and those who are after it.
+/// A victim with a cloud, and the attackers.
 struct World {
     names: Names,
     database: Database,
-    /// The statement that shows all that is in it.
+    /// The statement that returns all contents of the database.
     rows: String,
-    /// Credentials of the victim, which no answer has.
+    /// Credentials of the victim, which no answer may contain.
     secrets: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// Everything that the victim can have, with the text that tells it.
+    /// Creates everything that the victim can have, with the marker.
     async fn fill_the_vault(ann: &Signed<'_>, names: &mut Names) {
         let shared = json!({ "application": "<pump>", "name": "SHARED", "value": SHARED });
         let vault = |name: &str| format!("{VAULT}-{name}");
@@ -324,7 +324,7 @@ impl World {
         assert_eq!(status, StatusCode::OK);
     }
 
-    /// What nobody writes but a device by its report.
+    /// Creates rows that only a device writes, by its report.
     async fn report_from_the_vault(cloud: &Cloud, ann: &Signed<'_>, names: &mut Names) {
         let path = names.filled("/api-key/device/<lone>/device-key");
         let (status, key) = ann.send(Method::POST, &path, json!({})).await;
@@ -339,7 +339,7 @@ impl World {
         names.call("vault-field", "device_plugin_field", id);
     }
 
-    /// What mallory has, as anybody may.
+    /// Creates what mallory has, which anybody may create.
     async fn furnish_the_lair(cloud: &Cloud, names: &mut Names) {
         let mallory = names.by(cloud, "mallory");
         let (_, who) = mallory.get("/user/v1/whoami").await;
@@ -385,7 +385,7 @@ impl World {
         names.trust("mallory-device", device);
     }
 
-    /// What an attack does, held against what it may.
+    /// Runs an attack, and compares its effects with the permitted ones.
     async fn suffer(
         &mut self,
         cloud: &Cloud,
@@ -427,7 +427,7 @@ impl World {
             if let Some(id) = body["id"].as_i64() {
                 self.names.call(name, "", id);
             }
-            // It has changed what is mallory's. What is the victim's stands there with the texts that tell it.
+            // It may only change mallory's rows. The victim's rows contain the markers.
             let marked =
                 |row: &&String| row.contains(VAULT) || row.contains(SHARED) || row.contains(EMAIL);
             let lost = before
@@ -458,12 +458,12 @@ impl World {
         }
     }
 
-    /// What no answer to somebody has.
+    /// Returns the texts that no answer to this caller may contain.
     fn secrets_from(&self, who: &str) -> impl Iterator<Item = String> {
         let texts: &[&str] = match who {
-            // They may read all that is their organization's.
+            // They may read everything of their organization.
             "member" => &[],
-            // The device runs what is shared.
+            // The device runs the shared fleet's release.
             "observer" | "operator" | "developer" | "calm" => &[VAULT],
             _ => &[VAULT, SHARED, EMAIL],
         };
@@ -476,7 +476,7 @@ impl World {
         texts.chain(credentials.cloned())
     }
 
-    /// Every row of every table, but for what changes by itself and with each request.
+    /// Returns every row of every table, except data that changes by itself and with each request.
     async fn everything(&self) -> BTreeSet<String> {
         texts(&self.database, &self.rows)
             .await
@@ -485,7 +485,7 @@ impl World {
     }
 }
 
-/// A statement that shows every row of every table as a text.
+/// Returns a statement that selects every row of every table as text.
 async fn all_rows(database: &Database) -> String {
     let postgres = database.dialect() == Dialect::Postgres;
     let tables = if postgres {
@@ -527,16 +527,16 @@ async fn texts(database: &Database, statement: &str) -> Vec<String> {
     texts.expect("an answer").into_iter().flatten().collect()
 }
 
-/// Tables, and columns of them, that change by themselves or with each request, whoever sends it.
+/// Tables and columns that change by themselves or with each request, whoever sends it.
 const RESTLESS: [&str; 4] = [
-    // What was refused is told as well.
+    // Refused requests are recorded as well.
     "audit_event",
     "device_heartbeat",
     "service_instance.last_heartbeat",
     "sign_in_failure",
 ];
 
-/// A 200 that shows and says nothing.
+/// Whether a 200 contains no data.
 fn is_nothing(text: &str, body: &Value) -> bool {
     let rows = &body["d"];
     let empty = rows.as_array().is_some_and(Vec::is_empty) || rows == 0;
@@ -545,7 +545,7 @@ fn is_nothing(text: &str, body: &Value) -> bool {
 
 fn filled(names: &Names, body: &Value) -> Value {
     let text = body.to_string();
-    // A name in a body of ours is a text; its number is none.
+    // In a body, a name inside a string is text, not a number.
     let mut parts = text.split("\"<");
     let mut bare = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -568,7 +568,7 @@ async fn new_user<'a>(cloud: &'a Cloud, ann: &Signed<'_>, name: &str) -> Signed<
     cloud.by(answer.expect("an answer").text().await.expect("a token"))
 }
 
-/// The victim invites somebody: into the fleet with a role, or into the organization; they accept.
+/// Makes the victim invite somebody, into the fleet with a role, or into the organization; they accept.
 async fn invite(ann: &Signed<'_>, by: &Signed<'_>, names: &Names, who: &str, role: Option<&str>) {
     let invitee = format!("{who}@else.example");
     let (path, body) = match role {

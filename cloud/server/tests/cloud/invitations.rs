@@ -1,4 +1,4 @@
-//! Invites are accepted by their token, by whoever has the address (docs/spec/cloud.md#model-invites).
+//! Invites are accepted by their token, by the owner of the address (docs/spec/cloud.md#model-invites).
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ async fn whoever_is_invited_accepts_once_and_under_the_address() {
             assert_eq!(status, StatusCode::CREATED, "{invite}");
             let token = invite["invitation_token"].as_str().expect("a token");
             let at = format!("/{place}/v1/invitation/{token}");
-            // The token is for one address, and a person who is signed in.
+            // The token is only for one address, and a signed-in person.
             let (status, why) = ann.send(Method::POST, &at, json!({})).await;
             assert_eq!(status, StatusCode::FORBIDDEN, "{why}");
             let nobody = cloud.ask(Method::POST, &at).send().await;

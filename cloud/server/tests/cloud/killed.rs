@@ -1,4 +1,4 @@
-//! The program is killed while many write, and started again: whatever was acknowledged is there. The same for one of
+//! The program is killed during many writes, and started again: every acknowledged write is there. The same for one of
 //! two replicas, and for a PostgreSQL server that is stopped.
 
 use std::collections::BTreeSet;
@@ -21,27 +21,27 @@ use crate::replicas::{Replicas, on_two_with, two_at};
 use crate::shop::{Shop, uuid};
 
 const CLIENTS: usize = 64;
-/// How often the program is killed, where `KILLS` says nothing else.
+/// How often the program is killed, unless `KILLS` says otherwise.
 const KILLS: u32 = 4;
-/// Writes that are acknowledged between two kills, at least.
+/// Minimum number of acknowledged writes between two kills.
 const BETWEEN: usize = 60;
-/// How long the program may take to be back, and to take writes.
+/// How long the program may take until it is back and accepts writes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was acknowledged: of tags and variables, which number a device has.
+/// The acknowledged writes: for tags and variables, the number that a device has.
 #[derive(Debug, Default, Clone)]
 struct Acknowledged {
     tags: BTreeSet<String>,
     variables: BTreeSet<String>,
-    /// The last temperature that each device reported and was thanked for, and those it sent since.
+    /// The last acknowledged temperature of each device, and those sent since.
     reports: Vec<(i64, BTreeSet<i64>)>,
 }
 
-/// One who writes as fast as the answers come.
+/// A client that writes as fast as the answers arrive.
 struct Writer {
     number: usize,
     client: Client,
-    /// Of the replicas; whoever is not answered by one goes to the next.
+    /// The addresses of the replicas; without an answer from one, the writer tries the next.
     urls: Vec<String>,
     /// The administrator's key, and the device's own.
     token: String,
@@ -79,7 +79,7 @@ impl Writer {
                     done.map(|()| self.with(|it| it.variables.insert(name)))
                 }
                 _ => {
-                    // A status goes into the row at once, whatever measurements do.
+                    // A status is written to the row at once, unlike measurements.
                     let body = json!({ (device_uuid(self.number)): { "status": format!("round {round}") } });
                     self.with(|it| it.reports[self.number].1.insert(round));
                     let done = self
@@ -94,7 +94,7 @@ impl Writer {
                 }
             };
             if done.is_none() {
-                // It is gone; it will be back, and another may be there.
+                // The replica is gone; it will be back, and another may be there.
                 self.urls.rotate_left(1);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
@@ -105,16 +105,16 @@ impl Writer {
         note(&mut self.acknowledged.lock().expect("the list"))
     }
 
-    /// Nothing where no answer came, or one that promises nothing.
+    /// Returns none without an answer, or with one that acknowledges nothing.
     async fn send(&self, method: Method, path: &str, token: &str, body: Value) -> Option<()> {
         let url = format!("{}{path}", self.urls[0]);
         let request = self.client.request(method, url);
         let request = request.bearer_auth(token).json(&body).timeout(PATIENCE);
         let answer = request.send().await.ok()?;
         let status = answer.status();
-        // The answer counts when all of it is there.
+        // An answer counts only when it is complete.
         let text = answer.text().await.ok()?;
-        // Those of one person wait for each other, and the last of them not for long.
+        // The requests of one person wait for each other, and the last of them not for long.
         let fine = status.is_success()
             || status == StatusCode::TOO_MANY_REQUESTS
             || status == StatusCode::SERVICE_UNAVAILABLE && text.contains("the database");
@@ -127,7 +127,7 @@ fn device_uuid(number: usize) -> String {
     uuid(u32::try_from(number).expect("few"))
 }
 
-/// Clients that write until they are told to stop.
+/// Clients that write until they are stopped.
 struct Load {
     token: String,
     devices: Vec<(i64, String)>,
@@ -137,7 +137,7 @@ struct Load {
 }
 
 impl Load {
-    /// Each client begins at one of the addresses.
+    /// Starts the clients, each at one of the addresses.
     async fn begin(shop: &Shop<'_>, clients: usize, urls: &[String]) -> Self {
         let mut devices = Vec::new();
         for number in 0..clients {
@@ -180,7 +180,7 @@ impl Load {
         all.tags.len() + all.variables.len()
     }
 
-    /// Waits until so many more writes went through.
+    /// Waits for this many further writes.
     async fn goes_on(&self, writes: usize) {
         let before = self.count();
         let more = async {
@@ -195,7 +195,7 @@ impl Load {
             .expect("writes that go through");
     }
 
-    /// Ends it; everything that was acknowledged is there.
+    /// Ends it, and checks that every acknowledged write is there.
     async fn end(self, cloud: &Cloud) {
         self.over.store(true, Ordering::Relaxed);
         for writer in self.writing {
@@ -235,7 +235,7 @@ async fn nothing_that_was_acknowledged_is_lost_when_the_program_is_killed() {
     .await;
 }
 
-/// A device that opens its tunnel wherever somebody answers, and answers itself.
+/// Runs a device that opens its tunnel at whichever replica answers, and answers requests.
 async fn tunnelled(device: KnownDevice, replicas: Arc<[String; 2]>, over: Arc<AtomicBool>) {
     let mut at = usize::try_from(device.id).expect("a number");
     while !over.load(Ordering::Relaxed) {
@@ -248,7 +248,7 @@ async fn tunnelled(device: KnownDevice, replicas: Arc<[String; 2]>, over: Arc<At
     }
 }
 
-/// Each device is reached through a replica, wherever its tunnel is.
+/// Checks that each device can be reached through a replica, wherever its tunnel is.
 async fn all_are_reached(at: &Signed<'_>, devices: &[KnownDevice]) {
     for device in devices {
         let body = json!({ "deviceId": device.id, "method": "GET" });
@@ -282,7 +282,7 @@ async fn chaos_one_of_two_replicas_is_killed_at_random_and_nothing_acknowledged_
             .collect();
         let token = shop.ann.token.clone();
         all_are_reached(&shop.ann, &devices).await;
-        // Restarted ones take the place of those that were killed.
+        // Restarted replicas take the place of those that were killed.
         let mut running: [Option<Cloud>; 2] = [None, None];
         for round in 0..rounds {
             let mut chance = [0];
@@ -297,11 +297,11 @@ async fn chaos_one_of_two_replicas_is_killed_at_random_and_nothing_acknowledged_
                 Some(again) => again.kill(),
                 None => [a, b][killed].kill(),
             }
-            // The other serves everybody, and reaches every device as they come back.
+            // The other one serves everybody, and reaches every device as it reconnects.
             let left = running[1 - killed].as_ref().unwrap_or([a, b][1 - killed]);
             load.goes_on(BETWEEN).await;
             all_are_reached(&left.by(token.clone()), &devices).await;
-            // Its address is free once it is gone.
+            // Its address is only free when it is gone.
             running[killed] = None;
             [a, b][killed].gone();
             let again = Cloud::again(&urls[killed], database, &settings).await;
@@ -346,7 +346,7 @@ async fn chaos_postgresql_is_restarted_under_load_and_nothing_acknowledged_is_lo
             (health().await == StatusCode::SERVICE_UNAVAILABLE).then_some(())
         })
         .await;
-        // Whoever asks meanwhile is told why nobody answers.
+        // Requests during that time are answered with the reason.
         let request = cloud.ask(Method::GET, "/v7/device_type?$select=slug&$top=1");
         let (status, said) = read(request.send().await.expect("an answer")).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
@@ -359,7 +359,7 @@ async fn chaos_postgresql_is_restarted_under_load_and_nothing_acknowledged_is_lo
             begun.elapsed()
         );
         load.goes_on(BETWEEN).await;
-        // No connection of any pool stays bad: people's, guests' and devices'.
+        // No connection of any pool remains broken: people's, guests' and devices'.
         for number in 0..60 {
             let who = [&shop.ann.token, &load.devices[0].1, ""][number % 3];
             let by = cloud.by(who.to_owned());
@@ -413,7 +413,7 @@ async fn chaos_postgresql_is_restarted_at_random_under_two_replicas_and_nothing_
             0 => Stop::Immediate,
             _ => Stop::Fast,
         };
-        // Whatever the writers are at.
+        // At any point of the writers' work.
         load.goes_on(BETWEEN + usize::from(chance[1])).await;
         server.stop(stop);
         both_say(StatusCode::SERVICE_UNAVAILABLE).await;
@@ -433,7 +433,7 @@ async fn chaos_postgresql_is_restarted_at_random_under_two_replicas_and_nothing_
     println!("{count} writes were acknowledged in {rounds} rounds, and all are there");
 }
 
-/// Holds what is there against what was acknowledged.
+/// Compares the stored rows with the acknowledged ones.
 async fn check(cloud: &Cloud, token: &str, devices: &[(i64, String)], acknowledged: &Acknowledged) {
     let ann = cloud.by(token.to_owned());
     for (resource, field, expected) in [
@@ -456,7 +456,7 @@ async fn check(cloud: &Cloud, token: &str, devices: &[(i64, String)], acknowledg
             lost.len(),
             expected.len()
         );
-        // What came after no answer may be there; no more than each client had under way at each kill.
+        // Unacknowledged writes may be there; at most as many as each client had in progress at each kill.
         println!(
             "{resource}: {} acknowledged, {} there",
             expected.len(),
@@ -508,12 +508,12 @@ async fn chaos_connections_that_were_idle_when_postgresql_was_restarted_cost_nob
             assert_eq!(status, StatusCode::OK);
         }
     };
-    // Each pool has as many connections as it may.
+    // Each pool has opened as many connections as it may.
     all_answer(0).await;
     for round in 1..4 {
         server.stop(Stop::Fast);
         server.begin();
-        // One after the other: nobody else finds out which connections are bad.
+        // One after the other, so nothing else finds the broken connections first.
         for device in &devices {
             let (status, answer) = device.signed.get("/v7/device?$select=id").await;
             assert_eq!(status, StatusCode::OK, "{answer}");

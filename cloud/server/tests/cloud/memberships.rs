@@ -1,4 +1,4 @@
-//! Who belongs to organizations, teams and fleets: the requests by which clients make somebody a member.
+//! Membership of organizations, teams and fleets: the requests by which clients add members.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{Signed, on_both};
 use crate::scene::scene;
 
-/// The row of a user, by the name.
+/// Returns the row of a user, by name.
 async fn number(by: &Signed<'_>, resource: &str, name: &str) -> Value {
     let rows = by
         .rows(&format!(
@@ -16,7 +16,7 @@ async fn number(by: &Signed<'_>, resource: &str, name: &str) -> Value {
     rows[0]["id"].clone()
 }
 
-/// Has somebody invited to a fleet, and has them accept.
+/// Invites somebody to a fleet, and lets them accept.
 async fn shared(by: &Signed<'_>, with: &Signed<'_>, address: &str, fleet: i64) {
     let invite = json!({ "invitee": address, "is_invited_to__application": fleet });
     let (status, invite) = by
@@ -58,7 +58,7 @@ async fn a_member_is_named_by_the_username_who_accepted_an_invite() {
             ("/v7/team_membership", "is_member_of__team", team),
         ];
         let of_organization = ["/v7/organization_membership", "/v6/organization_membership"];
-        // Nobody is added unasked, by name or number, nor is it told who there is.
+        // Nobody is added without consent, by name or number, nor does an answer reveal who exists.
         for (path, link, of) in paths {
             for (field, value) in [
                 ("username", json!(username)),
@@ -95,7 +95,7 @@ async fn a_member_is_named_by_the_username_who_accepted_an_invite() {
             let (status, why) = ann.answer(ann.ask(Method::DELETE, &row)).await;
             assert_eq!(status, StatusCode::OK, "{path}: {why}");
         }
-        // Into an organization the invite alone leads.
+        // Only an invite leads into an organization.
         for path in of_organization {
             let body = json!({ "username": username, "is_member_of__organization": organization });
             let (status, _) = ann.send(Method::POST, path, body).await;
@@ -112,7 +112,7 @@ async fn a_member_is_named_by_the_username_who_accepted_an_invite() {
             ann.rows(&address).await,
             [json!({ "username": "bob", "email": null })]
         );
-        // What is not a membership takes no name for a number.
+        // Outside of memberships, a name is not accepted in place of a number.
         let other = json!({ "username": username, "name": "x", "description": "y" });
         let (status, _) = ann.send(Method::POST, "/v7/team", other).await;
         assert_eq!(status, StatusCode::BAD_REQUEST);
@@ -128,7 +128,7 @@ async fn a_team_is_looked_for_among_those_of_its_organization() {
         let organization: i64 = names.filled("<acme>").parse().expect("a number");
         let team = json!({ "name": "night shift", "belongs_to__organization": organization });
         let team = ann.create("team", team).await;
-        // What a client asks before it renames one.
+        // The request of a client before it renames a team.
         let path = format!(
             "/v7/team({team})?$select=id&$expand=belongs_to__organization($select=id;\
              $expand=owns__team($top=1;$select=name;$filter=name%20eq%20%27night%20shift%27))"

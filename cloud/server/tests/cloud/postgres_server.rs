@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own, which the test may stop and start: not the one that all tests share.
+//! A PostgreSQL server for one test, which may stop and start it: not the one that all tests share.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
@@ -12,24 +12,24 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 /// How a server is stopped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stop {
-    /// As a crash: nothing is brought to an end.
+    /// Like a crash: nothing is completed.
     Immediate,
-    /// Connections are ended, and what is under way undone.
+    /// Connections are closed, and transactions in progress are rolled back.
     Fast,
 }
 
-/// A running server; it ends with the value.
+/// A running server, which ends when the value is dropped.
 pub(crate) struct PostgresServer {
     programs: PathBuf,
     folder: tempfile::TempDir,
     port: u16,
-    /// It refuses to run as root.
+    /// The user that runs it: it refuses to run as root.
     user: Option<(u32, u32)>,
     server: Option<Child>,
 }
 
 impl PostgresServer {
-    /// None where this machine has none; says so.
+    /// Returns none if PostgreSQL is not installed, and prints a message.
     pub(crate) fn start() -> Option<Self> {
         let Some(programs) = programs() else {
             println!("SKIPPED: PostgreSQL is not installed, so no server of it was restarted");
@@ -62,7 +62,7 @@ impl PostgresServer {
         Some(server)
     }
 
-    /// Starts it (again), and waits until it takes connections.
+    /// Starts it (again), and waits until it accepts connections.
     pub(crate) fn begin(&mut self) {
         let _ = std::fs::remove_file(self.state());
         let server = self
@@ -72,7 +72,7 @@ impl PostgresServer {
             .args(["-p", &self.port.to_string()])
             .args(["-c", "listen_addresses=127.0.0.1"])
             .args(["-c", "unix_socket_directories="])
-            // The machine does not fail, the server does: what it wrote stays with the system.
+            // The server fails, not the machine: the system keeps what the server wrote.
             .args(["-c", "fsync=off"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -135,7 +135,7 @@ impl Drop for PostgresServer {
     }
 }
 
-/// The newest of Debian's.
+/// Returns the newest of Debian's versions.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
     let mut folders: Vec<(u32, PathBuf)> = versions
@@ -149,7 +149,7 @@ fn programs() -> Option<PathBuf> {
     folders.pop().map(|(_, folder)| folder)
 }
 
-/// The package's own user, or nobody.
+/// Returns the package's own user, or nobody.
 fn unprivileged() -> (u32, u32) {
     let users = std::fs::read_to_string(Path::new("/etc/passwd")).expect("the users");
     let of = |name: &str| {

@@ -6,7 +6,7 @@ use reqwest::redirect::Policy;
 
 use crate::harness::{Cloud, client, plain_http};
 
-/// Asks without a credential, as somebody whom a proxy speaks for.
+/// Sends a request without a credential, forwarded by a proxy.
 async fn status(cloud: &Cloud, forwarded_for: &str) -> StatusCode {
     let request = cloud.ask(Method::GET, "/v7/device_type?$select=id");
     let request = request.header("X-Forwarded-For", forwarded_for);
@@ -25,7 +25,7 @@ async fn callers_behind_a_trusted_proxy_are_told_apart() {
             let refused = status(&cloud, caller).await;
             assert_eq!(refused, StatusCode::TOO_MANY_REQUESTS, "{caller}");
         }
-        // What a caller wrote itself stands before what the proxy adds.
+        // Entries written by the caller precede the one that the proxy adds.
         let pretended = status(&cloud, "192.0.2.77, 192.0.2.1").await;
         assert_eq!(pretended, StatusCode::TOO_MANY_REQUESTS);
     })
@@ -51,7 +51,7 @@ async fn nobody_else_says_who_asks() {
 
 #[tokio::test]
 async fn who_comes_past_the_proxies_is_sent_to_the_encrypted_address() {
-    // So that there is a provider of encryption for a client of our own.
+    // Installs a provider of cryptography for a client of our own.
     let _ = client();
     data::testing::on_fresh(async |url| {
         let settings = "trusted_proxies = ['192.0.2.0/24']\npublic_url = 'https://fleet.example/'";

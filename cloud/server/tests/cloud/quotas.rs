@@ -1,4 +1,4 @@
-//! How much an organization may keep, and its devices.
+//! Quotas of an organization and of its devices.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::shop::{Shop, uuid};
 const SMALL: &str = "[quotas]\nfleets = 2\ndevices = 2\nreleases = 2\nrelease_assets = 2\n\
                      release_asset_bytes = 100\ntags = 2\ntag_bytes = 1000\nvariables = 2\nvariable_bytes = 1000";
 
-/// It is refused, and told by which quota and what can be done.
+/// Checks that a request is refused, with the name of the quota and possible remedies.
 fn refused((status, why): (StatusCode, Value), quota: &str) {
     assert_eq!(status, StatusCode::FORBIDDEN, "{quota}: {why}");
     let why = why.to_string();
@@ -67,7 +67,7 @@ async fn an_organization_has_quotas_that_an_administrator_of_the_cloud_changes()
             json!({ "name": "devices", "limit": 2, "is_default": true, "used": 2 })
         );
 
-        // Files count by their bytes.
+        // Files count in bytes.
         let upload = async |length: usize| {
             let text = |name: &str, value: &str| {
                 format!("--b\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
@@ -85,13 +85,13 @@ async fn an_organization_has_quotas_that_an_administrator_of_the_cloud_changes()
         refused(upload(41).await, "release_asset_bytes");
         assert_eq!(usage(ann, of, "release_asset_bytes").await["used"], json!(60));
 
-        // People see it where they see the fleet.
+        // People see it on the page of the fleet.
         let shown = crate::dashboard::session::cookie(&cloud).await;
         let place = format!("/dashboard/fleets/{}/settings", shop.fleet);
         let (_, shown) = crate::dashboard::session::page(&cloud, &shown, &place).await;
         assert!(shown.contains("Quotas") && shown.contains("Variables of a device"), "{shown}");
 
-        // Who is no administrator of the cloud changes none, who is no member sees none.
+        // Only administrators of the cloud can change quotas, and only members can see them.
         let path = format!("/cloud/v1/organization/{of}/quotas");
         let device = cloud.by(shop.key.clone());
         let (status, _) = device.send(Method::PATCH, &path, json!({ "devices": 9 })).await;
@@ -149,7 +149,7 @@ async fn a_devices_key_writes_no_more_tags_and_variables_than_its_quota() {
             by.send(Method::POST, path, variable("C", "x")).await,
             "variables",
         );
-        // What is there does not grow beyond it either.
+        // Existing rows cannot grow beyond the quota either.
         let long = json!({ "value": "x".repeat(1001) });
         let filter = format!("?$filter=device%20eq%20{}", device.id);
         refused(
@@ -187,7 +187,7 @@ async fn who_may_change_no_release_uploads_nothing_into_the_database() {
         let cloud = Cloud::start_with(&url, "registration = 'open'").await;
         let shop = Shop::open(&cloud).await;
         let mallory = cloud.register("mallory").await;
-        // The answer comes before the file has, which never ends.
+        // The answer arrives before the file, which never ends.
         for fields in ["", "--b\r\ncontent-disposition: form-data; name=\"release\"\r\n\r\nRELEASE\r\n"] {
             let fields = fields.replace("RELEASE", &shop.release.id.to_string());
             let begun = format!(
@@ -203,7 +203,7 @@ async fn who_may_change_no_release_uploads_nothing_into_the_database() {
                 .header("content-type", "multipart/form-data; boundary=b")
                 .body(reqwest::Body::wrap_stream(endless));
             let answer = tokio::time::timeout(Duration::from_secs(30), request.send()).await;
-            // A client that is still sending may see the connection end instead.
+            // A client that is still sending may see the end of the connection instead.
             if let Ok(answer) = answer.expect("an answer before the end") {
                 assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
             }
@@ -214,7 +214,7 @@ async fn who_may_change_no_release_uploads_nothing_into_the_database() {
     .await;
 }
 
-/// Every kind once, and the next one is refused by its name.
+/// Creates one of every kind; the next one is refused with its name.
 #[tokio::test]
 async fn what_else_grows_has_quotas_as_well() {
     on_fresh(async |url| {
@@ -244,7 +244,7 @@ async fn what_else_grows_has_quotas_as_well() {
         let invite = |who: &str| json!({ "invitee": who, "is_invited_to__application": shop.fleet });
         by.create("application_invite", invite("a@b.example")).await;
         refused(by.send(Method::POST, "/v7/application_invite", invite("c@b.example")).await, "invites");
-        // Whoever accepts is one too many.
+        // Anybody who accepts is one too many.
         let path = format!("/user/v1/invitation/{token}");
         refused(eve.answer(eve.ask(Method::POST, &path)).await, "members");
 
@@ -291,7 +291,7 @@ async fn keys_ssh_keys_and_organizations_of_a_user_are_bounded() {
     .await;
 }
 
-/// How many lines of so many that are sent at once are kept.
+/// Returns how many of the lines that are sent at once are stored.
 async fn lines_kept(by: &Signed<'_>, device: &crate::shop::Device<'_>, sent: usize) -> usize {
     let path = format!("/device/v2/{}/log-stream", device.uuid);
     let text: String = (0..sent)
@@ -324,11 +324,11 @@ async fn lines_of_logs_a_second_are_quotas_of_devices_and_of_organizations() {
             let (status, why) = by.send(Method::PATCH, &path, quotas).await;
             assert_eq!(status, StatusCode::OK, "{why}");
         };
-        // A device may send what ten seconds allow at once.
+        // A device may send the amount for ten seconds at once.
         give(json!({ "log_lines_per_second": 3 })).await;
         let kept = lines_kept(by, &shop.device(1).await, 300).await;
         assert!((30..60).contains(&kept), "{kept}");
-        // All devices together have a quota of their own.
+        // All devices together have a separate quota.
         give(json!({ "log_lines_per_second": 90, "organization_log_lines_per_second": 5 })).await;
         let first = lines_kept(by, &shop.device(2).await, 300).await;
         let second = lines_kept(by, &shop.device(3).await, 300).await;
@@ -397,7 +397,7 @@ async fn quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alon
         assert_eq!(events.len(), 2);
         assert_eq!(events[0]["fields"]["devices"], json!(7));
 
-        // Neither for others' organizations nor for one's own, and not with an old session.
+        // Not for others' organizations, not for one's own, and not with an old session.
         let before = usage(by, of, "devices").await;
         for organization in [of, hers] {
             let change = format!("/dashboard/organizations/{organization}/quotas");
@@ -431,7 +431,7 @@ async fn quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alon
             page(&cloud, &mallory_cookie, &place).await.0,
             StatusCode::NOT_FOUND
         );
-        // Members look at their own, without a form.
+        // Members see the quotas of their own organization, without a form.
         let own = format!("/dashboard/organizations/{hers}");
         let (status, shown) = page(&cloud, &mallory_cookie, &own).await;
         assert_eq!(status, StatusCode::OK);

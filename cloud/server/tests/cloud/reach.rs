@@ -1,4 +1,4 @@
-//! Devices that hold a tunnel: who may, what the cloud tells of it, and what it asks through it
+//! Devices that hold a tunnel: who may open one, what the cloud reports about it, and the requests through it
 //! (docs/spec/cloud.md#supervisor-proxy, docs/spec/cloud.md#device-online). The devices are fakes behind the real end
 //! of the tunnel.
 
@@ -16,7 +16,7 @@ use crate::harness::Signed;
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -31,12 +31,12 @@ pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
     }
 }
 
-/// A supervisor that answers nothing.
+/// Creates a supervisor that answers nothing.
 pub(crate) fn silent() -> Router {
     Router::new()
 }
 
-/// What the data API says of a device's connection.
+/// Returns a device's connection as the data API reports it.
 async fn connection(ann: &Signed<'_>, id: i64) -> Value {
     let path = format!(
         "/v7/device({id})?$select=is_connected_to_vpn,is_online,last_vpn_event,last_connectivity_event"
@@ -44,7 +44,7 @@ async fn connection(ann: &Signed<'_>, id: i64) -> Value {
     ann.rows(&path).await.remove(0)
 }
 
-/// Waits until the data API says that the device is connected, or that it is not.
+/// Waits until the data API reports that the device is connected, or that it is not.
 pub(crate) async fn until_connected(ann: &Signed<'_>, id: i64, connected: bool) -> Value {
     until("the state of the connection", async || {
         let row = connection(ann, id).await;

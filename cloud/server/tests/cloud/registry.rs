@@ -1,5 +1,4 @@
-//! The registry of images: who pulls and pushes what (docs/spec/cloud.md#registry-tokens), with Debian's
-//! docker-registry.
+//! The registry of images: who may pull and push (docs/spec/cloud.md#registry-tokens), with Debian's docker-registry.
 
 use std::process::Command;
 
@@ -12,7 +11,7 @@ use crate::docker_registry::{DockerRegistry, free_host, is_there};
 use crate::fake_device::known;
 use crate::harness::{Cloud, Signed, read};
 
-/// What a client of the registry does with a challenge: it asks for a token by basic authentication.
+/// Responds to a challenge like a client of the registry: requests a token by basic authentication.
 pub(crate) async fn token(cloud: &Cloud, host: &str, key: &str, scope: &str) -> Response {
     let path = format!("/auth/v1/token?service={host}&scope={scope}");
     let request = cloud
@@ -21,7 +20,7 @@ pub(crate) async fn token(cloud: &Cloud, host: &str, key: &str, scope: &str) -> 
     request.send().await.expect("an answer")
 }
 
-/// What somebody with this credential gets from the registry, by the token that they are given.
+/// Sends a request to the registry, with the token issued for this credential.
 pub(crate) async fn at_registry(
     cloud: &Cloud,
     host: &str,
@@ -58,7 +57,7 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(bytes)))
 }
 
-/// Pushes an image of one small blob; its digest, or the status of what was refused.
+/// Pushes an image of one small blob; returns its digest, or the status of the refusal.
 async fn push(
     cloud: &Cloud,
     host: &str,
@@ -114,7 +113,7 @@ async fn pull(cloud: &Cloud, host: &str, key: &str, repository: &str, hash: &str
         .status()
 }
 
-/// Makes an image of a service of a fleet; its id and its repository.
+/// Creates an image of a service of a fleet; returns its id and its repository.
 async fn image(ann: &Signed<'_>, host: &str, fleet: i64) -> (i64, String) {
     let service = json!({ "service_name": "main", "application": fleet });
     let service = ann.create("service", service).await;
@@ -137,7 +136,7 @@ async fn image(ann: &Signed<'_>, host: &str, fleet: i64) -> (i64, String) {
     (image, repository.to_owned())
 }
 
-/// Makes the release that a fleet is to run, of this image.
+/// Creates the release that a fleet should run, with this image.
 async fn release(ann: &Signed<'_>, fleet: i64, image: i64, hash: &str) {
     let pushed = json!({ "status": "success", "push_timestamp": "2025-01-01T00:00:01Z", "content_hash": hash });
     let (status, answer) = ann

@@ -1,4 +1,4 @@
-//! What the registry keeps of images that are no more is deleted there, and nothing else is.
+//! The data of deleted images is deleted from the registry, and nothing else is.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -48,7 +48,7 @@ impl Scene {
         (scene, registry)
     }
 
-    /// Puts a manifest into a repository, under its digest or a tag; its digest.
+    /// Puts a manifest into a repository, under its digest or a tag; returns its digest.
     async fn put(&self, by: &str, repository: &str, tag: Option<&str>, body: &Value) -> String {
         let scope = format!("repository:{repository}:pull,push");
         let bytes = body.to_string().into_bytes();
@@ -73,7 +73,7 @@ impl Scene {
         hash
     }
 
-    /// Uploads a blob and puts a manifest of it there; the digests of both.
+    /// Uploads a blob and a manifest for it; returns the digests of both.
     async fn push(
         &self,
         by: &str,
@@ -105,13 +105,13 @@ impl Scene {
         (self.put(by, repository, tag, &manifest).await, of_blob)
     }
 
-    /// Every image that the registry still has to delete something of is due at once, and its tokens are over.
+    /// Makes the deletion of every waiting image due at once, with its tokens expired.
     async fn time_passes(&self) {
         let past = sql("UPDATE image_garbage SET gone_at = gone_at - ?, due_at = 0");
         execute(&self.database, past.with(7_200_000_i64)).await;
     }
 
-    /// Waits until nothing is left to be deleted; a look that was under way does not know yet what time it is.
+    /// Waits until nothing is left to delete; a check in progress does not know the new time yet.
     async fn nothing_waits(&self) {
         let begun = Instant::now();
         loop {
@@ -126,7 +126,7 @@ impl Scene {
     }
 }
 
-/// An image of a service, in a release of its own.
+/// An image of a service, in a separate release.
 struct Built {
     release: i64,
     image: i64,
@@ -195,7 +195,7 @@ async fn garbage_what_was_pushed_for_a_release_goes_from_the_registry_with_it() 
         let service = json!({ "service_name": "main", "application": other_fleet });
         let service = ann.create("service", service).await;
         let other = built(ann, &host, other_fleet, service, "other").await;
-        // An image that the release shares with another one stays.
+        // An image that the release shares with another one remains.
         let part = json!({ "image": kept.image, "is_part_of__release": old.release });
         ann.create("release_image", part).await;
 
@@ -209,7 +209,7 @@ async fn garbage_what_was_pushed_for_a_release_goes_from_the_registry_with_it() 
         });
         let index = scene.put(by, &old.repository, Some("latest"), &index).await;
         let (before, _) = scene.push(by, &old.repository, Some("before"), "before").await;
-        // More tags than are listed at once; all but the last one are of one manifest.
+        // More tags than are listed at once; all but the last one refer to one manifest.
         let (last, _) = scene.push(by, &old.repository, Some("z"), "last").await;
         of_old.insert(last);
         for number in 0..120 {
@@ -236,7 +236,7 @@ async fn garbage_what_was_pushed_for_a_release_goes_from_the_registry_with_it() 
         })
         .await;
 
-        // With the fleet its images go: while the registry is away, and the cloud is started anew.
+        // Deleting the fleet deletes its images: while the registry is down, and the cloud is restarted.
         registry.kill();
         delete(ann, &format!("/v7/application({other_fleet})")).await;
         let lone = json!({
@@ -263,7 +263,7 @@ async fn garbage_what_was_pushed_for_a_release_goes_from_the_registry_with_it() 
         .await;
         assert!(registry.has(&kept.repository, &kept_hash));
 
-        // Its operator frees what no manifest names any more.
+        // The registry's operator frees data that no manifest names any more.
         registry.kill();
         assert!(registry.has_blob(&first_blob) && registry.has_blob(&other_blob));
         registry.collect();
@@ -334,7 +334,7 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
         let public = json!({ "is_public": true });
         let (status, _) = ann.send(Method::PATCH, &format!("/v7/application({})", shop.fleet), public).await;
         assert_eq!(status, StatusCode::OK);
-        // In a release, and in none: an image that is being built.
+        // One in a release, and one in none: an image that is being built.
         let victim = built(ann, host, shop.fleet, shop.services[0], "victim").await;
         let (hash, _) = scene.push(&ann.token, &victim.repository, Some("latest"), "victim").await;
         is_pushed(ann, &victim, &hash).await;
@@ -350,7 +350,7 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
         let own = built(&mallory, host, lair, service, "own").await;
         let (own_hash, _) = scene.push(&mallory.token, &own.repository, Some("latest"), "own").await;
 
-        // Nobody is given a token to delete: not for another's repository, and not for one's own.
+        // Nobody gets a token to delete: neither for another's repository, nor for one's own.
         for (who, repository) in [
             (&mallory, &victim.repository),
             (&mallory, &own.repository),
@@ -368,7 +368,7 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
             }
         }
 
-        // Where an image is kept is not the sender's to say, in any version.
+        // The sender cannot choose an image's location, in any version.
         let place = format!("{host}/{}", victim.repository);
         let mut mine = vec![own.image];
         for version in ["v7", "v6", "v5", "v4", "v3", "v2", "v1"] {
@@ -389,12 +389,12 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
         let rows = mallory.rows(&format!("/v7/image?$filter=is_stored_at__image_location eq '{place}'")).await;
         assert_eq!(rows.len(), 1, "{rows:?}");
 
-        // Images of others that one may see become part of one's own release, which is then deleted.
+        // Visible images of others become part of one's own release, which is then deleted.
         for image in [victim.image, lone.image] {
             let part = json!({ "image": image, "is_part_of__release": own.release });
             let _ = mallory.send(Method::POST, "/v7/release_image", part).await;
         }
-        // An index that names manifests of others is one's own all the same.
+        // An index that names manifests of others is one's own anyway.
         let entry = json!({ "mediaType": MANIFEST, "digest": hash, "size": 300 });
         let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [entry] });
         let scope = format!("repository:{}:pull,push", own.repository);
@@ -403,7 +403,7 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
         let _ = at_registry(cloud, host, &mallory.token, &scope, Method::PUT, &path, bytes).await;
         delete(&mallory, &format!("/v7/release({})", own.release)).await;
         delete(&mallory, &format!("/v7/application({lair})")).await;
-        // What waits names somebody's image, or no image at all: nothing of that is deleted either.
+        // A waiting location names somebody's image, or no image at all: nothing of that is deleted either.
         for location in [
             place.clone(),
             format!("{host}/v2/../{}", lone.repository),

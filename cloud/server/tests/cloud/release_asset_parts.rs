@@ -1,4 +1,4 @@
-//! Files beside releases that come in parts, as the reference's client sends those of more than 5 MiB.
+//! Uploads of release files in parts, in the way the reference's client sends files of more than 5 MiB.
 
 mod at_once;
 mod hostile;
@@ -17,7 +17,7 @@ async fn post(by: &Signed<'_>, path: &str, body: &Value) -> (StatusCode, Value) 
     by.send(Method::POST, path, body.clone()).await
 }
 
-/// An asset without a file; its address.
+/// Creates an asset without a file, and returns its address.
 async fn asset(by: &Signed<'_>, release: &str, key: &str) -> String {
     let release: i64 = release.parse().expect("a number");
     let row = json!({ "release": release, "asset_key": key, "asset": null });
@@ -38,7 +38,7 @@ async fn begun(by: &Signed<'_>, asset: &str, size: usize) -> Value {
     begun["asset"].clone()
 }
 
-/// Sends a part to its address, without any credential; the status, and the ETag as clients read it.
+/// Sends a part to its address, without any credential; returns the status, and the ETag as clients read it.
 async fn put(cloud: &Cloud, part: &Value, content: &[u8]) -> (StatusCode, String) {
     let url = part["url"].as_str().expect("an address");
     let path = url.strip_prefix(&cloud.url).expect("at this cloud");
@@ -49,7 +49,7 @@ async fn put(cloud: &Cloud, part: &Value, content: &[u8]) -> (StatusCode, String
     (answer.status(), etag.unwrap_or_default())
 }
 
-/// Sends all parts, the last one first; what `commitUpload` is told of them.
+/// Sends all parts, the last one first; returns the body for `commitUpload`.
 async fn all_put(cloud: &Cloud, upload: &Value, content: &[u8]) -> Value {
     let mut parts = Vec::new();
     let list = upload["uploadParts"].as_array().expect("parts");
@@ -83,7 +83,7 @@ async fn a_file_in_parts_comes_back_whole() {
                 (json!(3), json!(70_000))
             ]
         );
-        // A part that was sent before is replaced by what is sent again.
+        // A part that is sent again replaces the earlier one.
         let (status, first) = put(&cloud, &parts[1], &vec![7; CHUNK]).await;
         assert_eq!(status, StatusCode::OK);
         let commit = all_put(&cloud, &upload, &content).await;
@@ -109,7 +109,7 @@ async fn a_file_in_parts_comes_back_whole() {
         assert!(part.bytes().await.expect("a body") == content[CHUNK - 1..=CHUNK]);
         let (status, row) = ann.get(&asset).await;
         assert_eq!((status, &row["d"][0]["asset"]), (StatusCode::OK, &told));
-        // It is over: nothing more is taken.
+        // The upload has ended: nothing more is accepted.
         let (status, _) = put(&cloud, &parts[0], &content[..CHUNK]).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
         let (status, _) = post(&ann, &format!("{asset}/commitUpload"), &commit).await;
@@ -178,7 +178,7 @@ async fn what_was_not_announced_or_did_not_come_is_no_file() {
         assert!(told.to_string().contains("part 3"), "{told}");
         let (status, _) = post(&ann, &format!("{two}/commitUpload"), &whole).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "it is another asset's");
-        // A part that is being sent anew is not there until it is whole.
+        // A part that is being sent again does not exist until it is complete.
         let (status, _) = put(&cloud, part, &content[..CHUNK - 1]).await;
         assert_eq!(status, StatusCode::BAD_REQUEST);
         let (status, _) = post(&ann, &format!("{one}/commitUpload"), &whole).await;
@@ -187,7 +187,7 @@ async fn what_was_not_announced_or_did_not_come_is_no_file() {
             StatusCode::OK,
             "what was refused at once changed nothing"
         );
-        // The later of two uploads is the one that goes on.
+        // Of two uploads, the later one continues.
         let first = begun(&ann, &two, SIZE).await;
         let second = begun(&ann, &two, SIZE).await;
         let (status, _) = put(&cloud, &first["uploadParts"][2], &content[2 * CHUNK..]).await;
@@ -242,7 +242,7 @@ async fn only_those_who_may_change_an_asset_upload_it_and_within_the_quota() {
         )
         .await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
-        // What is begun counts, before any of it came.
+        // An upload counts from its beginning, before any of it arrives.
         let (status, told) = post(
             &ann,
             &format!("{two}/beginUpload"),

@@ -1,5 +1,5 @@
-//! Files beside releases (docs/spec/cloud.md#model-release-asset): uploaded as forms, kept in the database,
-//! downloaded whole or in ranges by whoever may read the row, or has the address that it gives.
+//! Files attached to releases (docs/spec/cloud.md#model-release-asset): uploaded as forms, stored in the database, and
+//! downloaded completely or in ranges by anybody who may read the row, or has the address in it.
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::scene::scene;
 
 const BOUNDARY: &str = "----part-of-a-form";
 
-/// A form as clients send it: texts, and the file last or first.
+/// Creates a form like clients: texts, and the file last or first.
 fn form(texts: &[(&str, &str)], file: Option<(&str, &str, &[u8])>) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, text) in texts {
@@ -35,7 +35,7 @@ fn with_form(request: RequestBuilder, form: Vec<u8>) -> RequestBuilder {
     request.header("content-type", kind).body(form)
 }
 
-/// Bytes that are not alike: a piece in the wrong place would show.
+/// Returns varying bytes, so that a misplaced piece would be detected.
 pub(crate) fn bytes(length: usize) -> Vec<u8> {
     (0..length)
         .map(|at| u8::try_from(at.wrapping_mul(2_654_435_761) >> 7 & 0xff).expect("a byte"))
@@ -46,7 +46,7 @@ async fn sent(request: RequestBuilder) -> Response {
     request.send().await.expect("an answer")
 }
 
-/// Uploads a file for a release; the row.
+/// Uploads a file for a release, and returns the row.
 async fn uploaded(by: &Signed<'_>, release: &str, key: &str, content: &[u8]) -> Value {
     let texts = [("release", release), ("asset_key", key)];
     let file = ("firmware.bin", "application/octet-stream", content);
@@ -58,7 +58,7 @@ async fn uploaded(by: &Signed<'_>, release: &str, key: &str, content: &[u8]) -> 
     row
 }
 
-/// The path of the address that a row gives for its file.
+/// Returns the path of a file's address in a row.
 fn href(cloud: &Cloud, row: &Value) -> String {
     let href = row["asset"]["href"].as_str().expect("an address");
     href.strip_prefix(&cloud.url)
@@ -72,7 +72,7 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let release = names.filled("<1.2.3>");
-        // Three pieces of the database, the last of them not whole.
+        // Three pieces in the database, the last of them incomplete.
         let content = bytes(600_000);
         let row = uploaded(&ann, &release, "firmware", &content).await;
         let asset = &row["asset"];
@@ -93,7 +93,7 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
             headers["content-disposition"],
             "attachment; filename=\"firmware.bin\""
         );
-        // What somebody uploaded is no page of this cloud.
+        // An uploaded file is not treated as a page of this cloud.
         assert_eq!(headers["x-content-type-options"], "nosniff");
         assert_eq!(headers["content-security-policy"], "sandbox");
         assert!(answer.bytes().await.expect("a body") == content);
@@ -121,7 +121,7 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
         assert_eq!(sent(known).await.status(), StatusCode::NOT_MODIFIED);
         let head = sent(ann.ask(Method::HEAD, &at)).await;
         assert_eq!(head.headers()["content-length"], "600000");
-        // Any key of the row leads there, as does an expansion of the release.
+        // Any key of the row leads to it, as does an expansion of the release.
         let found = ann
             .rows(&format!(
                 "/v7/release({release})?$select=id&$expand=release_asset($select=asset)"
@@ -165,7 +165,7 @@ async fn another_file_takes_the_place_of_the_first_and_what_is_deleted_is_gone()
         assert_eq!(status, StatusCode::OK);
         let there = sent(ann.ask(Method::GET, &href(&cloud, &second))).await;
         assert_eq!(there.bytes().await.expect("a body"), "two");
-        // A file is taken away by null, and there need be none.
+        // Null removes a file, and the row may have none.
         let (status, _) = ann
             .send(Method::PATCH, &row, json!({ "asset": null }))
             .await;
@@ -175,7 +175,7 @@ async fn another_file_takes_the_place_of_the_first_and_what_is_deleted_is_gone()
         assert_eq!(gone.status(), StatusCode::NOT_FOUND);
         let bare = json!({ "release": release, "asset_key": "bare" });
         assert!(ann.create("release_asset", bare).await > 0);
-        // With its release goes a file.
+        // Deleting a release deletes its file.
         let draft = names.filled("<draft>");
         let third = uploaded(&ann, &draft, "notes", b"three").await;
         let (status, why) = ann
@@ -197,7 +197,7 @@ async fn a_file_is_for_those_who_may_read_its_release() {
         let hidden = uploaded(&ann, &names.filled("<1.2.3>"), "notes", b"mine").await;
         let public = uploaded(&ann, &names.filled("<16.0.0>"), "notes", b"everybody's").await;
         let at = href(&cloud, &hidden);
-        // Clients send no credential to the address that the row gives; whoever sees the row has it all.
+        // Clients send no credential to the address in the row; anybody who may read the row has the complete address.
         let by_address = sent(cloud.ask(Method::GET, &at)).await;
         assert_eq!(by_address.status(), StatusCode::OK);
         assert_eq!(by_address.bytes().await.expect("a body"), "mine");
@@ -223,7 +223,7 @@ async fn a_file_is_for_those_who_may_read_its_release() {
         assert_eq!(with_token.bytes().await.expect("a body"), "mine");
         let open = sent(cloud.ask(Method::GET, &href(&cloud, &public))).await;
         assert_eq!(open.bytes().await.expect("a body"), "everybody's");
-        // Nor does anybody else upload, for a release of others or without a credential.
+        // Nor can anybody else upload, for a release of others or without a credential.
         let texts = [
             ("release", names.filled("<1.2.3>")),
             ("asset_key", "x".to_owned()),
@@ -265,7 +265,7 @@ async fn a_form_that_is_none_and_a_file_that_is_too_large_are_refused() {
     let file = Some(("large.bin", "application/octet-stream", large.as_slice()));
     let (status, why) = read(sent(post(form(&texts, file))).await).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{why}");
-    // Told beforehand, nothing of it is read.
+    // If the size is announced, nothing is read.
     let huge = bytes(700_000);
     let file = Some(("huge.bin", "application/octet-stream", huge.as_slice()));
     let (status, _) = read(sent(post(form(&texts, file))).await).await;
@@ -298,7 +298,7 @@ async fn a_form_that_is_none_and_a_file_that_is_too_large_are_refused() {
         sent(other).await.status(),
         StatusCode::UNSUPPORTED_MEDIA_TYPE
     );
-    // Nothing of what was refused is kept.
+    // Nothing that was refused is stored.
     let kept = data::Database::open(&database, &data::Options::default()).await;
     let rows = kept
         .expect("the database")

@@ -1,5 +1,5 @@
-//! Several replicas with one PostgreSQL database and one NATS server: whichever is asked answers, and what one
-//! was told the others know. The programs are real ones, each in a process of its own.
+//! Several replicas with one PostgreSQL database and one NATS server: any of them answers, and changes at one are known
+//! to the others. The programs are real ones, each in a separate process.
 
 mod calls;
 mod clocks;
@@ -14,7 +14,7 @@ use data::testing::on_fresh_postgres;
 use crate::harness::Cloud;
 use nats_server::NatsServer;
 
-/// Two replicas, and what they share.
+/// Two replicas, and their shared servers.
 pub(crate) struct Replicas {
     nats: NatsServer,
     pub(crate) database: String,
@@ -23,12 +23,12 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    /// The configuration file of a replica, with these settings.
+    /// Returns the configuration file of a replica, with these settings.
     pub(crate) fn settings(&self, settings: &str) -> String {
         configuration(&self.nats, settings)
     }
 
-    /// One more, with the same database and bus.
+    /// Starts another replica, with the same database and bus.
     async fn another(&self) -> Cloud {
         replica(&self.database, &self.nats, "").await
     }
@@ -42,12 +42,12 @@ fn configuration(nats: &NatsServer, settings: &str) -> String {
     format!("bus = '{}'\n{settings}", nats.url())
 }
 
-/// Runs a test with two replicas; not where this machine has no server for them.
+/// Runs a test with two replicas, unless this machine has no servers for them.
 async fn on_two(test: impl AsyncFn(Replicas)) {
     on_two_with("", test).await;
 }
 
-/// As [`on_two`], with more in their configuration files.
+/// As [`on_two`], with additional settings in their configuration files.
 pub(crate) async fn on_two_with(settings: &str, test: impl AsyncFn(Replicas)) {
     on_fresh_postgres(async |database| {
         if let Some(replicas) = two_at(database, settings).await {
@@ -57,7 +57,7 @@ pub(crate) async fn on_two_with(settings: &str, test: impl AsyncFn(Replicas)) {
     .await;
 }
 
-/// Two replicas with a database that is there; none where this machine has no NATS server.
+/// Starts two replicas with an existing database; none if this machine has no NATS server.
 pub(crate) async fn two_at(database: String, settings: &str) -> Option<Replicas> {
     let Some(program) = nats_server::program() else {
         println!("SKIPPED: there is no nats-server, so nothing ran with several replicas");

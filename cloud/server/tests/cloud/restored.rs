@@ -65,7 +65,7 @@ async fn devices_are_told_soon_that_the_database_is_an_older_one() {
     }
     std::fs::copy(&backup, &file).expect("the backup");
 
-    // The rows say that it has its state, and it is told nevertheless as soon as it is back.
+    // By its row, it has its state, but it is notified anyway when it reconnects.
     let cloud = Cloud::start(&url).await;
     let (router, mut hears) = told();
     let tunnel = connect(&cloud, &device, router).await;
@@ -73,7 +73,8 @@ async fn devices_are_told_soon_that_the_database_is_an_older_one() {
     let ann = cloud.by(token.clone());
     until_connected(&ann, device.id, true).await;
     assert_eq!(polled(&cloud).await, before);
-    // What it reports is refused without a word, as ever; the log says why, and it is told once more.
+    // Its report is refused without a message, as always; the log contains the reason, and the device is notified once
+    // more.
     assert_eq!(
         report(&cloud).await,
         (StatusCode::UNAUTHORIZED, Value::Null)

@@ -1,4 +1,4 @@
-//! A cloud with some of everything, made over HTTP as its users would.
+//! A cloud with some rows of every kind, created over HTTP like its users would.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cloud, Signed, read};
 
-/// What requests call by a name: rows by `<pump>`, texts likewise.
+/// The names that requests use: `<pump>` for the number of a row, and likewise for texts.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// Ids by their names.
     ids: BTreeMap<String, (&'static str, i64)>,
-    /// Whoever may ask, by name, and the credential.
+    /// Callers by name, with their credentials.
     credentials: BTreeMap<String, String>,
 }
 
@@ -21,7 +21,7 @@ impl Names {
         self.ids.insert(name.to_owned(), (resource, id));
     }
 
-    /// A request with the numbers of what it names.
+    /// Returns a request with numbers in place of the names.
     pub(crate) fn filled(&self, text: &str) -> String {
         let mut filled = text.to_owned();
         for (name, (_, id)) in &self.ids {
@@ -30,7 +30,7 @@ impl Names {
         filled
     }
 
-    /// The name of a row; of one that has none, its resource.
+    /// Returns the name of a row; its resource if it has none.
     pub(crate) fn of(&self, resource: &str, id: i64) -> String {
         let named = self
             .ids
@@ -42,29 +42,29 @@ impl Names {
         }
     }
 
-    /// Gives somebody a name to ask by.
+    /// Adds a caller by name.
     pub(crate) fn trust(&mut self, who: &str, credential: String) {
         self.credentials.insert(who.to_owned(), credential);
     }
 
-    /// Somebody's credential.
+    /// Returns a caller's credential.
     pub(crate) fn token(&self, who: &str) -> Option<&str> {
         self.credentials.get(who).map(String::as_str)
     }
 
-    /// Requests of somebody: `ann`, `bob`, `nobody`, or a device by its name.
+    /// Creates requests of a caller: `ann`, `bob`, `nobody`, or a device by its name.
     pub(crate) fn by<'a>(&self, cloud: &'a Cloud, who: &str) -> Signed<'a> {
         cloud.by(self.credentials.get(who).expect(who).clone())
     }
 }
 
-/// The table of a resource: older versions have several of one.
+/// Returns the table of a resource: older versions have several resources for one table.
 fn resource_of(name: &str) -> &'static str {
     let resource = resources::v7().resource(name);
     resource.map_or("", |it| it.name)
 }
 
-/// The one who makes the scene.
+/// Creates the scene.
 struct Maker<'a> {
     cloud: &'a Cloud,
     ann: Signed<'a>,
@@ -376,7 +376,7 @@ impl Maker<'_> {
 }
 
 impl Signed<'_> {
-    /// Makes a row of a body as text, in which numbers may stand as text; its id.
+    /// Creates a row from a body as text, in which numbers may be written as text; returns its id.
     async fn create_from(&self, resource: &str, body: String) -> i64 {
         let request = self.ask(Method::POST, &format!("/v7/{resource}"));
         let request = request

@@ -1,4 +1,5 @@
-//! Secrets: variables whose value nobody reads but the devices that get it (here), and what is encrypted in the database.
+//! Secrets: variables whose values can be read only by the devices that get them (here), and encryption in the
+//! database.
 
 mod at_rest;
 mod service_credentials;
@@ -9,10 +10,10 @@ use serde_json::{Value, json};
 use crate::harness::{Signed, on_both, read};
 use crate::shop::{Device, Shop};
 
-/// What begins every secret here.
+/// The beginning of every secret here.
 pub(crate) const VALUE: &str = "k3ep-this";
 
-/// A secret variable of each kind: its resource, its id and its value.
+/// Creates a secret variable of each kind; returns its resource, its id and its value.
 pub(crate) async fn variables(
     shop: &Shop<'_>,
     device: &Device<'_>,
@@ -85,7 +86,7 @@ pub(crate) async fn variables(
     made
 }
 
-/// The state of a device as it gets it, and its ETag.
+/// Returns the state of a device as the device receives it, and its ETag.
 async fn state(device: &Device<'_>) -> (String, String) {
     let (state, tag) = device.state().await;
     (state.to_string(), tag)
@@ -105,7 +106,7 @@ async fn secret_variables_are_given_to_their_devices_and_shown_to_nobody() {
         let (_, given) = device.signed.get(&older).await;
         assert!(given.to_string().contains(VALUE), "{given}");
 
-        // People see that it is there.
+        // People can see that it exists.
         let v3 = format!("/device/v3/{}/state", device.uuid);
         let of_fleet = format!("/device/v3/fleet/{}/state", shop.uuid);
         for path in [&v3, &older, &of_fleet] {

@@ -1,11 +1,11 @@
-//! A proxy between the cloud and a server that it needs, which a test may cut.
+//! A proxy between the cloud and a server that it needs, which a test can cut.
 
 use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A TCP proxy in front of a server. Cut, it refuses connections and ends those that it had.
+/// A TCP proxy in front of a server. When cut, it refuses connections and ends existing ones.
 pub(crate) struct SeverableProxy {
     address: SocketAddr,
     to: String,
@@ -13,7 +13,8 @@ pub(crate) struct SeverableProxy {
 }
 
 impl SeverableProxy {
-    /// In front of the server of a PostgreSQL database; with the address of the database through it.
+    /// Creates one in front of the server of a PostgreSQL database; returns it with the address of the database through
+    /// it.
     pub(crate) async fn to_database(database: &str) -> (Self, String) {
         let (_, rest) = database.split_once('@').expect("a user");
         let (server, _) = rest.split_once('/').expect("a name");
@@ -37,7 +38,7 @@ impl SeverableProxy {
         self.address = listener.local_addr().expect("its address");
         let to = self.to.clone();
         self.open = Some(tokio::spawn(async move {
-            // Dropped with the task, and so cut.
+            // Dropped with the task, which cuts the connections.
             let mut passing = tokio::task::JoinSet::new();
             while let Ok((mut here, _)) = listener.accept().await {
                 let to = to.clone();

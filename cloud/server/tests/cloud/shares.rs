@@ -1,4 +1,4 @@
-//! What somebody is told whose own requests hold their share of the database.
+//! Answers to a caller whose own requests use up their share of the database.
 
 use std::pin::Pin;
 
@@ -13,13 +13,14 @@ use serde_json::json;
 use crate::harness::{Cloud, Signed, read};
 use crate::severable::SeverableProxy;
 
-/// Requests of one person that the database works on at a time.
+/// Requests of one person that use the database at the same time.
 const SHARE: usize = 4;
 const BEYOND: usize = 8;
 
 type Answers<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Response> + 'a>>>;
 
-/// Ann by a key, which replicas remember: who asks by it needs no connection before their share.
+/// Signs ann in with a key, which replicas cache: her requests need no connection before they wait
+/// for her share.
 async fn by_key(cloud: &Cloud) -> Signed<'_> {
     let ann = cloud.sign_in().await;
     let (status, key) = ann
@@ -35,7 +36,7 @@ async fn by_key(cloud: &Cloud) -> Signed<'_> {
     ann
 }
 
-/// More requests of one person at once than their share.
+/// Sends more simultaneous requests of one person than their share.
 fn more_than_a_share<'a>(ann: &'a Signed<'_>) -> Answers<'a> {
     let ask = || async {
         let request = ann.ask(Method::GET, "/v7/device_tag?$select=id");
@@ -48,7 +49,7 @@ fn more_than_a_share<'a>(ann: &'a Signed<'_>) -> Answers<'a> {
     answers
 }
 
-/// Those that wait for a turn are refused so, and told when to ask again.
+/// Checks that the requests that wait for a turn are refused in this way, with a time to retry.
 async fn refused(answers: &mut Answers<'_>, with: StatusCode, saying: &str) {
     for _ in 0..BEYOND {
         let answer = answers.next().await.expect("an answer");
@@ -97,7 +98,7 @@ async fn chaos_who_holds_their_share_themself_is_told_that_they_ask_too_much() {
     on_fresh_postgres(async |database| {
         let cloud = Cloud::start(&database).await;
         let ann = by_key(&cloud).await;
-        // The table is not to be read, and all else is.
+        // Only this table cannot be read.
         let options = Options::default();
         let locking = Database::open(&database, &options).await;
         let locking = locking.expect("the database");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cloud, Signed, read};
 
-/// The uuid of the device with this number.
+/// Returns the uuid of the device with this number.
 pub(crate) fn uuid(number: u32) -> String {
     format!("{number:032x}")
 }
@@ -19,7 +19,7 @@ pub(crate) struct Shop<'a> {
     /// Its number and its uuid.
     pub(crate) fleet: i64,
     pub(crate) uuid: String,
-    /// Makes devices.
+    /// A key that creates devices.
     pub(crate) key: String,
     /// The services `main` and `side`.
     pub(crate) services: [i64; 2],
@@ -31,7 +31,7 @@ pub(crate) struct Release {
     pub(crate) id: i64,
     pub(crate) commit: String,
     pub(crate) images: Vec<i64>,
-    /// Where the registry keeps them.
+    /// Their locations in the registry.
     pub(crate) locations: Vec<String>,
 }
 
@@ -75,12 +75,12 @@ impl<'a> Shop<'a> {
         }
     }
 
-    /// Another release of the same services, which the fleet then runs.
+    /// Creates another release of the same services, which the fleet then runs.
     pub(crate) async fn release(&self, commit: &str, composition: Value) -> Release {
         release(&self.ann, self.fleet, &self.services, commit, composition).await
     }
 
-    /// Makes the device of a number.
+    /// Creates the device with a number.
     pub(crate) async fn device(&self, number: u32) -> Device<'a> {
         let body = json!({
             "application": self.fleet, "device_type": "raspberrypi4-64", "uuid": uuid(number),
@@ -101,19 +101,20 @@ impl<'a> Shop<'a> {
         }
     }
 
-    /// What a statement finds or does in the database, behind the cloud's back.
+    /// Executes a statement directly in the database, without the cloud.
     pub(crate) async fn execute(&self, statement: Sql) -> u64 {
         execute(&self.cloud.database, statement).await
     }
 
-    /// Fields of a device as its administrator sees them.
+    /// Returns fields of a device as its administrator sees them.
     pub(crate) async fn fields(&self, device: &Device<'_>, fields: &str) -> Value {
         let path = format!("/v7/device({})?$select={fields}", device.id);
         self.ann.rows(&path).await.remove(0)
     }
 }
 
-/// How many rows a statement changes in a database, behind the cloud's back.
+/// Executes a statement directly in a database, without the cloud; returns how many rows it
+/// changes.
 pub(crate) async fn execute(database: &str, statement: Sql) -> u64 {
     let options = Options::default().with_connections(2);
     let database = Database::open(database, &options)
@@ -167,7 +168,7 @@ async fn release(
         .send(Method::PATCH, &format!("/v7/release({id})"), done)
         .await;
     assert_eq!(status, StatusCode::OK, "{body}");
-    // The latest one is the one that started last; these started together.
+    // The latest release is the one that was created last; these were created together.
     let target = json!({ "should_be_running__release": id });
     let (status, body) = ann
         .send(Method::PATCH, &format!("/v7/application({fleet})"), target)
@@ -189,7 +190,7 @@ pub(crate) struct Device<'a> {
 }
 
 impl Device<'_> {
-    /// Asks for its state, with an ETag where it has one.
+    /// Requests its state, with an ETag if there is one.
     pub(crate) async fn poll(&self, tag: Option<&str>) -> Response {
         let path = format!("/device/v3/{}/state", self.uuid);
         let mut request = self.signed.ask(Method::GET, &path);
@@ -199,7 +200,7 @@ impl Device<'_> {
         request.send().await.expect("an answer")
     }
 
-    /// Its state, below its uuid, and the ETag.
+    /// Returns its state, below its uuid, and the ETag.
     pub(crate) async fn state(&self) -> (Value, String) {
         let answer = self.poll(None).await;
         assert_eq!(answer.status(), StatusCode::OK);
@@ -208,7 +209,7 @@ impl Device<'_> {
         (state[&self.uuid].clone(), tag)
     }
 
-    /// Reports what it says of itself; the status.
+    /// Sends a report about itself; returns the status.
     pub(crate) async fn report(&self, said: Value) -> StatusCode {
         let body = json!({ &self.uuid: said });
         self.signed
@@ -218,7 +219,7 @@ impl Device<'_> {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let begun = std::time::Instant::now();
     while !holds().await {

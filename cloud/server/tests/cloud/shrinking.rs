@@ -1,4 +1,4 @@
-//! The file of SQLite becomes smaller after much was deleted.
+//! The SQLite file shrinks after much data was deleted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -33,7 +33,7 @@ async fn the_file_of_the_database_shrinks_after_much_was_deleted() {
     let path = format!("/v7/release_asset({})", made["id"]);
     let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &path)).await;
     assert_eq!(status, StatusCode::OK);
-    // Whoever writes meanwhile goes on.
+    // Writers continue in the meantime.
     let number = AtomicU32::new(0);
     until("the file is small again", || async {
         let number = number.fetch_add(1, Ordering::Relaxed) % 400;

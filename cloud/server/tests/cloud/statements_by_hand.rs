@@ -1,5 +1,5 @@
-//! Statements that the server writes by hand and that ask for nobody's right: docs/security.md lists for what, and how
-//! many places there are, so that another one is seen by whoever reviews it. `UPDATE_DOCS=1` writes the numbers.
+//! Statements that the server writes by hand and that check nobody's rights: docs/security.md lists their purposes, and
+//! how many places there are, so that reviewers see a new one. `UPDATE_DOCS=1` writes the numbers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ fn page() -> PathBuf {
     here().join("../../docs/security.md")
 }
 
-/// The files of the program itself, each without its tests.
+/// Collects the source files of the program itself, without tests.
 fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -31,7 +31,7 @@ fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     }
 }
 
-/// How many places name each purpose.
+/// Counts the places that name each purpose.
 fn counted() -> BTreeMap<String, usize> {
     let mut files = Vec::new();
     for part in ["core", "dashboard", "server"] {
@@ -43,7 +43,7 @@ fn counted() -> BTreeMap<String, usize> {
         .map(|(name, _)| ((*name).to_owned(), 0))
         .collect();
     for (path, text) in &files {
-        // Under another name a purpose could not be counted.
+        // A purpose under another name could not be counted.
         for hidden in [
             "SystemPurpose as ",
             "SystemPurpose::*",
@@ -52,7 +52,7 @@ fn counted() -> BTreeMap<String, usize> {
         ] {
             assert!(!text.contains(hidden), "{} has `{hidden}`", path.display());
         }
-        // Who somebody is, credentials alone tell.
+        // Only credentials determine the identity of a caller.
         for made in ["Caller::Holder", "Caller::LimitedKey"] {
             let is_there = text.contains(made) && !path.ends_with("credential.rs");
             assert!(!is_there, "{} makes a `{made}`", path.display());
@@ -67,7 +67,7 @@ fn counted() -> BTreeMap<String, usize> {
     counts
 }
 
-/// The row of a purpose in the table, and its number of places.
+/// Returns the row of a purpose in the table, and its number of places.
 fn row<'a>(page: &'a str, purpose: &str) -> (&'a str, usize) {
     let begin = format!("| `{purpose}` |");
     let row = page.lines().find(|line| line.starts_with(&begin));

@@ -1,11 +1,11 @@
-//! The organization of the platform's own systems, and who may pass for it.
+//! The organization of the platform's own systems, and attempts to imitate it.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::harness::{Cloud, Signed, on_both};
 
-/// Names that people would take for the platform's.
+/// Names that people would mistake for the platform's.
 const RESERVED: [&str; 6] = [
     "platform_os",
     "PLATFORM_OS",
@@ -24,7 +24,7 @@ async fn signed<'a>(cloud: &'a Cloud, name: &str) -> Signed<'a> {
     cloud.by(answer.text().await.expect("a token"))
 }
 
-/// Registers somebody with an organization of their own, by whoever may; and signs them in.
+/// Registers a person with an organization of their own, by a caller who may, and signs them in.
 async fn person<'a>(cloud: &'a Cloud, by: &Signed<'_>, name: &str) -> Signed<'a> {
     let body = json!({
         "username": name, "email": format!("{name}@other.example"), "password": "battery horse",
@@ -94,7 +94,7 @@ async fn administrators_of_the_cloud_alone_join_the_organization_of_the_system()
         let key = cloud.by(key.as_str().expect("a key").to_owned());
         assert_eq!(key.send(Method::POST, path, json!({})).await.0, StatusCode::UNAUTHORIZED);
 
-        // Nobody is in it unasked: who is in one organization need not say which.
+        // Nobody belongs to it automatically: members of a single organization need not name it.
         assert_eq!(ann.rows("/v7/organization?$select=id").await.len(), 1);
         for _ in 0..2 {
             let (status, joined) = ann.send(Method::POST, path, json!({})).await;
@@ -102,7 +102,7 @@ async fn administrators_of_the_cloud_alone_join_the_organization_of_the_system()
         }
         let its = "/v7/organization(handle='platform_os')";
         assert_eq!(ann.rows(&format!("{its}?$select=is_system")).await, [json!({ "is_system": true })]);
-        // It is the cloud's, and stays so.
+        // It belongs to the cloud, and cannot be changed.
         let (status, why) = ann.send(Method::PATCH, its, json!({ "handle": "other" })).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{why}");
         let (status, why) = ann.answer(ann.ask(Method::DELETE, its)).await;
@@ -110,7 +110,7 @@ async fn administrators_of_the_cloud_alone_join_the_organization_of_the_system()
         let (status, _) = ann.send(Method::PATCH, its, json!({ "is_system": false })).await;
         assert_eq!(status, StatusCode::OK);
         assert_eq!(ann.rows(&format!("{its}?$select=is_system")).await, [json!({ "is_system": true })]);
-        // And whoever joined may leave.
+        // And those who joined may leave.
         let left = "/v7/organization_membership?$filter=is_member_of__organization/any(o:o/handle eq 'platform_os')".to_owned();
         let (status, why) = ann.answer(ann.ask(Method::DELETE, &left)).await;
         assert_eq!(status, StatusCode::OK, "{why}");

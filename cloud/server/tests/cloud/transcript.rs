@@ -1,5 +1,4 @@
-//! Requests in a file with the answers that they get, run on both databases. `UPDATE_EXPECT=1` writes the
-//! answers anew.
+//! Requests in a file with their answers, run on both databases. `UPDATE_EXPECT=1` rewrites the answers.
 //!
 //! ```text
 //! # 59 a line for people
@@ -10,8 +9,8 @@
 //! {"id": <place>, …}
 //! ```
 //!
-//! Who asks stands first; `<name>` is the number of a row of the scene, or of one that a request made `as` that.
-//! What differs from run to run is shown by what it is: `<time>`, `<uuid>`. `…` stands for further fields.
+//! A line begins with the caller; `<name>` is the number of a row of the scene, or of one that a request created `as`
+//! that. Values that differ from run to run are shown by their kind: `<time>`, `<uuid>`. `…` stands for further fields.
 
 use jiff::Timestamp;
 use reqwest::{Method, StatusCode};
@@ -21,7 +20,7 @@ use serde_json::Value;
 use crate::harness::{Cloud, read};
 use crate::scene::{Names, scene};
 
-/// Fields of a row that are shown where it has many.
+/// Fields that are shown for a row with many fields.
 const TELLING: [&str; 12] = [
     "id",
     "slug",
@@ -36,7 +35,7 @@ const TELLING: [&str; 12] = [
     "service_name",
     "note",
 ];
-/// So many fields are shown all.
+/// Up to this number, all fields are shown.
 const FEW: usize = 8;
 
 /// A request of a file.
@@ -47,11 +46,11 @@ struct TranscriptRequest {
     url: String,
     body: Option<String>,
     made: Option<String>,
-    /// Lines before it.
+    /// The lines before it.
     comments: Vec<String>,
 }
 
-/// The requests of a text, without their answers.
+/// Parses the requests of a text, without their answers.
 fn asked(text: &str) -> Vec<TranscriptRequest> {
     let mut found = Vec::new();
     for block in text.split("\n\n") {
@@ -90,7 +89,7 @@ fn asked(text: &str) -> Vec<TranscriptRequest> {
     found
 }
 
-/// Who reads what, in a text: each of its requests that changes nothing.
+/// Returns the caller and address of each request in a text that changes nothing.
 pub(crate) fn reads(text: &str) -> Vec<(String, String)> {
     let reads = asked(text).into_iter();
     reads
@@ -99,7 +98,7 @@ pub(crate) fn reads(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The file with the answers of a fresh scene; what is read is read in every older version as well.
+/// Returns the file with the answers of a fresh scene; reads are repeated in every older version.
 pub(crate) async fn picture(cloud: &Cloud, text: &str) -> String {
     let mut names = scene(cloud).await;
     let mut blocks = Vec::new();
@@ -147,16 +146,16 @@ async fn send(
     read(request.send().await.expect("an answer")).await
 }
 
-/// The same rows are read in each older version that has the names, with their addresses.
+/// Checks that the same rows are read in each older version that has the names, with their addresses.
 async fn in_older_versions(cloud: &Cloud, names: &Names, asked: &TranscriptRequest, today: &Value) {
     let Some(rest) = asked.url.strip_prefix("/v7") else {
         return;
     };
-    // `versions.rs` has those between, which answer as the fifth.
+    // The versions in between are in `versions.rs`; they answer like the fifth.
     for version in [Version::V1, Version::V5, Version::V6] {
         let url = format!("{}{rest}", version.path());
         let (status, then) = send(cloud, names, asked, &url).await;
-        // A filter by what had another name is not understood, and a device's target was its pin.
+        // A filter on a field that had another name is not understood, and a device's target was its pin.
         if asked.url.contains("$filter=is_pinned_on__release") {
             assert_eq!(status, StatusCode::BAD_REQUEST, "{url}: {then}");
             continue;
@@ -181,7 +180,7 @@ async fn in_older_versions(cloud: &Cloud, names: &Names, asked: &TranscriptReque
     }
 }
 
-/// The resource whose rows an address shows.
+/// Returns the resource whose rows an address shows.
 fn resource_of<'a>(url: &str, model: &'a Model) -> Option<&'a Resource> {
     let mut quoted = false;
     let path: String = url
@@ -212,7 +211,7 @@ fn resource_of<'a>(url: &str, model: &'a Model) -> Option<&'a Resource> {
     resource
 }
 
-/// An answer as the file shows it: a row a line.
+/// Formats an answer for the file: one row per line.
 fn shown(names: &Names, url: &str, body: &Value) -> Vec<String> {
     let resource = resource_of(url, resources::v7());
     let text = |value: &Value| one_line(&named(names, resource, value));
@@ -229,7 +228,7 @@ fn shown(names: &Names, url: &str, body: &Value) -> Vec<String> {
     }
 }
 
-/// A value with names in place of numbers, and the kinds of what differs from run to run.
+/// Replaces numbers in a value by names, and values that differ from run to run by their kinds.
 fn named(names: &Names, resource: Option<&Resource>, value: &Value) -> Value {
     let Value::Object(fields) = value else {
         return settled(value);
@@ -278,13 +277,13 @@ fn named(names: &Names, resource: Option<&Resource>, value: &Value) -> Value {
     Value::Object(shown)
 }
 
-/// A link to many that is shown as their number.
+/// Whether a link to many rows is shown as their number.
 fn is_counted(resource: Option<&Resource>, value: &Value, name: &str) -> bool {
     let to = resource.and_then(|it| it.find_navigation(name));
     value.is_number() && to.is_some_and(|it| it.step != Step::One(it.name))
 }
 
-/// What is the same in every run.
+/// Replaces values that differ from run to run.
 fn settled(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -327,7 +326,7 @@ fn settled_text(text: &str) -> String {
     settled
 }
 
-/// Names that devices are given.
+/// Names of devices.
 const NAMED: [&str; 4] = [
     "calm-river",
     "café & co; (x), y+z",
@@ -335,7 +334,7 @@ const NAMED: [&str; 4] = [
     "pump-west",
 ];
 
-/// Long words of hexadecimal digits that the scene gives.
+/// Long hexadecimal words of the scene.
 const KNOWN: [&str; 4] = [
     "cccccccccccccccccccccccccccccccc",
     "5f0c4d4e9b7a4c8fa1b2c3d4e5f60718",
@@ -343,7 +342,7 @@ const KNOWN: [&str; 4] = [
     "0123456789abcdef0123456789abcdef",
 ];
 
-/// With a space behind each colon and comma, names of rows bare.
+/// Adds a space after each colon and comma, and shows names of rows without quotes.
 fn one_line(value: &Value) -> String {
     match value {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! The example requests with values of other types in the place of their constants, in random order over one
-//! connection to the database: each is answered as if it were alone.
+//! The example requests with values of other types in place of their constants, in random order over one connection to
+//! the database: each is answered as if it were the only one.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,9 @@ const EXAMPLES: [&str; 10] = [
     include_str!("examples/operations.txt"),
     include_str!("examples/mistakes.txt"),
 ];
-/// Variants of one request at most, chosen at random.
+/// Maximum number of variants of one request, chosen at random.
 const OF_ONE: usize = 6;
-/// One connection for all that is asked with a credential; nobody is asked to come back later.
+/// One connection for all requests with a credential, and no rate limit.
 const ONE_CONNECTION: &str =
     "[limits]\nrequests_per_minute = 1000000000\n[pools]\npeople = 1\nguests = 1\n";
 
@@ -48,7 +48,7 @@ async fn examples_and_their_variants_answer_over_one_connection_as_they_do_alone
         let keeping = Cloud::start_with(&url, ONE_CONNECTION).await;
         let forgetting = format!("{ONE_CONNECTION}prepared_statements = 0");
         let forgetting = Cloud::start_with(&url, &forgetting).await;
-        // Rows that only other requests make stay without a number.
+        // Rows that only other requests create get no number.
         let requests: BTreeSet<String> = EXAMPLES
             .iter()
             .flat_map(|text| reads(text))
@@ -58,7 +58,7 @@ async fn examples_and_their_variants_answer_over_one_connection_as_they_do_alone
         let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
         let variants = with_variants(&requests, OF_ONE);
         let (mut answered, mut refused) = (0, 0);
-        // Twice: what came first is there for all of them the second time.
+        // Twice: the second time, everything that came earlier is there for all of them.
         for variant in variants.iter().chain(&variants) {
             let (who, url) = variant.split_once(' ').expect("who asks what");
             let alone = answer(&forgetting, &names, who, url).await;

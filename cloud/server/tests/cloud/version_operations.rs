@@ -1,5 +1,5 @@
-//! Every operation of the page, through every version (docs/spec/cloud.md#older-versions): the forms of addresses and
-//! query options are the same in all of them.
+//! Every operation of the page, in every version (docs/spec/cloud.md#older-versions): the forms of addresses and query
+//! options are the same in all of them.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn every_operation_of_the_page_is_done_in_every_version() {
         for version in VERSIONS {
             let at = |path: &str| format!("/{version}{}", names.filled(path));
             let rows = async |path: &str| ann.rows(&at(path)).await;
-            // Where a version has more in each row, it is not what is asked about.
+            // Additional fields of a version's rows are irrelevant here.
             let one = async |path: &str, field: &str| -> Value {
                 let rows = rows(path).await;
                 assert_eq!(rows.len(), 1, "{version} {path}: {rows:?}");

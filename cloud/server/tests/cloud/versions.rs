@@ -1,4 +1,4 @@
-//! Versions 1 to 6 of the data API over HTTP: the same rows in the names and the shape of their time
+//! Versions 1 to 6 of the data API over HTTP: the same rows, with the names and the form of each version
 //! (docs/spec/cloud.md#older-versions).
 
 use reqwest::{Method, StatusCode};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Cloud, Signed, on_both, read};
 
 const OLDER: [&str; 6] = ["v1", "v2", "v3", "v4", "v5", "v6"];
-/// Versions that answer as the fifth.
+/// Versions that answer like the fifth.
 const FIRST_FIVE: [&str; 5] = ["v1", "v2", "v3", "v4", "v5"];
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn rows_and_links_of_older_versions_have_their_addresses() {
             let there = row["organization"]["__deferred"]["uri"].as_str();
             let there = ann.rows(there.expect("an address")).await;
             assert_eq!(there[0]["handle"], json!("admin"));
-            // An expanded link is an array of rows that have addresses as well.
+            // An expanded link is an array of rows, which have addresses too.
             let url = format!(
                 "/{version}/application({fleet})?$select=id&$expand=organization($select=handle)"
             );
@@ -119,7 +119,7 @@ async fn what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_th
             let path = format!("/{version}/device_tag");
             let (status, _) = ann.send(Method::POST, &path, tag.clone()).await;
             assert_eq!(status, StatusCode::CREATED);
-            // A second one of what is unique.
+            // A second row with a unique value.
             let (status, why) = ann.send(Method::POST, &path, tag.clone()).await;
             let conflict = if version == "v6" { 409 } else { 400 };
             assert_eq!(status.as_u16(), conflict, "{version}: {why}");
@@ -142,7 +142,7 @@ async fn what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_th
     .await;
 }
 
-/// A successful release of a fleet; its id.
+/// Creates a successful release of a fleet, and returns its id.
 async fn release(ann: &Signed<'_>, fleet: i64, commit: &str) -> i64 {
     let body = json!({
         "belongs_to__application": fleet, "commit": commit, "composition": {}, "status": "success",
@@ -167,7 +167,7 @@ async fn the_pin_of_a_device_had_another_name() {
         let device = ann.create("device", body).await;
         for version in OLDER {
             let at = format!("/{version}/device({device})");
-            // What is wrong is said by the name that it has there.
+            // Errors name a field as the version does.
             let wrong = json!({ "should_be_running__release": 4242 });
             let (status, why) = ann.send(Method::PATCH, &at, wrong).await;
             assert_eq!(status, StatusCode::BAD_REQUEST);
@@ -197,7 +197,7 @@ async fn the_pin_of_a_device_had_another_name() {
             let free = json!({ "is_pinned_on__release": null });
             assert_eq!(ann.rows(&today).await, [free], "{version}: by filter");
         }
-        // The name of today is unknown then, and that of then cannot be written today.
+        // The current name is unknown in the old version, and the old name cannot be written in the current one.
         for (path, body) in [
             ("/v6/device", json!({ "is_pinned_on__release": release })),
             ("/v5/device", json!({ "is_pinned_on__release": release })),
@@ -205,7 +205,7 @@ async fn the_pin_of_a_device_had_another_name() {
             let (status, _) = ann.send(Method::PATCH, &format!("{path}({device})"), body).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
         }
-        // What has a name and nothing to say is no mistake; what the fields cannot be is.
+        // Fields without an effect may be written; impossible values are refused.
         for (body, status) in [
             (json!({ "is_managed_by__device": null }), 200),
             (json!({ "is_managed_by__device": device }), 400),
@@ -258,7 +258,7 @@ async fn fleets_were_found_by_whom_they_belong_to_and_by_names() {
     on_both(async |cloud| {
         let (ann, pump, release) = pump(&cloud).await;
         for (number, version) in FIRST_FIVE.into_iter().enumerate() {
-            // The user's own organization is taken where none is given.
+            // The user's own organization is used if none is given.
             let body = json!({ "app_name": format!("valve{number}"), "device_type": "intel-nuc" });
             let path = format!("/{version}/application");
             let (status, row) = ann.send(Method::POST, &path, body).await;
@@ -307,7 +307,7 @@ async fn resources_of_then_are_rows_of_today() {
         for version in OLDER {
             let own = ann.rows(&format!("/{version}/my_application?$select=id")).await;
             assert_eq!(own.len(), 2, "{version}: {own:?}");
-            // Public fleets are nobody's own.
+            // Public fleets do not count as anybody's own.
             let path = format!("/{version}/my_application");
             let (status, _) = read(nobody(path.clone()).send().await.expect("it")).await;
             assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
@@ -327,7 +327,7 @@ async fn resources_of_then_are_rows_of_today() {
             assert_eq!((&row["gateway_download"], &row["manages__device"]), (&json!([]), &json!([])));
             assert_eq!(ann.rows(&format!("/{version}/gateway_download")).await, Vec::<Value>::new());
             assert_eq!(ann.rows(&format!("/{version}/supervisor_release")).await, Vec::<Value>::new());
-            // Variables of the configuration had a second name.
+            // Configuration variables had a second name.
             let body = json!({ "device": device, "name": "PLATFORM_HOST_CONFIG_gpu_mem", "value": "16" });
             let (status, row) = ann.send(Method::POST, &format!("/{version}/device__has__name"), body).await;
             assert_eq!(status, StatusCode::CREATED, "{row}");
@@ -344,21 +344,21 @@ async fn resources_of_then_are_rows_of_today() {
     .await;
 }
 
-/// Every resource of every version, with everything that it has.
+/// Reads every resource of every version, with all its fields.
 #[tokio::test]
 async fn every_resource_of_every_version_is_read_in_its_shape() {
     on_both(async |cloud| {
         let (ann, fleet, _) = pump(&cloud).await;
         let device = json!({ "belongs_to__application": fleet, "device_type": "raspberrypi4-64" });
         ann.send(Method::POST, "/v6/device", device).await;
-        // The first four have the model of the fifth.
+        // The first four use the model of the fifth.
         for version in [
             resources::Version::V5,
             resources::Version::V6,
             resources::Version::V7,
         ] {
             let shape = version.shape();
-            // Actors are nobody's to read.
+            // Nobody may read actors.
             let resources = version.model().resources().iter();
             for resource in resources.filter(|one| one.name != "actor") {
                 let links = resource.navigations.iter().filter(|one| one.to != "actor");
@@ -372,7 +372,7 @@ async fn every_resource_of_every_version_is_read_in_its_shape() {
                 let (status, body) = ann.get(&url).await;
                 assert_eq!(status, StatusCode::OK, "{url}: {body}");
                 for row in body["d"].as_array().expect("rows") {
-                    // What has no id has no address.
+                    // Rows without an id have no address.
                     let addressed = shape.addressed && !row["id"].is_null();
                     assert_eq!(
                         row["__metadata"]["uri"].is_string(),

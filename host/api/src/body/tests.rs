@@ -87,7 +87,7 @@ fn status_of<T>(outcome: Result<T, Failure>) -> u16 {
     }
 }
 
-/// A body that does not say how long it is.
+/// Returns a body that does not announce its length.
 fn streamed(length: usize) -> Body {
     let pieces = (0..length.div_ceil(1 << 10))
         .map(|_| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 1 << 10])));
@@ -145,7 +145,7 @@ async fn a_body_of_many_values_is_refused_before_it_is_parsed() {
         (bomb(SMALL_VALUES + 1), 413, 200),
         (bomb(LARGE_VALUES), 413, 200),
         (bomb(LARGE_VALUES + 1), 413, 413),
-        // Malformed as well, which only parsing would tell.
+        // Malformed as well, which only parsing would reveal.
         (many, 413, 413),
     ] {
         let answered = object(json_request(body.clone())).await;
@@ -172,7 +172,7 @@ async fn large_bodies_are_in_memory_one_at_a_time_and_small_ones_beside_them() {
         .await
         .unwrap();
     assert!(small.turn.is_none());
-    // Also one that does not say how long it is has to wait before more of it is read.
+    // A body that does not announce its length must also wait before more of it is read.
     for request in [spaces(), json_request(streamed(SMALL_BODY + 1))] {
         assert_eq!(
             status_of(Document::from_request(request, &large).await),

@@ -1,4 +1,4 @@
-//! One reader: from where it reads, what it wants, and the bytes that it is sent.
+//! One reader: its position, its selection, and the bytes that it is sent.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,16 +12,15 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::{Events, includes};
 use crate::auth::Scope;
 
-/// Between two comments on a stream that has nothing to say, so that both ends notice when the other has
-/// gone.
+/// The interval between two comments on an idle stream, so that both ends notice when the other has gone.
 const HEARTBEAT: Duration = if cfg!(test) {
     Duration::from_millis(50)
 } else {
     Duration::from_secs(15)
 };
-/// What is sent at a time, in bytes, if there is more.
+/// The maximum number of bytes that are sent at a time.
 const PIECE: usize = 16 << 10;
-/// A client's library comes back after this time, in milliseconds.
+/// Makes a client's library reconnect after this time, in milliseconds.
 const COME_BACK_AFTER: &str = "retry: 2000\n\n";
 
 /// The position from which a reader reads.
@@ -31,7 +30,7 @@ pub(crate) enum Position {
     Now,
     /// The events after the one with this number.
     After(u64),
-    /// All stored events: the last one that the reader has seen is from another run.
+    /// All stored events: the last one that the reader has seen belongs to another run.
     Elsewhere,
 }
 
@@ -56,21 +55,21 @@ impl Position {
     }
 }
 
-/// The body of a reader's stream, until it disconnects.
+/// Returns the body of a reader's stream, until it disconnects.
 pub(crate) fn read(
     events: Events,
     from: Position,
     filter: Filter,
     place: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> + Send {
-    // From before the position is looked up, so that nothing falls between the two.
+    // Subscribed before the position is looked up, so that no event is missed between the two.
     let newest = events.0.newest.subscribe();
     let (next, mut greeting) = match from {
         Position::Now => (events.content().number + 1, String::new()),
         Position::After(number) => (number + 1, String::new()),
         Position::Elsewhere => (events.content().oldest(), Events::gap(None)),
     };
-    // The first bytes come at once: a client does not wait for a silent device.
+    // The first bytes are sent at once: a client does not wait for a silent device.
     greeting.insert_str(0, COME_BACK_AFTER);
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -92,7 +91,7 @@ pub(crate) fn read(
 
 struct Reader {
     events: Events,
-    /// The number of the first event that it has not seen.
+    /// The number of the first event that it has not received.
     next: u64,
     filter: Filter,
     newest: watch::Receiver<u64>,
@@ -101,7 +100,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next bytes, once there are any; `None` when there will be none any more.
+    /// Returns the next bytes, once there are any; `None` if there will be no more.
     async fn piece(&mut self) -> Option<Bytes> {
         loop {
             self.newest.borrow_and_update();
@@ -117,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Takes what is available, up to the size of a piece.
+    /// Takes the available events, up to the size of a piece.
     fn take(&mut self) -> Bytes {
         let mut piece = BytesMut::new();
         let content = self.events.content();

@@ -1,4 +1,4 @@
-//! The ring without a socket: what readers get, and what it costs them to be late.
+//! The ring without a socket: what readers receive, and what it costs them to be late.
 
 use bytes::Bytes;
 use device_types::event::{Download, PluginFault};
@@ -32,7 +32,7 @@ fn reader(events: &Events, from: Position, scope: Scope, types: Option<Vec<Event
     read(events.clone(), from, Filter { scope, types }, place).boxed()
 }
 
-/// The events of the next pieces, as type and data, until there are `count`.
+/// Returns the events of the next pieces, as type and data, until there are `count`.
 async fn next(pieces: &mut Pieces, count: usize) -> Vec<(String, Value)> {
     let mut messages = Vec::new();
     while messages.len() < count {
@@ -86,7 +86,7 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
     assert_eq!(last, Position::After(3));
     let mut pieces = reader(&events, last, Scope::All, None);
     assert_eq!(numbers(&next(&mut pieces, 2).await), [4, 5]);
-    // Of another run, of the future, or no id at all.
+    // From another run, from the future, or not an id at all.
     for strange in [
         &format!("{}-3", epoch - 1),
         &format!("{epoch}-6"),
@@ -176,7 +176,7 @@ async fn a_silent_stream_says_that_it_lives() {
     let mut pieces = reader(&events, Position::Now, Scope::All, None);
     let greeting = pieces.next().await.unwrap().unwrap();
     assert_eq!(greeting, "retry: 2000\n\n");
-    // A comment, which no client takes for an event.
+    // A comment, which no client mistakes for an event.
     assert_eq!(pieces.next().await.unwrap().unwrap(), ":\n\n");
 }
 

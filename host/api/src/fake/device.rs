@@ -18,7 +18,7 @@ use store::KeyOwner;
 use crate::Events;
 use crate::device::{Device, Facts};
 
-/// A device with what a test needs to be different.
+/// A device whose parts a test can change.
 pub(crate) struct FakeDevice {
     pub(crate) status: Mutex<Arc<DeviceStatus>>,
     pub(crate) facts: Arc<Facts>,
@@ -29,15 +29,15 @@ pub(crate) struct FakeDevice {
     pub(crate) updates: bool,
     /// The `force` and `cancel` of each update.
     pub(crate) updated: Mutex<Vec<(bool, bool)>>,
-    /// Whose keys were replaced.
+    /// The owners whose keys were replaced.
     pub(crate) replaced: Mutex<Vec<KeyOwner>>,
     pub(crate) panics: bool,
-    /// What was asked for, and what every action answers.
+    /// The requested actions, and the answer to every action.
     pub(crate) actions: Mutex<Vec<Action>>,
     pub(crate) powered: Mutex<Vec<(PowerAction, bool)>>,
     pub(crate) outcome: Result<(), ActionError>,
     pub(crate) plan: Result<DevicePlan, String>,
-    /// The locks that are held, and those that were asked for and given back.
+    /// The locks that are held, and those that were requested and released.
     pub(crate) locks: Vec<UpdateLock>,
     pub(crate) leased: Mutex<Vec<LockRequest>>,
     pub(crate) given_back: Mutex<Vec<(AppId, ServiceName)>>,

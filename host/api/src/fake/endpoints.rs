@@ -20,14 +20,15 @@ use crate::device::{EndpointMatch, Endpoints, PluginUpload, Request, Requester};
 #[derive(Default)]
 pub(crate) struct FakeEndpoints {
     pub(crate) identified: AtomicUsize,
-    /// Nothing is found before somebody has waited for it, and `GET /v3/slow` never.
+    /// Nothing is found until somebody has waited for it, and `GET /v3/slow` never is.
     waited: AtomicBool,
     pub(crate) problems: Mutex<Vec<String>>,
-    /// Whether it is a developer's device.
+    /// Whether the device belongs to a developer.
     pub(crate) is_developers: AtomicBool,
-    /// What was sent of plugins: what has arrived of the last one, and those that were installed.
+    /// The plugins that were sent: the received part of the last one, and those that were
+    /// installed.
     pub(crate) uploads: Arc<Mutex<Uploads>>,
-    /// What the plugin says of its routes.
+    /// The plugin's description of its routes.
     pub(crate) description: Mutex<Option<Value>>,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Uploads {
     pub(crate) removed: Vec<String>,
 }
 
-/// One that arrives.
+/// An upload in progress.
 struct FakeUpload {
     plugin: String,
     length: usize,

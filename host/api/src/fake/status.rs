@@ -5,7 +5,8 @@ use model::{
     ServiceState, ServiceStatus,
 };
 
-/// App 1 `shop` with a running service and one that is downloaded; app 2 `farm` with a running one.
+/// Returns app 1 `shop` with a running service and one that is being downloaded; app 2 `farm` with
+/// a running one.
 pub(crate) fn two_apps() -> DeviceStatus {
     let mut status = DeviceStatus::default();
     status.apps.insert(

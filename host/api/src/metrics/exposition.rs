@@ -1,6 +1,6 @@
-//! Prometheus' text format, version 0.0.4: a family of samples is its name, its help and its type once, then
-//! a line for each set of labels. By hand, since it is a page: a library would keep its own registry of
-//! everything that is asked for only when somebody looks.
+//! Prometheus' text format, version 0.0.4: a family of samples is its name, its help and its type once, then a line per
+//! set of labels. Written by hand, since it is only a page: a library would keep its own registry of values that are
+//! only queried on request.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Default)]
 pub(super) struct Exposition(String);
 
-/// The family that samples are added to.
+/// The family to which samples are added.
 pub(super) struct Family<'a> {
     page: &'a mut String,
     name: &'a str,
@@ -36,7 +36,7 @@ impl Exposition {
         self.family(name, help, "histogram")
     }
 
-    /// A family of the Prometheus type `kind`. Neither the name nor the help is escaped.
+    /// Begins a family of the Prometheus type `kind`. Neither the name nor the help is escaped.
     pub(super) fn family<'a>(&'a mut self, name: &'a str, help: &str, kind: &str) -> Family<'a> {
         // Writing to a String cannot fail, here and below.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -63,13 +63,13 @@ impl Family<'_> {
         self.sample("", labels, format_args!("{}", value.as_secs_f64()));
     }
 
-    /// A moment, in milliseconds since the epoch.
+    /// Adds a point in time, in milliseconds since the epoch.
     pub(super) fn milliseconds(&mut self, labels: &[(&str, &str)], value: i64) {
         let (seconds, rest) = (value.div_euclid(1000), value.rem_euclid(1000));
         self.sample("", labels, format_args!("{seconds}.{rest:03}"));
     }
 
-    /// A sample whose name is the family's with `suffix`.
+    /// Adds a sample whose name is the family's with `suffix`.
     pub(super) fn sample(
         &mut self,
         suffix: &str,

@@ -1,11 +1,11 @@
-//! How long requests take, in buckets: an addition to two atomics a request.
+//! The durations of requests, in buckets: an addition to two atomics per request.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::exposition::Family;
 
-/// Upper ends of the buckets, in nanoseconds and as Prometheus has them in seconds.
+/// Upper limits of the buckets, in nanoseconds, and in seconds as Prometheus writes them.
 const BUCKETS: [(u64, &str); 14] = [
     (50_000, "0.00005"),
     (100_000, "0.0001"),
@@ -23,12 +23,12 @@ const BUCKETS: [(u64, &str); 14] = [
     (10_000_000_000, "10"),
 ];
 
-/// Times of one kind of request.
+/// The durations of one kind of request.
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
-    /// Each bucket by itself; the last has what is in no other.
+    /// Each bucket separately; the last one contains the rest.
     counts: [AtomicU64; BUCKETS.len() + 1],
-    /// Nanoseconds.
+    /// In nanoseconds.
     sum: AtomicU64,
 }
 

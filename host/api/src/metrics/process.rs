@@ -1,21 +1,21 @@
-//! What the kernel says of this process.
+//! The kernel's data about this process.
 
 use std::fs;
 use std::time::Duration;
 
-/// This process, at one moment. What the kernel does not say is 0.
+/// This process, at one moment. A value that the kernel does not provide is 0.
 #[derive(Debug, Default)]
 pub(super) struct Process {
-    /// Bytes.
+    /// In bytes.
     pub(super) resident: u64,
-    /// Bytes.
+    /// In bytes.
     pub(super) anonymous: u64,
     pub(super) cpu: Duration,
     pub(super) open_files: u64,
 }
 
 impl Process {
-    /// Reads files of `/proc`, which takes no disk.
+    /// Reads files of `/proc`, which needs no disk access.
     pub(super) fn look() -> Self {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let open_files = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
@@ -37,8 +37,8 @@ fn kibibytes(status: &str, field: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// User and system time of a line of `/proc/PID/stat`, which counts hundredths of a second. What comes before
-/// them has the program's name in parentheses, with whatever that is.
+/// Returns the user and system time from a line of `/proc/PID/stat`, which counts hundredths of a second. The fields
+/// before them include the program's name in parentheses, which may contain anything.
 fn cpu(stat: &str) -> Duration {
     let (_, fields) = stat.rsplit_once(')').unwrap_or_default();
     let times = fields.split_whitespace().skip(11).take(2);

@@ -1,5 +1,5 @@
-//! Requests by route and status, and how long they take until their answer's head is there. On the way of
-//! every request: a few atomics of a route that was found anyway.
+//! Requests by route and status, and the time until the head of their answer is ready. This costs every request a few
+//! atomics on a route that had to be found anyway.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::exposition::Exposition;
 use super::histogram::Histogram;
 use crate::routes::core_routes;
 
-/// The statuses that are counted by themselves; the others are counted together.
+/// The statuses that are counted separately; all others are counted together.
 const STATUSES: [(u16, &str); 20] = [
     (200, "200"),
     (401, "401"),
@@ -36,13 +36,13 @@ const STATUSES: [(u16, &str); 20] = [
     (503, "503"),
     (504, "504"),
 ];
-/// Routes of plugins that are counted by themselves, so that reloads without end cost no memory without end.
+/// The maximum number of plugin routes that are counted separately, so that endless reloads do not use up memory.
 const MAX_PLUGIN_ROUTES: usize = 512;
 
 /// The route of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum RouteLabel {
-    /// None: it was refused before one was looked up, or there is none.
+    /// No route: the request was refused before one was looked up, or there is none.
     #[default]
     None,
     /// A core route, by its index.
@@ -112,7 +112,7 @@ impl Requests {
         let plugins = plugins
             .iter()
             .map(|((method, pattern), counts)| (method.as_str(), pattern.as_str(), &**counts));
-        // A route that nobody asks for has no lines: the page is read over slow lines.
+        // A route without requests has no lines: the page may be read over slow connections.
         let requested: Vec<_> = core
             .chain(plugins)
             .chain([("other", "other", &self.none)])

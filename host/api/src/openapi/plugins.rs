@@ -1,5 +1,5 @@
-//! The routes of plugins in the description: with what the plugin says of them, which is checked as all
-//! that comes from a plugin is, or with as little as the host knows.
+//! The routes of plugins in the description: with the plugin's own data, which is checked like all data from plugins,
+//! or with the little that the host knows.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{SCHEMAS, operation_id, path_parameters, put, template};
 use device_types::PluginRoutes;
 
-/// What a plugin may say of an operation; the rest is the host's to say.
+/// The parts of an operation that a plugin may describe; the host describes the rest.
 const DETAILS: [&str; 6] = [
     "summary",
     "description",
@@ -17,7 +17,7 @@ const DETAILS: [&str; 6] = [
     "responses",
 ];
 
-/// How the host answers for a plugin that does not.
+/// The host's answers in place of a plugin that does not answer.
 const FAILURES: [(&str, &str); 8] = [
     ("400", "the request's body is incomplete"),
     (
@@ -108,7 +108,7 @@ fn operation(
     operation.into()
 }
 
-/// What stands at `path`, taken out; null if nothing does, whatever does on the way.
+/// Removes and returns the value at `path`; returns null if there is none, whatever is on the way.
 fn take_at(value: &mut Value, path: &[&str]) -> Value {
     let mut at = value;
     for name in path {
@@ -120,7 +120,7 @@ fn take_at(value: &mut Value, path: &[&str]) -> Value {
     at.take()
 }
 
-/// The value if it is an object, else an empty one.
+/// Returns the value if it is an object, else an empty one.
 fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -128,7 +128,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The answers that are the host's: without a key, and in place of a plugin that fails.
+/// Adds the host's own answers: to a request without a key, and in place of a plugin that fails.
 fn add_failures(responses: &mut Map<String, Value>, failed: &Value) {
     let unauthorized = ("401", "the key is missing or unknown");
     for (status, about) in FAILURES.into_iter().chain([unauthorized]) {
@@ -152,7 +152,7 @@ fn add_failures(responses: &mut Map<String, Value>, failed: &Value) {
     }
 }
 
-/// The schemas of one plugin, which have its name in front in the document.
+/// The schemas of one plugin, whose names have the plugin's name as a prefix in the document.
 struct PluginSchemas<'a> {
     plugin: &'a str,
     own: &'a Map<String, Value>,
@@ -163,8 +163,8 @@ impl PluginSchemas<'_> {
         format!("{}.{name}", self.plugin)
     }
 
-    /// The value with its references renamed. What refers to anything but a schema of the plugin's own
-    /// refers to nothing.
+    /// Returns the value with its references renamed. A reference to anything but a schema of the plugin's own becomes
+    /// empty.
     fn rename(&self, value: Value) -> Value {
         match value {
             Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Actions on services: which service a request means, who may ask, and what each refusal looks like.
+//! Actions on services: which service a request refers to, who may request them, and the form of each refusal.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::router::{JSON, TEXT, answer, failed, post};
 use crate::LocalModeAuth;
 use crate::fake::{Answer, FakeDevice, Fixture, fixture, two_apps};
 
-/// A device that answers every action with `outcome`.
+/// Returns a device that answers every action with `outcome`.
 fn device(status: DeviceStatus, outcome: Result<(), ActionError>) -> Fixture {
     let device = FakeDevice {
         outcome,
@@ -19,12 +19,13 @@ fn device(status: DeviceStatus, outcome: Result<(), ActionError>) -> Fixture {
     fixture(device, LocalModeAuth::default())
 }
 
-/// The shop runs `web` and, on its way out, `gone`; `db` is still downloaded. The farm runs `web`.
+/// Returns a device whose shop runs `web` and, about to be removed, `gone`; `db` is still being downloaded. The farm
+/// runs `web`.
 fn several() -> Fixture {
     device(two_apps(), Ok(()))
 }
 
-/// The farm's `web` is all there is.
+/// Returns a device with the farm's `web` as its only service.
 fn single(outcome: Result<(), ActionError>) -> Fixture {
     let mut status = two_apps();
     status.apps.retain(|_, app| app.id.0 == 2);
@@ -247,7 +248,7 @@ async fn a_key_of_another_app_acts_on_nothing() {
     let expected = failed(401, "Application is not available");
     assert_eq!(device.ask(request).await, expected);
     assert_eq!(asked(&device), []);
-    // Its own app is its own to act on.
+    // Actions on its own app are allowed.
     let mut own = post(&device, "/v2/applications/1/restart", "", "");
     *own.uri_mut() = format!("/v2/applications/1/restart?apikey={shop}")
         .parse()
@@ -271,7 +272,7 @@ async fn the_only_container_of_a_device_is_stopped_started_and_shown_by_the_firs
         };
         assert_eq!(asked(&device), [action]);
     }
-    // Keys that the container holds are not shown.
+    // Keys in the container's environment are not shown.
     let container = json!({
         "appId": 2, "commit": "old2", "containerId": "container-21",
         "env": {"CONTAINER": "container-21"}, "imageId": "registry/web:1", "releaseId": 7,
@@ -295,7 +296,7 @@ async fn the_first_api_refuses_a_device_with_several_containers() {
             ("x", text(400, "Invalid app id")),
             ("9", text(400, no_app)),
             ("1", text(400, several)),
-            // It has one, the device has more.
+            // The app has one container, the device has more.
             ("2", text(400, several)),
         ] {
             let path = format!("/v1/apps/{app}/{verb}");
@@ -387,7 +388,7 @@ async fn volumes_are_cleaned_up() {
     assert_eq!(failing.get("/v2/cleanup-volumes").await, expected);
 }
 
-/// The farm, whose `web` an action has taken the container of.
+/// Returns the farm, whose `web` has lost its container to an action.
 fn acted_on(outcome: Result<(), ActionError>) -> Fixture {
     let mut status = two_apps();
     status.apps.retain(|_, app| app.id.0 == 2);
@@ -440,7 +441,7 @@ async fn conformance2_an_action_on_an_app_whose_containers_another_action_has_aw
     );
     assert_eq!(asked(&device), []);
 
-    // Nothing brings the container back: it is refused as ever.
+    // Nothing brings the container back: it is refused as usual.
     let mut status = DeviceStatus::clone(&device.device.status.lock().unwrap());
     status.acting.clear();
     *device.device.status.lock().unwrap() = Arc::new(status);

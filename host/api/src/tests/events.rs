@@ -1,4 +1,4 @@
-//! `GET /v3/events`: who may read, what for, and how many.
+//! `GET /v3/events`: who may read, which events, and how many readers.
 
 use device_types::event::{ApplyEnd, Audience, Event};
 use http_body_util::BodyExt;

@@ -1,4 +1,4 @@
-//! `/v3/locks`: what it shows, whose locks a key reaches, and what is refused.
+//! `/v3/locks`: what it shows, which locks a key covers, and what is refused.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what is counted, under which names.
+//! `GET /metrics`: what is counted, and under which names.
 
 use device_types::{Moment, ReconcilerStats};
 use std::collections::BTreeSet;
@@ -82,7 +82,7 @@ async fn requests_are_counted_by_the_pattern_of_their_route_and_never_by_their_p
     ] {
         has(&page, &format!("{requests}{{{labels}}} {count}"));
     }
-    // A figure may have any digits; a label may not.
+    // Numbers may contain any digits; labels may not.
     let mut counted = page.lines().filter(|line| line.starts_with(requests));
     assert!(
         counted.all(|line| !line.contains("77") && !line.contains("nothing")),

@@ -1,4 +1,4 @@
-//! `GET /v3/plan`: its shape, and who sees what of it.
+//! `GET /v3/plan`: its form, and what each caller sees of it.
 
 use device_types::Moment;
 use device_types::plan::{
@@ -40,7 +40,7 @@ fn blocked(by: Blocker) -> Vec<Blocked> {
     vec![Blocked { by, message }]
 }
 
-/// A pull for two apps, one service each of them, and an engine that is missing.
+/// Returns a pull for two apps, with one service each, and an engine that is missing.
 fn planned() -> Fixture {
     let user = |app_id, service: &str| ImageUser {
         app_id: AppId(app_id),
@@ -172,9 +172,9 @@ async fn a_key_of_an_app_sees_the_steps_of_that_app_alone() {
         json!([{"appId": 1, "service": "web"}]),
         "others use the image too"
     );
-    // What concerns the device concerns every app.
+    // Blockers of the whole device concern every app.
     assert_eq!(plan["unplanned"].as_array().map(Vec::len), Some(1));
-    // That a target was refused does as well; the sentences may be about other apps.
+    // So does the fact that a target was refused; but the reasons may concern other apps.
     assert_eq!(plan["signedTargets"], json!({"refused": []}));
 }
 

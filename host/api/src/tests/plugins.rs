@@ -14,7 +14,7 @@ use super::router::failed;
 use crate::LocalModeAuth;
 use crate::fake::{FakeDevice, Fixture, fixture, request};
 
-/// How long a test waits for what has a bound.
+/// How long a test waits for anything that has a time limit.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// The longest plugin, in bytes.
 const MOST: usize = 64 << 20;
@@ -69,7 +69,7 @@ async fn the_log_of_a_plugin_is_for_the_devices_key_alone() {
     }
 }
 
-/// A device of a developer's.
+/// Returns a developer's device.
 fn developers() -> Fixture {
     let device = device();
     device
@@ -86,7 +86,7 @@ fn put(device: &Fixture, name: &str, body: Body) -> http::Request<Body> {
     request
 }
 
-/// So many MiB, without their number.
+/// Returns a body of this many MiB that does not announce its length.
 fn mebibytes(count: usize) -> Body {
     let piece = Bytes::from(vec![0; 1 << 20]);
     let pieces = stream::iter(std::iter::repeat_n(piece, count));
@@ -132,7 +132,7 @@ async fn nobody_but_the_owner_of_a_developers_device_installs_or_removes_a_plugi
             *request.body_mut() = Body::from("component");
             device.ask(request).await
         };
-        // With the owner's key, on a device of others.
+        // With the owner's key, on somebody else's device.
         let refused = send(&on_shelf, &on_shelf.key).await;
         assert_eq!(refused.status, 403, "{refused:?}");
         for expected in [
@@ -142,13 +142,13 @@ async fn nobody_but_the_owner_of_a_developers_device_installs_or_removes_a_plugi
         ] {
             assert!(refused.body.contains(expected), "{refused:?}");
         }
-        // With another key, on a developer's.
+        // With another key, on a developer's device.
         let by_service = send(&developers, &developers.shop_key).await;
         assert_eq!(by_service, failed(401, "Unauthorized"));
         for key in ["", "wrong"] {
             assert_eq!(send(&developers, key).await.status, 401, "{key}");
         }
-        // Where local mode needs no key, this does.
+        // Even if local mode needs no key, this does.
         assert_eq!(send(&local, "").await.status, 401);
     }
     for device in [on_shelf, developers, local] {
@@ -164,7 +164,7 @@ async fn a_plugin_that_is_too_long_or_does_not_arrive_is_not_installed() {
     let too_long = failed(413, "the plugin is larger than 64 MiB");
     let answer = device.ask(put(&device, "hello", mebibytes(65))).await;
     assert_eq!(answer, too_long);
-    // By its own word, before anything of it is read.
+    // Because of its announced length, before any of it is read.
     let begun = device.endpoints.uploads.lock().unwrap().begun;
     let mut announced = put(&device, "hello", Body::empty());
     let length = (MOST + 1).to_string().parse().unwrap();
@@ -179,7 +179,7 @@ async fn a_plugin_that_is_too_long_or_does_not_arrive_is_not_installed() {
         .await;
     assert_eq!(answer.status, 408, "{answer:?}");
     assert!(answer.body.contains("nothing of it arrived"), "{answer:?}");
-    // A byte now and then is no progress for ever.
+    // A byte now and then does not count as progress forever.
     let drips = stream::unfold((), |()| async {
         tokio::time::sleep(Duration::from_millis(500)).await;
         Some((Ok::<_, std::io::Error>(Bytes::from("x")), ()))

@@ -1,4 +1,4 @@
-//! The router without a socket: each endpoint's answer, and each way to get it wrong.
+//! The router without a socket: each endpoint's answer, and each possible error.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -80,7 +80,7 @@ async fn ping_and_health_answer_without_a_key() {
         sick.ask(request("GET", "/v1/healthy", "")).await,
         answer(500, TEXT, "Unhealthy")
     );
-    // Plugins as a whole are part of it.
+    // Problems of all plugins together count as well.
     let problem = "the thread that interrupts plugins has ended".to_owned();
     device.endpoints.problems.lock().unwrap().push(problem);
     assert_eq!(
@@ -169,7 +169,7 @@ async fn without_a_key_nothing_is_open_unless_the_listener_and_the_client_are_na
     let mut device = in_local_mode(LocalModeAuth::Open);
     let path = "/v2/local/target-state";
     assert_eq!(device.ask(request("GET", path, "")).await.status, 200);
-    // What comes by no connection comes through the cloud's tunnel.
+    // Requests without a connection come through the cloud's tunnel.
     let tunnelled = device.app.answer(request("GET", path, "")).await;
     assert_eq!(tunnelled.status(), 401);
     device.connection = ClientConnection::without_socket(LocalModeAuth::Open, false);
@@ -177,7 +177,7 @@ async fn without_a_key_nothing_is_open_unless_the_listener_and_the_client_are_na
         assert_eq!(device.ask(request("GET", path, "")).await.status, 401);
         assert_eq!(device.get(path).await.status, 200, "{path}");
     }
-    // A service's key is good for its own app, and no more.
+    // A service's key is valid only for its own app.
     let state = request("GET", "/v2/applications/2/state", &device.shop_key);
     assert_eq!(device.ask(state).await.status, 409);
 }
@@ -265,7 +265,7 @@ async fn a_plugin_is_told_whose_request_it_answers() {
         (&managed, key, "DeviceKey"),
         (&managed, shop_key, shop),
         (&open, open_key, "DeviceKey"),
-        // If no key is needed, one changes nothing.
+        // If no key is needed, having one changes nothing.
         (&open, open_shop_key, "LocalMode"),
         (&open, String::new(), "LocalMode"),
         (&open, "wrong".to_owned(), "LocalMode"),
@@ -442,7 +442,7 @@ async fn two_containers_of_one_service_are_a_hand_over() {
 async fn the_state_status_shows_one_app() {
     let device = with_two_apps();
     let status = device.json("/v2/state/status").await;
-    // Apps are in the order of their uuids: `farm` is the first with a container.
+    // Apps are sorted by their uuids: `farm` is the first with a container.
     assert_eq!(
         status,
         json!({

@@ -1,4 +1,4 @@
-//! The API on a socket: what needs a connection to go wrong.
+//! The API on a socket: errors that only occur with a connection.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::bounds::LISTENER_CONNECTIONS;
 use crate::fake::{FakeDevice, Fixture, fixture};
 use crate::{KeylessAccess, Listener, Listening, LocalModeAuth, serve};
 
-/// Longer than anything here takes unless it hangs.
+/// Longer than anything here takes, unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 struct SocketServer {
@@ -47,7 +47,7 @@ impl SocketServer {
     }
 }
 
-/// All that comes until the connection ends.
+/// Returns everything that is received until the connection ends.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     tokio::time::timeout(DEADLINE, stream.read_to_end(&mut text))
@@ -57,7 +57,7 @@ async fn rest(stream: &mut TcpStream) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What comes until `end` has come.
+/// Returns everything that is received, up to and including `end`.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     while !text.contains(end) {
@@ -204,7 +204,7 @@ async fn clients_that_send_no_head_go() {
 #[tokio::test]
 async fn clients_without_a_key_keep_nobody_out() {
     let device = served(FakeDevice::default()).await;
-    // What each of them has begun takes its place for seconds, and nobody waits for that.
+    // Each unfinished request occupies its place for seconds, and nobody waits for that.
     let mut connections = Vec::new();
     for number in 0..3 * LISTENER_CONNECTIONS {
         let begun = ["", "GET /ping HTTP/1.1\r\nHost:", "GET /ping"][number % 3];
@@ -240,7 +240,7 @@ async fn a_connection_ends_with_the_first_401() {
     let answers = rest(&mut device.send(ask.repeat(50)).await).await;
     assert_eq!(answers.matches("HTTP/1.1 401 ").count(), 1, "{answers}");
     assert!(answers.contains("connection: close"), "{answers}");
-    // Its answer comes, whatever is sent with the request.
+    // The answer arrives, whatever is sent with the request.
     let long = 1 << 20;
     let mut stream = device
         .send(format!(
@@ -259,8 +259,8 @@ async fn an_answer_that_nobody_reads_ends_its_connection() {
         device.fixture.key
     );
     let mut stream = device.send("").await;
-    // The server takes no more requests while its answers are not read, and goes in the end: either this is
-    // refused in the middle, or the next write is.
+    // The server accepts no more requests while its answers are not read, and finally closes: either this write fails
+    // in the middle, or the next one does.
     let written = tokio::time::timeout(DEADLINE, async {
         loop {
             if let Err(error) = stream.write_all(ask.as_bytes()).await {
@@ -293,7 +293,7 @@ async fn stopping_ends_streams_at_once_and_lets_requests_finish() {
             body.len()
         ))
         .await;
-    // The request is under way once the server asks for its body.
+    // The request is in progress once the server asks for its body.
     until(&mut target, "100 Continue").await;
 
     device.fixture.stopping.cancel();

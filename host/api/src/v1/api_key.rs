@@ -30,7 +30,7 @@ async fn regenerate(State(api): State<Api>, caller: Caller) -> Result<String, Fa
         doing: "replace the key",
         cause,
     };
-    // A task of its own: a caller that goes away must not leave the service with a key that is worth nothing.
+    // In a separate task: if the caller disconnects, the service must not be left with an invalid key.
     let key = tokio::spawn(replace(api, owner))
         .await
         .map_err(|cause| failed(cause.into()))?

@@ -1,5 +1,5 @@
-//! `/v1/apps/:appId`: the endpoints from when a device ran one container (docs/spec/device.md#v1). A device that runs
-//! several answers 400.
+//! `/v1/apps/:appId`: the endpoints from the time when a device ran one container (docs/spec/device.md#v1). A device
+//! that runs several answers 400.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// The only service of the device, if it is the app's.
+/// The only service of the device, if it belongs to the app.
 struct OnlyService<'a> {
     uuid: &'a AppUuid,
     service: &'a ServiceStatus,
@@ -172,7 +172,7 @@ async fn act(
     drop(status);
     let app = action.app.clone();
     api.device.act(action).await?;
-    // The action may have waited for another that made the container anew.
+    // The action may have waited for another that recreated the container.
     let status = api.device.status();
     let services = status
         .apps

@@ -1,4 +1,4 @@
-//! `POST /v1/blink`: shows the device to a person.
+//! `POST /v1/blink`: makes the device identify itself to a person.
 
 use axum::extract::State;
 

@@ -53,7 +53,7 @@ async fn device(State(api): State<Api>) -> WrittenJson {
     }))
 }
 
-/// The answer as JSON; also what plugins read as the device's state.
+/// Serializes the answer as JSON; plugins also read it as the device's state.
 pub fn write(status: &DeviceStatus, facts: &Facts, branding: &Branding) -> Vec<u8> {
     let first_app = first_app(status);
     let state = DeviceState {
@@ -84,7 +84,7 @@ fn first_app(status: &DeviceStatus) -> Option<&AppStatus> {
     status.apps.values().min_by_key(|app| app.id)
 }
 
-/// The API promises five words (docs/spec/device.md#v1-device-status).
+/// Returns one of the five words that the API promises (docs/spec/device.md#v1-device-status).
 fn word(state: ServiceState) -> &'static str {
     match state {
         ServiceState::Downloading | ServiceState::Downloaded => "Downloading",

@@ -20,7 +20,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// 200 and empty, or 500 with the text `Unhealthy`; what is wrong goes to the log.
+/// Returns 200 and empty, or 500 with the text `Unhealthy`; the problems are logged.
 async fn health(State(api): State<Api>) -> Result<(), Failure> {
     let mut problems = api.device.problems();
     problems.extend(api.endpoints.problems());

@@ -1,5 +1,4 @@
-//! `POST /v1/reboot` and `POST /v1/shutdown` (docs/spec/device.md#v1-power). Their failures have a shape of their
-//! own.
+//! `POST /v1/reboot` and `POST /v1/shutdown` (docs/spec/device.md#v1-power). Their failures have a form of their own.
 
 use axum::extract::State;
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! `POST /v1/update`: looks for a new target now (docs/spec/device.md#v1-update).
+//! `POST /v1/update`: checks for a new target now (docs/spec/device.md#v1-update).
 
 use axum::extract::State;
 use axum::response::IntoResponse;
@@ -26,7 +26,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Answers before anything has happened: what comes of it shows in the state.
+/// Answers before anything has happened: the result shows in the state.
 async fn update(State(api): State<Api>, Fields(body): Fields<Update>) -> Response {
     if api.device.update(body.force, body.cancel) {
         StatusCode::NO_CONTENT.into_response()

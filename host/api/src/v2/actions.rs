@@ -1,4 +1,5 @@
-//! `POST /v2/applications/:appId/…`: one service, or all of an app (docs/spec/device.md#v2-services).
+//! `POST /v2/applications/:appId/…`: actions on one service, or on all services of an app
+//! (docs/spec/device.md#v2-services).
 
 use axum::extract::State;
 use http::StatusCode;
@@ -61,7 +62,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// The app's number in the path, if the key covers it.
+/// Returns the app's number from the path, if the key covers it.
 fn app_number(segment: &str, caller: &Caller, invalid: &'static str) -> Result<i64, Failure> {
     let number = lenient::parse_int(segment).filter(|number| *number != 0);
     let number = number.ok_or_else(|| Failure::invalid(invalid))?;

@@ -92,8 +92,8 @@ async fn all(State(api): State<Api>, caller: Caller) -> WrittenJson {
     })
 }
 
-/// Apps that the key does not cover are left out without a word. Of two apps with one name the last is
-/// shown.
+/// Serializes the apps. Those that the key does not cover are left out silently. Of two apps with the same name, the
+/// last is shown.
 fn write(status: &DeviceStatus, scope: Scope) -> Vec<u8> {
     let apps: BTreeMap<&str, AppState<'_>> = status
         .apps
@@ -114,7 +114,7 @@ fn write(status: &DeviceStatus, scope: Scope) -> Vec<u8> {
     serde_json::to_vec(&apps).unwrap_or_default()
 }
 
-/// The services of the target's release, under that release's number.
+/// Returns the services of the target's release, under that release's number.
 fn services_of_target(app: &AppStatus) -> BTreeMap<&str, ServiceState<'_>> {
     app.services
         .iter()
@@ -131,7 +131,7 @@ fn services_of_target(app: &AppStatus) -> BTreeMap<&str, ServiceState<'_>> {
         .collect()
 }
 
-/// An app that the key does not cover is answered as one that does not exist.
+/// Shows one app. If the key does not cover it, the answer is as if it did not exist.
 async fn one(
     State(api): State<Api>,
     caller: Caller,
@@ -160,7 +160,7 @@ async fn one(
     Ok(Json(app).into_response())
 }
 
-/// Two containers of one service are a hand-over, shown under the release of the older one.
+/// Returns the services by id. Two containers of one service are a hand-over, shown under the release of the older one.
 fn services_by_id(services: &[ServiceStatus]) -> BTreeMap<u64, ServiceById> {
     let mut by_id: BTreeMap<u64, ServiceById> = BTreeMap::new();
     for service in services {

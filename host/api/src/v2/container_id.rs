@@ -1,4 +1,4 @@
-//! `GET /v2/containerId`: which container is which service's (docs/spec/device.md#v2-others).
+//! `GET /v2/containerId`: the containers of the services (docs/spec/device.md#v2-others).
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,8 @@ async fn container_id(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failure> {
     let status = api.device.status();
-    // Two apps may have services of one name: the last one wins, as this endpoint names no app.
+    // Two apps may have services with the same name: the last one wins, since this endpoint names
+    // no app.
     let mut services = Map::new();
     for app in status.apps.values() {
         if caller.scope.covers(app.id) {
@@ -75,7 +76,8 @@ async fn container_id(
             }
         }
     }
-    // An empty name is a name that no service has: a script whose variable is not set is to notice.
+    // An empty name counts as the name of no service: a script whose variable is not set should
+    // notice.
     let parameter = |name| query_parameter(query.as_deref(), name);
     let Some(name) = parameter("serviceName").or_else(|| parameter("service")) else {
         let all = AllContainerIds {

@@ -1,6 +1,6 @@
-//! `/v2/local/target-state` and `/v2/local/logs`: what the command line tool works a device in local
-//! mode with (docs/spec/device.md#target-local, docs/spec/device.md#local-logs). The others of `/v2/local/` are
-//! plugins'.
+//! `/v2/local/target-state` and `/v2/local/logs`: the endpoints with which the command line tool operates a device in
+//! local mode (docs/spec/device.md#target-local, docs/spec/device.md#local-logs). The other endpoints in `/v2/local/`
+//! belong to plugins.
 
 use axum::extract::State;
 use device_types::LogEvent;
@@ -74,7 +74,8 @@ async fn target(State(api): State<Api>, caller: Caller) -> Json<LocalTarget> {
     })
 }
 
-/// Whether a target says which apps there shall be, be it none. What is no object at all is the parser's to name.
+/// Returns whether a target lists its apps, even if the list is empty. If `local` is not an object, the parser reports
+/// that.
 fn names_apps(target: &Map<String, Value>) -> bool {
     match target.get("local") {
         None => false,
@@ -83,7 +84,7 @@ fn names_apps(target: &Map<String, Value>) -> bool {
     }
 }
 
-/// Without the apps that a caller's key does not cover: environments hold secrets.
+/// Removes the apps that a caller's key does not cover: environments contain secrets.
 fn seen_by(scope: Scope, mut target: Value) -> Value {
     if let Scope::App(own) = scope
         && let Some(Value::Object(apps)) = target.pointer_mut("/local/apps")
@@ -96,10 +97,10 @@ fn seen_by(scope: Scope, mut target: Value) -> Value {
 
 async fn set_target(
     State(api): State<Api>,
-    // What a client sent otherwise would read as a target without apps, and end every service.
+    // A body of another type would read as a target without apps, and end every service.
     Document {
         fields: target,
-        // Until the target is stored.
+        // Held until the target is stored.
         turn: _turn,
     }: Document,
 ) -> Result<Json<TargetTaken>, Failure> {

@@ -1,4 +1,4 @@
-//! `GET /v2/local/logs`: a JSON object a line, for as long as the reader stays (docs/spec/device.md#local-logs).
+//! `GET /v2/local/logs`: one JSON object per line, for as long as the reader stays (docs/spec/device.md#local-logs).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::app::Api;
 
 const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
 
-/// Readers at the same time. Each holds a connection and a buffer for as long as it likes, and they must
-/// leave connections for everybody else.
+/// The maximum number of simultaneous readers. Each holds a connection and a buffer for as long as it likes, and some
+/// connections must be left for others.
 pub(crate) const MAX_READERS: usize = 64;
 
-/// Ends when the reader leaves or the API stops.
+/// Streams lines until the reader leaves or the API stops.
 pub(crate) async fn logs(State(api): State<Api>) -> Result<impl IntoResponse, Failure> {
     let Ok(reader) = api.log_readers.clone().try_acquire_owned() else {
         return Err(Failure::unavailable(format!(
             "{MAX_READERS} clients are already reading the log"
         )));
     };
-    // The first line comes at once, so that a client does not wait for a silent service.
+    // The first line is sent at once, so that a client does not wait for a silent service.
     let greeting = Arc::new(LogEvent::system("Streaming logs", None));
     let lines = futures::stream::iter([greeting])
         .chain(api.device.logs())

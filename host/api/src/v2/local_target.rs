@@ -1,9 +1,10 @@
-//! What a target of local mode looks like, for the description of the API (docs/spec/device.md#target-local).
-//! [`model::TargetState`] is what reads and writes it.
+//! The schema of a target of local mode, for the description of the API (docs/spec/device.md#target-local).
+//! [`model::TargetState`] reads and writes such targets.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// `{ "local": … }`. All but `apps` may be left out; a service may hold any compose field beside those named.
+/// Returns the schema of `{ "local": … }`. Everything but `apps` is optional; a service may have any compose field in
+/// addition to those named.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     let number = json_schema!({
         "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^[0-9]+$" }]

@@ -89,7 +89,7 @@ async fn state_status(State(api): State<Api>, Caller { scope, .. }: Caller) -> R
     Json(state).into_response()
 }
 
-/// The app of the first container, else of the first image.
+/// Returns the app of the first container, else of the first image.
 fn chosen_app(status: &DeviceStatus, scope: Scope) -> Option<AppId> {
     let with_container = status
         .apps
@@ -147,7 +147,7 @@ fn images(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<StatusImage<'_>> 
         .collect()
 }
 
-/// The mean over the images that are being downloaded, of all apps that the key covers.
+/// Returns the mean over the images that are being downloaded, of all apps that the key covers.
 fn overall_progress(status: &DeviceStatus, scope: Scope) -> Option<u64> {
     let under_way: Vec<u64> = status
         .images

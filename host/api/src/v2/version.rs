@@ -1,4 +1,5 @@
-//! `GET /v2/version`: the API level that clients gate features on (docs/spec/device.md#api-level).
+//! `GET /v2/version`: the API level that determines which features clients use
+//! (docs/spec/device.md#api-level).
 
 use axum::extract::State;
 use axum::response::IntoResponse;

@@ -1,5 +1,5 @@
-//! `GET /v2/cleanup-volumes`: removes volumes that nothing uses (docs/spec/device.md#cleanup-volumes). A `GET` with
-//! an effect, as clients know it.
+//! `GET /v2/cleanup-volumes`: removes volumes that nothing uses (docs/spec/device.md#cleanup-volumes). It is a `GET`
+//! with a side effect, because clients expect that.
 
 use axum::extract::State;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `GET /v3/events`: what happens on the device, as server-sent events, for as long as the reader stays.
+//! `GET /v3/events`: the events on the device, as server-sent events, for as long as the reader stays.
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -37,10 +37,10 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream; charset=utf-8");
-/// The longest list of types, in bytes: more than all of them take.
+/// The maximum length of the list of types, in bytes: more than all of them need.
 const MAX_TYPES: usize = 256;
 
-/// Ends when the reader leaves or the API stops.
+/// Streams events until the reader leaves or the API stops.
 async fn events(
     State(api): State<Api>,
     caller: Caller,
@@ -55,7 +55,7 @@ async fn events(
     };
     let events = api.device.events().clone();
     let from = match headers.get("last-event-id") {
-        // What cannot be read is of somebody else's stream.
+        // An unreadable id belongs to another server's stream.
         Some(last) => Position::after(&events, last.to_str().unwrap_or_default()),
         None => Position::Now,
     };
@@ -73,7 +73,7 @@ async fn events(
     Ok((headers, Body::from_stream(pieces)))
 }
 
-/// The types of events in a list with commas.
+/// Parses a comma-separated list of event types.
 fn event_types(list: &str) -> Result<Vec<EventType>, Failure> {
     if list.len() > MAX_TYPES {
         return Err(Failure::invalid(format!(

@@ -1,5 +1,5 @@
-//! `/v3/locks`: who keeps services from being updated, and a service's own update lock taken and given
-//! back without a file (docs/spec/device.md#locks). A service that can write files may go on making one.
+//! `/v3/locks`: who keeps services from being updated, and a service's own update lock, taken and released without a
+//! file (docs/spec/device.md#locks). A service that can write files may still create one.
 
 mod lease_request;
 mod lock;
@@ -133,7 +133,7 @@ async fn delete(
 ) -> Result<Json<Done>, Failure> {
     let result = match (service_of_device(&api, app, &service), service.parse()) {
         (Ok(service), _) => api.device.give_lock_back(app, service).await,
-        // A service that is gone meanwhile may have left its lock.
+        // A service that has disappeared meanwhile may have left its lock.
         (Err(unknown), Ok(service)) => match api.device.give_lock_back(app, service).await {
             Err(LockRefusal::NotHeld(_)) => return Err(unknown),
             result => result,
@@ -144,7 +144,7 @@ async fn delete(
     Ok(Json(Done { status: "success" }))
 }
 
-/// The service that a path names, whose app the key covers.
+/// The service in a path, whose app the key covers.
 struct LockTarget {
     app: AppId,
     service: String,
@@ -166,7 +166,7 @@ impl FromRequestParts<RouteState> for LockTarget {
     }
 }
 
-/// The service, if the device runs it or is to run it.
+/// Returns the service, if the device runs it or is to run it.
 fn service_of_device(api: &Api, id: AppId, name: &str) -> Result<ServiceName, Failure> {
     let missing = |what: String| Failure::Refused(StatusCode::NOT_FOUND, what);
     let status = api.device.status();

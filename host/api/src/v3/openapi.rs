@@ -1,4 +1,4 @@
-//! `GET /v3/openapi.json`: the API as it is on this device, plugins included.
+//! `GET /v3/openapi.json`: the API of this device, including its plugins.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -20,15 +20,15 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// The description, written once for each set of plugins. It is known by its hash: what the plugins say of themselves
-/// is large, and need not stay in memory.
+/// The description, serialized once for each set of plugins. The set is identified by its hash: the plugins' own
+/// descriptions are large, and need not stay in memory.
 #[derive(Default)]
 pub(crate) struct Description {
     json: CachedJson<u64>,
     hasher: RandomState,
 }
 
-/// The document's own schema is its standard's.
+/// Returns a minimal schema: the full schema of such a document is defined by its standard.
 fn description(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "required": ["openapi", "info", "paths"] })
 }

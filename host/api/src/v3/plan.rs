@@ -1,4 +1,5 @@
-//! `GET /v3/plan`: what would change, in order, and what blocks each step. Asking changes nothing.
+//! `GET /v3/plan`: what would change, in order, and what blocks each step. A request changes
+//! nothing.
 
 use axum::extract::State;
 use device_types::DevicePlan;
@@ -19,7 +20,8 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Limits `plan` to what `scope` covers. An app's key does not see what belongs to no app.
+/// Limits `plan` to what `scope` covers. With an app's key, steps that belong to no app are not
+/// shown.
 fn limit_to(plan: &mut DevicePlan, scope: Scope) {
     let Scope::App(own) = scope else { return };
     plan.steps.retain_mut(|step| {
@@ -31,7 +33,7 @@ fn limit_to(plan: &mut DevicePlan, scope: Scope) {
     {
         refused.clear();
     }
-    // What concerns the device concerns every app on it.
+    // Blockers of the whole device concern every app on it.
     plan.unplanned
         .retain(|step| step.app_id.is_none_or(|app| app == own));
 }

@@ -1,5 +1,5 @@
-//! `/v3/plugins`: what is loaded, what it may do, how it fares; the last lines of each plugin; and plugins that developers
-//! install.
+//! `/v3/plugins`: the loaded plugins, their rights and their state; the last lines of each plugin; and plugins that
+//! developers install.
 
 mod install;
 
@@ -82,8 +82,7 @@ async fn plugins(State(api): State<Api>) -> Json<Plugins> {
     })
 }
 
-/// What a plugin writes is about the whole device and about requests of all its callers: a service's key does not read
-/// it.
+/// Shows a plugin's log. It concerns the whole device and requests of all its callers: a service's key cannot read it.
 async fn log(
     State(api): State<Api>,
     caller: Caller,

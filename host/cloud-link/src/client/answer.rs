@@ -1,4 +1,4 @@
-//! An answer of the cloud, of which no more is read than is wanted, nor for longer.
+//! Reading the cloud's answers, with limits on size and time.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::error::{CloudError, unreachable};
 use crate::payload::{self, MAX_BODY};
 use crate::retry;
 
-/// How much of a refusal's body is told, in bytes.
+/// How much of a refusal's body is reported, in bytes.
 const MAX_REASON: usize = 200;
-/// An answer may take this many times what one of its pieces may.
+/// A whole answer may take this many times the limit for one of its pieces.
 const WHOLE: u32 = 5;
 
-/// What an answer says that is no success.
+/// Returns the error for an answer that is not a success.
 pub(super) async fn refusal(answer: Response, limit: Duration) -> CloudError {
     let (status, retry_after) = (answer.status(), retry::retry_after(answer.headers()));
     let reason = tokio::time::timeout(limit, beginning(answer)).await;
@@ -26,7 +26,7 @@ pub(super) async fn refusal(answer: Response, limit: Duration) -> CloudError {
     }
 }
 
-/// The whole body as JSON, parsed where that holds up nobody.
+/// Returns the whole body as JSON, parsed on a thread that may block.
 pub(super) async fn read(answer: Response, limit: Duration) -> Result<Value, CloudError> {
     let gzip = match answer.headers().get(CONTENT_ENCODING) {
         None => false,
@@ -42,8 +42,8 @@ pub(super) async fn read(answer: Response, limit: Duration) -> Result<Value, Clo
     }
 }
 
-/// The whole body, if it is no longer than it may be. The client bounds the silence between two pieces;
-/// a cloud that trickles is given up after a few times as long.
+/// Returns the whole body, if it is within the limit. The client bounds the silence between two pieces; a body that
+/// trickles in is given up after a few times that limit.
 pub(super) async fn collect(answer: Response, limit: Duration) -> Result<Vec<u8>, CloudError> {
     let announced = answer.headers().get(CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -66,7 +66,7 @@ async fn bounded(mut answer: Response) -> Result<Vec<u8>, CloudError> {
     Ok(body)
 }
 
-/// The beginning of a refusal's text, on one line.
+/// Returns the beginning of a refusal's text, on one line.
 async fn beginning(mut answer: Response) -> String {
     let packed = answer.headers().get(CONTENT_ENCODING);
     let packed = packed.is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(b"gzip"));

@@ -1,5 +1,4 @@
-//! The HTTP clients that a device speaks to its cloud with: what they trust, how long they wait, and which
-//! connections are kept.
+//! The HTTP clients for the cloud: which certificates they trust, how long they wait, and which connections they keep.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,13 +12,13 @@ use crate::identity::Identity;
 
 /// The most redirects that are followed.
 const REDIRECTS: usize = 3;
-/// How long a connection that lasts may take to be made.
+/// How long a lasting connection may take to be established.
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(59);
-/// How long the other end of one may leave unacknowledged what it was sent.
+/// How long the other end of a lasting connection may leave data unacknowledged.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// The User-Agent of this device (docs/spec/device.md#user-agent): `Supervisor/19.0.0 (Linux; Some OS 1.2; prod)`,
-/// without what is not known.
+/// Returns the User-Agent of this device (docs/spec/device.md#user-agent):
+/// `Supervisor/19.0.0 (Linux; Some OS 1.2; prod)`, without the unknown parts.
 #[must_use]
 pub fn user_agent(api_level: &str, os: Option<&str>, variant: Option<&str>) -> String {
     let parts = [Some("Linux"), os, variant].into_iter().flatten();
@@ -31,25 +30,24 @@ pub fn user_agent(api_level: &str, os: Option<&str>, variant: Option<&str>) -> S
     format!("Supervisor/{api_level} ({})", parts.join("; "))
 }
 
-/// The connections to one cloud. A device has its own; simulated ones share them, since a pool and the roots of
-/// trust are most of the memory that a device takes here.
+/// The connections to one cloud. A device has its own; simulated devices share them, since a pool and the trusted roots
+/// are most of the memory that a device needs here.
 pub struct Connections {
     agent: HeaderValue,
-    /// The cloud's address has TLS.
+    /// Whether the cloud's address has TLS.
     tls: bool,
-    /// PEM: authorities that are trusted beside the system's.
+    /// PEM: authorities that are trusted in addition to the system's.
     authorities: Option<Vec<u8>>,
-    /// How many are kept when nobody uses them.
+    /// How many idle connections are kept.
     idle: usize,
-    /// The client and the time limit that it was made with, which a target can change.
+    /// The client and the time limit that it was created with, which a target can change.
     http: Mutex<Option<(Duration, reqwest::Client)>>,
-    /// The client of requests that last: one is silent for as long as there is nothing to say.
+    /// The client for lasting requests, which are silent while there is nothing to send.
     lasting: OnceLock<reqwest::Client>,
 }
 
 impl Connections {
-    /// Connects to nothing yet. What is trusted is what `identity` trusts; `agent` is of
-    /// [`user_agent`].
+    /// Connects to nothing yet. Trusts the authorities of `identity`; `agent` is the result of [`user_agent`].
     #[must_use]
     pub fn new(identity: &Identity, agent: &str) -> Connections {
         Connections {
@@ -63,7 +61,7 @@ impl Connections {
         }
     }
 
-    /// Keeps so many when nobody uses them, rather than one.
+    /// Sets how many idle connections are kept, instead of one.
     #[must_use]
     pub fn with_idle(mut self, idle: usize) -> Connections {
         self.idle = idle;
@@ -75,7 +73,7 @@ impl Connections {
             return Ok(client.clone());
         }
         let builder = self.builder(CONNECT_WITHIN).map_err(unreachable)?;
-        // What is sent and not acknowledged says that nobody is there, long before the kernel would.
+        // Unacknowledged data shows that nobody is there, long before the kernel would notice.
         let builder = builder
             .tcp_user_timeout(UNACKNOWLEDGED)
             .tcp_keepalive(UNACKNOWLEDGED);
@@ -100,7 +98,7 @@ impl Connections {
     }
 
     fn builder(&self, limit: Duration) -> reqwest::Result<reqwest::ClientBuilder> {
-        // A second installation is refused, and the first one serves.
+        // A second installation is refused, and the first one stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .user_agent(self.agent.clone())
@@ -108,10 +106,10 @@ impl Connections {
             .connect_timeout(limit)
             .redirect(Policy::custom(follow))
             .pool_max_idle_per_host(self.idle)
-            // Unpacked by hand, with a bound.
+            // Unpacked by our own code, with a limit.
             .no_gzip();
         if !self.tls {
-            // Without the machine's certificates, which nothing would be checked against.
+            // Without the machine's certificates, which would not be used.
             builder = builder.tls_certs_only([]);
         } else if let Some(pem) = &self.authorities {
             builder = builder.tls_certs_merge(reqwest::Certificate::from_pem_bundle(pem)?);
@@ -120,7 +118,7 @@ impl Connections {
     }
 }
 
-/// Where a redirect may lead: never from TLS to without.
+/// Decides whether to follow a redirect: never from TLS to an address without.
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let loses_tls = attempt.url().scheme() != "https"
         && attempt.previous().iter().any(|url| url.scheme() == "https");

@@ -1,4 +1,4 @@
-//! Why the cloud did not answer.
+//! Why a request to the cloud failed.
 
 use std::error::Error;
 use std::time::Duration;
@@ -7,46 +7,46 @@ use http::StatusCode;
 
 use crate::payload;
 
-/// Why the cloud did not answer what it was asked. The text says no key and no part of a target.
+/// Why a request to the cloud failed. The text contains no key and no part of a target.
 #[derive(Debug, thiserror::Error)]
 pub enum CloudError {
-    /// The device has no number at its cloud yet: nothing was sent.
+    /// The device has no number at its cloud yet; nothing was sent.
     #[error("this device is not registered with its cloud")]
     Unprovisioned,
-    /// No connection could be made, or it broke before the answer was whole.
+    /// No connection could be made, or it broke before the answer was complete.
     #[error("the cloud cannot be reached")]
     Unreachable(#[source] Box<dyn Error + Send + Sync>),
-    /// It took longer than its limit to begin its answer, or to end it.
+    /// The answer took longer than its limit to begin, or to end.
     #[error("the cloud did not {what} within {} s", limit.as_secs_f64())]
     Timeout {
-        /// What it did not do in time, as the rest of a sentence.
+        /// What was not done in time, as the rest of a sentence.
         what: &'static str,
-        /// The limit that it did not keep.
+        /// The exceeded limit.
         limit: Duration,
     },
-    /// The cloud refused: with any status but a success or 304.
+    /// The cloud refused, with a status other than success or 304.
     #[error("the cloud answered {status}{}", as_suffix(reason))]
     Status {
         /// The status of the answer.
         status: StatusCode,
-        /// How long the cloud wants not to be asked again.
+        /// How long the cloud asks for no further request.
         retry_after: Option<Duration>,
-        /// The beginning of its text.
+        /// The beginning of the answer's text.
         reason: String,
     },
-    /// The body is too large, cannot be unpacked, or is no JSON.
+    /// The body is too large, cannot be unpacked, or is not JSON.
     #[error("the cloud's answer cannot be used")]
     Payload(#[from] payload::PayloadError),
-    /// The answer has another form than it was asked for: this one, as the end of a sentence.
+    /// The answer does not have the expected form: this one, as the end of a sentence.
     #[error("the cloud's answer is not {0}")]
     Shape(&'static str),
-    /// What was to be sent is not what can be.
+    /// The data cannot be sent.
     #[error("{0}")]
     Invalid(String),
 }
 
 impl CloudError {
-    /// How long the cloud wants not to be asked again.
+    /// How long the cloud asks for no further request.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -55,7 +55,7 @@ impl CloudError {
         }
     }
 
-    /// Whether the same request would be refused again, whenever it is made.
+    /// Whether the same request would be refused again at any time.
     #[must_use]
     pub fn is_final(&self) -> bool {
         let status = self.status();
@@ -63,7 +63,7 @@ impl CloudError {
             && !matches!(status, Some(StatusCode::FORBIDDEN | StatusCode::NOT_FOUND))
     }
 
-    /// Whether the cloud does not take what was sent, for another reason than who sent it or when.
+    /// Whether the cloud rejects the data, for a reason other than its sender or the time.
     pub(crate) fn is_rejection(&self) -> bool {
         use StatusCode as S;
         match self {
@@ -76,7 +76,7 @@ impl CloudError {
         }
     }
 
-    /// What the cloud refused with.
+    /// Returns the status of the cloud's refusal.
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self {
             CloudError::Status { status, .. } => Some(*status),
@@ -92,7 +92,7 @@ fn as_suffix(reason: &str) -> String {
     }
 }
 
-/// Without the URL: a log has it once already, and the identity in it.
+/// Removes the URL: a log has it already, and the identity in it.
 pub(super) fn unreachable(error: reqwest::Error) -> CloudError {
     CloudError::Unreachable(error.without_url().into())
 }

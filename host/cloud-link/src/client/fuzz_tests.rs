@@ -1,5 +1,5 @@
-//! Answers that no cloud of ours gives: whatever a server says is refused in words or read, soon, and what is read as a
-//! target state is refused or taken like any other.
+//! Answers that no cloud of ours sends: every answer is soon read or refused with an error message, and if it is read
+//! as a target state, it is refused or accepted like any other.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use super::*;
 
 /// For each phase of an exchange.
 const LIMIT: Duration = Duration::from_millis(300);
-/// Far longer than that.
+/// Far longer than the limits of an exchange.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const ANSWERS: &[&str] = &[
@@ -79,14 +79,14 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     packed.finish().expect("memory")
 }
 
-/// The bytes of one answer: texts with changes, and after them bodies that are packed well or badly.
+/// The bytes of one answer: texts with changes, followed by bodies that are packed correctly or badly.
 fn answers() -> impl Strategy<Value = Vec<u8>> {
     let corpus = ANSWERS.iter().map(|text| (*text).to_owned()).collect();
     let packed = prop_oneof![
         6 => Just(Vec::new()),
         1 => vec(any::<u8>(), 0..60),
         1 => Just(gzip(b"{\"d\":[]}")),
-        // Far more than it looks.
+        // Unpacks to far more than its size.
         1 => Just(gzip(&vec![b' '; 40 << 20])),
         1 => (0_usize..20).prop_map(|cut| {
             let mut packed = gzip(b"{\"d\":[1,2,3]}");
@@ -98,7 +98,7 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
     (mutated(corpus, WORDS), packed).prop_map(|(text, packed)| [text.into_bytes(), packed].concat())
 }
 
-/// A server that answers each connection with what it gets, and closes it.
+/// Starts a server that answers each connection with the bytes it receives from the test, and closes it.
 async fn serve() -> (String, mpsc::UnboundedSender<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -106,7 +106,7 @@ async fn serve() -> (String, mpsc::UnboundedSender<Vec<u8>>) {
     tokio::spawn(async move {
         let mut answer = Vec::new();
         while let Ok((mut socket, _)) = listener.accept().await {
-            // The same again, where the client comes again by itself.
+            // The same again, if the client retries by itself.
             while let Ok(next) = answers.try_recv() {
                 answer = next;
             }

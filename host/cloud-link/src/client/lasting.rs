@@ -1,4 +1,4 @@
-//! Requests that last: what services print, and the tunnel.
+//! Lasting requests: the output of services, and the tunnel.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::connections::CONNECT_WITHIN;
 use super::error::{CloudError, unreachable};
 
 impl Client {
-    /// `POST /device/v2/<uuid>/log-stream`: lines as NDJSON, packed, for as long as `body` lasts; any 2xx is
-    /// success. `limit` is for all of it, where it has an end that is known.
+    /// `POST /device/v2/<uuid>/log-stream`: lines as NDJSON, packed, for as long as `body` lasts; any 2xx is success.
+    /// `limit` is for the whole request, if its end is known.
     pub(crate) async fn send_logs(
         &self,
         body: reqwest::Body,
@@ -44,8 +44,8 @@ impl Client {
         Err(refusal(answer, CONNECT_WITHIN).await)
     }
 
-    /// `GET /device/v3/<uuid>/tunnel`: a connection that has switched protocols, to WebSocket messages of
-    /// this subprotocol.
+    /// `GET /device/v3/<uuid>/tunnel`: returns a connection that has switched protocols, to WebSocket messages of this
+    /// subprotocol.
     pub(crate) async fn tunnel(&self, protocol: &str) -> Result<reqwest::Upgraded, CloudError> {
         let offer =
             tunnel::Offer::new(protocol).map_err(|error| CloudError::Invalid(error.to_string()))?;

@@ -47,8 +47,8 @@ pub(super) fn client(endpoint: &str) -> Client {
     )
 }
 
-/// A server that answers each connection with the next of `answers`, byte for byte, and tells what it was
-/// asked. Where an answer ends with `…`, the connection stays open and silent.
+/// Starts a server that answers each connection with the next of `answers`, byte for byte, and passes on the requests.
+/// If an answer ends with `…`, the connection stays open and silent.
 async fn serve(answers: Vec<Vec<u8>>) -> (SocketAddr, UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,26 +1,26 @@
-//! One line of a log, as it goes to the cloud (docs/spec/device.md#log-upload). Pure.
+//! One line of a log, in the form for the cloud (docs/spec/device.md#log-upload). Pure.
 
 use serde_json::{Map, Value};
 
-/// Characters of a message; what is longer is cut, and ends in [`CUT`].
+/// The maximum characters of a message; a longer one is cut, and ends in [`CUT`].
 const MAX_MESSAGE: usize = 10_000;
 const CUT: &str = "[...]";
 
-/// A line that a service printed, or of the supervisor's own.
+/// A line that a service or the supervisor printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// Without its end.
+    /// The text without its line end.
     pub message: String,
     /// Milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The number of the service that printed it; `None` in a line of the supervisor's own.
+    /// The number of the service that printed it; `None` if the supervisor did.
     pub service: Option<u64>,
     /// Whether it went to the standard error output.
     pub is_stderr: bool,
 }
 
 impl LogLine {
-    /// As one line of JSON with its end; `None` where it is of a service that the cloud has no number for.
+    /// Returns one line of JSON with its end; `None` if the cloud has no number for the service.
     pub(super) fn written(&self) -> Option<Vec<u8>> {
         let mut fields = Map::new();
         fields.insert("message".into(), self.cut().into());

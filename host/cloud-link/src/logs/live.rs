@@ -1,4 +1,4 @@
-//! The one long request, and what of it may not have arrived.
+//! The one long request, and its lines that may not have arrived.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -18,13 +18,13 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use super::LogSink;
 use crate::client::CloudError;
 
-/// Packed lines that wait for a slow connection, in bytes.
+/// The maximum size of packed lines that wait for a slow connection, in bytes.
 const ROOM: usize = 256 << 10;
 /// How long lines are kept after they were sent, and how much of them, in bytes.
 const KEPT_FOR: Duration = Duration::from_secs(30);
 const KEPT: usize = 256 << 10;
 
-/// The request. Dropping it ends it in good order.
+/// The request. Dropping it ends it properly.
 pub(super) struct Live {
     encoder: GzEncoder<Vec<u8>>,
     chunks: UnboundedSender<Bytes>,
@@ -71,7 +71,7 @@ impl Live {
     /// Sends lines, each with its end.
     pub(super) fn write(&mut self, lines: Vec<Vec<u8>>) {
         for line in &lines {
-            // Into memory, which does not fail.
+            // Writing into memory does not fail.
             let _ = self.encoder.write_all(line);
         }
         let _ = self.encoder.flush();
@@ -85,12 +85,12 @@ impl Live {
     fn put(&self, chunk: Vec<u8>) {
         if !chunk.is_empty() {
             self.queued.fetch_add(chunk.len(), Ordering::Relaxed);
-            // Where nobody takes it any more, the request says so.
+            // If the body is no longer read, the request reports it.
             let _ = self.chunks.send(chunk.into());
         }
     }
 
-    /// What is old enough to have arrived.
+    /// Discards lines that are old enough to have arrived.
     fn let_go(&mut self) {
         let size = |lines: &Vec<Vec<u8>>| lines.iter().map(Vec::len).sum::<usize>();
         let mut bytes: usize = self.sent.iter().map(|(_, lines)| size(lines)).sum();
@@ -104,7 +104,7 @@ impl Live {
         }
     }
 
-    /// Works on the request; returns when it has ended.
+    /// Drives the request; returns when it has ended.
     pub(super) async fn ended(&mut self) -> Result<(), CloudError> {
         match &mut self.request {
             Some(request) => {
@@ -116,14 +116,15 @@ impl Live {
         }
     }
 
-    /// Lines that may not have arrived.
+    /// Returns lines that may not have arrived.
     pub(super) fn kept(mut self) -> Vec<Vec<u8>> {
         self.let_go();
         let sent = std::mem::take(&mut self.sent);
         sent.into_iter().flat_map(|(_, lines)| lines).collect()
     }
 
-    /// Lines that have certainly not left: the connection never took what is queued.
+    /// Returns lines that may not have been sent, if the connection has not accepted everything in
+    /// the queue.
     pub(super) fn not_sent(self) -> Vec<Vec<u8>> {
         match self.queued.load(Ordering::Relaxed) {
             0 => Vec::new(),
@@ -137,18 +138,18 @@ impl Drop for Live {
         let _ = self.encoder.try_finish();
         let rest = std::mem::take(self.encoder.get_mut());
         self.put(rest);
-        // The channel closes with this, and with it the body; the answer is waited for beside.
+        // Dropping the channel ends the body; the answer is awaited in the background.
         if let Some(request) = self.request.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // Another end, to nobody: the last of the body's own goes here.
+            // Replaced by an unused sender, so the body's last one is dropped here.
             self.chunks = unbounded_channel().0;
             runtime.spawn(tokio::time::timeout(KEPT_FOR, request));
         }
     }
 }
 
-/// These lines, packed.
+/// Packs these lines.
 pub(super) fn packed(lines: &[Vec<u8>]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     for line in lines {

@@ -1,6 +1,6 @@
-//! Lines that wait for the cloud, on the disk: compressed segments, of which the oldest goes when there is no
-//! more room. They outlive the supervisor; what a kill cuts off is read as far as it goes. Blocks.
-//! What comes faster than the [`Budget`] allows is counted and left out.
+//! Lines that wait on the disk for the cloud: compressed segments, of which the oldest is deleted when there is no more
+//! room. They survive restarts of the supervisor; a segment that was cut off by a kill is read as far as possible. All
+//! functions block. Lines beyond the [`Budget`] are counted and left out.
 
 mod budget;
 
@@ -16,18 +16,18 @@ use flate2::write::GzEncoder;
 
 use budget::Budget;
 
-/// How long a segment is before it is packed, in bytes.
+/// The maximum size of a segment before packing, in bytes.
 const SEGMENT: u64 = 256 << 10;
-/// The file that says how many lines were lost.
+/// The file with the number of lost lines.
 const LOST: &str = "lost";
-/// Ends of the names of segments: `<number>-<lines>.gz`, and `<number>.open` for the one that is written.
+/// Suffixes of the names of segments: `<number>-<lines>.gz`, and `<number>.open` for the one being written.
 const CLOSED: &str = ".gz";
 const OPEN: &str = ".open";
 
-/// What waits.
+/// The waiting lines.
 pub(super) struct Spool {
     folder: PathBuf,
-    /// How much may wait in all segments, in bytes.
+    /// The maximum size of all segments, in bytes.
     limit: u64,
     closed: VecDeque<Segment>,
     open: Option<SpoolWriter>,
@@ -50,7 +50,7 @@ struct SpoolWriter {
 }
 
 impl Spool {
-    /// Takes up what waits in `folder`, which is made where it is not there; it keeps at most `limit` bytes.
+    /// Opens the segments in `folder`, which is created if it does not exist; keeps at most `limit` bytes.
     pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Spool> {
         DirBuilder::new()
             .recursive(true)
@@ -93,18 +93,18 @@ impl Spool {
         Ok(spool)
     }
 
-    /// How many lines are lost that nobody has been told of.
+    /// Returns how many lines are lost and not reported yet.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// They have been told.
+    /// Counts lost lines as reported.
     pub(super) fn told_lost(&mut self, lines: u64) {
         self.lost = self.lost.saturating_sub(lines);
         self.keep_lost();
     }
 
-    /// Lines that are lost without having been here.
+    /// Counts lines that were lost before they got here.
     pub(super) fn lose(&mut self, lines: u64) {
         if lines > 0 {
             self.lost = self.lost.saturating_add(lines);
@@ -116,7 +116,7 @@ impl Spool {
         self.closed.is_empty() && self.open.is_none()
     }
 
-    /// Adds lines, each with its end. What cannot be kept counts as lost.
+    /// Adds lines, each with its end. Lines that cannot be stored count as lost.
     pub(super) fn append(&mut self, lines: &[Vec<u8>]) {
         let mut lost = 0;
         for line in lines {
@@ -125,7 +125,7 @@ impl Spool {
             } else if let Err(error) = self.write(line) {
                 tracing::warn!(%error, "failed to store a log line for the cloud");
                 lost += 1;
-                // What it holds is read as far as it goes.
+                // The segment is read as far as possible.
                 self.close_after_failure();
             }
         }
@@ -141,7 +141,7 @@ impl Spool {
         }
     }
 
-    /// The oldest lines, packed, with the number to forget them by.
+    /// Returns the oldest lines, packed, with the number for [`Spool::forget`].
     pub(super) fn oldest(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         if self.closed.is_empty() {
             self.close()?;
@@ -158,7 +158,7 @@ impl Spool {
         Ok(None)
     }
 
-    /// The cloud has them, or will never take them: then they are lost.
+    /// Deletes a segment that the cloud has accepted, or will never accept: then its lines count as lost.
     pub(super) fn forget(&mut self, number: u64, accepted: bool) {
         let Some(segment) = self.closed.pop_front_if(|oldest| oldest.number == number) else {
             return;
@@ -169,7 +169,7 @@ impl Spool {
         }
     }
 
-    /// Forgets all of it.
+    /// Deletes all segments.
     pub(super) fn clear(&mut self) {
         if self.close().is_err() {
             self.close_after_failure();
@@ -233,12 +233,12 @@ impl Spool {
         }
     }
 
-    /// Makes a whole segment of one that was cut off; answers how many lines it has.
+    /// Turns a segment that was cut off into a complete one; returns its number of lines.
     fn mend(&mut self, number: u64) -> io::Result<u64> {
         let path = self.folder.join(format!("{number:016}{OPEN}"));
         let mut plain = Vec::new();
         let mut lines = 0;
-        // Its last line is the longest that can be there, and a bit.
+        // Room for the longest possible last line, and a bit more.
         let decoder = GzDecoder::new(BufReader::new(File::open(&path)?)).take(2 * SEGMENT);
         let mut decoder = BufReader::new(decoder);
         loop {
@@ -313,7 +313,7 @@ impl Spool {
     }
 }
 
-/// Number and lines of a closed segment's name.
+/// Returns the number and the lines in the name of a closed segment.
 fn parts(name: &str) -> Option<(u64, u64)> {
     let (number, lines) = name.strip_suffix(CLOSED)?.split_once('-')?;
     Some((number.parse().ok()?, lines.parse().ok()?))

@@ -15,7 +15,7 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// How the cloud of these tests answers.
+/// How the cloud of these tests responds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Well,
@@ -23,14 +23,14 @@ enum Mood {
     Refuses(u16),
 }
 
-/// A device that prints what the test says, and its cloud. The clock is paused.
+/// A device that prints the test's lines, and its cloud. The clock is paused.
 struct World {
     prints: UnboundedSender<LogLine>,
     lines: Mutex<Option<BoxStream<'static, LogLine>>>,
     wanted: watch::Sender<LogShipping>,
     seen: tokio::sync::Mutex<watch::Receiver<LogShipping>>,
     mood: watch::Sender<Mood>,
-    /// What came, packed, a request each.
+    /// The received bodies, packed, one for each request.
     got: Mutex<VecDeque<(Duration, Vec<u8>)>>,
     begun: Instant,
     came: Notify,
@@ -49,12 +49,12 @@ impl World {
         }
     }
 
-    /// The messages that came so far, a list for each request.
+    /// Returns the messages that have arrived so far, a list for each request.
     fn messages(&self) -> Vec<Vec<String>> {
         let got = self.got.lock();
         let requests = got.iter().map(|(_, packed)| {
             let mut text = String::new();
-            // A request that is under way has no end yet.
+            // The body of a current request has no end yet.
             let _ = MultiGzDecoder::new(&packed[..]).read_to_string(&mut text);
             let lines = text.lines().map(|line| {
                 let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -212,7 +212,7 @@ async fn lines_go_in_one_request_that_ends_when_there_is_nothing_to_say() {
     world.print(20..21);
     let messages = world.until(|messages| messages.concat().len() == 21).await;
     assert_eq!(messages, [numbers(0..20), numbers(20..21)]);
-    // It has come to its end, packing included.
+    // The request has ended properly, packing included.
     let whole = world.got.lock()[0].1.clone();
     MultiGzDecoder::new(&whole[..])
         .read_to_end(&mut Vec::new())
@@ -230,7 +230,7 @@ async fn lines_wait_on_the_disk_while_the_cloud_is_away_and_come_in_order_when_i
     world.came.notified().await;
     assert_eq!(world.messages(), Vec::<Vec<String>>::new());
     stop.cancel();
-    // The supervisor is started again, and the cloud is still away.
+    // The supervisor is started again while the cloud is still away.
     tokio::time::sleep(Duration::from_secs(10)).await;
     let (world, stop) = begin(&folder, Mood::Away);
     world.print(10..15);

@@ -1,5 +1,4 @@
-//! What is printed, brought to the cloud: in batches over the long request while that lasts, to the disk and from there
-//! while it does not.
+//! Sends printed lines to the cloud: in batches over the long request while that lasts, otherwise by way of the disk.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,30 +17,30 @@ use super::{IDLE, LogLine, LogShipping, LogSink, LogSource};
 use crate::client::CloudError;
 use crate::retry::Backoff;
 
-/// How long lines are gathered before they are sent.
+/// How long lines are collected before they are sent.
 const GATHER: Duration = Duration::from_millis(100);
-/// Lines that are gathered at most, in bytes.
+/// The maximum size of a batch, in bytes.
 const BATCH: usize = 64 << 10;
 /// The wait after the first failure, and the longest.
 const BASE: Duration = Duration::from_secs(5);
 const CAP: Duration = Duration::from_secs(300);
 
-/// What sends lines while they are wanted, and what of them waits.
+/// Sends lines while they are wanted, and keeps track of waiting ones.
 pub(super) struct Upload {
     sink: Arc<dyn LogSink>,
     spool: Arc<Mutex<Spool>>,
-    /// There is something on the disk, or something lost that nobody was told of.
+    /// There are lines on the disk, or lost lines that were not reported.
     waits: bool,
     live: Option<Live>,
     sending: Option<LogTransfer>,
     backoff: Backoff,
-    /// When the cloud may be tried.
+    /// The time of the next attempt.
     next: Instant,
-    /// Lines that the cloud was too slow for.
+    /// The number of lines left out because the cloud was too slow.
     suppressed: u64,
 }
 
-/// What waited and is on its way.
+/// A transfer of waiting data that is under way.
 struct LogTransfer {
     what: LogBacklog,
     request: BoxFuture<'static, Result<(), CloudError>>,
@@ -49,7 +48,7 @@ struct LogTransfer {
 
 #[derive(Clone, Copy)]
 enum LogBacklog {
-    /// That so many lines were lost.
+    /// A message that this many lines were lost.
     Lost(u64),
     /// A segment, by its number.
     Segment(u64),
@@ -94,13 +93,13 @@ impl Upload {
         }
     }
 
-    /// Removes all that waits.
+    /// Removes all waiting lines.
     pub(super) async fn clear(&mut self) {
         self.on_disk(Spool::clear).await;
         self.waits = false;
     }
 
-    /// Until logs are no longer wanted; `None` where the supervisor stops.
+    /// Runs until logs are no longer wanted; returns `None` if the supervisor stops.
     pub(super) async fn run(
         &mut self,
         mut lines: BoxStream<'static, LogLine>,
@@ -149,7 +148,7 @@ impl Upload {
         }
     }
 
-    /// Lines to the cloud, or to the disk.
+    /// Sends lines to the cloud, or writes them to the disk.
     async fn bring(&mut self, mut lines: Vec<Vec<u8>>) {
         let may_open = !self.waits && self.sending.is_none() && Instant::now() >= self.next;
         if self.live.is_none() && may_open {
@@ -172,14 +171,14 @@ impl Upload {
         live.write(lines);
     }
 
-    /// The long request has ended by itself.
+    /// Handles the end of the long request, if it was not ended here.
     async fn broke(&mut self, answer: Result<(), CloudError>) {
         let Some(live) = self.live.take() else { return };
         if live.opened().elapsed() >= IDLE {
             self.backoff.reset();
         }
         if let Err(error) = answer {
-            // What it has of them a cloud leaves out.
+            // The cloud drops lines that it has already.
             let lines = live.kept();
             if !lines.is_empty() {
                 self.waits = true;
@@ -187,7 +186,7 @@ impl Upload {
             }
             self.failed(&error);
         } else {
-            // It had all that was sent so far, and wants no more for now.
+            // The cloud has received all lines so far, and accepts no more for now.
             self.hold_off(None);
         }
     }
@@ -253,7 +252,7 @@ impl Upload {
         self.next = Instant::now() + self.backoff.next(CAP, retry_after);
     }
 
-    /// `None` where that ended in a panic, or the runtime ends.
+    /// Works on the spool; returns `None` if that panics, or the runtime ends.
     async fn on_disk<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Spool) -> T + Send + 'static,
@@ -267,7 +266,7 @@ impl Upload {
     }
 }
 
-/// A line of the supervisor's own that says what is missing.
+/// Returns a line of the supervisor's own about missing lines.
 fn notice(lines: u64, why: &str) -> Vec<Vec<u8>> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or_default());
@@ -280,7 +279,7 @@ fn notice(lines: u64, why: &str) -> Vec<Vec<u8>> {
     line.written().into_iter().collect()
 }
 
-/// Where there is nothing to wait for it waits for ever.
+/// Waits for the future; without one it waits for ever.
 async fn or_never<F: Future>(future: Option<F>) -> F::Output {
     match future {
         Some(future) => future.await,

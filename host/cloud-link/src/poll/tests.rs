@@ -15,8 +15,8 @@ const SETTINGS: Settings = Settings {
     connectivity_check: false,
 };
 
-/// A cloud that answers what it was told to, then that nothing is new; and the device that it has. The
-/// clock is paused: waiting costs no time, and when something happened can be compared exactly.
+/// A cloud with given answers, after which nothing is new; and its device. The clock is paused: waiting costs no time,
+/// and the times of events can be compared exactly.
 #[derive(Default)]
 struct World {
     answers: Mutex<VecDeque<Result<TargetAnswer, CloudError>>>,
@@ -24,9 +24,9 @@ struct World {
     seen: Mutex<Vec<String>>,
     begun: Mutex<Option<Instant>>,
     settings: Mutex<Option<Settings>>,
-    /// How often the device was told that the cloud has no other target.
+    /// How often the cloud had no other target.
     unchanged: AtomicUsize,
-    /// While it is set, the cloud does not answer.
+    /// While it is locked, the cloud does not answer.
     stalls: tokio::sync::Mutex<()>,
 }
 
@@ -122,7 +122,7 @@ fn start_with(
     (world, poll)
 }
 
-/// What happened within this many seconds from now on.
+/// Returns the events within this many seconds from now on.
 async fn within(world: &World, seconds: u64) -> Vec<String> {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     std::mem::take(&mut world.seen.lock())
@@ -189,13 +189,13 @@ async fn failures_are_waited_out_for_twice_as_long_each_time_and_retry_after_is_
             "15 asked -",
             "45 asked -",
             "105 asked -",
-            // 120 s of its own are longer than what it was asked for.
+            // Its own wait of 120 s is longer than the requested one.
             "225 asked -",
             "465 asked -",
             "465 take 1 force=false",
         ]
     );
-    // The count begins anew after a success.
+    // The count starts again after a success.
     world.answers.lock().extend([refused(Some(7200)), fails()]);
     let seen = within(&world, 9000).await;
     let at = |line: &String| line.split(' ').next().unwrap().parse::<u64>().unwrap();
@@ -226,7 +226,7 @@ async fn a_trigger_applies_what_is_known_again_and_what_is_new_with_its_force() 
             "2 again force=true cancel=true"
         ]
     );
-    // A failure is swallowed, and moves no timer.
+    // A failure is ignored, and moves no timer.
     assert!(poll.trigger(false, false));
     assert_eq!(within(&world, 890).await, ["3 asked b"]);
     assert_eq!(within(&world, 70).await.len(), 1);

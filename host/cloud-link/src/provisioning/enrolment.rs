@@ -1,4 +1,4 @@
-//! The number that the device has at its cloud: by registering, or by showing a key.
+//! The number of the device at its cloud: from a registration, or by authenticating with a key.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,7 @@ use crate::identity::{number, random_key, text};
 const PROVISIONING_KEY: &str = "apiKey";
 
 impl ProvisioningTask {
-    /// Makes the device known, where it is not, and forgets the provisioning key.
+    /// Registers the device, if it is not registered, and deletes the provisioning key.
     pub(super) async fn enrol(&self) -> Result<(), ProvisioningError> {
         let key = self.provisioning_key().await?;
         if self.client.device_id().is_some() {
@@ -41,7 +41,7 @@ impl ProvisioningTask {
             key => self.exchange(key.as_ref()).await?,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        // A clock that was never set is no reason to register again.
+        // A clock that was never set is not a reason to register again.
         let now = now.map_or(1, |now| u64::try_from(now.as_millis()).unwrap_or(1).max(1));
         self.write(move |config| {
             if !matches!(number(config, "registered_at"), Ok(Some(_))) {
@@ -69,7 +69,7 @@ impl ProvisioningTask {
         .await
     }
 
-    /// `POST /device/register`; answers the device's number.
+    /// `POST /device/register`; returns the device's number.
     async fn register(
         &self,
         key: &ApiKey,
@@ -84,8 +84,8 @@ impl ProvisioningTask {
         let user = number(config, "userId")?;
         let description = self.newcomer.description();
         let identity = self.client.identity();
-        // A cloud takes the version of a supervisor for that of an operating system that it knows, and none
-        // without (docs/spec/cloud.md#device-register); the first report says it all the same.
+        // Without an OS version, the cloud rejects the supervisor's version (docs/spec/cloud.md#device-register); the
+        // first report includes it anyway.
         let supervisor_version = description
             .os_version
             .as_ref()
@@ -112,8 +112,8 @@ impl ProvisioningTask {
         ))
     }
 
-    /// The device's number, by its own key or, where the cloud does not take that, by giving it to the cloud
-    /// with the provisioning key.
+    /// Returns the device's number, with its own key or, if the cloud does not accept that, by sending that key to the
+    /// cloud with the provisioning key.
     async fn exchange(&self, provisioning: Option<&ApiKey>) -> Result<u64, ProvisioningError> {
         let own = self.client.identity().device_key();
         if let Some(id) = self.number_as(&own).await? {
@@ -134,8 +134,8 @@ impl ProvisioningTask {
         }
     }
 
-    /// `None` where the cloud does not show the device to this key. A cloud that is out of order is none that
-    /// refuses.
+    /// Returns `None` if the cloud does not show the device to this key. A cloud that is out of order does not count as
+    /// refusing.
     async fn number_as(&self, key: &ApiKey) -> Result<Option<u64>, ProvisioningError> {
         const WHAT: &str = "look this device up at its cloud";
         let filter = format!("uuid eq '{}'", self.client.uuid());
@@ -151,7 +151,7 @@ impl ProvisioningTask {
         Ok(Some(id))
     }
 
-    /// A new identity, since somebody else has this one.
+    /// Creates a new identity, since another device has this one.
     async fn renew(&self) -> Result<(), ProvisioningError> {
         let (uuid, key) = (random_key()?, random_key()?);
         tracing::warn!("the cloud knows another device as `{}`", self.client.uuid());
@@ -165,7 +165,7 @@ impl ProvisioningTask {
         Err(ProvisioningError::Renewed)
     }
 
-    /// `PATCH /v7/device(<id>)` as the device.
+    /// Sends `PATCH /v7/device(<id>)` as the device.
     pub(super) async fn patch_device(&self, body: &Value) -> Result<(), CloudError> {
         let Some(id) = self.client.device_id() else {
             return Err(CloudError::Unprovisioned);
@@ -176,7 +176,7 @@ impl ProvisioningTask {
     }
 }
 
-/// Whether the cloud has said no, rather than been unable to say anything.
+/// Whether the cloud has refused, rather than been unable to answer.
 fn is_refusal(error: &CloudError) -> bool {
     use StatusCode as S;
     matches!(

@@ -1,5 +1,5 @@
-//! What a device tells a cloud that it is new to: how it is configured, so that the cloud's first target does
-//! not undo it, its name, and the release that it is to stay on.
+//! What a device sends to a new cloud: its configuration, so that the cloud's first target does not undo it, its name,
+//! and the release that it is to stay on.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,14 +15,14 @@ use crate::blocking;
 use crate::client::{CloudError, DATA_API, TargetAnswer};
 use crate::identity::text;
 
-/// An intent of this kind, with the cloud's address as its key, says that the cloud has been told.
+/// An intent of this kind, with the cloud's address as its key, records that the cloud has received this.
 const INTENT: &str = "cloud-introduced";
 /// Keys of config.json: the device's first name, and the commit of the release that it is to stay on.
 const NAME: &str = "initialDeviceName";
 const PIN: &str = "pinDevice";
 
 impl ProvisioningTask {
-    /// Once for each cloud.
+    /// Runs once for each cloud.
     pub(super) async fn introduce(&self) -> Result<(), ProvisioningError> {
         let endpoint = self.client.identity().endpoint.clone();
         let (introduced, key) = (Arc::clone(&self.introduced), endpoint.clone());
@@ -75,7 +75,7 @@ impl ProvisioningTask {
         Ok(())
     }
 
-    /// Has the cloud keep the device on the release of which config.json has the commit.
+    /// Pins the device at the cloud to the release whose commit is in config.json.
     pub(super) async fn pin(&self) -> Result<(), ProvisioningError> {
         let config = self.read().await?;
         let commit = match config.get(PIN) {
@@ -83,7 +83,7 @@ impl ProvisioningTask {
             Some(Value::Object(pin)) => pin.get("commit").and_then(Value::as_str),
             Some(_) => text(&config, PIN).ok().flatten(),
         };
-        // It goes into a filter.
+        // The commit becomes part of a filter.
         let plain = |commit: &&str| {
             (1..=64).contains(&commit.len())
                 && commit.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -128,8 +128,8 @@ impl IntroductionRecord for Store {
     }
 }
 
-/// What the cloud refuses is given up: a device must not wait for its first target for ever, because a variable
-/// cannot be set. Where it is the device's key that is refused, the target would be as well.
+/// Drops data that the cloud rejects: the first target must not be delayed for ever because a variable cannot be set.
+/// If the device's key is refused, the error is kept: the target would be refused as well.
 fn unless_rejected(what: &str, answer: Result<(), CloudError>) -> Result<(), CloudError> {
     match answer {
         Err(error) if error.is_rejection() => {
@@ -140,8 +140,8 @@ fn unless_rejected(what: &str, answer: Result<(), CloudError>) -> Result<(), Clo
     }
 }
 
-/// The variables that the cloud is told: those that do not have their default, and that the target does not
-/// have. A device that was set up in local mode, or without its way to the cloud, does not stay so.
+/// Returns the variables to send to the cloud: those that differ from their default and are not in the target. A device
+/// that was set up in local mode, or without a connection to the cloud, does not stay so.
 fn to_send(current: &BTreeMap<String, String>, in_target: &[&str]) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for (name, value) in current {

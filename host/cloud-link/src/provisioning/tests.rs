@@ -73,11 +73,10 @@ impl Device for Board {
     }
 }
 
-/// What a request is expected to be, as `METHOD path key`, and its answer.
+/// An expected request, as `METHOD path key`, and its answer.
 type ExpectedRequest = (&'static str, u16, &'static str);
 
-/// A device with this config.json, at a cloud that answers so; what was sent as bodies, and how it stands
-/// when the cloud was asked all of it.
+/// A device with this config.json at a cloud with these answers: the bodies it sent, and its state after all requests.
 struct Story {
     config: Map<String, Value>,
     bodies: Vec<Value>,
@@ -232,7 +231,7 @@ async fn what_fails_is_tried_again_with_the_same_identity() {
 #[tokio::test]
 async fn a_device_that_the_cloud_knows_already_shows_its_key_or_gives_it_one() {
     let config = || json!({ "apiKey": "provision" });
-    // It registered, and was killed before it could write that down.
+    // It registered, and was killed before it could store that.
     let steps = [(REGISTER, 409, ""), (LOOK_OWN, 200, FOUND)];
     let killed = story(config(), &[], &steps).await;
     assert_eq!(killed.device_id, Some(7));
@@ -284,7 +283,7 @@ async fn a_device_whose_uuid_another_has_becomes_another_one_and_a_cloud_out_of_
 
 #[tokio::test]
 async fn what_is_left_of_an_earlier_registration_is_used_up() {
-    // Registered, and its number unknown.
+    // Registered, with an unknown number.
     let story1 = story(
         json!({ "registered_at": 12 }),
         &[],
@@ -293,11 +292,11 @@ async fn what_is_left_of_an_earlier_registration_is_used_up() {
     .await;
     assert_eq!(story1.config["deviceId"], 7);
     assert_eq!(story1.config["registered_at"], 12);
-    // Registered, with the key left.
+    // Registered, and the provisioning key still there.
     let config = json!({ "registered_at": 12, "deviceId": 7, "apiKey": "provision" });
     let story2 = story(config, &[], &[(LOOK_OWN, 200, FOUND)]).await;
     assert!(story2.ready && !story2.config.contains_key("apiKey"));
-    // Nothing to register with: the cloud is asked for the target all the same.
+    // No key to register with: the target is requested anyway.
     let story3 = story(json!({}), &[], &[(LOOK_OWN, 401, "")]).await;
     assert!(story3.ready);
     assert_eq!(story3.device_id, None);

@@ -5,8 +5,8 @@ use http::StatusCode;
 use super::*;
 use crate::poll::{Settings, TargetRefusal};
 
-/// A cloud that notes what it is sent, and answers what it was told to, then yes. Clock and store are real:
-/// a paused clock would run on while the store works.
+/// A cloud that records requests, and returns the given answers, then successes. Clock and store are real: a paused
+/// clock would run on while the store works.
 struct Cloud {
     uuid: DeviceUuid,
     answers: Mutex<VecDeque<CloudError>>,

@@ -1,4 +1,4 @@
-//! What the cloud has taken of the device's state, over a restart of the supervisor and not over a reboot.
+//! The state that the cloud has accepted, kept through a restart of the supervisor but not through a reboot.
 
 use std::io;
 
@@ -8,17 +8,17 @@ use serde_json::{Map, Value, json};
 /// The longest file that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
 
-/// What was taken, and where that is kept.
+/// The accepted state, and its file.
 pub(super) struct ReportCache {
-    /// None where it is in memory alone. The key of the API is in it.
+    /// `None` if it is only in memory. The file contains the key of the API.
     file: Option<SecureFile>,
     uuid: String,
     fields: Map<String, Value>,
 }
 
 impl ReportCache {
-    /// What `file` says of this device; nothing where it says something else, or nothing that can
-    /// be read: then the cloud is told all once more.
+    /// Reads this device's state from `file`; empty if that is of another device or unreadable: then everything is
+    /// reported again.
     pub(super) async fn read(file: Option<SecureFile>, uuid: &str) -> ReportCache {
         let mut fields = Map::new();
         if let Some(from) = file.clone() {
@@ -37,7 +37,7 @@ impl ReportCache {
         &self.fields
     }
 
-    /// The cloud has these as well.
+    /// Adds changes that the cloud has accepted.
     pub(super) async fn take(&mut self, changes: Map<String, Value>) {
         self.fields.extend(changes);
         let Some(file) = &self.file else { return };

@@ -1,8 +1,8 @@
-//! What differs between two reports. Pure.
+//! The differences between two reports. Pure.
 
 use serde_json::{Map, Value};
 
-/// Measures of the hardware: fields that change all the time and that nobody waits for.
+/// Measures of the hardware: fields that change all the time and are not urgent.
 pub const METRICS: [&str; 9] = [
     "cpu_usage",
     "memory_usage",
@@ -15,19 +15,19 @@ pub const METRICS: [&str; 9] = [
     "is_undervolted",
 ];
 
-/// What plugins add: `{PLUGIN: {FIELD: …}}`. It is reported if it is empty as well, since the cloud may have fields of before
-/// a reboot.
+/// Fields of plugins: `{PLUGIN: {FIELD: …}}`. They are reported even if empty, since the cloud may have fields from
+/// before a reboot.
 pub const PLUGIN_FIELDS: &str = "plugin_fields";
 
-/// Measures of which small changes are none, and how wide a step is.
+/// Measures whose small changes are ignored, and the width of a step.
 const STEPS: [(&str, f64); 3] = [
     ("cpu_usage", 20.0),
     ("cpu_temp", 5.0),
     ("memory_usage", 10.0),
 ];
 
-/// The fields of `now` that the cloud does not have: each whole where anything in it changed. Fields that are
-/// gone are not told, nor are empty objects that take the place of nothing, except [`PLUGIN_FIELDS`].
+/// Returns the fields of `now` that the cloud does not have; a field with any change is returned whole. Removed fields
+/// are not reported, nor are new fields that are empty objects, except [`PLUGIN_FIELDS`].
 pub(super) fn between(
     accepted: &Map<String, Value>,
     now: &Map<String, Value>,
@@ -80,16 +80,16 @@ mod tests {
                 json!({"a": 1, "b": 3}),
                 json!({"b": 3}),
             ),
-            // What is gone is not told.
+            // Removed fields are not reported.
             (json!({"a": 1, "apps": {"x": {}}}), json!({}), json!({})),
-            // Nothing is told of nothing; that something has become nothing is.
+            // A new empty object is not reported; one that has become empty is.
             (json!({}), json!({"apps": {}}), json!({})),
             (
                 json!({"apps": {"x": 1}}),
                 json!({"apps": {}}),
                 json!({"apps": {}}),
             ),
-            // The cloud may have fields of plugins that are gone.
+            // The cloud may have fields of removed plugins.
             (
                 json!({}),
                 json!({"plugin_fields": {}}),
@@ -105,7 +105,7 @@ mod tests {
                 json!({"plugin_fields": {"a": {"f": {"value": 1}}}}),
                 json!({"plugin_fields": {"a": {"f": {"value": 1}}}}),
             ),
-            // Apps go whole.
+            // Apps are sent whole.
             (
                 json!({"apps": {"x": {"p": 1}, "y": 2}}),
                 json!({"apps": {"x": {"p": 2}, "y": 2}}),
@@ -164,8 +164,8 @@ mod tests {
     }
 
     proptest! {
-        /// The cloud puts the changes over what it has, and has what the device is, but for small changes of
-        /// measures; nothing is left to tell.
+        /// The cloud merges the changes into its state and then has the device's state, except for small changes of
+        /// measures; nothing is left to report.
         #[test]
         fn changes_on_what_was_told_make_what_is(told in reports(), now in reports()) {
             let changes = between(&told, &now);

@@ -1,4 +1,4 @@
-//! How often what may change all the time is a reason for a report (docs/spec/device.md#report).
+//! How often values that change all the time are a reason for a report (docs/spec/device.md#report).
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use tokio::time::Instant;
 
 use super::changes::{METRICS, PLUGIN_FIELDS};
 
-/// Between two reports of nothing but measures, and between two of nothing but fields of plugins.
+/// The pause between two reports of only measures, and between two of only fields of plugins.
 const GAP: Duration = Duration::from_secs(300);
 
-/// From when on measures, and fields of plugins, are a reason for a report again.
+/// The times from which measures, and fields of plugins, are again a reason for a report.
 pub(super) struct Pace {
     metrics: Instant,
     plugin_fields: Instant,
 }
 
 impl Pace {
-    /// They are a reason at once.
+    /// Both are a reason at once.
     pub(super) fn new(now: Instant) -> Self {
         Pace {
             metrics: now,
@@ -25,7 +25,7 @@ impl Pace {
         }
     }
 
-    /// Whether these changes of what the cloud has accepted are a reason for a report now. Then all of them are sent.
+    /// Whether these changes to the accepted state are a reason for a report now. Then all of them are sent.
     pub(super) fn allows(
         &self,
         accepted: &Map<String, Value>,
@@ -39,12 +39,12 @@ impl Pace {
         })
     }
 
-    /// The cloud has taken these changes.
+    /// Notes that the cloud has accepted these changes.
     pub(super) fn spend(&mut self, changes: &Map<String, Value>, now: Instant) {
         if changes.keys().any(|name| METRICS.contains(&name.as_str())) {
             self.metrics = now + GAP;
         }
-        // That there are none is no news that a plugin could make up often: it has to be taken one by one.
+        // No fields at all is a change that plugins cannot repeat quickly: the next fields have to be accepted first.
         let fields = changes.get(PLUGIN_FIELDS).and_then(Value::as_object);
         if fields.is_some_and(|fields| !fields.is_empty()) {
             self.plugin_fields = now + GAP;
@@ -52,8 +52,8 @@ impl Pace {
     }
 }
 
-/// Whether a plugin of which the cloud has fields has none now: it was removed, lost its grant, or has removed them itself.
-/// To add some again it has to wait.
+/// Whether a plugin whose fields the cloud has has none now: it was removed, lost its grant, or has removed them
+/// itself. To add some again it has to wait.
 fn loses_plugin(accepted: &Map<String, Value>, now: &Value) -> bool {
     let before = accepted.get(PLUGIN_FIELDS).and_then(Value::as_object);
     before.is_some_and(|before| before.keys().any(|plugin| now.get(plugin).is_none()))
@@ -84,7 +84,7 @@ mod tests {
         assert!(!pace.allows(&none, &field, soon));
         assert!(pace.allows(&none, &all, soon));
         assert!(pace.allows(&none, &field, begin + GAP));
-        // Of the plugin `b` the cloud has fields.
+        // The cloud has fields of the plugin `b`.
         let accepted = of(json!({ "plugin_fields": { "a": { "f": { "value": 1 } }, "b": {} } }));
         assert!(pace.allows(&accepted, &field, soon));
         pace.spend(&of(json!({ "plugin_fields": {} })), soon);

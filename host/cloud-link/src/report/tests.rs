@@ -13,7 +13,7 @@ use crate::poll::{Settings, TargetRefusal};
 
 const UUID: &str = "0123456789abcdef0123456789abcdef";
 
-/// A device whose state is set by the test, and a cloud that answers as it was told; the clock is paused.
+/// A device whose state is set by the test, and a cloud with given answers; the clock is paused.
 struct World {
     uuid: DeviceUuid,
     begun: Instant,
@@ -174,7 +174,7 @@ async fn a_plugin_that_changes_a_field_each_second_is_told_of_every_five_minutes
         sent[1].starts_with("300 state {\"plugin_fields\":"),
         "{sent:?}"
     );
-    // A plugin that is gone is told of at once, and so is the first change after a while.
+    // The removal of a plugin is reported at once, and so is the first change after a while.
     world.set("plugin_fields", json!({}));
     pass(20).await;
     assert_eq!(world.sent(), [r#"620 state {"plugin_fields":{}}"#]);

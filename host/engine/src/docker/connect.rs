@@ -1,6 +1,6 @@
-//! The way to a Docker engine: its address, the version that both sides speak, and requests that
-//! bollard does not make as we need them (bodies that we read piece by piece, fields of older
-//! versions).
+//! The connection to a Docker engine: its address, the version that both sides speak, and requests
+//! that bollard does not support as we need them (bodies that we read piece by piece, fields of
+//! older versions).
 
 use std::error::Error as StdError;
 use std::io;
@@ -23,8 +23,8 @@ use tokio::net::UnixStream;
 
 use crate::{EngineError, EngineInfo};
 
-/// How long an engine may think before it begins its answer, where the request itself does not wait
-/// for something.
+/// How long an engine may take before it begins its answer, unless the request itself waits for
+/// something.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest answer that is read into memory here, in bytes.
@@ -52,14 +52,14 @@ enum Address {
     Tcp { host: String, port: u16 },
 }
 
-/// One engine's address, and what was agreed with it.
+/// One engine's address, and the negotiated version.
 pub(super) struct Connection {
     uri: String,
     address: Address,
     agreed: Mutex<Option<NegotiatedClient>>,
 }
 
-/// A client that speaks the newest version which both sides know.
+/// A client that speaks the newest version that both sides know.
 #[derive(Clone)]
 pub(super) struct NegotiatedClient {
     pub(super) api: bollard::Docker,
@@ -88,8 +88,8 @@ impl Connection {
         })
     }
 
-    /// The client, after agreeing on a version where that has not been done since the engine was
-    /// last out of reach.
+    /// Returns the client. Negotiates a version first if that has not been done since the engine
+    /// was last out of reach.
     pub(super) async fn client(&self) -> Result<NegotiatedClient, EngineError> {
         if let Some(agreed) = self.agreed.lock().clone() {
             return Ok(agreed);
@@ -97,7 +97,7 @@ impl Connection {
         self.agree().await
     }
 
-    /// Whether the engine is reached by a socket of this machine.
+    /// Returns whether the engine is reached through a socket of this machine.
     pub(super) fn is_local(&self) -> bool {
         matches!(self.address, Address::Unix(_))
     }
@@ -111,7 +111,7 @@ impl Connection {
         let speaks = engine.api_version.as_deref().and_then(parse_version);
         let common = speaks.map(|theirs| if theirs < newest { theirs } else { newest });
         if common != Some(agreed.version) {
-            // It was replaced by another one since.
+            // The engine was replaced by another version in between.
             agreed = self.agree().await?;
         }
         Ok(EngineInfo {
@@ -128,7 +128,7 @@ impl Connection {
                 bollard::Docker::connect_with_unix(&path.to_string_lossy(), timeout, newest)
             }
             Address::Tcp { host, port } => {
-                // It would look up a name on the runtime's threads.
+                // The client would resolve a name on the runtime's threads.
                 let place = first_address(host, *port)
                     .await
                     .map_err(|error| self.failed("find the engine", error.into()))?;
@@ -148,7 +148,7 @@ impl Connection {
         Ok(agreed)
     }
 
-    /// What a failure of the engine, or of the way to it, means to our caller.
+    /// Translates a failure of the engine, or of the connection to it, for our caller.
     pub(super) fn failed(&self, action: impl Into<String>, error: Error) -> EngineError {
         if is_version_refused(&error) {
             // The engine was replaced by an older one.
@@ -163,7 +163,7 @@ impl Connection {
             };
         }
         let source: Box<dyn StdError + Send + Sync> = match error {
-            // The engine's own words, without bollard's around them.
+            // The engine's own message, without bollard's additions.
             Error::DockerResponseServerError { message, .. } => message.into(),
             Error::DockerStreamError { error } => error.into(),
             other => other.into(),
@@ -171,7 +171,7 @@ impl Connection {
         EngineError::failed(action, source)
     }
 
-    /// One request on a connection of its own; dropping the answer closes it. `path` begins behind
+    /// Sends one request on its own connection; dropping the answer closes it. `path` begins after
     /// the version.
     pub(super) async fn send(
         &self,
@@ -212,7 +212,7 @@ impl Connection {
         })
     }
 
-    /// [`Self::send`], with the answer parsed.
+    /// Does what [`Self::send`] does, and parses the answer.
     pub(super) async fn ask<T: serde::de::DeserializeOwned>(
         &self,
         version: ClientVersion,
@@ -225,7 +225,7 @@ impl Connection {
     }
 }
 
-/// `host:port`.
+/// Parses `host:port`.
 fn tcp(place: &str) -> Option<Address> {
     let (host, port) = place.trim_end_matches('/').rsplit_once(':')?;
     let port = port.parse().ok()?;
@@ -235,7 +235,7 @@ fn tcp(place: &str) -> Option<Address> {
     })
 }
 
-/// Where the engine is, of the addresses of its name the first that takes a connection.
+/// Returns the engine's address: of the addresses of its name, the first that accepts a connection.
 async fn first_address(host: &str, port: u16) -> io::Result<SocketAddr> {
     match tokio::time::timeout(CONNECT_TIMEOUT, names::connect(host, port)).await {
         Ok(stream) => stream?.peer_addr(),
@@ -252,7 +252,7 @@ where
 {
     let stream = TokioIo::new(within(CONNECT_TIMEOUT, connecting).await??);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
-    // Ends with the answer's body, read or dropped; its failure is the body's.
+    // Ends when the answer's body has been read or dropped; a failure shows up in the body.
     tokio::spawn(connection);
     Ok(sender.send_request(request).await?)
 }
@@ -271,7 +271,7 @@ async fn within<F: Future>(limit: Duration, future: F) -> Result<F::Output, Erro
         .map_err(|_| Error::RequestTimeoutError)
 }
 
-/// What the engine answered, where it answered with a failure.
+/// Returns the engine's answer, if it is a failure.
 pub(super) fn refusal(error: &Error) -> Option<(u16, &str)> {
     match error {
         Error::DockerResponseServerError {
@@ -303,8 +303,8 @@ fn is_version_refused(error: &Error) -> bool {
     })
 }
 
-/// The engine reads the credentials' header in base64's URL alphabet and silently ignores what it
-/// cannot decode; bollard writes the other alphabet.
+/// Replaces the alphabet of the credentials' header: the engine reads it in base64's URL alphabet
+/// and silently ignores what it cannot decode; bollard writes the other alphabet.
 fn with_url_safe_auth(mut request: bollard::BollardRequest) -> bollard::BollardRequest {
     if let Some(value) = request.headers_mut().get_mut("X-Registry-Auth")
         && let Ok(text) = value.to_str()

@@ -1,4 +1,4 @@
-//! Containers: one request to list them all, and the steps of their lives.
+//! Containers: one request to list them all, and the steps of their life cycle.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -53,7 +53,8 @@ impl Containers for Docker {
             _ => self.failed(format!("create the container `{name}`"), error),
         })?;
         if let Err(error) = self.join(&created.id, &request.joins).await {
-            // Half of a container is worse than none; where this fails too, the next start joins it.
+            // A partial container is worse than none; if this fails too, the next start joins the
+            // networks.
             let _ = self.remove_by_force(&created.id).await;
             return Err(error);
         }
@@ -148,7 +149,7 @@ impl Containers for Docker {
 }
 
 impl Docker {
-    /// Ours, all or the one.
+    /// Returns our containers: all, or the one with this id.
     async fn summaries(
         &self,
         id: Option<&ContainerId>,
@@ -168,7 +169,7 @@ impl Docker {
         Ok(summaries)
     }
 
-    /// Proof that a container is ours, and what it looks like: nothing is done to any other.
+    /// Returns the summary of a container, as proof that it is ours: others are not touched.
     async fn our(&self, id: &ContainerId) -> Result<ContainerSummary, EngineError> {
         path_part("container's id", id.as_str())?;
         let mut summaries = self.summaries(Some(id)).await?.into_iter();
@@ -196,14 +197,14 @@ impl Docker {
         }
     }
 
-    /// Somebody else is removing it.
+    /// Waits while another client removes the container.
     async fn wait_until_removed(&self, id: &str) -> Result<(), EngineError> {
         let options = WaitContainerOptions {
             condition: "removed".into(),
         };
         let mut removal = self.api().await?.wait_container(id, Some(options));
         match removal.next().await {
-            // The answer carries the exit code, which bollard takes for a failure where it is not 0.
+            // The answer carries the exit code, which bollard treats as a failure if it is not 0.
             None | Some(Ok(_) | Err(bollard::errors::Error::DockerContainerWaitError { .. })) => {
                 Ok(())
             }
@@ -212,7 +213,7 @@ impl Docker {
         }
     }
 
-    /// Everything about a container of ours.
+    /// Returns all details of a container of ours.
     pub(super) async fn inspect(
         &self,
         id: &ContainerId,
@@ -233,7 +234,7 @@ impl Docker {
     }
 }
 
-/// Rounded up: a grace period is never shorter than it was given.
+/// Rounds up: a grace period is never shortened.
 fn whole_seconds(grace: Duration) -> i32 {
     let seconds = grace.as_millis().div_ceil(1000);
     i32::try_from(seconds).unwrap_or(i32::MAX)
@@ -250,7 +251,7 @@ fn name_taken(name: &str) -> EngineError {
     }
 }
 
-/// Links give a container further names, with slashes in them.
+/// Returns the container's own name. Links add further names, with slashes in them.
 fn own_name(summary: &ContainerSummary) -> Option<&str> {
     let mut names = summary.names.iter().flatten();
     names.find_map(|name| {
@@ -263,7 +264,7 @@ fn shown_name<'a>(summary: &'a ContainerSummary, id: &'a ContainerId) -> &'a str
     own_name(summary).unwrap_or(id.as_str())
 }
 
-/// `None` for what has no id or no image: then it is half gone.
+/// Returns `None` if there is no id or no image: then the container is half removed.
 fn container(summary: ContainerSummary, image_label: &str) -> Option<Container> {
     let labels = summary.labels.clone().unwrap_or_default();
     let labels: BTreeMap<_, _> = labels.into_iter().collect();
@@ -297,8 +298,8 @@ fn state(state: Option<ContainerSummaryStateEnum>) -> ContainerState {
     }
 }
 
-/// The list has the exit code in the text for people alone: `Exited (137) 2 hours ago`. Asking for it
-/// properly would be a request for each container.
+/// Reads the exit code. The list has it only in the text for people: `Exited (137) 2 hours ago`. To
+/// get it properly, each container would need its own request.
 fn exit_code(status: &str) -> Option<i64> {
     let rest = status
         .strip_prefix("Exited (")
@@ -306,7 +307,7 @@ fn exit_code(status: &str) -> Option<i64> {
     rest.split_once(')')?.0.parse().ok()
 }
 
-/// As with the exit code: `Up 3 minutes (healthy)`.
+/// Reads the health, as with the exit code: `Up 3 minutes (healthy)`.
 fn health(status: &str) -> Option<ContainerHealth> {
     let rest = status.strip_prefix("Up ")?;
     let (_, health) = rest.strip_suffix(')')?.rsplit_once('(')?;

@@ -1,7 +1,7 @@
-//! What the engine is told when a container is made: a pure translation of [`ServiceConfig`], tested
-//! by what it writes.
+//! The request that creates a container: a pure translation of [`ServiceConfig`], tested by its
+//! output.
 //!
-//! A field that means nothing beside the chosen network mode, or that the engine's version does not
+//! A field that has no meaning in the chosen network mode, or that the engine's version does not
 //! know, is left out with a warning that names it. Nothing else is decided here.
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,8 +26,8 @@ mod network;
 
 use network::{LeftOut, Network};
 
-/// The label, below the branding's namespace, with the reference that a container was made from: the
-/// engine itself is told the image's id, so that a tag that has moved since changes nothing.
+/// The label, below the branding's namespace, with the reference that a container was created from:
+/// the engine itself receives the image's id, so a tag that has moved since changes nothing.
 pub(super) const IMAGE_LABEL: &str = "image-reference";
 
 /// The body of the request and what goes with it.
@@ -35,7 +35,8 @@ pub(super) const IMAGE_LABEL: &str = "image-reference";
 pub(super) struct CreateRequest {
     pub(super) body: Value,
     pub(super) warnings: Vec<String>,
-    /// The networks to join after the creation: the engine takes one at creation (API below 1.44).
+    /// The networks to join after the creation: the engine accepts only one at creation (API below
+    /// 1.44).
     pub(super) joins: BTreeMap<String, NetworkAttachment>,
 }
 
@@ -90,7 +91,7 @@ pub(super) fn build(
     })
 }
 
-/// How the engine is to see one network that a container joins.
+/// Returns the engine's settings for one network that a container joins.
 pub(super) fn endpoint(attachment: &NetworkAttachment) -> EndpointSettings {
     let has_address = attachment.ipv4_address.is_some()
         || attachment.ipv6_address.is_some()
@@ -162,7 +163,7 @@ fn host_config(
     }
 }
 
-/// One device with the capability, whichever (docs/spec/device.md#feature-labels).
+/// Requests one device with the capability, whichever it is (docs/spec/device.md#feature-labels).
 fn graphics(config: &ServiceConfig) -> Option<Vec<DeviceRequest>> {
     config.gpu.then(|| {
         vec![DeviceRequest {
@@ -173,7 +174,7 @@ fn graphics(config: &ServiceConfig) -> Option<Vec<DeviceRequest>> {
     })
 }
 
-/// Below API 1.44 the address is the container's, from there on the endpoint's.
+/// Sets the MAC address: on the container below API 1.44, on the endpoint from there on.
 fn set_mac_address(
     body: &mut Value,
     config: &ServiceConfig,
@@ -197,8 +198,8 @@ fn set_mac_address(
     }
 }
 
-/// Variables in the form `NAME=value`; what the service itself sets wins over what is given at
-/// creation alone.
+/// Returns the variables in the form `NAME=value`; the service's own values take precedence over
+/// those that are added only at creation.
 fn environment(spec: &ContainerSpec<'_>) -> Vec<String> {
     let mut all: BTreeMap<&String, &String> = spec.init_environment.iter().collect();
     all.extend(&spec.config.environment);
@@ -228,9 +229,9 @@ fn healthcheck(
     })
 }
 
-/// Binds and all other mounts. A bind's host path is made by the engine where it is missing, also when
-/// it starts the container after a boot that emptied `/tmp`, so binds take the older notation, unless
-/// a colon in a path rules it out.
+/// Returns the binds and all other mounts. If the host path of a bind is missing, the engine
+/// creates it, even when it starts the container after a boot that emptied `/tmp`. So binds use the
+/// older notation, unless a colon in a path rules it out.
 fn mounts(config: &ServiceConfig) -> (Vec<String>, Vec<bollard::models::Mount>) {
     let (mut binds, mut mounts) = (Vec::new(), Vec::new());
     for mount in &config.mounts {
@@ -290,7 +291,8 @@ fn ulimits(config: &ServiceConfig) -> Option<Vec<ResourcesUlimits>> {
     set(&ulimits.collect())
 }
 
-/// `shareable`, the default of a service, is what engines before API 1.32 do unasked.
+/// Returns the IPC mode. `shareable`, the default of a service, is what engines before API 1.32 do
+/// anyway.
 fn ipc(config: &ServiceConfig, version: ClientVersion) -> Option<String> {
     if config.ipc == "shareable" && version < api_1(32) {
         return None;
@@ -312,7 +314,7 @@ fn port_bindings(ports: &[PortMapping]) -> Option<PortMap> {
         let of_port = bindings.entry(port_name(port)).or_default();
         of_port.get_or_insert_default().push(PortBinding {
             host_ip: set(&port.host_ip),
-            // Empty lets the engine choose.
+            // If empty, the engine chooses.
             host_port: Some(
                 port.host_port
                     .map_or(String::new(), |port| port.to_string()),
@@ -322,7 +324,7 @@ fn port_bindings(ports: &[PortMapping]) -> Option<PortMap> {
     set(&bindings)
 }
 
-/// `value`, unless it is what a service has that does not say it.
+/// Returns `value`, unless it is the default of a service that does not set it.
 fn set<T: Clone + Default + PartialEq>(value: &T) -> Option<T> {
     (*value != T::default()).then(|| value.clone())
 }

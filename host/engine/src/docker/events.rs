@@ -1,4 +1,5 @@
-//! What the engine says while it works, turned into the news that something of ours may have changed.
+//! The engine's messages while it works, translated into events that one of our objects may have
+//! changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use super::Filters;
 use super::connect::Connection;
 use crate::{EngineError, EngineEvent, Scope};
 
-/// The longest message that is waited for, in bytes. Labels are in them.
+/// The longest message that is read, in bytes. Labels are in them.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// Changes of a container's state. What else is said of containers (exec, attach) changes nothing that is
+/// Changes of a container's state. Other messages about containers (exec, attach) change nothing that is observed.
 /// observed.
 const CONTAINER_ACTIONS: [&str; 10] = [
     "create",
@@ -33,8 +34,8 @@ const CONTAINER_ACTIONS: [&str; 10] = [
     "restart",
     "health_status",
 ];
-/// Of other objects only what may take something away from us: their messages carry no labels, so
-/// those of all owners arrive.
+/// Of other objects, only the actions that may remove something of ours: their messages carry no
+/// labels, so those of all owners arrive.
 const OTHER_ACTIONS: [&str; 3] = ["destroy", "delete", "untag"];
 
 pub(super) async fn of_scope(
@@ -54,7 +55,7 @@ pub(super) async fn of_scope(
         Err(_) => Some(EngineEvent::Other),
     });
     let rest = rest.map(|_| Some(EngineEvent::Other));
-    // Either one ends with the engine, and then so does the whole.
+    // Each of them ends when the engine goes away, and then so does the combined stream.
     let whole = stream::select(
         containers.chain(stream::iter([None])),
         rest.chain(stream::iter([None])),
@@ -65,7 +66,7 @@ pub(super) async fn of_scope(
         .boxed())
 }
 
-/// Whether and when one container starts or goes.
+/// Returns the events of one container's starts and its removal.
 pub(super) async fn of_container(
     connection: &Arc<Connection>,
     id: &ContainerId,
@@ -88,7 +89,7 @@ fn filters(types: &[&str], actions: &[&str], more: Option<(&str, Vec<String>)>) 
     filters
 }
 
-/// One message, as much of it as is used.
+/// The fields of a message that are used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Message {
@@ -105,8 +106,8 @@ struct Actor {
     id: String,
 }
 
-/// The messages from now on. The engine answers before it listens to itself, so it is asked for what
-/// happened since this very moment.
+/// Subscribes to messages from now on. The engine answers before it has subscribed itself, so the
+/// request covers events since this moment.
 async fn subscribe(
     connection: &Arc<Connection>,
     filters: &Filters,
@@ -129,13 +130,13 @@ async fn subscribe(
     };
     Ok(stream::unfold(lines, |mut lines| async {
         let line = lines.next().await?;
-        // A message that we cannot read is still news.
+        // A message that we cannot read still counts as an event.
         Some((serde_json::from_slice(&line).unwrap_or_default(), lines))
     })
     .boxed())
 }
 
-/// Seconds since the epoch with nine decimals, as the engine takes points in time.
+/// Returns the seconds since the epoch with nine decimals, the engine's format for points in time.
 pub(super) fn now() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -149,7 +150,7 @@ struct Lines {
 }
 
 impl Lines {
-    /// `None` at the end, however it came, and at a message that does not end.
+    /// Returns `None` at the end, whatever its reason, and at a message that does not end.
     async fn next(&mut self) -> Option<BytesMut> {
         loop {
             if let Some(end) = self.buffer.iter().position(|&byte| byte == b'\n') {

@@ -50,7 +50,7 @@ impl Images for Docker {
             ..Default::default()
         });
         let api = self.api().await?;
-        // Dropping the stream closes the connection, on which the engine gives the pull up.
+        // Dropping the stream closes the connection, which makes the engine abandon the pull.
         let mut messages = Box::pin(api.create_image(Some(options), None, credentials));
         let mut layers = LayerProgress::default();
         let mut reported = None;
@@ -96,7 +96,7 @@ impl Images for Docker {
 }
 
 impl Docker {
-    /// The image by this reference; `None` where it is not there.
+    /// Returns the image with this reference; `None` if there is none.
     async fn find_image(&self, reference: &ImageRef) -> Result<Option<Image>, EngineError> {
         let details = match self.api().await?.inspect_image(reference.as_str()).await {
             Ok(details) => details,
@@ -117,7 +117,8 @@ impl Docker {
         Ok(image)
     }
 
-    /// The engine itself waits for a registry that says nothing more for as long as the connection lasts.
+    /// Creates the error for a stalled pull. The engine itself waits for a silent registry for as long as the
+    /// connection lasts.
     fn pull_stalled(&self, reference: &ImageRef) -> EngineError {
         EngineError::failed(
             format!("pull `{reference}`"),
@@ -128,7 +129,8 @@ impl Docker {
         )
     }
 
-    /// Registries' and the engine's own words tell the cases apart; there is no code for them.
+    /// Tells the causes apart by the messages of registries and of the engine; there are no codes
+    /// for them.
     fn pull_failed(&self, reference: &ImageRef, error: Error) -> EngineError {
         let message = match &error {
             Error::DockerResponseServerError { message, .. } => message.as_str(),
@@ -172,8 +174,8 @@ fn of_docker(id: &str, tags: &[String], digests: &[String], size: i64) -> Option
     })
 }
 
-/// All ways to write a reference that the engine shows in its shortest one: `busybox:latest` is
-/// `docker.io/library/busybox:latest` too.
+/// Returns all spellings of a reference, which the engine shows in its shortest form:
+/// `busybox:latest` is `docker.io/library/busybox:latest` too.
 fn spellings(shortest: &str) -> Vec<ImageRef> {
     let mut all = vec![shortest.to_owned()];
     match shortest.split_once('/') {

@@ -1,8 +1,8 @@
-//! The networks beside the first that a container is to join before it starts.
+//! The networks, in addition to the first, that a container must join before it starts.
 //!
-//! The engine takes one network when a container is made; the others are joined by requests of their
-//! own. A supervisor that is killed in between leaves a container that looks whole. So what it is to
-//! join is written on the container, in a label, and checked again before each start.
+//! The engine accepts one network when a container is created; the others are joined by separate
+//! requests. A supervisor that is killed in between leaves a container that looks complete. So the
+//! networks to join are recorded in a label of the container, and checked again before each start.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::connect::refusal;
 use super::{Docker, create_request};
 use crate::EngineError;
 
-/// Below the branding's namespace.
+/// The label's name, below the branding's namespace.
 pub(super) const LABEL: &str = "joins";
 
 pub(super) fn to_label(joins: &BTreeMap<String, NetworkAttachment>) -> String {
@@ -21,7 +21,7 @@ pub(super) fn to_label(joins: &BTreeMap<String, NetworkAttachment>) -> String {
 }
 
 impl Docker {
-    /// Joins the container to those networks of its label that it has not joined.
+    /// Joins the container to those networks in its label that it has not joined yet.
     pub(super) async fn join_missing(
         &self,
         container: &ContainerSummary,
@@ -64,7 +64,7 @@ impl Docker {
                 Some((404, _)) => {
                     return Err(EngineError::not_found(format!("the network `{network}`")));
                 }
-                // Two at once: the other one was first.
+                // Two requests at once: the other one was first.
                 Some((403, message)) if message.contains("already exists in network") => {}
                 _ => {
                     let action = format!("join `{container}` to the network `{network}`");

@@ -1,8 +1,8 @@
-//! From the bytes of a log stream to lines. Pure.
+//! Splits the bytes of a log stream into lines. Pure.
 //!
-//! The engine writes a timestamp before each line, cuts lines longer than 16 KiB into pieces with a
-//! timestamp each, and, of containers without a terminal, puts each piece into a frame that tells
-//! which output it is of.
+//! The engine writes a timestamp before each line and cuts lines longer than 16 KiB into pieces
+//! with a timestamp each. For containers without a terminal, it puts each piece into a frame that
+//! names its output.
 
 use jiff::Timestamp;
 
@@ -14,12 +14,12 @@ pub(super) const MAX_LINE: usize = 16 << 10;
 const MAX_TIMESTAMP: usize = 40;
 const HEADER: usize = 8;
 
-/// What a log stream is made of.
+/// The format of a log stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// Of a container with a terminal: output as it is.
+    /// Of a container with a terminal: plain output.
     Raw,
-    /// Of one without: frames of standard output and standard error.
+    /// Of a container without a terminal: frames of standard output and standard error.
     Multiplexed,
 }
 
@@ -28,15 +28,15 @@ pub(super) enum Framing {
 pub(super) struct LineSplitter {
     framing: Framing,
     header: Vec<u8>,
-    /// Bytes of the current frame that are still to come.
+    /// The bytes of the current frame that have not arrived yet.
     remaining: usize,
     stderr: bool,
     outputs: [Output; 2],
-    /// Of the last line that was begun.
+    /// The timestamp of the last line that was begun.
     pub(super) last: Option<Timestamp>,
 }
 
-/// One output's unfinished line.
+/// The unfinished line of one output.
 #[derive(Debug, Default)]
 struct Output {
     prefix: Prefix,
@@ -44,14 +44,14 @@ struct Output {
     since_prefix: usize,
     text: Vec<u8>,
     timestamp: Option<Timestamp>,
-    /// Some of this line has been given out.
+    /// Whether a part of this line was passed on already.
     continued: bool,
 }
 
-/// Where a timestamp may stand.
+/// The state of reading at a place where a timestamp may be.
 #[derive(Debug, Default)]
 enum Prefix {
-    /// What may be a timestamp so far.
+    /// Nothing has been read yet.
     #[default]
     Empty,
     Reading(Vec<u8>),
@@ -70,7 +70,7 @@ impl LineSplitter {
         }
     }
 
-    /// Takes the next bytes and hands each line that they complete to `give`.
+    /// Reads the next bytes and hands each line that they complete to `give`.
     pub(super) fn feed(&mut self, mut bytes: &[u8], give: &mut impl FnMut(LogLine)) {
         if self.framing == Framing::Raw {
             self.output(false, bytes, give);
@@ -98,7 +98,7 @@ impl LineSplitter {
         }
     }
 
-    /// Gives out what has no line end: the stream is over.
+    /// Passes the text that has no line end to `give`, at the end of the stream.
     pub(super) fn finish(&mut self, give: &mut impl FnMut(LogLine)) {
         let raw = self.framing == Framing::Raw;
         for (output, stderr) in self.outputs.iter_mut().zip([false, true]) {
@@ -117,7 +117,7 @@ impl LineSplitter {
                 bytes = output.read_prefix(bytes, &mut self.last);
                 continue;
             }
-            // The engine cuts there; what follows begins with a timestamp unless the line ends.
+            // The engine cuts there; the next bytes begin with a timestamp unless the line ends.
             let until_cut = MAX_LINE - output.since_prefix;
             let part = &bytes[..bytes.len().min(until_cut)];
             match part.iter().position(|&byte| byte == b'\n') {
@@ -144,7 +144,7 @@ impl Output {
         self.since_prefix = 0;
     }
 
-    /// Collects what may be a timestamp; answers the bytes behind it.
+    /// Collects what may be a timestamp; returns the bytes after it.
     fn read_prefix<'a>(&mut self, bytes: &'a [u8], last: &mut Option<Timestamp>) -> &'a [u8] {
         if let Prefix::Empty = self.prefix {
             self.prefix = Prefix::Reading(Vec::with_capacity(MAX_TIMESTAMP));
@@ -167,7 +167,7 @@ impl Output {
         &[]
     }
 
-    /// Decides what was read: a timestamp, or text of the line.
+    /// Decides whether the bytes were a timestamp or text of the line.
     fn end_prefix(&mut self, last: &mut Option<Timestamp>) -> bool {
         let Prefix::Reading(read) = std::mem::replace(&mut self.prefix, Prefix::Done) else {
             return false;
@@ -175,7 +175,7 @@ impl Output {
         let parsed = std::str::from_utf8(&read).ok().and_then(|t| t.parse().ok());
         match parsed {
             Some(timestamp) => {
-                // A line has the time of its beginning.
+                // A line has the timestamp of its beginning.
                 if self.text.is_empty() && !self.continued {
                     self.timestamp = Some(timestamp);
                 }
@@ -202,7 +202,7 @@ impl Output {
         self.text.extend_from_slice(bytes);
     }
 
-    /// Gives out the text without the last character, where that is not whole yet.
+    /// Passes the text on as a piece, without the last character if that is incomplete.
     fn give_piece(&mut self, stderr: bool, give: &mut impl FnMut(LogLine)) {
         let whole = match std::str::from_utf8(&self.text) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -219,7 +219,7 @@ impl Output {
         if raw && self.text.last() == Some(&b'\r') {
             self.text.pop();
         }
-        // Of a line that ended exactly at a cut nothing is left to give.
+        // If a line ended exactly at a cut, nothing is left to pass on.
         if !(self.continued && self.text.is_empty()) {
             self.give(stderr, give);
         }

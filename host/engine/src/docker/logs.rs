@@ -1,7 +1,7 @@
-//! A container's output as it is printed, over restarts of the container.
+//! A container's output as it is printed, across restarts of the container.
 //!
-//! The engine ends a log stream when its container stops. Ours then waits for the container to start
-//! again, and goes on behind the last line that it gave.
+//! The engine ends a log stream when its container stops. Ours then waits for the container to
+//! start again, and continues after the last line that it returned.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,10 +61,11 @@ struct Follower {
     connection: Arc<Connection>,
     id: ContainerId,
     framing: Framing,
-    /// Where to go on: only lines from there are asked for.
+    /// Where to continue: only lines from this time on are requested.
     since: Option<String>,
     attached: Option<(Incoming, LineSplitter)>,
-    /// Starts and the removal of the container since before the last attachment, if that is open.
+    /// Events of the container's starts and removal since before the last attachment, if that
+    /// stream is open.
     starts: Option<BoxStream<'static, events::Message>>,
     ready: VecDeque<LogLine>,
     over: bool,
@@ -87,7 +88,7 @@ impl Follower {
         }
     }
 
-    /// The next bytes of the open stream.
+    /// Reads the next bytes of the open stream.
     async fn read(&mut self) {
         let Some((body, lines)) = &mut self.attached else {
             return;
@@ -100,11 +101,11 @@ impl Follower {
                     lines.feed(data, &mut |line| ready.push_back(line));
                 }
             }
-            // How the end came does not matter: what comes next tells.
+            // The reason for the end does not matter: the next request will show it.
             Some(Err(_)) | None => {
                 lines.finish(&mut |line| ready.push_back(line));
                 if let Some(last) = lines.last {
-                    // A line that lies ahead is of a clock that was set back since.
+                    // A line with a future timestamp was written before the clock was set back.
                     self.since = Some(just_after(last.min(Timestamp::now())));
                 }
                 self.attached = None;
@@ -112,8 +113,8 @@ impl Follower {
         }
     }
 
-    /// After the stream's end. The first time it looks at once for what was printed by a run that is
-    /// over already; from then on it waits for a start.
+    /// Attaches after the stream's end. The first time, it attaches at once, to read what was
+    /// printed by a run that has ended already; from then on it waits for a start.
     async fn attach_again(&mut self) -> Result<(), EngineError> {
         let Some(starts) = &mut self.starts else {
             self.starts = Some(events::of_container(&self.connection, &self.id).await?);
@@ -127,7 +128,7 @@ impl Follower {
             Some(_) => self.attach().await,
             None => {
                 self.starts = None;
-                // Answers whether it is the engine that is gone.
+                // Fails if the engine itself is gone.
                 self.connection.info().await.map(|_| ())
             }
         }
@@ -161,13 +162,13 @@ impl Follower {
     }
 }
 
-/// Milliseconds since the epoch, as the engine takes a time.
+/// Returns the seconds since the epoch in the engine's format, from milliseconds.
 fn seconds(milliseconds: i64) -> String {
     let milliseconds = milliseconds.max(0);
     format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
 }
 
-/// The first point in time at which a line can be another one.
+/// Returns the first point in time that a different line can have.
 fn just_after(last: Timestamp) -> String {
     let nanoseconds = last.as_nanosecond() + 1;
     format!(

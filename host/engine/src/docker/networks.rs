@@ -1,4 +1,5 @@
-//! Networks. Their names are not unique in the engine, so every step goes by the list of ours.
+//! Networks. Their names are not unique in the engine, so every step works on the list of our
+//! networks.
 
 use async_trait::async_trait;
 use bollard::models::{Ipam, IpamConfig, NetworkCreateRequest};
@@ -38,7 +39,7 @@ impl Networks for Docker {
         let action = || format!("create the network `{name}`");
         let mut body = serde_json::to_value(request(spec))
             .map_err(|error| EngineError::failed(action(), error))?;
-        // Engines since API 1.44 do so unasked.
+        // Engines since API 1.44 do so by default.
         body["CheckDuplicate"] = true.into();
         let path = "/networks/create";
         let created = self
@@ -81,7 +82,7 @@ impl Networks for Docker {
 }
 
 impl Docker {
-    /// Whole ones: what has no id or no name is left out.
+    /// Returns the networks, without those that have no id or no name.
     async fn find_networks(&self, filters: Filters) -> Result<Vec<Network>, EngineError> {
         let options = ListNetworksOptions {
             filters: Some(filters),
@@ -91,7 +92,8 @@ impl Docker {
         Ok(networks.into_iter().filter_map(of_docker).collect())
     }
 
-    /// Of `filters`, those by exactly this name; the engine's own filter finds parts of names too.
+    /// Returns the networks of `filters` with exactly this name; the engine's own filter also
+    /// matches parts of names.
     async fn by_name(&self, name: &str, mut filters: Filters) -> Result<Vec<Network>, EngineError> {
         filters.insert("name".into(), vec![name.to_owned()]);
         let mut networks = self.find_networks(filters).await?;

@@ -1,13 +1,13 @@
-//! How far a pull is, from the messages that the engine sends of each layer. Pure.
+//! The progress of a pull, from the messages that the engine sends for each layer. Pure.
 
 use std::collections::HashMap;
 
 use bollard::models::CreateImageInfo;
 
-/// More layers than any image has; messages of further ones are not counted.
+/// More layers than any image has; messages about further ones are ignored.
 const MAX_LAYERS: usize = 1024;
 
-/// The layers of one image, each as far as its last message says.
+/// The layers of one image, each in the state of its last message.
 #[derive(Debug, Default)]
 pub(super) struct LayerProgress {
     layers: HashMap<String, Layer>,
@@ -16,7 +16,7 @@ pub(super) struct LayerProgress {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Layer {
-    /// Bytes; 0 until a message tells.
+    /// Bytes; 0 until a message contains the size.
     size: u64,
     /// From 0 to 1.
     downloaded: f64,
@@ -24,12 +24,12 @@ struct Layer {
     extracted: f64,
 }
 
-/// How much of a layer's work the transfer is; the rest is its extraction.
+/// The share of the transfer in the work for a layer; the rest is its extraction.
 const DOWNLOAD_SHARE: f64 = 0.8;
 
 impl LayerProgress {
-    /// Whether the message tells that something went on. Engines repeat what they said before, and tell of
-    /// attempts that they are about to make: neither is progress.
+    /// Returns whether the message shows progress. Engines repeat earlier messages, and announce attempts that they are
+    /// about to make: neither is progress.
     pub(super) fn note(&mut self, message: &CreateImageInfo) -> bool {
         let (Some(id), Some(status)) = (&message.id, &message.status) else {
             return false;
@@ -60,14 +60,14 @@ impl LayerProgress {
                 (layer.downloaded, layer.extracted) = (1.0, part);
             }
             "Pull complete" | "Already exists" => (layer.downloaded, layer.extracted) = (1.0, 1.0),
-            // `Pulling from …` has the tag for an id.
+            // `Pulling from …` has the tag as its id.
             _ => return false,
         }
         self.layers.insert(id.clone(), layer) != Some(layer)
     }
 
-    /// From 0 to 99, never falling: only the end of the pull is 100. A layer whose size is not known
-    /// yet counts as one of the average size.
+    /// Returns 0 to 99, never decreasing: only the end of the pull is 100. A layer of unknown size
+    /// counts as one of the average size.
     pub(super) fn percent(&mut self) -> u8 {
         let sizes = self.layers.values().filter(|layer| layer.size > 0);
         let (count, sum) = sizes.fold((0_u32, 0.0), |(count, sum), layer| {

@@ -1,8 +1,8 @@
-//! Whether a Docker engine has room for an image: what its registry says of the layers, what the engine
-//! has of them, and what is free where it keeps them.
+//! Checks whether a Docker engine has room for an image, from the layers that the registry lists,
+//! the layers that the engine has, and the free space in the engine's folder.
 //!
-//! It refuses where it is sure enough and lets go on where it cannot tell: the engine may be elsewhere,
-//! or reach registries that we do not.
+//! It refuses an image only if it is sure enough, and allows it if it cannot tell: the engine may
+//! be elsewhere, or reach registries that we do not.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -17,17 +17,17 @@ use crate::disk::Need;
 use crate::registry::{IndexEntry, Manifest, Repository, sha256_digest};
 use crate::{EngineError, Images, RegistryAuth};
 
-/// A compressed layer is on the disk as it was sent and then unpacked, which takes about twice its size.
+/// A compressed layer is stored on the disk as it was sent and then unpacked, which takes about twice its size.
 const COMPRESSED: u64 = 3;
-/// One that is not compressed, as it was sent and unpacked.
+/// A layer that is not compressed: as it was sent, and unpacked.
 const PLAIN: u64 = 2;
-/// With this many bytes free nobody is asked: registries count questions.
+/// With this many bytes free no registry is asked: registries limit requests.
 const PLENTY: u64 = 32 << 30;
-/// How long all questions may take. The download is not to wait for an answer that only helps it.
+/// How long all requests may take. The download must not wait for an answer that is only an aid.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest configuration of an image that is read, in bytes.
 const MAX_CONFIGURATION: usize = 4 << 20;
-/// Images of the engine whose layers are looked at.
+/// How many images of the engine are checked for shared layers.
 const MAX_IMAGES: usize = 256;
 
 impl Docker {
@@ -95,8 +95,8 @@ impl Docker {
         self.disk.check(image, &folder, need(&manifest, present))
     }
 
-    /// The engine's folder as this process sees it; `None` where it does not, so that what is free is
-    /// not to be known.
+    /// Returns the engine's folder as this process sees it; `None` if it is not visible, so the
+    /// free space is unknown.
     fn here(&self, root: &str) -> Option<PathBuf> {
         let root = Path::new(root);
         let below = root.strip_prefix("/").ok()?;
@@ -104,19 +104,20 @@ impl Docker {
             return None;
         }
         let candidates = [self.host_root.join(below), root.to_owned()];
-        // It has this folder in every version: another one of the same name has not.
+        // The engine's folder contains this one in every version; another folder of the same name
+        // does not.
         candidates
             .into_iter()
             .find(|folder| folder.join("containers").is_dir())
     }
 
-    /// How many of these layers, from the first on, the engine has already: images share what they are
-    /// built on.
+    /// Returns how many of these layers, from the first on, the engine has already: images share
+    /// the layers that they are built on.
     async fn layers_here(&self, layers: &[String]) -> Result<usize, EngineError> {
         let api = self.api().await?;
         let mut most = 0;
         for image in self.images().await?.iter().take(MAX_IMAGES) {
-            // One that has gone meanwhile has nothing.
+            // An image that was removed in between has no layers.
             let Ok(image) = api.inspect_image(image.id.as_str()).await else {
                 continue;
             };
@@ -129,7 +130,7 @@ impl Docker {
     }
 }
 
-/// The manifest of the image as this engine would pull it; `None` where there is none for it.
+/// Returns the manifest of the image that this engine would pull; `None` if there is none for it.
 async fn manifest_for(
     repository: &Repository,
     architecture: &str,
@@ -151,7 +152,7 @@ async fn manifest_for(
     }
 }
 
-/// What the layers of an image are called once they are unpacked, in their order.
+/// Returns the digests of an image's unpacked layers, in order.
 async fn unpacked_layers(
     repository: &Repository,
     image: &ImageRef,
@@ -180,7 +181,7 @@ fn unreadable(
     EngineError::failed(format!("read the configuration of `{image}`"), source)
 }
 
-/// As much of an image's configuration as names its layers.
+/// The part of an image's configuration that names its layers.
 #[derive(Debug, Deserialize)]
 struct Configuration {
     rootfs: RootFs,
@@ -192,7 +193,7 @@ struct RootFs {
     diff_ids: Vec<String>,
 }
 
-/// What the layers after the first `present` take.
+/// Returns the need of the layers after the first `present`.
 fn need(manifest: &Manifest, present: usize) -> Need {
     let mut need = Need::default();
     for layer in manifest.layers.iter().skip(present) {
@@ -204,7 +205,8 @@ fn need(manifest: &Manifest, present: usize) -> Need {
     need
 }
 
-/// The architecture as indexes of manifests name it, of what the engine's kernel calls it.
+/// Translates the architecture from the name in the engine's kernel to the name in indexes of
+/// manifests.
 fn go_architecture(machine: &str) -> &str {
     match machine {
         "x86_64" => "amd64",

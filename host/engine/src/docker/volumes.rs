@@ -28,8 +28,8 @@ impl Volumes for Docker {
             .collect())
     }
 
-    /// The engine answers an existing volume as if it had just been made, so the labels of the answer
-    /// are looked at.
+    /// Creates the volume. For an existing one the engine answers as if it had just been created,
+    /// so the labels of the answer are checked.
     async fn create_volume(&self, spec: &VolumeSpec<'_>) -> Result<(), EngineError> {
         let name = path_part("volume's name", spec.name)?;
         let config = spec.config;
@@ -70,7 +70,7 @@ impl Volumes for Docker {
             Err(error) => return Err(self.failed(action(), error)),
         };
         if !self.covers(Some(labels)) {
-            // To us it is not there.
+            // For us it does not exist.
             return Ok(());
         }
         match api.remove_volume(name, None::<RemoveVolumeOptions>).await {

@@ -15,7 +15,7 @@ use crate::{
 
 const WASM: &str = r#"{ "config": { "mediaType": "application/vnd.wasm.config.v0+json" } }"#;
 
-/// Holds some images and takes every pull.
+/// An engine that holds some images and accepts every pull.
 struct Pulls {
     kind: EngineKind,
     holds: Vec<ImageRef>,
@@ -167,7 +167,7 @@ async fn image_goes_to_the_engine_of_its_kind() {
 
 #[tokio::test]
 async fn image_that_is_there_is_not_asked_for() {
-    // Nobody answers at this port.
+    // Nothing listens on this port.
     let image = "127.0.0.1:1/shop/web:1";
     let both = [
         engine(EngineKind::Docker, &[]),

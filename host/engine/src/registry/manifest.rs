@@ -1,11 +1,11 @@
-//! As much of an image's manifest, or of an index of manifests, as tells what it is of and how large it is.
+//! The parts of an image's manifest, or of an index of manifests, that show its kind, platform and size.
 
 use model::ImageRef;
 use serde::Deserialize;
 
 use crate::EngineError;
 
-/// A manifest; of an index of manifests `manifests` alone is filled.
+/// A manifest; of an index of manifests, only `manifests` is filled.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) config: Option<Descriptor>,
@@ -21,7 +21,7 @@ pub(crate) struct Descriptor {
     #[serde(rename = "mediaType")]
     pub(crate) media_type: String,
     pub(crate) digest: String,
-    /// In bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
 }
 
@@ -46,7 +46,7 @@ impl Manifest {
 }
 
 impl IndexEntry {
-    /// Whether it is for Linux, on whatever processor.
+    /// Returns whether it is for Linux, on any processor.
     pub(crate) fn is_linux(&self) -> bool {
         self.platform.as_ref().is_some_and(|p| p.os == "linux")
     }

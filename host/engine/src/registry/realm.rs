@@ -1,8 +1,8 @@
-//! Whom a registry may have us give our password to.
+//! The services to which a registry may have us send our password.
 //!
-//! A registry answers a request without credentials with the address of a service that gives tokens. Whoever runs the
-//! registry, or has broken into it, names any address there, and the password is the device's key to its cloud. So it
-//! goes to the registry's own host and to the cloud's, which knows it already, and to no other.
+//! A registry answers a request without credentials with the address of a token service. Whoever runs the registry, or
+//! has broken into it, can name any address there, and the password is the device's key to its cloud. So it is sent
+//! only to the registry's own host and to the cloud's, which knows it already.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use reqwest::Url;
 
 use crate::RegistryAuth;
 
-/// Why tokens are not asked for at an address.
+/// Reasons why no token is requested from an address.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RealmError {
     #[error("its registry names no usable token service")]
@@ -24,7 +24,7 @@ pub(super) enum RealmError {
     Foreign(String),
 }
 
-/// The address that gives tokens for a repository of `place`, as its registry names it.
+/// Returns the address of the token service for a repository of `place`, as its registry names it.
 pub(super) fn checked(
     realm: &str,
     place: &Place,
@@ -33,7 +33,7 @@ pub(super) fn checked(
     let url = Url::parse(realm).map_err(|_| RealmError::Invalid)?;
     let host = url.host_str().ok_or(RealmError::Invalid)?;
     let cloud = auth.and_then(|auth| Url::parse(auth.cloud.as_deref()?).ok());
-    // An address that the key goes to without TLS anyway, by the owner's word.
+    // The owner has allowed that the key is sent to this address without TLS.
     let is_cloud = cloud
         .as_ref()
         .is_some_and(|cloud| cloud.origin() == url.origin());
@@ -44,7 +44,7 @@ pub(super) fn checked(
         _ => return Err(RealmError::Plain(url.origin().ascii_serialization())),
     }
     if auth.is_none() {
-        // Nothing of ours is told to anybody.
+        // No credentials are sent.
         return Ok(url);
     }
     let of_registry = Url::parse(&format!("https://{}", place.host)).ok();
@@ -59,7 +59,7 @@ pub(super) fn checked(
     }
 }
 
-/// Of a URL's host.
+/// Returns whether a URL's host is this machine.
 fn is_loopback(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

@@ -5,14 +5,15 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A registry that answers each request as the test says and keeps what it was asked.
+/// A registry that answers each request as the test specifies and records the requests.
 pub(crate) struct FakeRegistry {
     pub(crate) address: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl FakeRegistry {
-    /// `answer` gets the path and the whole head of a request and gives the whole answer.
+    /// Starts the registry. `answer` receives the path and the whole head of a request and returns
+    /// the whole answer.
     pub(crate) async fn start(
         answer: impl Fn(&str, &str) -> String + Send + Sync + 'static,
     ) -> Self {
@@ -38,7 +39,7 @@ impl FakeRegistry {
                     let path = head.split(' ').nth(1).unwrap();
                     let text = answer(path, &head);
                     requests.lock().unwrap().push(head);
-                    // A client that has heard enough is no failure.
+                    // A client that has read enough is not an error.
                     let _ = client.write_all(text.as_bytes()).await;
                 });
             }
@@ -144,7 +145,7 @@ async fn token_of_the_service_that_the_challenge_names_is_used() {
 #[tokio::test]
 async fn a_registry_that_names_another_host_for_tokens_gets_no_key_sent_there() {
     let elsewhere = FakeRegistry::start(|_, _| answer("200 OK", "", "{\"token\":\"t\"}")).await;
-    // Another host of this machine than the registry's.
+    // Another host on this machine than the registry's.
     let realm = format!(
         "http://{}/token",
         elsewhere.address.replace("127.0.0.1", "localhost")

@@ -1,15 +1,15 @@
-//! A loopback address of its own for each service.
+//! A separate loopback address for each service.
 
 use std::net::Ipv4Addr;
 
 use model::{ContainerId, DeviceUuid};
 use sha2::{Digest as _, Sha256};
 
-/// An address for a container, one that is not among `in_use`.
+/// Allocates an address for a container that is not among `in_use`.
 ///
-/// It follows from the device and the container, spread over some 16 million, so that two devices on
-/// one machine do not meet either. The addresses that systems use themselves (`127.0.0.1`,
-/// `127.0.1.1`, `127.0.0.53`) are not among them.
+/// It is derived from the device and the container, spread over some 16 million addresses, so two
+/// devices on one machine do not collide either. The addresses that systems use themselves
+/// (`127.0.0.1`, `127.0.1.1`, `127.0.0.53`) are excluded.
 pub(super) fn allocate(device: &DeviceUuid, id: &ContainerId, in_use: &[Ipv4Addr]) -> Ipv4Addr {
     let mut attempt = 0_u32;
     loop {

@@ -1,5 +1,5 @@
-//! Tells listeners of what happens without the engine: above all, what the containers' processes write
-//! into their states.
+//! Notifies listeners of changes that happen without the engine: above all, what the containers'
+//! processes write into their states.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{Wasm, folders};
 use crate::{EngineError, EngineEvent};
 
 impl Wasm {
-    /// Watches the containers' folders for as long as the engine is there.
+    /// Watches the containers' folders for as long as the engine exists.
     pub(super) fn watch_folders(&self) -> Result<(), EngineError> {
         let failed = |error| EngineError::failed("watch the wasm engine's folder", error);
         let inotify = Inotify::new().map_err(failed)?;
@@ -72,7 +72,7 @@ impl Wasm {
                         EngineEvent::Container(id.clone())
                     } else {
                         if name.is_none() {
-                            // The system ended the watch of a folder that is gone.
+                            // The system ended the watch because its folder is gone.
                             watches.remove(&change.watch);
                         }
                         continue;
@@ -81,7 +81,7 @@ impl Wasm {
                 }
             }
         });
-        // It is begun once, when the engine is opened.
+        // This is called once, when the engine is opened.
         let _ = self.shared.folder_watch.set(AbortOnDropHandle::new(task));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A component as bytes, and in the file that a `file:` reference names.
+//! A component as bytes, and as the file that a `file:` reference names.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
@@ -12,16 +12,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::EngineError;
 
-/// The largest component that is taken, in bytes.
+/// The largest component that is accepted, in bytes.
 pub(super) const MAX_COMPONENT: u64 = 64 << 20;
 
-/// What tells, without reading it, that a file is not the one it was.
+/// Shows that a file has changed, without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileMark {
     device: u64,
     inode: u64,
     size: u64,
-    /// Nanoseconds since the epoch: of the content, and of the file's entry, which nobody can set.
+    /// Nanoseconds since the epoch: of the content, and of the file's entry, which cannot be set by
+    /// programs.
     modified: i128,
     changed: i128,
 }
@@ -40,10 +41,10 @@ impl FileMark {
     }
 }
 
-/// The path that a `file:` reference names.
+/// Returns the path that a `file:` reference names.
 ///
 /// # Errors
-/// [`EngineError::Invalid`] where it is not absolute.
+/// [`EngineError::Invalid`] if it is not absolute.
 pub(super) fn file_path(reference: &ImageRef) -> Result<PathBuf, EngineError> {
     let text = reference.as_str();
     let path = text.strip_prefix("file:").unwrap_or(text);
@@ -60,11 +61,12 @@ pub(super) fn file_path(reference: &ImageRef) -> Result<PathBuf, EngineError> {
     )))
 }
 
-/// The file at `path`, and nothing but a file: a pipe would keep who opens or reads it waiting for ever, and a device
-/// may do something when it is opened.
+/// Opens the file at `path`, if it is a regular file: a pipe could block its opener or reader for ever, and opening a
+/// device may have effects.
 pub(super) fn open_file(path: &Path) -> io::Result<(File, Metadata)> {
     let no_file = || io::Error::other("it is not a file");
-    // Before it is opened, for devices; and once more, since it may be another by then.
+    // Checked before the file is opened, because of devices, and once more afterwards, because it
+    // may be another by then.
     if !fs::metadata(path)?.is_file() {
         return Err(no_file());
     }
@@ -87,7 +89,7 @@ pub(super) fn digest_file(path: &Path) -> Result<(EngineImageId, u64), EngineErr
 }
 
 /// # Errors
-/// Never: the text is one that an id can be.
+/// Never: the text is a valid id.
 pub(super) fn image_id(digest: &[u8]) -> Result<EngineImageId, EngineError> {
     let id = format!("sha256:{}", hex::encode(digest)).parse();
     id.map_err(|error| EngineError::failed("name a component", error))
@@ -101,7 +103,7 @@ pub(super) fn too_large(reference: &ImageRef) -> EngineError {
 }
 
 /// # Errors
-/// [`EngineError::WrongKind`] where the bytes cannot be a component.
+/// [`EngineError::WrongKind`] if the bytes cannot be a component.
 pub(super) fn check_component(reference: &ImageRef, bytes: &[u8]) -> Result<(), EngineError> {
     let reason = match bytes.get(..8) {
         Some(b"\0asm\x0d\0\x01\0") => return Ok(()),

@@ -1,8 +1,9 @@
-//! The records of all containers in memory, so that a change costs what it touches rather than a file of each container.
+//! The records of all containers in memory, so that a change costs only what it touches rather than reading a file of
+//! each container.
 //!
-//! The files stay what counts. A record that changed on the disk is read again: after each change of the engine's own,
-//! whatever came of it, and where a look at the file shows another one. So a kill between two writes loses nothing that
-//! the next start does not find, and a file that somebody damages costs its own container alone.
+//! The files remain authoritative. A record is read again after each change by the engine itself, whatever its result,
+//! and if a check of the file finds that it has changed. So after a kill between two writes the next start finds
+//! everything, and a damaged file affects only its own container.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +17,7 @@ use super::component_file::FileMark;
 use super::folders;
 use super::record::{CONTAINER, ContainerRecord};
 
-/// What the containers' folder holds.
+/// The contents of the containers' folder.
 pub(super) struct ContainerIndex {
     folder: PathBuf,
     contents: Mutex<Contents>,
@@ -24,16 +25,16 @@ pub(super) struct ContainerIndex {
 
 #[derive(Default)]
 struct Contents {
-    /// The folder when its names were read; `None` before.
+    /// The mark of the folder when its names were read; `None` before that.
     folder: Option<FileMark>,
     /// By the name of the container's folder.
     entries: BTreeMap<String, Entry>,
 }
 
 struct Entry {
-    /// `None` where there was no file.
+    /// `None` if there was no file.
     version: Option<FileMark>,
-    /// `None` where the file is damaged: that is logged once for each version of it.
+    /// `None` if the file is damaged: that is logged once for each version of it.
     record: Option<Arc<ContainerRecord>>,
 }
 
@@ -45,7 +46,8 @@ impl ContainerIndex {
         }
     }
 
-    /// All records as they were last read. Containers that came or went without this engine are noticed.
+    /// Returns all records as they were last read. Containers that were added or removed without this engine are
+    /// noticed.
     pub(super) fn records(&self) -> Vec<Arc<ContainerRecord>> {
         let mut contents = self.contents.lock();
         if contents.folder.is_none() || contents.folder != mark_of(&self.folder) {
@@ -54,7 +56,7 @@ impl ContainerIndex {
         contents.records()
     }
 
-    /// All records as they are now: each file is looked at, and read where it is another one than before.
+    /// Returns all current records: each file is checked, and read if it has changed.
     pub(super) fn current_records(&self) -> Vec<Arc<ContainerRecord>> {
         let mut contents = self.contents.lock();
         self.look_at_folder(&mut contents);
@@ -64,7 +66,7 @@ impl ContainerIndex {
         contents.records()
     }
 
-    /// The record of one container as it is now.
+    /// Returns the current record of one container.
     pub(super) fn record(&self, id: &ContainerId) -> Option<Arc<ContainerRecord>> {
         let mut contents = self.contents.lock();
         let entry = match contents.entries.get_mut(id.as_str()) {
@@ -84,9 +86,10 @@ impl ContainerIndex {
         entry.record.clone()
     }
 
-    /// Makes or removes a container, and takes up what came of it: an error may come when it is there, or gone, already.
+    /// Runs `change`, which creates or removes a container, and updates the index: even after an error the container
+    /// may exist already, or be gone.
     pub(super) fn come_or_go<T>(&self, id: &ContainerId, change: impl FnOnce() -> T) -> T {
-        // Whatever else came or went is taken up before, since the folder after the change is taken as looked at.
+        // Other added or removed containers are read first, because the folder counts as checked after the change.
         self.records();
         let outcome = change();
         self.reread(id);
@@ -95,7 +98,7 @@ impl ContainerIndex {
         outcome
     }
 
-    /// Reads a container's record again, after a write that may have failed in part.
+    /// Reads a container's record again, after a write that may have failed halfway.
     pub(super) fn reread(&self, id: &ContainerId) {
         let mut contents = self.contents.lock();
         let entry = self.read(id.as_str());
@@ -107,7 +110,7 @@ impl ContainerIndex {
     }
 
     fn look_at_folder(&self, contents: &mut Contents) {
-        // Before the names: what comes while they are read is noticed the next time.
+        // Before the names: containers that are added while they are read are noticed the next time.
         let version = mark_of(&self.folder);
         let mut before = std::mem::take(&mut contents.entries);
         contents.entries = folders::names(&self.folder)
@@ -128,7 +131,7 @@ impl ContainerIndex {
 
     fn read(&self, name: &str) -> Entry {
         let folder = self.folder.join(name);
-        // Before the record: one that takes its place meanwhile is read the next time.
+        // Before the record: one that replaces it in between is read the next time.
         let version = mark_of(&folder.join(CONTAINER));
         Entry {
             version,
@@ -144,7 +147,7 @@ impl Contents {
     }
 }
 
-/// `None` where there is no such file.
+/// Returns `None` if there is no such file.
 fn mark_of(path: &Path) -> Option<FileMark> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some(FileMark::of(&metadata))

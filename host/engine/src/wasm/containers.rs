@@ -1,4 +1,4 @@
-//! Containers as records: listing, making, renaming, removing. Their processes are in
+//! Containers as records: listing, creating, renaming, removing. Their processes are in
 //! [`super::processes`].
 
 use std::collections::BTreeMap;
@@ -107,20 +107,21 @@ impl Shared {
             .collect()
     }
 
-    /// Ours, as their files are now.
+    /// Returns our containers, as their files are now.
     pub(super) fn our_current_containers(&self) -> impl Iterator<Item = Arc<ContainerRecord>> {
         let records = self.containers.current_records().into_iter();
         records.filter(|record| self.scope.covers(&record.config.labels))
     }
 
-    /// How a container is; one that has no state, or a damaged one, is as it was created.
+    /// Returns the state of a container; if it has none, or a damaged one, it counts as just
+    /// created.
     pub(super) fn state(&self, id: &ContainerId) -> State {
         let state = folders::read(&self.folders.container(id).join(STATE));
         state.unwrap_or_else(State::created)
     }
 
     /// # Errors
-    /// [`EngineError::NotFound`] where there is none, or it is not ours.
+    /// [`EngineError::NotFound`] if there is none, or it is not ours.
     pub(super) fn our_container(&self, id: &ContainerId) -> Result<ContainerRecord, EngineError> {
         // An id becomes a path; ours are hexadecimal.
         let is_id = id.as_str().bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -179,7 +180,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Everything that the container names is there.
+    /// Checks that everything the container refers to exists.
     fn check_references(&self, record: &ContainerRecord) -> Result<(), EngineError> {
         for name in record.networks(&self.scope) {
             if self.network_record(&name).is_none() {
@@ -194,7 +195,8 @@ impl Shared {
         Ok(())
     }
 
-    /// A file that changed since it was pulled is another image, which nobody has taken in yet.
+    /// Stores the component. A file that changed since it was pulled is another image, which has
+    /// not been stored yet.
     fn keep_component(
         self: &Arc<Self>,
         image: &ImageRef,
@@ -257,7 +259,7 @@ fn check_name(
 
 fn container(record: &ContainerRecord, state: &State) -> Container {
     let is_served = state.is_served();
-    // A process that is gone without a word: its watch is about to note it.
+    // The process ended without writing a state: its watch is about to note that.
     let was_lost = !is_served && matches!(state.status, Status::Running | Status::Restarting);
     Container {
         engine: EngineKind::Wasm,
@@ -284,7 +286,7 @@ fn container(record: &ContainerRecord, state: &State) -> Container {
     }
 }
 
-/// 64 hexadecimal digits, as Docker's.
+/// Returns 64 hexadecimal digits, like Docker's.
 fn random_id() -> Result<ContainerId, EngineError> {
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
         EngineError::failed("name a container", error)
@@ -296,7 +298,7 @@ fn random_id() -> Result<ContainerId, EngineError> {
         .map_err(|error: model::IdError| failed(error.into()))
 }
 
-/// The folder of a container that is asked about by path.
+/// Returns whether the container with this folder exists.
 pub(super) fn is_there(folder: &Path) -> bool {
     folder.join(CONTAINER).exists()
 }

@@ -1,4 +1,4 @@
-//! Where things are in the engine's folder, and how a folder comes and goes whole.
+//! The layout of the engine's folder, and how folders are created and removed atomically.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -12,18 +12,18 @@ use wasm_service::record;
 
 use crate::EngineError;
 
-/// What the name of a folder that is being made begins with.
+/// The prefix of the name of a folder that is being created.
 const UNFINISHED: &str = ".new-";
-/// What the name of a folder that is being removed begins with.
+/// The prefix of the name of a folder that is being removed.
 const GONE: &str = ".gone-";
-/// The supervisor's own folder, through which others get at what they know the name of.
+/// The supervisor's own folder: other users can open entries in it only if they know their names.
 const SEARCHABLE: u32 = 0o711;
-/// The longest name of a volume or network, which is its folder's.
+/// The longest name of a volume or network, which is also its folder's name.
 const MAX_NAME: usize = 200;
 
 /// The engine's folders.
 pub(super) struct Folders {
-    /// The engine's own, as it is without links.
+    /// The engine's own folder, with links resolved.
     pub(super) root: PathBuf,
     pub(super) images: PathBuf,
     pub(super) components: PathBuf,
@@ -33,10 +33,10 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// Makes what is not there, and clears away what a kill left unfinished.
+    /// Creates missing folders, and removes what a kill left unfinished.
     pub(super) fn open(root: &Path) -> Result<Self, EngineError> {
         let open = || -> io::Result<Self> {
-            // Services' processes are handed paths, and run with another working directory.
+            // Services' processes receive paths, and run with another working directory.
             make(root)?;
             let root = root.canonicalize()?;
             let folders = Folders {
@@ -52,7 +52,7 @@ impl Folders {
                 open_to_services(folder)?;
             }
             for network in names(&folders.networks) {
-                // One of an earlier version was for the supervisor alone.
+                // An earlier version created it for the supervisor only.
                 open_to_services(&folders.networks.join(network))?;
             }
             for folder in [
@@ -90,10 +90,10 @@ impl Folders {
     }
 }
 
-/// A name that is fit to be a folder's.
+/// Checks that a name is fit for a folder.
 ///
 /// # Errors
-/// [`EngineError::Invalid`], where it is not.
+/// [`EngineError::Invalid`] if it is not.
 pub(super) fn fit_name<'a>(what: &str, name: &'a str) -> Result<&'a str, EngineError> {
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let fits = name
@@ -108,7 +108,7 @@ pub(super) fn fit_name<'a>(what: &str, name: &'a str) -> Result<&'a str, EngineE
     )))
 }
 
-/// Where something else has the name.
+/// Creates the error for a name that something else has.
 pub(super) fn name_taken(what: &str, name: &str) -> EngineError {
     EngineError::Conflict {
         what: format!("the {what} `{name}`"),
@@ -116,7 +116,7 @@ pub(super) fn name_taken(what: &str, name: &str) -> EngineError {
     }
 }
 
-/// Makes the folder `path` with what `fill` puts into it: whole or not at all.
+/// Creates the folder `path` with the contents that `fill` writes: completely or not at all.
 pub(super) fn put(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let unfinished = beside(path, UNFINISHED)?;
     if unfinished.exists() {
@@ -131,8 +131,8 @@ pub(super) fn put(path: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io
         })
 }
 
-/// Removes the folder `path`; one that is gone is no error. It is gone as soon as this begins: what a
-/// kill leaves of it is not found again.
+/// Removes the folder `path`; a missing one is not an error. It is gone as soon as the removal
+/// begins: what is left after a kill is not found again.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let aside = beside(path, GONE)?;
     match fs::rename(path, &aside) {
@@ -146,8 +146,9 @@ pub(super) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Lets services' processes, which are other users, get at what they may read in it; they begin in the engine's folder.
-/// A disk that has become read-only does not keep the supervisor from starting: it says so when a service starts.
+/// Lets services' processes, which are other users, access what they may read in it; their working directory is the
+/// engine's folder. A disk that has become read-only does not keep the supervisor from starting: the error is reported
+/// when a service starts.
 pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
     if fs::metadata(folder)?.permissions().mode() & 0o7777 == SEARCHABLE {
         return Ok(());
@@ -161,7 +162,7 @@ pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads a record of ours; one that is damaged is logged, and as good as none.
+/// Reads a record of ours; a damaged one is logged, and treated as missing.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     record::read(path).unwrap_or_else(|error| {
         tracing::warn!(%error, "skipping the damaged record `{}`", path.display());
@@ -169,7 +170,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     })
 }
 
-/// The names of what is in `folder`, whole: nothing that is being made or removed.
+/// Returns the names of the complete entries in `folder`: nothing that is being created or removed.
 pub(super) fn names(folder: &Path) -> Vec<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,5 +1,5 @@
-//! The compose field `healthcheck` of a component. There is no shell and no `curl` in one, so the test is the address of
-//! what the service itself serves, and the service's process looks whether it answers
+//! The compose field `healthcheck` of a component. A component has no shell and no `curl`, so the test is an address
+//! that the service itself serves, and the service's process checks whether it answers
 //! (docs/spec/device.md#health-of-services).
 
 use std::time::Duration;
@@ -8,22 +8,22 @@ use http::Uri;
 use model::{Healthcheck, NetworkMode, ServiceConfig};
 use wasm_service::{HealthCheck, HealthProbe};
 
-/// What Docker does where a compose file says nothing.
+/// Docker's default if a compose file sets nothing.
 const INTERVAL: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const RETRIES: u32 = 3;
-/// A check more often than this, or one that waits for less, is not meant.
+/// Shorter intervals and timeouts than this cannot be intended.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The check of a service, if it has one.
+/// Returns the check of a service, if it has one.
 ///
 /// # Errors
-/// Says what the test should be, if it is nothing that can be checked.
+/// Describes a valid test, if this one cannot be checked.
 pub(super) fn of_service(config: &ServiceConfig) -> Result<Option<HealthCheck>, String> {
     let Some(check) = &config.healthcheck else {
         return Ok(None);
     };
-    // Both ways to write a command, each with a URL in place of the command.
+    // Both notations of a command, each with a URL in place of the command.
     let url = match check.test.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] | ["NONE"] => return Ok(None),
         ["CMD" | "CMD-SHELL", url] => url.trim(),
@@ -56,7 +56,8 @@ fn refusal(test: &str) -> String {
 
 fn probe(url: &str) -> Option<HealthProbe> {
     let url: Uri = url.parse().ok()?;
-    // Nobody else is asked: a check of another machine would be a request in the service's name.
+    // Only the service itself is checked: a check of another machine would be a request in the
+    // service's name.
     let host = url.host()?;
     if !matches!(host, "localhost" | "127.0.0.1" | "[::1]") {
         return None;
@@ -76,7 +77,7 @@ fn probe(url: &str) -> Option<HealthProbe> {
     }
 }
 
-/// From nanoseconds, of which 0 is the default.
+/// Converts from nanoseconds, of which 0 means the default.
 fn duration(nanoseconds: Option<i64>, default: Duration) -> Duration {
     match nanoseconds.map(u64::try_from) {
         Some(Ok(nanoseconds @ 1..)) => Duration::from_nanos(nanoseconds).max(SHORTEST),

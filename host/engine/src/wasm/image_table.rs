@@ -19,19 +19,20 @@ use super::record::ContainerRecord;
 use super::{Shared, folders};
 use crate::{EngineError, EngineEvent};
 
-/// One reference.
+/// One reference to an image.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ImageRecord {
     pub(super) reference: ImageRef,
     /// The component's digest.
     pub(super) id: EngineImageId,
-    /// Bytes.
+    /// The size in bytes.
     pub(super) size: u64,
-    /// Of a `file:` reference: as the file was when it was looked at.
+    /// For a `file:` reference: the mark of the file when it was read.
     pub(super) file: Option<FileMark>,
 }
 
-/// Components that are stored and that no record names yet. They are not swept while this is held.
+/// A component that is stored but not named by a record yet. It is not swept while this value
+/// exists.
 pub(super) struct ArrivingImages {
     shared: Arc<Shared>,
     id: EngineImageId,
@@ -79,7 +80,8 @@ impl Shared {
         Ok(images.into_values().collect())
     }
 
-    /// A file may have become another one, or none: then the reference names nothing.
+    /// Updates the record of a file that may have changed. If the file is gone, the reference names
+    /// nothing.
     fn as_it_is_now(&self, mut record: ImageRecord) -> Option<ImageRecord> {
         let Some(mark_before) = record.file else {
             // A component that was lost is pulled again.
@@ -111,7 +113,7 @@ impl Shared {
             .filter(|record| record.id == removed.id)
             .collect();
         let mut going = vec![reference];
-        // A digest that came with a tag goes with the last tag of its repository.
+        // A digest that was recorded with a tag is removed with the last tag of its repository.
         let repository = repository(reference);
         let mut others = of_image.iter().filter(|r| r.reference != *reference);
         let keeps_tag = others
@@ -154,24 +156,25 @@ impl Shared {
         self.folders.component(id.as_str()).is_file()
     }
 
-    /// Removes what a container that is gone was the last to need. Held by the caller: the right to change records.
+    /// Removes the component that only this removed container still needed. The caller holds the lock on records.
     pub(super) fn sweep_component_of(&self, removed: &ContainerRecord) {
         let containers = self.containers.records();
         let is_needed = containers
             .iter()
             .any(|one| one.image_id == removed.image_id);
         let names_it = |image: ImageRecord| image.id == removed.image_id;
-        // Where its own reference still names the image, nothing else has to be looked at.
+        // If its own reference still names the image, nothing else needs checking.
         let reference = self.folders.image(&removed.config.image);
         if !is_needed && !folders::read(&reference).is_some_and(names_it) {
             self.sweep_components();
         }
     }
 
-    /// Removes the components that neither a reference nor a container needs. Held by the caller: the
-    /// right to change records.
+    /// Removes the components that neither a reference nor a container needs. The caller holds the
+    /// lock on records.
     pub(super) fn sweep_components(&self) {
-        // Before the records: what arrives is recorded before it no longer counts as arriving.
+        // Before the records: an arriving component is recorded before it stops counting as
+        // arriving.
         let arriving: Vec<EngineImageId> = self.arriving.lock().keys().cloned().collect();
         let images = self.image_records().into_iter().map(|record| record.id);
         let containers = self.containers.records().into_iter();
@@ -190,7 +193,7 @@ impl Shared {
         }
     }
 
-    /// Takes the file at `path` in among the components, and answers it as it was then.
+    /// Stores the file at `path` as a component, and returns the record of its current version.
     pub(super) fn take_file(
         self: &Arc<Self>,
         reference: &ImageRef,
@@ -237,7 +240,7 @@ impl Shared {
     }
 }
 
-/// A name of its own for each of those that store the same component at the same time.
+/// Returns a unique name, because several tasks may store the same component at the same time.
 fn unfinished_in(folder: &Path, id: &EngineImageId) -> PathBuf {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);

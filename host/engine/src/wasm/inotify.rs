@@ -1,4 +1,4 @@
-//! Changes of files, as the system tells them.
+//! Changes of files, as reported by the system.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,9 +17,9 @@ pub(super) struct Inotify(AsyncFd<OwnedFd>);
 
 /// One change.
 pub(super) struct Change {
-    /// Which watch it is of; -1 where changes were lost.
+    /// The watch that reported it; -1 if changes were lost.
     pub(super) watch: i32,
-    /// What it is, in the folder that is watched.
+    /// The entry that changed, in the watched folder.
     pub(super) name: Option<OsString>,
 }
 
@@ -33,7 +33,7 @@ impl Inotify {
         Ok(inotify::add_watch(self.0.get_ref(), path, changes)?)
     }
 
-    /// Waits for changes, and answers all that are there.
+    /// Waits for changes, and returns all that have arrived.
     pub(super) async fn changes(&self) -> io::Result<Vec<Change>> {
         loop {
             let mut ready = self.0.readable().await?;

@@ -1,4 +1,4 @@
-//! What a container's process is told: from the record, the networks and the folders, to a
+//! The settings for a container's process: turns the record, the networks and the folders into a
 //! [`Launch`].
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use super::record::ContainerRecord;
 use super::{Shared, cgroups, health_check, unsupported};
 use crate::EngineError;
 
-/// CPU time in `cpu_quota` is for this long, in microseconds.
+/// The period that CPU time in `cpu_quota` refers to, in microseconds.
 const QUOTA_PERIOD: u64 = 100_000;
 
 impl Shared {
     /// # Errors
-    /// [`EngineError::NotFound`] where something that it needs is gone.
+    /// [`EngineError::NotFound`] if something that it needs is gone.
     pub(super) fn launch(
         &self,
         record: &ContainerRecord,
@@ -53,12 +53,12 @@ impl Shared {
                 NetworkMode::Bridge | NetworkMode::Network(_) => config.ports.clone(),
                 NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_) => Vec::new(),
             },
-            // Whoever set the target was warned of a check that cannot be made.
+            // Whoever set the target was warned about an impossible check.
             health_check: health_check::of_service(config).ok().flatten(),
         })
     }
 
-    /// The folders that the service sees, each guest path once: the last one given.
+    /// Returns the folders that the service sees, each guest path once: the last one given.
     fn mounts(&self, record: &ContainerRecord) -> Result<Vec<Folder>, EngineError> {
         let container = self.folders.container(&record.id);
         let config = &record.config;
@@ -105,8 +105,8 @@ impl Shared {
                     read_only,
                 } => {
                     let source = Path::new(source);
-                    // The supervisor's own folders are made with their service; of the host's, those
-                    // that are there are mounted.
+                    // The supervisor's own folders are created with their service; of the host's
+                    // folders, only existing ones are mounted.
                     if source.is_dir() || self.is_ours(source) {
                         let read_only =
                             *read_only || unsupported::is_the_kernels(&source.to_string_lossy());
@@ -155,8 +155,8 @@ impl Shared {
         }))
     }
 
-    /// The API is reached with the label, which is what puts its address into the environment; a
-    /// variable alone, which any service can set, is not enough.
+    /// Returns access to the API, if the service has the label, which also puts the API's address
+    /// into the environment; the variable, which any service can set, is not enough.
     fn api(&self, record: &ContainerRecord) -> Option<Api> {
         let branding = &self.scope.branding;
         let label = record
@@ -181,7 +181,7 @@ impl Shared {
     }
 }
 
-/// The program's name, as a shell would give it, then entrypoint and command.
+/// Returns the program's name, as a shell would pass it, then entrypoint and command.
 fn arguments(record: &ContainerRecord) -> Vec<String> {
     let config = &record.config;
     let image = config.image.as_str();
@@ -194,8 +194,8 @@ fn arguments(record: &ContainerRecord) -> Vec<String> {
     arguments
 }
 
-/// Bytes of the memory and tables of a service, all of its memories together: half of the machine's where its compose file
-/// says nothing.
+/// Returns the limit in bytes for the memories and tables of a service, all of its memories together. If its compose
+/// file sets none, it is half of the machine's memory.
 pub(super) fn memory_limit(record: &ContainerRecord) -> u64 {
     match record.config.mem_limit {
         0 => half_of_memory(),
@@ -213,7 +213,7 @@ fn half_of_memory() -> u64 {
     total.saturating_mul(u64::from(system.mem_unit)) / 2
 }
 
-/// CPUs in billionths; 0 is no limit.
+/// Returns CPUs in billionths; 0 is no limit.
 pub(super) fn nano_cpus(record: &ContainerRecord) -> u64 {
     let by_cpus = u64::try_from(record.nano_cpus).unwrap_or(0);
     let by_quota = u64::try_from(record.config.cpu_quota).unwrap_or(0);
@@ -223,7 +223,7 @@ pub(super) fn nano_cpus(record: &ContainerRecord) -> u64 {
     }
 }
 
-/// `0-2,4`: the numbers; what is not a number is left out.
+/// Parses a list such as `0-2,4`; parts that are not numbers are left out.
 fn cpus(text: &str) -> Vec<usize> {
     const MOST: usize = 1024;
     let mut cpus = Vec::new();
@@ -239,7 +239,7 @@ fn cpus(text: &str) -> Vec<usize> {
     cpus
 }
 
-/// `host:address`; the address may be one of IPv6, or `host-gateway`.
+/// Parses `host:address`; the address may be an IPv6 address, or `host-gateway`.
 fn extra_hosts(entries: &[String]) -> BTreeMap<String, ExtraHost> {
     let parse = |entry: &String| {
         let (name, address) = entry.split_once(':')?;
@@ -252,7 +252,7 @@ fn extra_hosts(entries: &[String]) -> BTreeMap<String, ExtraHost> {
     entries.iter().filter_map(parse).collect()
 }
 
-/// A guest path with one slash at its beginning and none at its end.
+/// Returns a guest path with one slash at its beginning and none at its end.
 fn normal(path: &str) -> String {
     let parts = path
         .split('/')

@@ -15,12 +15,12 @@ use super::containers::is_there;
 use super::inotify::Inotify;
 use crate::{EngineError, LogLine, LogsFrom};
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 64 << 10;
-/// A line of the file is at most this long, in bytes; anything longer is damaged, and cut.
+/// The longest line of the file, in bytes; a longer one is damaged, and is cut.
 const LONGEST: usize = 4 * MAX_LINE;
 
-/// The lines of the log in `folder`, until the folder is gone.
+/// Returns the lines of the log in `folder`, until the folder is gone.
 pub(super) fn follow(
     folder: PathBuf,
     from: LogsFrom,
@@ -32,7 +32,7 @@ pub(super) fn follow(
         match follower.next().await {
             Ok(Some(line)) => Some((Ok(line), Some(follower))),
             Ok(None) => None,
-            // An error is the last that is said.
+            // The stream ends with an error.
             Err(error) => {
                 let error = EngineError::failed("follow a container's log", error);
                 Some((Err(error), None))
@@ -46,20 +46,20 @@ struct Follower {
     folder: PathBuf,
     changes: Inotify,
     file: Option<File>,
-    /// What comes after it, where that is known already: held open, since the container may be removed
+    /// The file after it, if that is known already: held open, since the container may be removed
     /// while its log is read.
     next: Option<File>,
-    /// The beginning of a line whose end is not there yet.
+    /// The beginning of a line whose end has not been written yet.
     partial: Vec<u8>,
     lines: VecDeque<LogLine>,
-    /// Of what was there at the beginning, lines that are older are left out.
+    /// Of the lines that existed at the beginning, those older than this are left out.
     since: Option<i64>,
 }
 
 impl Follower {
     fn new(folder: PathBuf, from: LogsFrom) -> io::Result<Self> {
         let changes = Inotify::new()?;
-        // Before the files are looked at, so that no change falls in between.
+        // Before the files are read, so that no change is missed in between.
         let flags = WatchFlags::MODIFY
             | WatchFlags::CREATE
             | WatchFlags::MOVED_TO
@@ -92,26 +92,26 @@ impl Follower {
         })
     }
 
-    /// The next line; `None` when the container is gone.
+    /// Returns the next line; `None` when the container is gone.
     async fn next(&mut self) -> io::Result<Option<LogLine>> {
         loop {
             if let Some(line) = self.lines.pop_front() {
                 return Ok(Some(line));
             }
-            // From the page cache, mostly, and never more than a piece at a time.
+            // Mostly from the page cache, and only one piece at a time.
             if self.read()? || self.go_on()? {
                 continue;
             }
             if !is_there(&self.folder) {
                 return Ok(None);
             }
-            // From here on it is new, whatever the clock says.
+            // From here on all lines are new, whatever the clock says.
             self.since = None;
             self.changes.changes().await?;
         }
     }
 
-    /// Reads a piece; whether there was one.
+    /// Reads a piece; returns whether there was one.
     fn read(&mut self) -> io::Result<bool> {
         let Some(file) = &mut self.file else {
             return Ok(false);
@@ -132,8 +132,8 @@ impl Follower {
         Ok(length > 0)
     }
 
-    /// At the end of a file: on to the next one, where there is one. The writer is done with a file
-    /// before it begins the next, so that what is at its end now is all of it.
+    /// At the end of a file, goes on to the next one, if there is one. The writer finishes a file
+    /// before it begins the next, so the file is complete by then.
     fn go_on(&mut self) -> io::Result<bool> {
         if let Some(next) = self.next.take() {
             self.partial.clear();
@@ -150,7 +150,7 @@ impl Follower {
         if is_same(file, &newest)? {
             return Ok(false);
         }
-        // What was written between our last look and the change of files.
+        // Reads what was written between our last read and the change of files.
         if self.read()? {
             return Ok(true);
         }
@@ -159,7 +159,7 @@ impl Follower {
         };
         let older = open(&self.folder.join(OLDER_LOG))?;
         let next = match older {
-            // Two changes since then: the one between is first.
+            // Two files were begun since then: the older one is first.
             Some(older) if !is_same(file, &older)? && is_newer(&older, file)? => older,
             _ => newest,
         };
@@ -170,7 +170,7 @@ impl Follower {
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {
-    // The folder is the service's to write into.
+    // The service can write to the folder.
     match open_plain(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

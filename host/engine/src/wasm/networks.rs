@@ -1,6 +1,6 @@
-//! Networks: who can reach whom. The addresses are all the loopback's; that a service reaches only
-//! those that it shares a network with is kept by its own process, from the tables that are written
-//! here.
+//! Networks: who can reach whom. All addresses are on the loopback interface. Each service's own
+//! process restricts it to the services that it shares a network with, according to the tables that
+//! are written here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ impl Shared {
         Ok(())
     }
 
-    /// By name, ours or not.
+    /// Returns the records by name, ours or not.
     fn network_records(&self) -> impl Iterator<Item = (String, NetworkRecord)> {
         let names = folders::names(&self.folders.networks).into_iter();
         names.filter_map(|name| {
@@ -112,7 +112,7 @@ impl Shared {
         })
     }
 
-    /// One network, ours or not.
+    /// Returns one network's record, ours or not.
     pub(super) fn network_record(&self, name: &str) -> Option<NetworkRecord> {
         folders::fit_name("network", name).ok()?;
         folders::read(&self.folders.networks.join(name).join(NETWORK))
@@ -122,7 +122,7 @@ impl Shared {
         self.folders.networks.join(network).join(MEMBERS)
     }
 
-    /// Writes every network's table of members anew, at the start: a kill may have come between a change and its
+    /// Rewrites every network's table of members, at the start: a kill may have happened between a change and its
     /// tables.
     pub(super) fn write_all_members(&self) {
         for (name, _) in self.network_records() {
@@ -130,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// Writes the tables of the networks that a container is in, after it came, went or got another name.
+    /// Writes the tables of the networks that a container is in, after it was created, removed or renamed.
     pub(super) fn write_members_beside(&self, record: &ContainerRecord) {
         let lender = record.shares.as_ref();
         let lender = lender.and_then(|other| self.containers.record(other));
@@ -144,7 +144,7 @@ impl Shared {
         }
     }
 
-    /// Writes a network's table of members anew, from the containers.
+    /// Rewrites a network's table of members, from the containers.
     fn write_members(&self, network: &str) {
         let containers = self.containers.records();
         let member = |container: &ContainerRecord, names| Member {
@@ -164,7 +164,8 @@ impl Shared {
                 continue;
             }
             members.push(member(container, container.names_in(network)));
-            // Who shares the network of a member has its address, and no name of its own.
+            // A container that shares the network of a member has that member's address, but no
+            // name of its own.
             let borrowers = borrowers.get(&container.id).into_iter().flatten();
             members.extend(borrowers.map(|borrower| member(borrower, Vec::new())));
         }

@@ -1,8 +1,8 @@
 //! The processes of containers: started, watched, stopped, and found again.
 //!
-//! A process restarts its service by itself. What is left for the engine is the process that ended and
-//! should not have: killed by the system for its memory, by a person, or by a reboot. It is started
-//! again by the same policy and with the same waits.
+//! A process restarts its service by itself. The engine handles only processes that ended and
+//! should not have: killed by the system for their memory, by a person, or by a reboot. They are
+//! started again by the same policy and with the same delays.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -23,7 +23,7 @@ use super::record::ContainerRecord;
 use super::{Shared, Wasm, strays};
 use crate::{EngineError, EngineEvent};
 
-/// How long a process that was killed may take to be gone.
+/// How long a killed process may take to disappear.
 const DEATH: Duration = Duration::from_secs(30);
 
 impl Wasm {
@@ -81,7 +81,7 @@ impl Wasm {
                 _ => self.end(id, &process, grace).await?,
             }
         }
-        // It may have been waiting to start the service again.
+        // The process may have been waiting to start the service again.
         self.end_watch(id);
         self.blocking_for(id, |shared, id| {
             let _changing = shared.changing.lock();
@@ -95,7 +95,7 @@ impl Wasm {
         Ok(())
     }
 
-    /// Tells a process to stop and waits until it is gone; by force, where it takes too long.
+    /// Asks a process to stop and waits until it is gone; by force, if it takes too long.
     async fn end(
         &self,
         id: &ContainerId,
@@ -121,7 +121,7 @@ impl Wasm {
         }
     }
 
-    /// Watches the processes that run, and starts those that should.
+    /// Watches the running processes, and starts those that should run.
     pub(super) async fn find_processes(&self) -> Result<(), EngineError> {
         let to_watch = self.blocking(|shared| {
             let _changing = shared.changing.lock();
@@ -150,7 +150,7 @@ impl Wasm {
         let task = tokio::spawn(keep_running(shared, id.clone(), process, backoff));
         let mut watches = self.shared.watches.lock();
         watches.retain(|_, task| !task.is_finished());
-        // One of before ends with its handle.
+        // A previous watch ends with its handle.
         watches.insert(id, AbortOnDropHandle::new(task));
     }
 
@@ -160,7 +160,7 @@ impl Wasm {
 }
 
 impl Shared {
-    /// A container without a process is one that has ended.
+    /// Records that a container without a process has ended.
     fn note_end(&self, id: &ContainerId) {
         let mut state = self.state(id);
         if state.is_served() || matches!(state.status, Status::Created | Status::Exited) {
@@ -171,7 +171,7 @@ impl Shared {
         self.write_state(id, &state);
     }
 
-    /// A container without a process that is about to get a new one.
+    /// Records that a container without a process is about to get a new one.
     fn note_lost(&self, id: &ContainerId) {
         let mut state = self.state(id);
         if state.is_served() {
@@ -183,8 +183,8 @@ impl Shared {
         self.write_state(id, &state);
     }
 
-    /// Whether the container is to get a new process, and that it is: after its process ended, and after one that
-    /// was to take its place did not come to run.
+    /// Decides whether the container gets a new process, and records it: after its process ended, and after a
+    /// replacement failed to run.
     fn decide_after_end(&self, id: &ContainerId) -> bool {
         let _changing = self.changing.lock();
         let Ok(record) = self.our_container(id) else {
@@ -201,7 +201,7 @@ impl Shared {
     }
 }
 
-/// Of a process that is gone without a word.
+/// Records the end of a process that wrote no state.
 fn note_killed(state: &mut State) {
     if state.status == Status::Running {
         state.exit_code = Some(KILLED);
@@ -209,9 +209,9 @@ fn note_killed(state: &mut State) {
     }
 }
 
-/// Whether a container that no process serves should have one.
+/// Returns whether a container without a process should have one.
 fn should_run(record: &ContainerRecord, state: &State) -> bool {
-    // One that could not be started is for whoever asked for it to start again.
+    // After a failed start, only another request starts it.
     if record.stopped || state.status == Status::Created || state.error.is_some() {
         return false;
     }
@@ -230,8 +230,8 @@ fn should_run(record: &ContainerRecord, state: &State) -> bool {
     }
 }
 
-/// Waits for the end of a container's process, and starts it again where that is its policy; `None`
-/// is a process that has ended already. Ends with the engine.
+/// Waits for the end of a container's process, and starts it again if that is its policy; `None` is
+/// a process that has ended already. Ends with the engine.
 async fn keep_running(
     shared: Weak<Shared>,
     id: ContainerId,
@@ -242,7 +242,7 @@ async fn keep_running(
     loop {
         if let Some(running) = &process {
             if let Err(error) = ended(running).await {
-                // Short of descriptors, perhaps: the container is watched all the same.
+                // Perhaps for lack of descriptors: keep watching the container.
                 tracing::error!(container = %id, %error, "failed to watch the process of a container, trying again");
                 tokio::time::sleep(backoff.after(Duration::ZERO)).await;
                 continue;
@@ -260,8 +260,8 @@ async fn keep_running(
         let Some(wasm) = upgrade(&shared) else { return };
         match wasm.spawn(&id).await {
             Ok(started) => process = Some(started),
-            // Whoever kills a process, the system for its memory above all, kills one that is being started as
-            // well; nobody else would start the container then.
+            // Something that kills a process, above all the system for its memory, may kill one that is just starting
+            // as well; nothing else would start the container then.
             Err(error) => {
                 let again = wasm.goes_on(&id).await;
                 drop(wasm);
@@ -283,8 +283,8 @@ async fn keep_running(
 }
 
 impl Wasm {
-    /// Whether a container whose process is gone, or did not come to run, is to get another. Where that cannot be
-    /// found out it is asked again after the next try.
+    /// Returns whether a container whose process is gone, or failed to run, gets another. If that cannot be determined,
+    /// it is checked again after the next try.
     async fn goes_on(&self, id: &ContainerId) -> bool {
         let again = self.blocking_for(id, |shared, id| Ok(shared.decide_after_end(id)));
         again.await.unwrap_or(true)
@@ -295,7 +295,7 @@ fn upgrade(shared: &Weak<Shared>) -> Option<Wasm> {
     shared.upgrade().map(|shared| Wasm { shared })
 }
 
-/// Until the process has ended: then its handle becomes readable.
+/// Waits until the process has ended: then its handle becomes readable.
 async fn ended(process: &ProcessId) -> io::Result<()> {
     if let Some(handle) = process.open()? {
         let _ = readable(handle)?.readable().await?;
@@ -303,9 +303,9 @@ async fn ended(process: &ProcessId) -> io::Result<()> {
     Ok(())
 }
 
-/// Descriptors that were left open for us by whoever started us are not for services, whose processes
-/// would hold them open for as long as they live. Everything that is opened in this process is closed
-/// in children already.
+/// Keeps inherited descriptors out of services: if whoever started us left descriptors open,
+/// services' processes would hold them open for as long as they live. Descriptors that this process
+/// opens are closed in children already.
 pub(super) fn keep_descriptors_from_children() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
         return;
@@ -321,9 +321,9 @@ pub(super) fn keep_descriptors_from_children() {
             unsafe_code,
             reason = "a descriptor of unknown origin has no owner to borrow from"
         )]
-        // SAFETY: the descriptor is used for one call that changes only whether a child inherits it.
-        // It was open a moment ago; were it closed since, the call fails, and were it another one by
-        // now, that one is of this process's own making and closed in children anyway.
+        // SAFETY: the descriptor is used for one call that changes only whether a child inherits
+        // it. It was open a moment ago. If it was closed since, the call fails; if it is another
+        // one by now, this process opened it, and it is closed in children anyway.
         let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
         let _ = rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
     }

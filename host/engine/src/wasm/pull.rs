@@ -1,4 +1,4 @@
-//! Bringing a component onto the device: from a registry, or from a file that is there already.
+//! Brings a component onto the device: from a registry, or from an existing file.
 
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ use crate::disk::Need;
 use crate::registry::{Descriptor, Manifest, Repository, sha256_digest};
 use crate::{EngineError, EngineEvent, Images, PullProgress, RegistryAuth, WASM_CONFIG_MEDIA_TYPE};
 
-/// The media type of the layer that is the component.
+/// The media type of the layer that contains the component.
 const COMPONENT_MEDIA_TYPE: &str = "application/wasm";
-/// The part of a pull's progress that the transfer is; the rest is compiling.
+/// The share of the transfer in a pull's progress; the rest is compiling.
 const TRANSFER_PERCENT: u64 = 90;
 
 #[async_trait]
@@ -32,7 +32,7 @@ impl Images for Wasm {
         progress: &(dyn Fn(PullProgress) + Send + Sync),
     ) -> Result<Image, EngineError> {
         progress(PullProgress { percent: 0 });
-        // A file is looked at again; what a registry gave stays what it is.
+        // A file is checked again; an image from a registry does not change.
         if !image.is_file()
             && let Some(present) = self.find_image(image).await?
         {
@@ -46,7 +46,8 @@ impl Images for Wasm {
             self.fetch(image, auth, progress).await?
         };
         let id = records[0].id.clone();
-        // Now, so that a start is quick, and an image that does not compile is a pull that failed.
+        // Compiled now, so that a start is quick, and an image that does not compile is a failed
+        // pull.
         self.compiled(&id).await?;
         self.blocking(move |shared| {
             let _changing = shared.changing.lock();
@@ -56,7 +57,7 @@ impl Images for Wasm {
                 })?;
             }
             drop(arriving);
-            // A reference may have named another component before.
+            // The reference may have named another component before.
             shared.sweep_components();
             shared.tell(EngineEvent::Other);
             Ok(())
@@ -80,7 +81,7 @@ impl Wasm {
         Ok(images.into_iter().find(|i| i.references.contains(image)))
     }
 
-    /// The compiled form of a component that is here.
+    /// Returns the compiled code of a component that is stored here.
     pub(super) async fn compiled(&self, id: &EngineImageId) -> Result<PathBuf, EngineError> {
         let shared = &self.shared;
         let path = shared.folders.component(id.as_str());
@@ -102,7 +103,7 @@ impl Wasm {
             .await
     }
 
-    /// The records of `image`: the reference itself and, of a tag, the one by digest.
+    /// Returns the records of `image`: the reference itself and, for a tag, the one by digest.
     async fn fetch(
         &self,
         image: &ImageRef,
@@ -161,7 +162,7 @@ impl Wasm {
     }
 }
 
-/// The bytes of `layer`, which are those of its digest.
+/// Downloads the bytes of `layer`, checked against its digest.
 async fn transfer(
     repository: &Repository,
     image: &ImageRef,
@@ -197,7 +198,7 @@ fn damaged(image: &ImageRef, reason: &'static str) -> EngineError {
     EngineError::failed(format!("pull `{image}`"), reason)
 }
 
-/// The layer of an image that is one component, and nothing else.
+/// Returns the layer of an image that consists of one component, and nothing else.
 fn component<'a>(manifest: &'a Manifest, image: &ImageRef) -> Result<&'a Descriptor, EngineError> {
     let wrong = |reason: &str| EngineError::WrongKind {
         image: image.to_string(),
@@ -217,7 +218,7 @@ fn component<'a>(manifest: &'a Manifest, image: &ImageRef) -> Result<&'a Descrip
         return Err(wrong("its layer is not a WebAssembly component"));
     }
     let hex = layer.digest.strip_prefix("sha256:").unwrap_or_default();
-    // It becomes a file's name.
+    // The digest becomes a file's name.
     if hex.len() != 64 || !hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return Err(wrong("its layer has no SHA-256 digest"));
     }

@@ -1,4 +1,4 @@
-//! What the engine itself knows of a container: everything that it was made from.
+//! The engine's own record of a container: everything that it was created from.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -11,10 +11,10 @@ use wasm_service::record::ServiceUser;
 use super::folders;
 use crate::Scope;
 
-/// The file, in the container's folder.
+/// The file's name, in the container's folder.
 pub(super) const CONTAINER: &str = "container.json";
 
-/// One container, as it was made.
+/// One container, as it was created.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ContainerRecord {
     pub(super) id: ContainerId,
@@ -26,26 +26,26 @@ pub(super) struct ContainerRecord {
     pub(super) nano_cpus: i64,
     #[serde(default)]
     pub(super) init_environment: BTreeMap<String, String>,
-    /// The loopback address that is its own, or that of the container whose network it shares.
+    /// Its own loopback address, or that of the container whose network it shares.
     pub(super) address: Ipv4Addr,
     /// The container whose network it shares.
     #[serde(default)]
     pub(super) shares: Option<ContainerId>,
-    /// Who its process is; `None` until it was started where users can be given out.
+    /// The user of its process; `None` until it is started while users can be assigned.
     #[serde(default)]
     pub(super) user: Option<ServiceUser>,
     /// Milliseconds since the epoch.
     pub(super) created_at_ms: i64,
-    /// It was told to stop, and stays stopped until it is told to start.
+    /// It was stopped by a request, and stays stopped until a request starts it.
     #[serde(default)]
     pub(super) stopped: bool,
 }
 
 impl ContainerRecord {
-    /// `None` where there is none, or a damaged one.
+    /// Returns `None` if there is none, or a damaged one.
     pub(super) fn read(folder: &Path) -> Option<Self> {
         let record: Self = folders::read(&folder.join(CONTAINER))?;
-        // A record in another folder than its own would be acted upon under the wrong name.
+        // A record in another folder than its own would be used under the wrong name.
         let name = folder.file_name().and_then(|name| name.to_str());
         if name != Some(record.id.as_str()) {
             tracing::warn!("skipping the misplaced record in `{}`", folder.display());
@@ -60,7 +60,8 @@ impl ContainerRecord {
         environment
     }
 
-    /// The networks that it is in, by name. The bridge to the API is none that services meet in.
+    /// Returns the names of the networks that it is in. The bridge to the API does not count:
+    /// services do not meet in it.
     pub(super) fn networks(&self, scope: &Scope) -> Vec<String> {
         if matches!(
             self.config.network_mode,
@@ -82,7 +83,7 @@ impl ContainerRecord {
         self.networks(scope).iter().any(|name| name == network)
     }
 
-    /// What other services of `network` call it.
+    /// Returns the names that other services of `network` use for it.
     pub(super) fn names_in(&self, network: &str) -> Vec<String> {
         let attachment = self.config.networks.get(network);
         let mut names = attachment.map_or_else(Vec::new, |a| a.aliases.clone());

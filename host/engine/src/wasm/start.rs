@@ -17,13 +17,13 @@ use super::record::ContainerRecord;
 use super::{Shared, Wasm, walls};
 use crate::EngineError;
 
-/// How long a process has to say that its service runs.
+/// How long a process may take to report that its service runs.
 const START: Duration = Duration::from_secs(60);
 /// The longest message of a process that could not start, in bytes.
 const MAX_MESSAGE: u64 = 8 << 10;
 
 impl Wasm {
-    /// Starts the process of a container, and answers it once its service runs.
+    /// Starts the process of a container, and returns it once its service runs.
     pub(super) async fn spawn(&self, id: &ContainerId) -> Result<ProcessId, EngineError> {
         let record = self.blocking_for(id, |shared, id| {
             let _changing = shared.changing.lock();
@@ -33,7 +33,7 @@ impl Wasm {
         let component = self.compiled(&record.image_id).await?;
         let mut outcome = self.run_process(&record, component.clone()).await?;
         if let StartOutcome::DoesNotLoad(reason) = outcome {
-            // Damaged since it was looked at, or made by another version of wasmtime or for another processor, as in a
+            // Damaged since it was checked, or created by another version of wasmtime or for another processor, as in a
             // state folder that was copied here.
             tracing::warn!(
                 image = %record.image_id,
@@ -62,7 +62,7 @@ impl Wasm {
         })
     }
 
-    /// Runs a process with this compiled component until it says what became of it.
+    /// Runs a process with this compiled component until it reports the result.
     async fn run_process(
         &self,
         record: &ContainerRecord,
@@ -80,7 +80,8 @@ impl Wasm {
         started.map_err(|error| failed(record, error))
     }
 
-    /// Notes, and answers, that what was just compiled does not load either: a service is not compiled on and on.
+    /// Records and returns the error that freshly compiled code does not load either, so that a service is not compiled
+    /// again and again.
     async fn unloadable(&self, record: &ContainerRecord, reason: String) -> EngineError {
         let shared = &self.shared;
         let component = shared.folders.component(record.image_id.as_str());
@@ -116,7 +117,8 @@ async fn start(shared: &Shared, folder: &Path) -> io::Result<StartOutcome> {
         .arg("--record")
         .arg(folder)
         .env_clear()
-        // Its process reaches what is in here as another user, who may not look up the path.
+        // The process accesses this folder as another user, who may not be able to traverse its
+        // path.
         .current_dir(&shared.folders.root)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -124,7 +126,7 @@ async fn start(shared: &Shared, folder: &Path) -> io::Result<StartOutcome> {
         .kill_on_drop(false)
         .spawn()?;
     let output = child.stdout.take();
-    // It outlives us, and whoever asked for it; while we are there, no zombie is left of it.
+    // It outlives us, and the caller; as long as we run, it does not become a zombie.
     tokio::spawn(async move { child.wait().await });
     let mut message = String::new();
     if let Some(output) = output {

@@ -1,13 +1,13 @@
 //! Processes of a service that its state does not name.
 //!
-//! The state is written by the service's process. One that is no longer what it was may name somebody else's process there,
-//! for the supervisor to kill, or keep out of its way; its user tells.
+//! The service's process writes the state. If the process was taken over, it may name a foreign process there for the
+//! supervisor to kill, or hide from the supervisor; its user identifies it.
 
 use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// Kills all processes of a user who is one service.
+/// Kills all processes of a user that belongs to one service.
 pub(super) fn kill_all_of(uid: u32) {
     let Ok(processes) = fs::read_dir("/proc") else {
         return;
@@ -21,7 +21,7 @@ pub(super) fn kill_all_of(uid: u32) {
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        // The handle first: what is looked at then is the process that it stands for, or nothing.
+        // The handle first: then the check concerns the process of the handle, or nothing.
         if uid_of(pid) == Some(uid) {
             let _ = pidfd_send_signal(&handle, Signal::KILL);
         }

@@ -1,12 +1,12 @@
-//! Compose fields without a meaning for a component in a process, one sentence each.
+//! Compose fields that have no meaning for a component in a process, one sentence each.
 
 use model::{Mount, NetworkMode, ServiceConfig};
 
 use super::health_check;
 
-/// A warning for each field that is set and changes nothing here, and for each folder that opens the host. Fields that only take away what a
-/// component does not have anyway (`cap_drop`, `security_opt`, `read_only`, ...) are kept by
-/// themselves.
+/// Returns a warning for each field that is set and has no effect here, and for each folder that exposes the host.
+/// Fields that only take away what a component does not have anyway (`cap_drop`, `security_opt`, `read_only`, ...) are
+/// fulfilled without further work.
 pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
     let fields = [
         ("devices", !config.devices.is_empty()),
@@ -14,7 +14,7 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
         ("cap_add", !config.cap_add.is_empty()),
         ("privileged", config.privileged),
         ("pid", !config.pid.is_empty()),
-        // Docker's own default is written out by the target's parser.
+        // The target's parser writes out Docker's own default.
         (
             "ipc",
             !matches!(config.ipc.as_str(), "" | "shareable" | "private" | "none"),
@@ -72,7 +72,7 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
     warnings
 }
 
-/// Folders of the kernel's, with what they show: what is in them is not files, and writing there changes the host.
+/// The kernel's folders, with what they expose: they do not contain real files, and writing there changes the host.
 const OPENINGS: [(&str, &str); 2] = [
     (
         "/proc",
@@ -81,7 +81,7 @@ const OPENINGS: [(&str, &str); 2] = [
     ("/sys", "all hardware, and the kernel's settings"),
 ];
 
-/// Whether a folder of the host is the kernel's, and so never to be written.
+/// Returns whether a folder of the host is the kernel's, and so must never be writable.
 pub(super) fn is_the_kernels(source: &str) -> bool {
     let source = std::path::Path::new(source);
     OPENINGS
@@ -89,7 +89,7 @@ pub(super) fn is_the_kernels(source: &str) -> bool {
         .any(|(folder, _)| source.starts_with(folder))
 }
 
-/// What a mount opens of the host.
+/// Describes what a mount exposes of the host.
 fn opening(mount: &Mount) -> Option<String> {
     let Mount::Bind { source, target, .. } = mount else {
         return None;

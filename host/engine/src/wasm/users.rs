@@ -1,7 +1,7 @@
 //! Users of the host for services: one for each, and a group for each app.
 //!
-//! A service keeps its user over updates, so that what it left in its volumes is its own; the container that takes over
-//! has the same one as the container before. Numbers are recorded with the container, and none is given out twice.
+//! A service keeps its user over updates, so that it owns the files in its volumes; a new container has the same user
+//! as the container that it replaces. Numbers are recorded with the container, and none is assigned twice.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,17 @@ use super::Shared;
 use super::record::ContainerRecord;
 use crate::EngineError;
 
-/// Numbers of users and groups that are nobody else's on this machine.
+/// A range of user and group numbers that nothing else on this machine uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserRange {
-    /// The first.
+    /// The first number.
     pub first: u32,
-    /// How many.
+    /// The size of the range.
     pub count: u32,
 }
 
 impl Default for UserRange {
-    /// Above what distributions, service managers and container engines give out by themselves (systemd's
+    /// Above the numbers that distributions, service managers and container engines assign by themselves (systemd's
     /// "Users, Groups, UIDs and GIDs": from 1,879,048,192 to 2,147,352,575 nothing is assigned).
     fn default() -> Self {
         UserRange {
@@ -34,7 +34,7 @@ impl Default for UserRange {
 }
 
 impl UserRange {
-    /// The first and the last.
+    /// Returns the first and the last number.
     #[must_use]
     pub fn ends(&self) -> (u32, u32) {
         (
@@ -43,7 +43,7 @@ impl UserRange {
         )
     }
 
-    /// Whether processes of this one can become these users.
+    /// Checks that processes of this one can become these users.
     pub(super) fn check(&self) -> Result<(), String> {
         confinement::can_become(self.first, self.count)
     }
@@ -54,7 +54,8 @@ impl UserRange {
             .is_some_and(|index| index < self.count)
     }
 
-    /// A number that is not among `taken`: the same for the same name, as far as it is free. `None` where all are taken.
+    /// Returns a number that is not among `in_use`: the same for the same name, as long as it is free. `None` if all
+    /// are in use.
     fn allocate(&self, name: &str, in_use: &BTreeSet<u32>) -> Option<u32> {
         let digest = Sha256::digest(name);
         let start = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
@@ -68,7 +69,7 @@ impl UserRange {
             .find(|number| !in_use.contains(number))
     }
 
-    /// The user of a service that has none yet.
+    /// Returns the user for a service that has none yet.
     fn assign(
         &self,
         device: &str,
@@ -95,7 +96,7 @@ impl UserRange {
     }
 }
 
-/// Which service a container is of.
+/// The service that a container belongs to.
 #[derive(Debug, PartialEq, Eq)]
 struct NameInApp {
     app: String,
@@ -103,7 +104,7 @@ struct NameInApp {
 }
 
 impl Shared {
-    /// The record of a container that is about to be started, with a user of its own where there can be one.
+    /// Returns the record of a container that is about to be started, with its own user if that is possible.
     pub(super) fn record_with_user(
         &self,
         id: &ContainerId,
@@ -144,7 +145,7 @@ impl Shared {
             })
     }
 
-    /// By its labels; a container without them is a service of its own.
+    /// Determines the service by the labels; a container without them is its own service.
     fn name_in_app(&self, record: &ContainerRecord) -> NameInApp {
         let label = |name: &str| {
             let labels = &record.config.labels;
@@ -192,7 +193,7 @@ mod tests {
         let range = UserRange::default();
         let own = name("app", "web");
         let first = range.assign("device", &own, &[]).unwrap();
-        // While the container before is there, and when nothing is left of it.
+        // Both while the previous container exists, and when nothing is left of it.
         let before = [(name("app", "web"), first)];
         assert_eq!(range.assign("device", &own, &before), Some(first));
         assert_eq!(range.assign("device", &own, &[]), Some(first));

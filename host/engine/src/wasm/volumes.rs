@@ -10,9 +10,9 @@ use wasm_service::record;
 use super::{Shared, Wasm, folders};
 use crate::{EngineError, EngineEvent, VolumeSpec, Volumes};
 
-/// The record, in the volume's folder.
+/// The name of the record, in the volume's folder.
 const VOLUME: &str = "volume.json";
-/// What services see.
+/// The folder that services see.
 const DATA: &str = "data";
 
 #[derive(Serialize, Deserialize)]
@@ -105,10 +105,10 @@ impl Shared {
         Ok(())
     }
 
-    /// The folder of a volume's data.
+    /// Returns the folder of a volume's data.
     ///
     /// # Errors
-    /// [`EngineError::NotFound`] where there is no such volume of ours.
+    /// [`EngineError::NotFound`] if there is no such volume of ours.
     pub(super) fn volume_data(&self, name: &str) -> Result<PathBuf, EngineError> {
         if self.our_volume(name).is_some() {
             return Ok(self.folders.volumes.join(name).join(DATA));

@@ -12,7 +12,7 @@ impl Wasm {
 }
 
 impl Shared {
-    /// Of the services that run, each with what its process said.
+    /// Returns the walls of the running services, each as reported by its process.
     fn walls(&self) -> Vec<ConfinedService> {
         let services = self.our_current_containers().filter_map(|record| {
             let state = self.state(&record.id);
@@ -26,7 +26,7 @@ impl Shared {
     }
 }
 
-/// Says in the log which walls a service that was started does without.
+/// Logs which walls a started service lacks.
 pub(super) fn note_missing(container: &str, walls: Option<&Report>) {
     if let Some(walls) = walls
         && !walls.missing.is_empty()

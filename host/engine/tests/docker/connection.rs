@@ -1,4 +1,4 @@
-//! The way to the engine, and what must not be reached by it.
+//! The connection to the engine, and objects that it must not reach.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ promise!(engine_that_was_restarted_is_found_again, |fixture| {
     assert_eq!(engine.containers().await.unwrap(), []);
     let mut events = engine.events().await.unwrap();
     drop(door);
-    // News end with the engine, and every request says that it is away.
+    // The stream of events ends with the engine, and every request reports that it is unreachable.
     let end = async { while futures::StreamExt::next(&mut events).await.is_some() {} };
     tokio::time::timeout(Duration::from_secs(30), end)
         .await
@@ -80,7 +80,7 @@ impl Door {
                 let engine = engine.clone();
                 connections.spawn(async move {
                     let mut engine = tokio::net::UnixStream::connect(engine).await.unwrap();
-                    // Ends with either side.
+                    // Ends when either side closes.
                     let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
                 });
             }

@@ -35,7 +35,7 @@ promise!(tag_that_has_moved_does_not_change_what_is_made, |fixture| {
     let listed = engine.containers().await.unwrap();
     assert_eq!(listed[0].image_id, observed.id);
     assert_eq!(listed[0].image, tag.as_str());
-    // The old image has no reference of its own now, and goes with its container.
+    // The old image has no reference left, and is removed with its container.
     engine.remove_container(&id).await.unwrap();
     let _ = docker
         .remove_image(observed.id.as_str(), None::<RemoveImageOptions>, None)
@@ -82,7 +82,7 @@ promise!(image_for_another_architecture_is_said_to_be, |fixture| {
         Err(EngineError::Invalid(message)) => {
             assert!(message.contains("architecture"), "{message}")
         }
-        // This runtime finds out in the container alone, and its log says so.
+        // This runtime finds out only in the container, and the container's log shows it.
         Ok(()) => {
             suite.wait_for(&id, ContainerState::Exited).await;
             let mut logs = suite.engine().logs(&id, LogsFrom::Start).await.unwrap();

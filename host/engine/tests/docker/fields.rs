@@ -1,4 +1,4 @@
-//! That each field of a service or network arrives, asked of the engine itself.
+//! Checks against the engine itself that each field of a service or network arrives.
 
 use std::collections::BTreeMap;
 
@@ -166,7 +166,7 @@ promise!(every_field_reaches_the_engine, |fixture| {
     assert_eq!(mounts, mounted);
 });
 
-/// Everything in `expected` is in `found`; `found` may have more.
+/// Checks that everything in `expected` is in `found`; `found` may have more.
 fn assert_contains(found: &serde_json::Value, expected: &serde_json::Value, path: &str) {
     match expected {
         serde_json::Value::Object(fields) => {

@@ -39,7 +39,7 @@ impl DockerFixture {
         })
     }
 
-    /// The engine without us in between.
+    /// The engine without our layer in between.
     pub(crate) async fn bare(&self) -> bollard::Docker {
         let docker = bollard::Docker::connect_with_host(&self.uri).unwrap();
         docker.negotiate_version().await.unwrap()
@@ -53,7 +53,7 @@ impl DockerFixture {
         named(&self.scope, name)
     }
 
-    /// Puts a manifest of a WebAssembly component into the registry and answers its reference. The
+    /// Puts a manifest of a WebAssembly component into the registry and returns its reference. The
     /// component itself is two bytes.
     pub(crate) async fn publish_component(&self) -> String {
         let repository = format!("suite/{}", named(&self.scope, "component"));
@@ -109,7 +109,7 @@ impl DockerFixture {
         answer
     }
 
-    /// An image by this name that is busybox with `file` at `path`; not pushed.
+    /// Builds an image with this name: busybox with `file` at `path`; not pushed.
     pub(crate) async fn build(&self, image: &str, path: &str, file: &[u8]) {
         let docker = self.bare().await;
         self.engine()
@@ -217,7 +217,7 @@ impl Fixture for DockerFixture {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let published = format!("suite/{}_{count}:1", named(&self.scope, "image"));
         let image = format!("{}/{published}", self.registry);
-        // Bytes that nobody has and that do not compress.
+        // Unique bytes that do not compress.
         let mut state = self
             .scope
             .device

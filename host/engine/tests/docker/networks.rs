@@ -17,7 +17,7 @@ promise!(
             .service("web", &Program::Tick)
             .in_networks(&[&front, &back], "web");
         let id = suite.create(&service).await;
-        // As if we had been killed before the second request.
+        // As if the supervisor had been killed before the second request.
         let docker = fixture.bare().await;
         let leave = NetworkDisconnectRequest {
             container: id.to_string(),

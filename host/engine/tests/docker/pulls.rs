@@ -1,4 +1,4 @@
-//! Pulls that the engine itself would wait for without an end, and those that it would begin without room.
+//! Pulls that the engine itself would wait for without end, and pulls that it would begin without enough room.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ promise!(pull_that_stalls_is_given_up_and_tried_again, |fixture| {
         assert_eq!(action, format!("pull `{image}`"));
         assert_eq!(source.to_string(), "its registry has sent nothing for 2 s");
     }
-    // What has stalled is in the way of nothing.
+    // The stalled pull blocks nothing.
     proxy.recover();
     let pulled = pull().await.expect("it goes on").unwrap();
     assert!(pulled.references.contains(&image), "{pulled:?}");
@@ -38,7 +38,7 @@ promise!(
         let suite: &dyn Fixture = &*fixture;
         let published = suite.publish().await;
         let image: ImageRef = format!("{}/{published}", suite.registry()).parse().unwrap();
-        // What it is built on is there, so that its own layer is all that is needed.
+        // Its base is present, so only its own layer is needed.
         let (engine, base) = (suite.engine(), suite.image());
         engine.pull_image(&base, None, &|_| {}).await.unwrap();
         let repository = Repository::of(&image, None).unwrap();

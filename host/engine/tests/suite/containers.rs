@@ -1,4 +1,4 @@
-//! Containers: made, started, stopped, renamed, removed.
+//! Containers: created, started, stopped, renamed, removed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -187,7 +187,7 @@ pub async fn restart_policies_start_what_they_should(fixture: &dyn Fixture) {
         service.config.restart = policy;
         let id = fixture.start(&service).await;
         if again {
-            // It ends at once, so it is found between two runs sooner or later.
+            // It ends at once, so sooner or later it is observed between two runs.
             let waiting = fixture.wait_for(&id, ContainerState::Restarting).await;
             assert_eq!(waiting.exit_code, Some(i64::from(code)), "{policy:?}");
         } else {

@@ -1,4 +1,4 @@
-//! News from the engine.
+//! Events from the engine.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub async fn events_tell_of_every_change_of_a_container(fixture: &dyn Fixture) {
     }
 }
 
-/// News of this container; other news may come before it.
+/// Waits for an event of this container; other events may come before it.
 async fn expect(events: &mut BoxStream<'static, EngineEvent>, id: &ContainerId, change: &str) {
     let expected = EngineEvent::Container(id.clone());
     let found = async {

@@ -1,4 +1,4 @@
-//! What a test binary gives to the suite, and what tests say things with.
+//! What a test binary provides to the suite, and helpers for the tests.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -18,7 +18,7 @@ use model::{
     NetworkAttachment, NetworkConfig, NetworkMode, ServiceConfig, VolumeConfig,
 };
 
-/// One device on an engine that is not its alone, and what the engine needs to be tried.
+/// One device on an engine that it shares with others, and what is needed to test the engine.
 #[async_trait]
 pub trait Fixture: Send + Sync {
     /// The engine as our device sees it.
@@ -37,17 +37,18 @@ pub trait Fixture: Send + Sync {
     /// An image that holds the program of the tests; pulling it is quick.
     fn image(&self) -> ImageRef;
 
-    /// How the program is told what to do.
+    /// The command that makes the program do this.
     fn command(&self, program: &Program) -> Vec<String>;
 
-    /// The `test` of a health check that passes while the service answers HTTP requests on the port.
+    /// The `test` of a health check that passes while the service answers HTTP requests on the
+    /// port.
     fn answers_on(&self, port: u16) -> Vec<String>;
 
     /// The registry that [`Fixture::publish`] fills: `host:port`, plain HTTP.
     fn registry(&self) -> String;
 
-    /// Puts a new image of this engine's kind, with at least one layer of a few hundred KiB, into the
-    /// registry and answers its repository and tag.
+    /// Puts a new image of this engine's kind, with at least one layer of a few hundred KiB, into
+    /// the registry and returns its repository and tag.
     async fn publish(&self) -> String;
 
     /// Removes what the device still has.
@@ -65,7 +66,7 @@ pub enum Program {
     Print { out: String, err: String },
     /// Prints a line of this many `x`, and ends.
     PrintLong(usize),
-    /// Prints the line `a`, two bytes that are no UTF-8, `b`, and ends.
+    /// Prints the line `a`, two bytes that are not UTF-8, `b`, and ends.
     PrintBytes,
     /// Prints its variables as `NAME=value` lines, and ends.
     Environment,
@@ -73,11 +74,11 @@ pub enum Program {
     Append { file: String, text: String },
     /// Answers every HTTP request on the port with the text, until it is stopped.
     Serve { port: u16, text: String },
-    /// Prints the body of `http://host:port/`, and ends; with 1 if it gets none.
+    /// Prints the body of `http://host:port/`, and ends; with 1 if there is none.
     Fetch { host: String, port: u16 },
 }
 
-/// Runs one test with a fixture of its own; cleans up whether it fails or not.
+/// Runs one test with its own fixture; cleans up whether it fails or not.
 pub fn run<F, T>(open: impl Future<Output = Result<F, String>>, test: impl FnOnce(Arc<F>) -> T)
 where
     F: Fixture + 'static,
@@ -104,7 +105,7 @@ where
     });
 }
 
-/// A scope of a device that nobody else is.
+/// A scope of a device that no other test uses.
 pub fn new_scope() -> Scope {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let nanoseconds = SystemTime::now()
@@ -122,10 +123,10 @@ pub fn new_scope() -> Scope {
     }
 }
 
-/// How long the suite waits for what must come.
+/// How long the suite waits for expected events.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks again and again until the answer is there.
+/// Calls the function again and again until it returns a value.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut ask: impl FnMut() -> F,
@@ -140,14 +141,14 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(
     }
 }
 
-/// What is made of a service in a test: quiet defaults, changed field by field.
+/// The settings of a service in a test: quiet defaults, changed field by field.
 pub struct Service {
     pub name: String,
     pub config: ServiceConfig,
     pub init_environment: BTreeMap<String, String>,
 }
 
-/// The words of the tests.
+/// Helpers for the tests.
 impl dyn Fixture + '_ {
     /// A name that no other test has.
     pub fn name(&self, name: &str) -> String {
@@ -191,7 +192,7 @@ impl dyn Fixture + '_ {
         id
     }
 
-    /// The container as it is listed; `None` where it is not.
+    /// The container as it is listed; `None` if it is not listed.
     pub async fn find(&self, id: &ContainerId) -> Option<Container> {
         let all = self.engine().containers().await.unwrap();
         all.into_iter().find(|container| container.id == *id)
@@ -206,7 +207,7 @@ impl dyn Fixture + '_ {
         .await
     }
 
-    /// Runs a service to its end; answers its code and what it printed on standard output.
+    /// Runs a service to its end; returns its exit code and its standard output.
     pub async fn finish(&self, service: &Service) -> (Option<i64>, Vec<String>) {
         let id = self.start(service).await;
         let ended = self.wait_for(&id, ContainerState::Exited).await;
@@ -306,7 +307,7 @@ pub fn network_config(scope: &Scope) -> NetworkConfig {
     }
 }
 
-/// The next line, which must come.
+/// The next line, which must arrive.
 pub async fn next_line(
     logs: &mut (impl futures::Stream<Item = Result<LogLine, EngineError>> + Unpin),
 ) -> Option<LogLine> {

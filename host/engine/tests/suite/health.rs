@@ -9,7 +9,7 @@ use super::{Fixture, PATIENCE, Program, Service};
 
 const PORT: u16 = 8080;
 
-/// A service with a check that is made often.
+/// A service with frequent checks.
 fn checked(fixture: &dyn Fixture, program: &Program) -> Service {
     let mut service = fixture.service("web", program);
     service.config.healthcheck = Some(Healthcheck {
@@ -22,7 +22,7 @@ fn checked(fixture: &dyn Fixture, program: &Program) -> Service {
     service
 }
 
-/// Starts it and looks again with each event alone until it is so.
+/// Starts the service and checks its health only after events, until it is as expected.
 async fn until(fixture: &dyn Fixture, service: &Service, health: ContainerHealth) -> Container {
     let engine = fixture.engine();
     fixture.pull().await;

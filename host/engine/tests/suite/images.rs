@@ -1,4 +1,4 @@
-//! Pulls from a registry, and the end of images.
+//! Pulls from a registry, and the removal of images.
 
 use std::sync::Mutex;
 
@@ -84,7 +84,7 @@ pub async fn pull_with_credentials_proves_who_we_are(fixture: &dyn Fixture) {
         password: password.into(),
         cloud: None,
     };
-    // Characters that base64 writes with those that its URL alphabet does not have.
+    // Characters whose base64 form contains those that its URL alphabet does not have.
     let right = auth("~~~???>>>ü");
     let proxy = RegistryProxy::start(&fixture.registry(), Manner::Asks(right.clone())).await;
     let image = reference(proxy.address(), &fixture.publish().await);

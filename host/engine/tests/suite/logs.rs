@@ -23,11 +23,11 @@ pub async fn logs_from_the_start_hold_every_line_of_both_outputs(fixture: &dyn F
         .iter()
         .map(|line| (line.message.as_str(), line.stderr))
         .collect();
-    // Two outputs have no order between them.
+    // There is no order between the two outputs.
     found.sort_unstable();
     assert_eq!(found, [("to err", true), ("to out", false)]);
     for line in &lines {
-        // A second, since a virtual machine's clock may be set in between.
+        // A second of tolerance, since a virtual machine's clock may be set in between.
         assert!(line.timestamp_ms > before - 1000, "{line:?}");
         assert!(line.timestamp_ms < now_ms() + 1000, "{line:?}");
     }
@@ -63,7 +63,7 @@ pub async fn logs_since_a_moment_begin_with_its_lines(fixture: &dyn Fixture) {
     while seen.len() < 6 {
         seen.push(next_line(&mut first).await.unwrap());
     }
-    // The engine is another one by now, as after a restart of the supervisor.
+    // The engine is a new instance by now, as after a restart of the supervisor.
     let since = seen[3].timestamp_ms;
     let engine = fixture.engine_of(fixture.scope()).await;
     let mut later = engine.logs(&id, LogsFrom::Since(since)).await.unwrap();
@@ -90,7 +90,7 @@ pub async fn logs_go_on_over_a_restart_and_end_with_the_container(fixture: &dyn 
     let mut seen = Vec::new();
     for runs in 1..=3 {
         engine.start_container(&id).await.unwrap();
-        // Two lines of this run, behind what the run before printed until its stop.
+        // Two lines of this run, after the lines that the previous run printed until its stop.
         let begun = |seen: &[LogLine]| seen.iter().filter(|line| line.message == "tick 0").count();
         while begun(&seen) < runs || seen.last().is_some_and(|line| line.message == "tick 0") {
             seen.push(next_line(&mut logs).await.unwrap());

@@ -1,5 +1,5 @@
-//! What every engine promises, as tests over the trait. A test binary gives a [`Fixture`] for its
-//! engine and calls [`engine_suite`]; each test then gets a device of its own on that engine.
+//! The promises of every engine, as tests over the trait. A test binary provides a [`Fixture`] for
+//! its engine and calls [`engine_suite`]; each test then gets its own device on that engine.
 
 #![allow(dead_code, reason = "each test binary uses its part of the suite")]
 #![allow(unreachable_pub, reason = "a module of several test binaries")]
@@ -28,7 +28,7 @@ pub use scope::*;
 pub use volumes::*;
 
 /// Writes one test for each promise. `$open` is an async function that opens a fixture for a new
-/// device, or says why this machine cannot.
+/// device, or returns the reason why this machine cannot.
 #[macro_export]
 macro_rules! engine_suite {
     ($open:path) => {

@@ -18,7 +18,7 @@ fn server(fixture: &dyn Fixture, networks: &[&str]) -> Service {
         .in_networks(networks, "greeter")
 }
 
-/// Whether a client in the network gets the server's text.
+/// Whether a client in the network receives the server's text.
 async fn reaches(fixture: &dyn Fixture, network: &str) -> bool {
     let fetch = Program::Fetch {
         host: "greeter".into(),
@@ -72,7 +72,7 @@ pub async fn making_a_network_twice_is_no_error(fixture: &dyn Fixture) {
 
 pub async fn removing_a_network_that_is_gone_is_no_error(fixture: &dyn Fixture) {
     let name = fixture.network("front").await;
-    // Its name holds the other one.
+    // Its name contains the other one.
     let longer = fixture.network("my-front").await;
     for _ in 0..2 {
         fixture.engine().remove_network(&name).await.unwrap();
@@ -107,7 +107,7 @@ pub async fn published_port_is_reached_from_the_host(fixture: &dyn Fixture) {
         "{answer}"
     );
 
-    // And given back: the next container can have it.
+    // The port is released: the next container can have it.
     fixture.engine().remove_container(&id).await.unwrap();
     eventually("the port is free again", async || {
         std::net::TcpListener::bind(("127.0.0.1", host_port)).ok()
@@ -115,8 +115,8 @@ pub async fn published_port_is_reached_from_the_host(fixture: &dyn Fixture) {
     .await;
 }
 
-/// A free port of 127.0.0.1 that nobody else gets while this value lives. Servers can listen on it all the same, because
-/// they set `SO_REUSEADDR` and this socket does not listen.
+/// A free port of 127.0.0.1 that is reserved while this value lives. Servers can listen on it anyway, because they set
+/// `SO_REUSEADDR` and this socket does not listen.
 pub struct HeldPort(tokio::net::TcpSocket);
 
 impl HeldPort {

@@ -1,4 +1,4 @@
-//! A registry in front of the registry, which behaves as a test needs it.
+//! A proxy in front of the registry, which behaves as a test needs it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,24 +16,25 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// Bytes; configurations are shorter.
 const SMALLEST_LAYER: usize = 64 << 10;
 
-/// Between two bytes of a trickle.
+/// The time between two bytes of a trickle.
 const TRICKLE: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// What it does beside passing requests on.
+/// What the proxy does in addition to forwarding requests.
 #[derive(Clone)]
 pub enum Manner {
     Plain,
-    /// Wants these credentials.
+    /// Requires these credentials.
     Asks(RegistryAuth),
-    /// Sends the first half of a layer, and nothing more, until it [recovers](RegistryProxy::recover).
-    /// An image's configuration comes through: Docker 20.10 goes on waiting for one whose client left.
+    /// Sends the first half of a layer, and nothing more, until it
+    /// [recovers](RegistryProxy::recover). An image's configuration is forwarded: Docker 20.10
+    /// keeps waiting for one whose client left.
     StallsInBlobs,
-    /// Goes on from there a byte at a time: Docker 20.10 finds out that nobody wants a layer any more when
-    /// the next byte of it comes.
+    /// Then continues one byte at a time: only when the next byte of a layer arrives does Docker 20.10 notice that the
+    /// layer is no longer needed.
     TricklesInBlobs,
 }
 
-/// Dropping it closes it and all its connections.
+/// A running proxy. Dropping it closes it and all its connections.
 pub struct RegistryProxy {
     address: String,
     stalled: Arc<Notify>,
@@ -67,7 +68,7 @@ impl RegistryProxy {
                 };
                 let (stalled, abandoned) = (stalled.clone(), abandoned.clone());
                 connections.spawn(async move {
-                    // A client that goes away is no failure.
+                    // A client that disconnects is not an error.
                     let _ = serve(client, &registry, &manner, &stalled, &abandoned).await;
                 });
             }
@@ -83,23 +84,23 @@ impl RegistryProxy {
         &self.address
     }
 
-    /// From now on it passes requests on as they are; what has stalled stays so.
+    /// From now on requests are forwarded unchanged; what has stalled stays stalled.
     pub fn recover(&self) {
         self.recovered.store(true, Ordering::SeqCst);
     }
 
-    /// Until a blob is half sent.
+    /// Waits until a blob is half sent.
     pub async fn stalled(&self) {
         self.stalled.notified().await;
     }
 
-    /// Until a client has gone away from a blob that is half sent.
+    /// Waits until a client has disconnected from a blob that is half sent.
     pub async fn abandoned(&self) {
         self.abandoned.notified().await;
     }
 }
 
-/// One request and its answer.
+/// Serves one request.
 async fn serve(
     mut client: TcpStream,
     registry: &str,
@@ -111,7 +112,7 @@ async fn serve(
     while !head.ends_with(b"\r\n\r\n") {
         head.push(client.read_u8().await?);
         if head[0] == TLS_HANDSHAKE {
-            // Engines try TLS first; told no at once, they need not find out by waiting.
+            // Engines try TLS first; refused at once, they do not have to wait for a timeout.
             return Ok(());
         }
     }
@@ -142,7 +143,7 @@ async fn serve(
     let mut trickle = tokio::time::interval(TRICKLE);
     let gone = loop {
         tokio::select! {
-            // The client has nothing more to say; what ends the wait is its going away.
+            // The client sends nothing more; the wait ends when it disconnects.
             gone = client.read_u8() => break gone.map(|_| ()),
             _ = trickle.tick(), if matches!(manner, Manner::TricklesInBlobs) => {
                 let Some((next, left)) = rest.split_first() else {

@@ -1,4 +1,4 @@
-//! An engine that is not ours alone: what belongs to another device is not there for us.
+//! An engine that we share: objects of another device do not exist for us.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub async fn objects_of_another_device_are_invisible(fixture: &dyn Fixture) {
         Err(EngineError::NotFound { .. })
     ));
 
-    // The first news of a container that it gets is of its own.
+    // The first event of a container that it receives concerns its own.
     let mut service = fixture.service("web", &Program::Tick);
     service.name = named(&fixture.other_scope(), "theirs");
     service.config.labels = labels(&fixture.other_scope());

@@ -1,10 +1,10 @@
-//! The configuration that services of the tests are made from. The example `many_containers` has it as well.
+//! The configuration of the tests' services. The example `many_containers` uses it as well.
 
 use std::collections::BTreeMap;
 
 use model::{ImageRef, NetworkMode, RestartPolicy, ServiceConfig};
 
-/// A service as compose's defaults make it, but that it stops at once and is not started again.
+/// A service with compose's defaults, except that it stops at once and is not restarted.
 pub(crate) fn service_config(image: ImageRef, command: Vec<String>) -> ServiceConfig {
     ServiceConfig {
         image,

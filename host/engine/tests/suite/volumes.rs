@@ -32,7 +32,7 @@ pub async fn volume_keeps_its_data_across_containers(fixture: &dyn Fixture) {
     let both = vec!["first".to_owned(), "second".to_owned()];
     assert_eq!(fixture.finish(&second).await, (Some(0), both));
 
-    // Removed and made anew, it is empty.
+    // Removed and created again, it is empty.
     fixture.engine().remove_volume(&volume).await.unwrap();
     fixture.volume("data").await;
     let third = with_volume(fixture, "third", &volume, false);
@@ -82,7 +82,7 @@ pub async fn volume_that_is_mounted_read_only_cannot_be_written(fixture: &dyn Fi
         .await;
     assert_eq!(code, Some(1));
 
-    // Another configuration of ours by the same name is not silently taken for it.
+    // Another configuration of ours with the same name is not silently accepted as equal.
     let mut config = volume_config(&fixture.scope());
     let digest = fixture.scope().branding.label(model::CONFIG_DIGEST_LABEL);
     config.labels.insert(digest, "another".into());

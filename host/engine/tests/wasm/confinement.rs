@@ -1,5 +1,5 @@
-//! What stands behind the sandbox of a service: its process is nobody, and what it writes is believed no further than it
-//! concerns itself. As root all of it; as anybody else what needs no rights.
+//! The protection behind the sandbox of a service: its process has no privileges, and what it writes is believed only
+//! as far as it concerns the service itself. As root, everything is tested; as another user, what needs no privileges.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -116,7 +116,7 @@ fn services_of_an_app_share_a_volume_and_no_folder_else() {
             let about = fs::metadata(folder.join(file)).unwrap();
             assert_eq!(about.mode() & 0o007, 0, "{file}: {:o}", about.mode());
         }
-        // What the engine believes is not the service's to write, nor to put something else in the place of.
+        // The service can neither write nor replace the files that the engine believes.
         assert_eq!(
             fs::metadata(folder.join("container.json")).unwrap().uid(),
             0
@@ -171,7 +171,7 @@ fn files_that_an_earlier_version_left_are_handed_over() {
         let (code, lines) = words.finish(&writer(&fixture, "web", &volume, "new")).await;
         assert_eq!(code, Some(0));
         assert_eq!(lines, ["old", "new"]);
-        // A link is given away itself, and not what it leads to.
+        // The owner of the link itself is changed, not that of its target.
         assert_eq!(
             fs::metadata(&secret).unwrap().uid(),
             rustix::process::geteuid().as_raw()
@@ -198,7 +198,7 @@ fn what_a_service_leaves_in_its_folder_leads_the_supervisor_nowhere() {
             folder.join(format!(".{STATE}.{}", std::process::id())),
         )
         .unwrap();
-        // Read as damaged, and written anew rather than through the link.
+        // It counts as damaged, and is rewritten rather than followed.
         assert_eq!(
             words.find(&id).await.unwrap().state,
             ContainerState::Created
@@ -207,7 +207,7 @@ fn what_a_service_leaves_in_its_folder_leads_the_supervisor_nowhere() {
             let line = logs.next().now_or_never().flatten();
             assert!(!matches!(line, Some(Ok(_))), "{line:?}");
         }
-        // A pipe that nobody writes into holds up nobody.
+        // A pipe without a writer does not block the engine.
         let _ = fs::remove_file(folder.join(STATE));
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(
@@ -253,7 +253,7 @@ fn folders_of_the_kernel_are_read_and_never_written_and_the_warning_says_what_th
         let ended = words.wait_for(&made.id, ContainerState::Exited).await;
         assert_eq!(ended.exit_code, Some(1));
         assert_eq!(fs::read("/proc/sys/kernel/core_pattern").unwrap(), before);
-        // Reading goes on.
+        // Reading still works.
         let mut service = fixture.runs("reader", &["read", "/proc/sys/kernel/ostype"]);
         service.config.mounts.push(Mount::Bind {
             source: "/proc".into(),
@@ -314,7 +314,7 @@ fn a_service_without_limits_is_in_a_control_group_with_some() {
                 .iter()
                 .find(|group| group.walls.contains(&wall));
             let Some(group) = group else {
-                // It is said that there is none.
+                // The report names it as missing.
                 let missing = report.missing.iter().any(|missing| missing.wall == wall);
                 assert!(missing, "{wall}: {report:?}");
                 return None;

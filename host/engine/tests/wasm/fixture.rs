@@ -1,4 +1,4 @@
-//! A device on a wasm engine of its own.
+//! A device with its own wasm engine.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -24,12 +24,12 @@ pub(crate) struct WasmFixture {
     engine: Mutex<Option<Wasm>>,
     other_engine: Wasm,
     registry: Registry,
-    /// Where services with the label find the supervisor's API.
+    /// The address of the supervisor's API for services with the label.
     pub(crate) api: std::net::SocketAddr,
     _api: std::net::TcpListener,
 }
 
-/// A layout and components, or why there are none.
+/// A layout and components, or the reason why there are none.
 pub(crate) fn surroundings() -> Result<(PathBuf, PathBuf), String> {
     let variable = |name: &str| {
         std::env::var_os(name)
@@ -42,7 +42,7 @@ pub(crate) fn surroundings() -> Result<(PathBuf, PathBuf), String> {
     ))
 }
 
-/// One for all tests, so that the guest is compiled once.
+/// One cache for all tests, so that the guest is compiled once.
 pub(crate) fn cache(dist: &Path) -> compiled_code::Cache {
     static CACHE: OnceLock<compiled_code::Cache> = OnceLock::new();
     let make = || {
@@ -84,7 +84,7 @@ impl WasmFixture {
         self.folder.path()
     }
 
-    /// The folder of the engine, where its records are.
+    /// The folder of the engine, with its records.
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("wasm")
     }
@@ -105,7 +105,7 @@ impl WasmFixture {
         config(&self.folder, &self.runner, &self.cache, self.api)
     }
 
-    /// The engine ends, as the supervisor does; what it started goes on.
+    /// Drops the engine, as when the supervisor ends; what it started continues.
     pub(crate) fn close(&self) {
         *self.engine.lock().unwrap() = None;
     }
@@ -116,7 +116,7 @@ impl WasmFixture {
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
-    /// As [`WasmFixture::reopen`], with the API elsewhere.
+    /// As [`WasmFixture::reopen`], with the API at another address.
     pub(crate) async fn reopen_with_api(&self, api: std::net::SocketAddr) {
         self.close();
         let config = WasmConfig {
@@ -127,7 +127,7 @@ impl WasmFixture {
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
-    /// As [`WasmFixture::reopen`], on a disk that has this much free.
+    /// As [`WasmFixture::reopen`], on a disk with this much free space.
     pub(crate) async fn reopen_with_free(&self, free: u64) {
         self.close();
         let config = WasmConfig {
@@ -138,7 +138,7 @@ impl WasmFixture {
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
-    /// A service that runs the tests' program with these words.
+    /// A service that runs the tests' program with these arguments.
     pub(crate) fn runs(&self, name: &str, words: &[&str]) -> Service {
         let fixture: &dyn Fixture = self;
         let mut service = fixture.service(name, &Program::Tick);
@@ -158,7 +158,7 @@ impl WasmFixture {
         id
     }
 
-    /// The first line of the log that is so.
+    /// Waits for the first line of the log that meets the condition.
     pub(crate) async fn wait_for_line(
         &self,
         id: &ContainerId,
@@ -230,7 +230,7 @@ fn config(
     }
 }
 
-/// Runs one test of this engine alone.
+/// Runs one test that applies only to this engine.
 pub(crate) fn test<T: Future<Output = ()>>(test: impl FnOnce(Arc<WasmFixture>) -> T) {
     suite::run(WasmFixture::open(), test);
 }

@@ -1,4 +1,4 @@
-//! Components from files and from registries that are not as they should be.
+//! Components from files and from faulty registries.
 
 use engine::{EngineError, RESERVE};
 use model::{ContainerState, ImageRef};
@@ -40,7 +40,7 @@ fn changed_file_is_a_changed_image_and_what_runs_keeps_its_own() {
         assert_eq!(listed[0].references, std::slice::from_ref(&image));
         assert_ne!(listed[0].id, before);
 
-        // What was made from the old one starts with the old one.
+        // Containers of the old component start with the old one.
         engine
             .stop_container(&id, std::time::Duration::ZERO)
             .await
@@ -48,7 +48,7 @@ fn changed_file_is_a_changed_image_and_what_runs_keeps_its_own() {
         engine.start_container(&id).await.unwrap();
         assert_eq!(words.find(&id).await.unwrap().image_id, before);
 
-        // And what is made now has the new one, pulled again or not.
+        // New containers have the new one, pulled again or not.
         service.name = words.name("new");
         let spec = engine::ContainerSpec {
             name: &service.name,
@@ -61,7 +61,7 @@ fn changed_file_is_a_changed_image_and_what_runs_keeps_its_own() {
         engine.start_container(&new).await.unwrap();
         assert_eq!(words.find(&new).await.unwrap().image_id, listed[0].id);
 
-        // The old one is kept for as long as something was made from it.
+        // The old component is kept for as long as a container uses it.
         let components = || {
             std::fs::read_dir(fixture.state().join("components"))
                 .unwrap()
@@ -89,7 +89,7 @@ fn file_that_is_gone_is_no_image() {
     });
 }
 
-/// A pipe in the place of a file. Whoever still waits for it when this is dropped goes on.
+/// A pipe in the place of a file. Dropping it releases whatever still waits for the pipe.
 struct Pipe(std::path::PathBuf);
 
 impl Pipe {
@@ -126,7 +126,7 @@ fn a_pipe_as_a_file_is_refused_and_holds_nobody() {
         let refused = pulled.expect("nobody waits for a pipe").unwrap_err();
         let source = std::error::Error::source(&refused).unwrap().to_string();
         assert!(source.contains("not a file"), "{source}");
-        // What it was before is no image any more.
+        // The old reference no longer names an image.
         let listed = tokio::time::timeout(within, engine.images()).await;
         assert_eq!(listed.expect("nobody waits for a pipe").unwrap(), []);
     });
@@ -301,7 +301,7 @@ fn component_that_does_not_fit_is_refused_before_it_is_downloaded() {
         let image: ImageRef = image.parse().unwrap();
         let mut needs = 0;
         for _ in 0..2 {
-            // What it says it needs, and then one byte less than that.
+            // First exactly the space that it reports to need, then one byte less.
             fixture
                 .reopen_with_free((RESERVE + needs).saturating_sub(1))
                 .await;

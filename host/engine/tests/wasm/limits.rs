@@ -1,4 +1,4 @@
-//! What a service does to itself stays there.
+//! The effects of a service on itself stay within it.
 
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,7 @@ fn flooding_service_fills_its_two_files_and_is_read_all_the_same() {
         let id = fixture.start(&fixture.runs("flood", &["flood"])).await;
         let mut logs = fixture.engine().logs(&id, LogsFrom::Start).await.unwrap();
         let folder = fixture.container(&id);
-        // More than one file holds.
+        // More than fits into one file.
         let lines = 2 * MAX_FILE / 100;
         for _ in 0..lines {
             let line = next_line(&mut logs).await.unwrap();

@@ -1,5 +1,4 @@
-//! Services outlive the engine, are found again, stop when they are told to, and come back when they
-//! should.
+//! Services outlive the engine, are found again, stop on request, and come back when they should.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -16,10 +15,10 @@ use wasm_service::record::{self, STATE, Status};
 use crate::fixture::{WasmFixture, surroundings, test};
 use crate::suite::{Fixture, Program, Service, create_on, eventually, next_line};
 
-/// Names what [`hosts_an_engine_for_another_test`] is to do.
+/// The task of [`hosts_an_engine_for_another_test`].
 const HOSTED: &str = "WASM_ENGINE_TEST_HOSTED";
 
-/// An engine in a process of its own, which starts one service and waits to be killed.
+/// An engine in its own process, which starts one service and waits to be killed.
 struct Host {
     child: Child,
     container: ContainerId,
@@ -224,7 +223,7 @@ fn process_that_was_killed_comes_back_by_its_policy() {
             } else {
                 let ended = words.wait_for(&id, ContainerState::Exited).await;
                 assert_eq!(ended.exit_code, Some(137));
-                // And the state says so by itself.
+                // The state shows it without further action.
                 eventually("the end is noted", async || {
                     (fixture.state_of(&id).status == Status::Exited).then_some(())
                 })
@@ -234,8 +233,8 @@ fn process_that_was_killed_comes_back_by_its_policy() {
     });
 }
 
-/// A program for the engine to run in place of the supervisor's: of its starts those with these numbers, from 1,
-/// are killed before they are anything else.
+/// A program for the engine to run instead of the supervisor's: its starts with these numbers, from 1, are killed
+/// before they do anything.
 fn killed_at_starts(fixture: &WasmFixture, starts: &str) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let program = fixture.folder().join("runner");
@@ -331,7 +330,7 @@ fn after_a_reboot_services_run_again_by_their_policy() {
             service.config.restart = policy;
             services.push((fixture.start(&service).await, runs));
         }
-        // All at once, and the engine with them.
+        // All at once, together with the engine.
         let processes: Vec<ProcessId> =
             services.iter().map(|(id, _)| fixture.process(id)).collect();
         fixture.close();
@@ -378,7 +377,7 @@ fn another_process_with_the_same_number_is_left_alone() {
         fixture.close();
         kill(&process);
 
-        // As if the number had been given to this one meanwhile.
+        // As if the process number had been assigned to this one in between.
         let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
         let mut state = fixture.state_of(&id);
         state.process = Some(ProcessId {
@@ -417,7 +416,7 @@ fn starting_at_the_same_time_starts_one_process() {
             let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&command).contains(&*folder.to_string_lossy())
         };
-        // The others have said that they are not needed, and are on their way out.
+        // The others have reported that they are not needed, and are about to end.
         eventually("one process is left", async || {
             let all = std::fs::read_dir("/proc").unwrap().flatten();
             (all.filter(is_of_folder).count() == 1).then_some(())
@@ -430,7 +429,7 @@ fn starting_at_the_same_time_starts_one_process() {
 #[test]
 fn services_get_nothing_of_ours() {
     test(async |fixture| {
-        // Left open for children, as something that started us may have left it.
+        // Left open for children, as a program that started us may have done.
         let (inherited, _writer) = rustix::pipe::pipe().unwrap();
         fixture.reopen().await;
         let words: &dyn Fixture = &*fixture;
@@ -452,7 +451,7 @@ fn services_get_nothing_of_ours() {
             assert_eq!(target.to_str(), Some("/dev/null"));
         }
         assert_eq!(std::fs::read(of("environ")).unwrap(), b"");
-        // A session of its own.
+        // Its own session.
         let session = |stat: &str| -> i32 {
             let stat = std::fs::read_to_string(stat).unwrap();
             let fields = stat.rsplit_once(") ").unwrap().1;
@@ -471,7 +470,7 @@ fn kill(process: &ProcessId) {
     }
 }
 
-/// The container's state is as it was written in another boot.
+/// Makes the container's state look as if it was written in another boot.
 fn pretend_reboot(fixture: &WasmFixture, id: &ContainerId) {
     let mut state = fixture.state_of(id);
     let process = state.process.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! What is kept in files: what services see of it, and what happens when it is damaged.
+//! Data in files: what services see of it, and what happens when it is damaged.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn damaged_records_are_passed_over_and_the_rest_goes_on() {
         assert_eq!(engine.networks().await.unwrap(), []);
         assert_eq!(engine.volumes().await.unwrap(), []);
         assert_eq!(engine.images().await.unwrap(), []);
-        // What is lost is made again; a volume's data is still there.
+        // Lost parts are created again; a volume's data is still there.
         let data = fixture
             .state()
             .join("volumes")
@@ -109,12 +109,12 @@ fn records_that_somebody_damages_or_removes_while_the_engine_runs_cost_their_own
             .unwrap();
         engine.remove_container(&again).await.unwrap();
         assert_eq!(members(&fixture, &network), sorted([&good]));
-        // One that is whole again is there again.
+        // Once the record is intact again, so is the container.
         fs::write(&record, whole).unwrap();
         assert!(words.find(&bad).await.is_some());
         engine.remove_container(&bad).await.unwrap();
         assert!(!fixture.container(&bad).exists());
-        // The change that comes first notices as well: nothing has been listed since.
+        // The next change notices it as well: nothing has been listed since.
         fs::remove_dir_all(fixture.container(&good)).unwrap();
         let service = words.service("renamed", &Program::Tick);
         words.create(&service).await;
@@ -132,7 +132,7 @@ fn a_change_of_one_container_reads_no_record_of_another() {
                 .in_networks(&[&network], name)
         };
         let other = words.create(&member("other")).await;
-        // Whoever reads it does not find a member of the network.
+        // Readers of the record do not find a member of the network.
         fs::write(fixture.container(&other).join("container.json"), "").unwrap();
         let engine = fixture.engine();
         let id = words.create(&member("web")).await;
@@ -282,7 +282,7 @@ fn supervisors_folder_is_shared_with_the_service() {
             fs::read_to_string(ours.join("updates.lock")).unwrap(),
             "locked\n"
         );
-        // A folder of the host that is not there is not made.
+        // A missing folder of the host is not created.
         assert!(!elsewhere.exists());
     });
 }

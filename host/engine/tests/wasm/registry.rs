@@ -1,4 +1,4 @@
-//! A registry of components, as small as pulls allow.
+//! A minimal registry of components, just enough for pulls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ impl Registry {
             while let Ok((client, _)) = listener.accept().await {
                 let contents = shared.clone();
                 connections.spawn(async move {
-                    // A client that goes away is no failure.
+                    // A client that disconnects is not an error.
                     let _ = answer(client, &contents).await;
                 });
             }
@@ -46,9 +46,9 @@ impl Registry {
         &self.address
     }
 
-    /// Puts a component in as an image, and answers its repository and tag.
+    /// Adds a component as an image, and returns its repository and tag.
     pub(crate) fn publish(&self, component: &[u8]) -> String {
-        // A custom section of its own makes it a component that nobody has yet.
+        // A custom section makes it a unique component.
         let count = self.contents.lock().unwrap().len();
         let mut component = component.to_vec();
         component.extend_from_slice(&custom_section(&format!("{}-{count}", self.address)));

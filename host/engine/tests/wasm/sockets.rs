@@ -1,4 +1,4 @@
-//! Who reaches whom, asked by services themselves.
+//! Who reaches whom, tested from within services.
 
 use std::net::{Ipv4Addr, TcpListener as StdListener, UdpSocket as StdUdpSocket};
 
@@ -31,7 +31,7 @@ async fn echo(
     id
 }
 
-/// What the service says of each target, in order.
+/// Returns the service's result for each target, in order.
 async fn asks(fixture: &WasmFixture, mut service: Service, targets: &[&str]) -> Vec<String> {
     let words = ["ask"].iter().chain(targets);
     service.config.command = Some(words.map(|word| (*word).to_owned()).collect());
@@ -163,7 +163,7 @@ fn api_is_reached_with_the_label_alone() {
                 let label = branding.label("features.supervisor-api");
                 service.config.labels.insert(label, value.into());
             }
-            // Which anybody can set.
+            // Any service can set it.
             let host = branding.env("SUPERVISOR_HOST");
             service
                 .config
@@ -211,7 +211,7 @@ fn network_modes_are_kept() {
             check(&fixture, service, &[(&target, expected)]).await;
         }
 
-        // An internal network leads to no other machine, and to no name but its own.
+        // An internal network gives access to no other machine, and resolves only its own names.
         let network = fixture.internal_network("inside").await;
         let service = fixture.runs("asker", &[]).in_networks(&[&network], "asker");
         let targets = [
@@ -220,7 +220,8 @@ fn network_modes_are_kept() {
         ];
         check(&fixture, service, &targets).await;
 
-        // A service that shares the network of another is that other, to itself and to others.
+        // A service that shares the network of another one has the same identity, to itself and to
+        // others.
         let front = words.network("front").await;
         let web = echo(&fixture, "tcp-echo", "0.0.0.0:7000", &front, "web").await;
         let mut service = fixture.runs("beside", &["tcp-echo", "0.0.0.0:7001"]);
@@ -261,7 +262,7 @@ fn port_is_published_by_its_own_number_and_over_udp() {
         let held = HeldPort::new();
         let port = held.number();
         let address = format!("0.0.0.0:{port}");
-        // The same number inside and outside, which are two listeners of one machine here.
+        // The same port number inside and outside, which are two listeners on one machine here.
         let mut service = fixture.runs("tcp", &["tcp-echo", &address]);
         service.config.ports.push(PortMapping {
             host_ip: String::new(),
@@ -281,7 +282,7 @@ fn port_is_published_by_its_own_number_and_over_udp() {
             assert_eq!(&answer, b"hello");
         }
 
-        // An address that only this test uses: a port of UDP cannot be held for somebody else.
+        // An address that only this test uses: a UDP port cannot be reserved for another process.
         let (host, port) = ("127.0.0.48", 4853);
         let mut service = fixture.runs("udp", &["udp-echo", "0.0.0.0:53"]);
         service.config.ports.push(PortMapping {

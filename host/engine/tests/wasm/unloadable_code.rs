@@ -1,5 +1,5 @@
-//! Compiled code that a service's process cannot load, because it was damaged or made for another engine: it is thrown
-//! away and made anew, once, and then the service runs.
+//! Compiled code that a service's process cannot load, because it was damaged or compiled for another engine: it is
+//! deleted and compiled again, once, and then the service runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,7 +17,7 @@ use wasm_service::record::Status;
 use crate::fixture::{WasmFixture, surroundings, test};
 use crate::suite::{Fixture, Program, create_on, eventually};
 
-/// An engine with a compiler that compiles for another engine where a test wants it to.
+/// An engine with a compiler that compiles for another engine if a test requests it.
 struct Device {
     fixture: Arc<WasmFixture>,
     wasm: Wasm,
@@ -28,7 +28,7 @@ impl Device {
         let folder = fixture.folder().to_owned();
         let compiler = folder.join("compiler");
         let real = surroundings().unwrap().0.join("bin/supervisor-compile");
-        // What it is called with begins with `--profile service`.
+        // Its arguments begin with `--profile service`.
         let script = format!(
             "#!/bin/sh\ncd {}\necho x >> compilations\n\
              if [ -e never ] || rm once 2>/dev/null; then shift 2; set -- --profile plugin \"$@\"; fi\n\
@@ -49,7 +49,8 @@ impl Device {
         Device { fixture, wasm }
     }
 
-    /// From now on what is compiled loads as `file` says: `once` not the next time, `never` never.
+    /// Sets whether code that is compiled from now on loads: `once` not the next time, `never`
+    /// never.
     fn mark(&self, file: &str) {
         fs::write(self.fixture.folder().join(file), "").unwrap();
     }
@@ -59,7 +60,7 @@ impl Device {
         lines.map_or(0, |lines| lines.lines().count())
     }
 
-    /// The compiled file, of which there is one.
+    /// The compiled file, of which there must be exactly one.
     fn compiled(&self) -> PathBuf {
         let listing = fs::read_dir(self.fixture.folder().join("compiled")).unwrap();
         let files = listing.map(|entry| entry.unwrap().path());
@@ -87,7 +88,7 @@ impl Device {
         assert_eq!(self.fixture.state_of(id).status, Status::Running);
     }
 
-    /// Kills the process of a service, and waits for the one that takes its place.
+    /// Kills the process of a service, and waits for its replacement.
     async fn restart(&self, id: &ContainerId) {
         let before = self.fixture.process(id);
         kill_process(Pid::from_raw(before.pid).unwrap(), Signal::KILL).unwrap();
@@ -101,8 +102,8 @@ impl Device {
     }
 }
 
-/// Puts a damaged copy in the place of `file`. A process that runs the code has it mapped: if the
-/// bit flipped under it, it would die of that, before the test kills it.
+/// Replaces `file` with a damaged copy. A process that runs the code has it mapped: if the bit
+/// flipped in that mapping, the process would die before the test kills it.
 fn flip_a_bit(file: &Path) {
     let damaged = file.with_extension("damaged");
     fs::copy(file, &damaged).unwrap();
@@ -145,7 +146,7 @@ fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts() {
         device.start(&id).await;
         assert_eq!(device.compilations(), 2);
         assert_ne!(fs::read(device.compiled()).unwrap(), useless);
-        // The next one finds it.
+        // The next service finds it.
         let other = device.create("other").await;
         device.start(&other).await;
         assert_eq!(device.compilations(), 2);
@@ -192,7 +193,7 @@ fn compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() {
         assert_eq!(state.status, Status::Created);
         assert_eq!(state.error, Some(reason));
 
-        // With the next start that somebody asks for it is tried again, and here it helps.
+        // The next requested start tries again, and here it helps.
         fs::remove_file(device.fixture.folder().join("never")).unwrap();
         device.start(&id).await;
         assert_eq!(device.compilations(), 3);
@@ -210,7 +211,7 @@ fn a_service_whose_code_does_not_load_is_left_as_it_was() {
         device.wasm.stop_container(&id, grace).await.unwrap();
         let before = device.fixture.state_of(&id);
         flip_a_bit(&device.compiled());
-        // As an engine would start it that ends before it hears of it.
+        // As an engine would start it that ends before it gets an answer.
         let output = Command::new(&device.fixture.config().runner)
             .args(["wasm-service", "--record"])
             .arg(device.fixture.container(&id))

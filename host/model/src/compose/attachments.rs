@@ -1,4 +1,4 @@
-//! How a service stands in networks: its `network_mode` and its `networks`.
+//! The connection of a service to networks: its `network_mode` and its `networks`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -12,7 +12,7 @@ use crate::{AppUuid, Branding, NetworkAttachment, NetworkMode, ServiceName};
 /// The network that a service is in if it names none.
 pub(super) const DEFAULT_NETWORK: &str = "default";
 
-/// The engine's name of a network of an app (docs/spec/device.md#compose-networks).
+/// Returns the engine's name of a network of an app (docs/spec/device.md#compose-networks).
 pub(super) fn network_name(app: &AppUuid, name: &str) -> String {
     format!("{app}_{name}")
 }
@@ -24,7 +24,7 @@ pub(super) struct Attachments {
     pub(super) networks: BTreeMap<String, NetworkAttachment>,
     /// The names that the release must define.
     pub(super) names: Vec<String>,
-    /// The service asked for the network that leads to the device's API.
+    /// Whether the service requested the network with access to the device's API.
     pub(super) wants_supervisor: bool,
 }
 
@@ -36,8 +36,8 @@ pub(super) fn attachments(
 ) -> Attachments {
     let mode = reader.text("network_mode");
     let mut memberships = networks(reader, service);
-    // The bridge to the API is no network of the app; whether the service may join is not for the
-    // field to say.
+    // The bridge to the API is not a network of the app, and this field does not decide whether the
+    // service may join it.
     let mut wants_supervisor = false;
     let mut is_of_app = |name: &String| {
         let is_supervisor = *name == branding.network;
@@ -101,7 +101,7 @@ pub(super) fn attachments(
     }
 }
 
-/// A mode that rules out networks of its own: engines refuse both together.
+/// Reads a mode that excludes the service's own networks: engines refuse the combination.
 fn alone(
     reader: &mut Reader<'_>,
     mode: &str,
@@ -128,7 +128,7 @@ fn alone(
     }
 }
 
-/// In the order that they were given in: the first is the one that `network_mode` falls back to.
+/// Returns the networks in their given order: the first is the fallback for `network_mode`.
 fn networks(reader: &mut Reader<'_>, service: &ServiceName) -> Vec<(String, NetworkAttachment)> {
     let mut joined: Vec<(String, NetworkAttachment)> = Vec::new();
     let nothing = Map::new();

@@ -1,4 +1,4 @@
-//! Which services must have been started before another is.
+//! The services that must have been started before another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::reader::{Reader, scalar};
 use crate::ServiceName;
 
-/// A list of names, or a map of them to conditions; of the conditions the start order alone is kept.
+/// Reads a list of names, or a map from names to conditions; of the conditions only the start order
+/// is kept.
 pub(super) fn depends_on(reader: &mut Reader<'_>) -> BTreeSet<ServiceName> {
     const EXPECTED: &str = "the name of a service";
     let mut names = BTreeSet::new();
@@ -48,12 +49,12 @@ pub(super) fn depends_on(reader: &mut Reader<'_>) -> BTreeSet<ServiceName> {
     names
 }
 
-/// A service that could never be started, if there is one: it is in a circle of dependencies, or waits
-/// for one.
+/// Returns a service that could never be started, if there is one: it is in a circle of
+/// dependencies, or waits for one.
 pub(super) fn circle<'a>(
     dependencies: &'a BTreeMap<ServiceName, Vec<ServiceName>>,
 ) -> Option<&'a ServiceName> {
-    // What can be started in some order is taken away until nothing more can.
+    // Removes the services that can be started in some order until no more can.
     let mut left: BTreeSet<&'a ServiceName> = dependencies.keys().collect();
     loop {
         let startable: Vec<&ServiceName> = left

@@ -1,5 +1,5 @@
-//! Digests of configurations: what a container, volume or network was made from, in 64 characters that
-//! it carries as a label.
+//! Digests of configurations: they identify what a container, volume or network was created from,
+//! in 64 characters that it carries as a label.
 
 use std::fmt::Write as _;
 
@@ -9,14 +9,14 @@ use sha2::{Digest, Sha256};
 
 use crate::{Branding, CONFIG_DIGEST_LABEL, ServiceConfig};
 
-/// The label that holds the digest.
+/// Returns the label for the digest.
 pub(super) fn label(branding: &Branding) -> String {
     branding.label(CONFIG_DIGEST_LABEL)
 }
 
-/// SHA-256, in hexadecimal, of a service's configuration without its digest label. CPUs are no part of
-/// the serialized form (docs/spec/device.md#compose-compared). An image that is named by its digest counts as that
-/// digest: the same image is often found under another name in the next release.
+/// Returns SHA-256, in hexadecimal, of a service's configuration without its digest label. CPUs are not part of the
+/// serialized form (docs/spec/device.md#compose-compared). An image that is named by its digest counts as that digest:
+/// the same image often has another name in the next release.
 pub(super) fn of_service(config: &ServiceConfig, branding: &Branding) -> String {
     let mut value = to_value(config);
     if let Some(labels) = value.get_mut("labels").and_then(Value::as_object_mut) {
@@ -28,7 +28,7 @@ pub(super) fn of_service(config: &ServiceConfig, branding: &Branding) -> String 
     hashed(&value)
 }
 
-/// SHA-256, in hexadecimal, of a value's canonical JSON: keys sorted, no white space.
+/// Returns SHA-256, in hexadecimal, of a value's canonical JSON: keys sorted, no white space.
 pub(super) fn of(value: &impl Serialize) -> String {
     hashed(&to_value(value))
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::service::ServiceContext;
 use crate::Branding;
 
-/// Adds the variables that every service gets, under the branding's prefix and under each alias. A variable
-/// that the user set stays as it is.
+/// Adds the variables that every service gets, under the branding's prefix and under each alias. A variable that the
+/// user set remains unchanged.
 pub(super) fn fill_in(environment: &mut BTreeMap<String, String>, place: ServiceContext<'_>) {
     let ServiceContext {
         app,
@@ -55,7 +55,7 @@ pub(super) fn default(
     }
 }
 
-/// Sets a variable, whatever value the user gave it.
+/// Sets a variable, replacing the user's value.
 pub(super) fn force(
     environment: &mut BTreeMap<String, String>,
     branding: &Branding,

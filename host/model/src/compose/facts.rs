@@ -1,4 +1,4 @@
-//! What the device is, as far as its services see it.
+//! Facts about the device that are visible to its services.
 
 use crate::{ApiKey, AppId, AppUuid, Branding, DeviceUuid, ServiceName};
 
@@ -9,26 +9,25 @@ pub struct DeviceFacts {
     pub uuid: DeviceUuid,
     /// The device's name now.
     pub name: String,
-    /// The host's name; services on the host's network have it.
+    /// The host's name; services on the host's network have the same one.
     pub hostname: String,
     /// The slug of the board, for example `raspberrypi4-64`.
     pub device_type: String,
-    /// The processor's architecture in the words of the device type's description, for example
-    /// `amd64`.
+    /// The processor's architecture as the device type's description names it, for example `amd64`.
     pub arch: String,
     /// The host OS as people call it, for example `Debian GNU/Linux 12`.
     pub os_version: String,
-    /// The host's root folder as engines see it: `/` but in tests and in `cargo xtask run`.
+    /// The host's root folder as engines see it: `/` except in tests and in `cargo xtask run`.
     pub host_root: String,
     /// The port that the device's API listens on.
     pub api_port: u16,
     /// Prefixes of variables and labels, and the names of folders and of the API's network.
     pub branding: Branding,
-    /// The parts of the host and the cloud that feature labels can open.
+    /// The parts of the host and of the cloud to which feature labels can give access.
     pub host: HostFacts,
 }
 
-/// The parts of the host and of the cloud that feature labels can open (docs/spec/device.md#feature-labels).
+/// The parts of the host and of the cloud to which feature labels can give access (docs/spec/device.md#feature-labels).
 #[derive(Debug, Clone, Default)]
 pub struct HostFacts {
     /// Whether `/lib/modules` exists.
@@ -38,13 +37,13 @@ pub struct HostFacts {
     /// The container engine's socket as engines see it; `None` if there is none, or it is reached
     /// over the network.
     pub engine_socket: Option<String>,
-    /// The revision of the board, if the host says.
+    /// The revision of the board, if the host reports it.
     pub board_revision: Option<String>,
-    /// The build of the host OS, if it says.
+    /// The build of the host OS, if it is reported.
     pub os_build: Option<String>,
     /// `None` on a device without a cloud.
     pub cloud: Option<CloudAccess>,
-    /// The app that this supervisor is itself a release of, if configuration names it.
+    /// The app of which this supervisor itself is a release, if configuration names it.
     pub own_app: Option<AppUuid>,
 }
 
@@ -58,7 +57,7 @@ pub struct CloudAccess {
 }
 
 impl DeviceFacts {
-    /// The folder of one service's locks and hand-over files, as engines see it:
+    /// Returns the folder of one service's locks and hand-over files, as engines see it:
     /// `<host_root>/tmp/platform-supervisor/services/<appId>/<serviceName>` (docs/spec/device.md#locks-paths).
     #[must_use]
     pub fn lock_folder(&self, app: AppId, service: &ServiceName) -> String {

@@ -1,4 +1,5 @@
-//! What feature labels (`io.platform.features.…`) add to a service: one arm each (docs/spec/device.md#feature-labels).
+//! The additions of feature labels (`io.platform.features.…`) to a service: one arm each
+//! (docs/spec/device.md#feature-labels).
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,11 @@ use crate::{Branding, Mount, NetworkAttachment, NetworkMode, ServiceConfig, trut
 /// The host's own address, if a service shares the host's network or is a component in a file.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// The volume with firmware beyond the host's own. All services that ask for it share it, and no
-/// clean-up removes it (docs/spec/device.md#extra-firmware).
+/// The volume with firmware in addition to the host's own. All services that request it share it,
+/// and no clean-up removes it (docs/spec/device.md#extra-firmware).
 pub const EXTRA_FIRMWARE: &str = "extra-firmware";
 
-/// What a feature may read and change.
+/// The parts that a feature may read and change.
 pub(super) struct FeatureContext<'a> {
     pub(super) config: &'a mut ServiceConfig,
     pub(super) init_environment: &'a mut BTreeMap<String, String>,
@@ -36,7 +37,7 @@ impl FeatureContext<'_> {
         });
     }
 
-    /// Mounts it instead of what the service mounts there.
+    /// Adds a mount, replacing the service's own mount at that path.
     fn mount(&mut self, mount: Mount) {
         let target = mounts::target_of(&mount).to_owned();
         let all = &mut self.config.mounts;
@@ -52,7 +53,7 @@ impl FeatureContext<'_> {
     }
 }
 
-/// Grants what the labels ask for. Returns the warnings.
+/// Grants the features that the labels request. Returns the warnings.
 pub(super) fn grant(mut granted: FeatureContext<'_>) -> Result<Vec<String>, KeyError> {
     let namespace = granted.place.facts.branding.label("features.");
     let labels = granted.config.labels.iter();
@@ -93,7 +94,7 @@ fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), 
             target: format!("/{EXTRA_FIRMWARE}"),
             read_only: false,
         }),
-        // It says what becomes of an app whose contract is not met; the service itself is as any other.
+        // It concerns an app whose contract is not met; the service itself is like any other.
         "optional" => {}
         _ => {
             let label = granted
@@ -110,7 +111,7 @@ fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), 
     Ok(())
 }
 
-/// Whether the service may reach the device's API.
+/// Returns whether the service may reach the device's API.
 pub(super) fn has_supervisor_api(labels: &BTreeMap<String, String>, branding: &Branding) -> bool {
     labels
         .get(&branding.label("features.supervisor-api"))
@@ -155,7 +156,7 @@ fn supervisor_api(granted: &mut FeatureContext<'_>) -> Result<(), KeyError> {
     environment::force(variables, branding, "SUPERVISOR_HOST", host);
     let address = format!("http://{host}:{port}");
     environment::force(variables, branding, "SUPERVISOR_ADDRESS", &address);
-    // Not part of the configuration that is compared: a renamed device is no reason to start anew.
+    // Not part of the compared configuration: renaming a device must not restart services.
     let mut at_init = BTreeMap::new();
     environment::default(&mut at_init, branding, "DEVICE_NAME_AT_INIT", &facts.name);
     at_init.retain(|name, _| !variables.contains_key(name));
@@ -189,7 +190,7 @@ fn engine_socket(granted: &mut FeatureContext<'_>) {
         ));
         return;
     };
-    // The path is the engine's own view already, whatever the host root.
+    // The path is already as the engine sees it, whatever the host root.
     for target in [socket.as_str(), "/host/run/docker.sock"] {
         granted.mount(Mount::Bind {
             source: socket.clone(),

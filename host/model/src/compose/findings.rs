@@ -1,11 +1,12 @@
-//! What reading a whole target finds: warnings, and how much of its bounds is left.
+//! The findings of reading a whole target: warnings, and the remaining quotas.
 
-/// Warnings that are kept; of the others only the count is.
+/// The number of warnings that are kept; further ones are only counted.
 const MAX_WARNINGS: usize = 200;
-/// Published ports of all services of one target together: ranges are written out, so a small text can
-/// ask for a great many.
+/// The limit for published ports of all services of one target together: ranges are written out, so
+/// a small text can request very many.
 const MAX_PORTS: usize = 131_072;
-/// Items of all lists and maps of one target together: each becomes several times as large as its text.
+/// The limit for items of all lists and maps of one target together: each needs several times the
+/// space of its text.
 const MAX_ALL_ITEMS: usize = 131_072;
 
 /// The findings of reading a whole target.
@@ -37,12 +38,12 @@ impl Findings {
         }
     }
 
-    /// Takes `count` from what is left of the ports; `false` if there is too little.
+    /// Takes `count` from the remaining ports; `false` if there are too few.
     pub(super) fn take_ports(&mut self, count: usize) -> bool {
         take_from(&mut self.ports_left, count)
     }
 
-    /// Takes `count` from what is left of the items; `false` if there is too little.
+    /// Takes `count` from the remaining items; `false` if there are too few.
     pub(super) fn take_items(&mut self, count: usize) -> bool {
         take_from(&mut self.items_left, count)
     }

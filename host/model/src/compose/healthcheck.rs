@@ -1,11 +1,11 @@
-//! A service's `healthcheck`; what it leaves out is the image's.
+//! A service's `healthcheck`; missing fields come from the image.
 
 use serde_json::Value;
 
 use super::reader::Reader;
 use crate::Healthcheck;
 
-/// `None` leaves the image's own, whole.
+/// Returns `None` to keep the image's own health check unchanged.
 pub(super) fn healthcheck(reader: &mut Reader<'_>) -> Option<Healthcheck> {
     let fields = reader.record("healthcheck")?;
     let check = reader.within("healthcheck", fields, |reader| {
@@ -22,7 +22,7 @@ pub(super) fn healthcheck(reader: &mut Reader<'_>) -> Option<Healthcheck> {
     (check != Healthcheck::default()).then_some(check)
 }
 
-/// A text is a shell's command; a list is taken as it is.
+/// Reads the test: a text is a shell command; a list is used unchanged.
 fn test(reader: &mut Reader<'_>) -> Vec<String> {
     match reader.take("test") {
         None => Vec::new(),
@@ -34,7 +34,7 @@ fn test(reader: &mut Reader<'_>) -> Vec<String> {
                 .map(|item| item.as_str().map(str::to_owned))
                 .collect();
             match words {
-                // Anything else as the first word makes engines refuse the container.
+                // Engines refuse the container if the first word is anything else.
                 Some(words)
                     if words.is_empty()
                         || ["NONE", "CMD", "CMD-SHELL"].contains(&words[0].as_str()) =>

@@ -1,5 +1,5 @@
-//! Labels: the user's, with older namespaces rewritten, and the supervisor's, which nobody overrides
-//! (docs/spec/device.md#compose-older-labels, docs/spec/device.md#container-labels).
+//! Labels: the user's, with older namespaces rewritten, and the supervisor's, which cannot be
+//! overridden (docs/spec/device.md#compose-older-labels, docs/spec/device.md#container-labels).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,11 +7,12 @@ use std::time::Duration;
 use super::service::ServiceContext;
 use crate::{Branding, DeviceFacts, TargetApp, UpdateStrategy, truthy_text};
 
-/// How long a hand-over may take if the label does not say (docs/spec/device.md#hand-over).
+/// How long a hand-over may take if no label sets it (docs/spec/device.md#hand-over).
 pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The user's labels: `io.<old>.…` becomes `io.platform.…`, also as a word within the rest, for each
-/// alias that the branding lists. A label in the new form wins over the same in an older one.
+/// Returns the user's labels: `io.<old>.…` becomes `io.platform.…`, also as a word within the rest,
+/// for each alias that the branding lists. A label in the new form takes precedence over the same
+/// one in an older form.
 pub(super) fn of_user(
     given: BTreeMap<String, String>,
     branding: &Branding,
@@ -30,8 +31,8 @@ pub(super) fn of_user(
     labels
 }
 
-/// `OLD_` in the branding's aliases stands for the namespace `io.old`, as `PLATFORM_` does for
-/// `io.platform`.
+/// Rewrites an older label: `OLD_` in the branding's aliases stands for the namespace `io.old`, as
+/// `PLATFORM_` does for `io.platform`.
 fn in_our_namespace(name: &str, branding: &Branding) -> Option<String> {
     let (root, word) = branding.label_namespace.rsplit_once('.')?;
     branding.aliases.iter().find_map(|alias| {
@@ -56,7 +57,7 @@ fn in_our_namespace(name: &str, branding: &Branding) -> Option<String> {
     })
 }
 
-/// The labels that mark an object as one app's.
+/// Returns the labels that mark an object as belonging to one app.
 pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, String> {
     let mut labels = facts.branding.device_labels(&facts.uuid);
     labels.insert(facts.branding.label("app-id"), app.id.to_string());
@@ -64,7 +65,7 @@ pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, S
     labels
 }
 
-/// The labels that mark a container as one service's.
+/// Returns the labels that mark a container as belonging to one service.
 pub(super) fn of_service(place: ServiceContext<'_>) -> BTreeMap<String, String> {
     let ServiceContext { service, facts, .. } = place;
     let branding = &facts.branding;
@@ -74,7 +75,7 @@ pub(super) fn of_service(place: ServiceContext<'_>) -> BTreeMap<String, String> 
     labels
 }
 
-/// How a service is to be updated (docs/spec/device.md#update-strategies).
+/// The rules for updating a service (docs/spec/device.md#update-strategies).
 pub(super) struct UpdateRules {
     pub(super) strategy: UpdateStrategy,
     pub(super) handover_timeout: Duration,

@@ -1,4 +1,4 @@
-//! Bounds of what a service may use.
+//! Limits on the resources of a service.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::quantities;
 use super::reader::{DEFAULT, IGNORED, Reader};
 use crate::Ulimit;
 
-/// A number for both limits, or `{ soft, hard }`.
+/// Reads a number for both limits, or `{ soft, hard }`.
 pub(super) fn ulimits(reader: &mut Reader<'_>) -> BTreeMap<String, Ulimit> {
     let mut limits = BTreeMap::new();
     for (name, value) in reader.record("ulimits").into_iter().flatten() {
@@ -36,7 +36,7 @@ pub(super) fn cpus(reader: &mut Reader<'_>) -> i64 {
     cpus.unwrap_or_default()
 }
 
-/// The kernel takes -1000 to 1000.
+/// Reads the score; the kernel accepts -1000 to 1000.
 pub(super) fn oom_score_adj(reader: &mut Reader<'_>) -> i64 {
     let read = |value| quantities::integer(value).filter(|score| (-1000..=1000).contains(score));
     let score = reader.read("oom_score_adj", read, DEFAULT);

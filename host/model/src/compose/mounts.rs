@@ -1,5 +1,5 @@
-//! What a service mounts: volumes, memory and devices. Folders of the host are not for compose files to
-//! name; the supervisor adds its own.
+//! The mounts of a service: volumes, memory and devices. Compose files may not name folders of the
+//! host; the supervisor adds its own.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::reader::{Reader, scalar};
 use crate::ids::is_name;
 use crate::{AppId, DeviceMapping, Mount};
 
-/// The engine's name of a volume of an app (docs/spec/device.md#compose-volumes).
+/// Returns the engine's name of a volume of an app (docs/spec/device.md#compose-volumes).
 pub(super) fn volume_name(app: AppId, name: &str) -> String {
     format!("{app}_{name}")
 }
 
-/// The volumes and memory that a service mounts, and the names of its volumes as the release has them.
+/// Returns the volumes and memory that a service mounts, and the release's names of its volumes.
 pub(super) fn volumes(reader: &mut Reader<'_>, app: AppId) -> (Vec<Mount>, Vec<String>) {
     let mut table = MountTable::default();
     match reader.take("volumes") {
@@ -46,7 +46,7 @@ const EXPECTED: &str = "a mount `[volume:]/path[:ro]` or its long form";
 
 #[derive(Default)]
 struct MountTable {
-    /// By target: of two mounts at one place the last counts, as compose has it.
+    /// By target: of two mounts at one path the last one counts, as in compose.
     mounts: BTreeMap<String, Mount>,
     names: Vec<String>,
 }
@@ -77,7 +77,7 @@ impl MountTable {
     }
 }
 
-/// The path of a mount in the container.
+/// Returns the path of a mount in the container.
 pub(super) fn target_of(mount: &Mount) -> &str {
     match mount {
         Mount::Volume { target, .. }
@@ -87,7 +87,7 @@ pub(super) fn target_of(mount: &Mount) -> &str {
     }
 }
 
-/// `[source:]target[:options]`.
+/// Reads `[source:]target[:options]`.
 fn short_form(reader: &mut Reader<'_>, text: &str) -> Option<Mount> {
     let mut parts = text.split(':');
     let (first, second, options, more) = (
@@ -123,7 +123,7 @@ fn short_form(reader: &mut Reader<'_>, text: &str) -> Option<Mount> {
     })
 }
 
-/// `{ type, source, target, read_only, tmpfs: { size }, … }`.
+/// Reads `{ type, source, target, read_only, tmpfs: { size }, … }`.
 fn long_form(reader: &mut Reader<'_>, item: &Value) -> Option<Mount> {
     let kind = reader.text("type").unwrap_or_else(|| "volume".into());
     let source = reader
@@ -137,7 +137,7 @@ fn long_form(reader: &mut Reader<'_>, item: &Value) -> Option<Mount> {
     let tmpfs = reader.take("tmpfs");
     match kind.as_str() {
         "bind" => {
-            // Its options go with it.
+            // Its options are dropped with it.
             for field in ["bind", "consistency"] {
                 reader.take(field);
             }
@@ -202,7 +202,7 @@ fn absolute(path: &str) -> Option<String> {
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }
 
-/// Memory by path, with its options: `/run`, `/run:size=64m`.
+/// Reads memory mounts with their options by path: `/run`, `/run:size=64m`.
 pub(super) fn tmpfs(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for text in reader.texts("tmpfs") {
@@ -220,7 +220,7 @@ pub(super) fn tmpfs(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
     all
 }
 
-/// Devices: `host[:container[:permissions]]`, or the long form.
+/// Reads devices: `host[:container[:permissions]]`, or the long form.
 pub(super) fn devices(reader: &mut Reader<'_>) -> Vec<DeviceMapping> {
     const EXPECTED: &str = "a device `/dev/path[:/dev/path[:rwm]]`";
     let mut devices = Vec::new();
@@ -236,7 +236,7 @@ pub(super) fn devices(reader: &mut Reader<'_>) -> Vec<DeviceMapping> {
                 let mut parts = text.splitn(3, ':');
                 let host = parts.next().unwrap_or_default();
                 match (parts.next(), parts.next()) {
-                    // As `docker run --device` has it: `/dev/x:rw`.
+                    // As in `docker run --device`: `/dev/x:rw`.
                     (Some(permissions), None) if are_permissions(permissions) => {
                         device(host, None, Some(permissions))
                     }

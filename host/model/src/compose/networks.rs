@@ -1,4 +1,4 @@
-//! The networks of a release, and the one that leads to the device's API.
+//! The networks of a release, and the one with access to the device's API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,13 +10,13 @@ use super::reader::Reader;
 use super::{digest, labels};
 use crate::{DesiredNetwork, DeviceFacts, IpamPool, NetworkConfig, TargetApp};
 
-/// The address that services reach the device's API at, on the network named in the branding
+/// The address of the device's API for services, on the network that the branding names
 /// (docs/spec/device.md#feature-labels).
 pub const SUPERVISOR_GATEWAY: &str = "10.114.104.1";
-/// The addresses of that network.
+/// The address range of that network.
 pub const SUPERVISOR_SUBNET: &str = "10.114.104.0/25";
 
-/// Whether an address is of that network.
+/// Returns whether an address belongs to that network.
 #[must_use]
 pub fn is_of_supervisor_network(address: IpAddr) -> bool {
     match address.to_canonical() {
@@ -25,7 +25,7 @@ pub fn is_of_supervisor_network(address: IpAddr) -> bool {
     }
 }
 
-/// One network as the release defines it.
+/// Reads one network as the release defines it.
 pub(super) fn network(
     mut reader: Reader<'_>,
     name: &str,
@@ -59,7 +59,7 @@ pub(super) fn network(
     finished(network_name(&app.uuid, name), config, forced, facts)
 }
 
-/// Networks that services name and nobody defined, and the default one.
+/// Returns the networks that services name but nothing defines, and the default one.
 pub(super) fn undefined(
     defined: &BTreeMap<String, DesiredNetwork>,
     named: &BTreeSet<String>,
@@ -73,7 +73,7 @@ pub(super) fn undefined(
         let config = NetworkConfig {
             driver: "bridge".into(),
             ipam_driver: "default".into(),
-            // If nothing joins it, it takes no addresses and no interface.
+            // If nothing joins it, it uses no addresses and no interface.
             config_only: only_host && name == DEFAULT_NETWORK,
             ..NetworkConfig::default()
         };
@@ -112,8 +112,8 @@ fn pools(reader: &mut Reader<'_>) -> Vec<IpamPool> {
     pools
 }
 
-/// The digest is of what the release asked for; the supervisor's own labels are no reason to make a
-/// network anew.
+/// Adds digest and labels. The digest covers only the release's settings: the supervisor's own
+/// labels must not cause a network to be created again.
 fn finished(
     engine_name: String,
     mut config: NetworkConfig,

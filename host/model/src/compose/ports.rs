@@ -10,8 +10,8 @@ use crate::{PortMapping, Protocol};
 const EXPECTED: &str =
     "a port `[ip:][host[-host]:]container[-container][/tcp|udp]` with ranges of equal length";
 
-/// All published ports, ranges written out, sorted. A port without a host port is published at the
-/// same number; one with an empty host port (`ip::80`) at a port that the engine chooses.
+/// Returns all published ports, ranges written out, sorted. A port without a host port is published
+/// at the same number; one with an empty host port (`ip::80`) at a port that the engine chooses.
 pub(super) fn ports(reader: &mut Reader<'_>) -> Vec<PortMapping> {
     let mut ports = Vec::new();
     for item in reader.items("ports") {
@@ -34,7 +34,7 @@ pub(super) fn ports(reader: &mut Reader<'_>) -> Vec<PortMapping> {
     ports
 }
 
-/// One line of `ports`: both ranges have the same length.
+/// One entry of `ports`: both ranges have the same length.
 #[derive(Debug, PartialEq, Eq)]
 struct PortRange {
     host_ip: String,
@@ -69,7 +69,7 @@ fn parse(text: &str) -> Option<PortRange> {
         None => (text, Protocol::Tcp),
         Some((numbers, protocol)) => (numbers, parse_protocol(protocol)?),
     };
-    // From the right: the address may hold colons of its own.
+    // From the right: the address itself may contain colons.
     let (before, container) = match numbers.rsplit_once(':') {
         None => (None, numbers),
         Some((before, container)) => (Some(before), container),
@@ -89,13 +89,14 @@ fn parse(text: &str) -> Option<PortRange> {
     checked(host_ip, host, container, protocol)
 }
 
-/// A range of the host must be as long as the container's; one port does not stand for several.
+/// Reads a range of the host, which must be as long as the container's; one port cannot stand for
+/// several.
 fn host_range(text: &str, container: (u16, u16)) -> Option<(u16, u16)> {
     let host = parse_range(text)?;
     (host.1 - host.0 == container.1 - container.0).then_some(host)
 }
 
-/// `{ target, published, protocol, host_ip }`.
+/// Reads `{ target, published, protocol, host_ip }`.
 fn long_form(reader: &mut Reader<'_>) -> Option<PortRange> {
     let container = reader.text("target").as_deref().and_then(parse_range);
     let published = reader.text("published");

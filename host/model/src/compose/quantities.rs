@@ -1,8 +1,8 @@
-//! Numbers with a dimension: sizes, durations, CPUs.
+//! Numbers with units: sizes, durations, CPUs.
 
 use serde_json::Value;
 
-/// A whole number, as a number or in digits.
+/// Reads a whole number, as a number or in digits.
 pub(super) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
@@ -17,7 +17,8 @@ pub(super) fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// Bytes: a number, or `<int>[b|k|m|g][b]` with a factor of 1024, in any case (docs/spec/device.md#compose-fields).
+/// Reads bytes: a number, or `<int>[b|k|m|g][b]` with a factor of 1024, in any case
+/// (docs/spec/device.md#compose-fields).
 pub(super) fn size(value: &Value) -> Option<u64> {
     let Value::String(text) = value else {
         return integer(value).and_then(|bytes| bytes.try_into().ok());
@@ -36,11 +37,12 @@ pub(super) fn size(value: &Value) -> Option<u64> {
         .parse::<u64>()
         .ok()?
         .checked_mul(factor)
-        // What engines take is signed.
+        // Engines accept signed numbers.
         .filter(|bytes| i64::try_from(*bytes).is_ok())
 }
 
-/// Nanoseconds: numbers with units one after the other (`1m30s`, `1.5h`), or a bare number of seconds.
+/// Reads nanoseconds: numbers with units one after the other (`1m30s`, `1.5h`), or a bare number of
+/// seconds.
 pub(super) fn duration(value: &Value) -> Option<i64> {
     const SECOND: i128 = 1_000_000_000;
     let text = match value {
@@ -70,7 +72,7 @@ pub(super) fn duration(value: &Value) -> Option<i64> {
             "m" => 60 * SECOND,
             "h" => 3600 * SECOND,
             "d" => 86_400 * SECOND,
-            // Without a unit only as the whole of it.
+            // A number without a unit must be the whole text.
             "" if number.len() == text.len() => SECOND,
             _ => return None,
         };
@@ -80,7 +82,8 @@ pub(super) fn duration(value: &Value) -> Option<i64> {
     i64::try_from(total).ok()
 }
 
-/// `number`, which may have a fraction, times `unit`; digits finer than the result are cut off.
+/// Returns `number`, which may have a fraction, times `unit`; digits finer than the result are cut
+/// off.
 fn decimal(number: &str, unit: i128) -> Option<i128> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || whole.len() > 20 || fraction.contains('.') {
@@ -100,7 +103,7 @@ fn decimal(number: &str, unit: i128) -> Option<i128> {
     Some(total)
 }
 
-/// CPUs in billionths.
+/// Reads CPUs in billionths.
 pub(super) fn nano_cpus(value: &Value) -> Option<i64> {
     let cpus: f64 = match value {
         Value::Number(number) => number.as_f64()?,

@@ -1,8 +1,8 @@
-//! Reads the fields of one compose object by name, and keeps account of what was wrong and what nobody
-//! asked for.
+//! Reads the fields of one compose object by name, and records which values were wrong and which
+//! fields were never read.
 //!
-//! Three outcomes, kept apart: a value that reads; a value that does not and gives its default with a
-//! warning; and a problem, which refuses the app.
+//! There are three outcomes: a readable value; an unreadable value, which is replaced by its
+//! default with a warning; and a problem, because of which the app is refused.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use super::quantities;
 use crate::target::{Path, Problems, cut};
 use crate::truthy;
 
-/// Items of one list or map.
+/// The maximum number of items of one list or map.
 const MAX_ITEMS: usize = 4096;
-/// What becomes of a value that does not read.
+/// What happens to an unreadable value.
 pub(super) const IGNORED: &str = "it was ignored";
 pub(super) const DEFAULT: &str = "the default is used";
 
 /// The fields of one service, network or volume, or of an object within one.
 pub(super) struct Reader<'a> {
-    /// For people: "service `web`".
+    /// The owner's name for people: "service `web`".
     owner: &'a str,
-    /// Before the names of fields, within an object: `healthcheck.`.
+    /// The prefix of field names within an object: `healthcheck.`.
     prefix: String,
     path: Path<'a>,
-    /// Not yet asked for, in snake case.
+    /// The fields that have not been read yet, in snake case.
     fields: BTreeMap<String, &'a Value>,
     pub(super) findings: &'a mut Findings,
     problems: &'a mut Problems,
@@ -50,7 +50,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What `read` reads of an object in `field`; what it leaves there is not supported.
+    /// Returns the result of `read` on the object in `field`; fields that it does not read are
+    /// unsupported.
     pub(super) fn within<T>(
         &mut self,
         field: &str,
@@ -70,7 +71,8 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// Takes a field; `null` counts as absent. A list or map that no service can mean is a problem.
+    /// Takes a field; `null` counts as absent. A list or map that is unreasonably large is a
+    /// problem.
     pub(super) fn take(&mut self, field: &str) -> Option<&'a Value> {
         let value = self.fields.remove(field).filter(|value| !value.is_null())?;
         let items = match value {
@@ -89,7 +91,8 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
-    /// Warns of what nobody has taken. Extension fields (`x-…`) are meant to be ignored.
+    /// Warns about all fields that were not taken. Extension fields (`x-…`) are meant to be
+    /// ignored.
     pub(super) fn finish(mut self) {
         for field in std::mem::take(&mut self.fields).into_keys() {
             if !field.starts_with("x-") {
@@ -102,14 +105,14 @@ impl<'a> Reader<'a> {
         self.warn(field, "is not supported and was ignored");
     }
 
-    /// A warning about a field: "service `web`: `field` `what`".
+    /// Adds a warning about a field: "service `web`: `field` `what`".
     pub(super) fn warn(&mut self, field: &str, what: &str) {
         let Reader { owner, prefix, .. } = self;
         self.findings
             .warn(format!("{owner}: `{prefix}{}` {what}", cut(field)));
     }
 
-    /// A value that does not read, so that `used` takes its place.
+    /// Warns about an unreadable value, which is replaced by `used`.
     pub(super) fn unreadable(&mut self, field: &str, value: &Value, used: &str) {
         let excerpt = cut(&value.to_string());
         self.warn(
@@ -118,12 +121,12 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// A value that does not read, so that there is none.
+    /// Warns about an unreadable value, which is ignored.
     pub(super) fn ignored(&mut self, field: &str, value: &Value) {
         self.unreadable(field, value, IGNORED);
     }
 
-    /// Records a problem, which refuses the app.
+    /// Records a problem, because of which the app is refused.
     pub(super) fn problem(&mut self, field: &str, value: &Value, expected: &str) {
         self.problems
             .expected(&self.path.at(field), value, expected);
@@ -134,7 +137,7 @@ impl<'a> Reader<'a> {
         self.problem(field, &Value::from(text), expected);
     }
 
-    /// What `read` makes of a field; `None` if it is absent, or unreadable, so that `used` takes its place.
+    /// Returns the result of `read` on a field; `None` if it is absent, or unreadable and so replaced by `used`.
     pub(super) fn read<T>(
         &mut self,
         field: &str,
@@ -149,12 +152,12 @@ impl<'a> Reader<'a> {
         result
     }
 
-    /// A text; numbers and booleans become one.
+    /// Returns a text; numbers and booleans are converted.
     pub(super) fn text(&mut self, field: &str) -> Option<String> {
         self.read(field, scalar, IGNORED)
     }
 
-    /// The items of a list; anything else is the only one.
+    /// Returns the items of a list; any other value is the only item.
     pub(super) fn items(&mut self, field: &str) -> &'a [Value] {
         match self.take(field) {
             None => &[],
@@ -163,7 +166,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A map; anything else is ignored.
+    /// Returns a map; anything else is ignored.
     pub(super) fn record(&mut self, field: &str) -> Option<&'a Map<String, Value>> {
         match self.take(field)? {
             Value::Object(entries) => Some(entries),
@@ -174,7 +177,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text or a list of them, in their order.
+    /// Returns a text or a list of texts, in their order.
     pub(super) fn texts(&mut self, field: &str) -> Vec<String> {
         let items = self.items(field);
         self.scalars(field, items)
@@ -191,7 +194,7 @@ impl<'a> Reader<'a> {
         texts
     }
 
-    /// As [`Reader::texts`], of a field whose order and repetitions have no meaning.
+    /// As [`Reader::texts`], for a field in which order and repetitions have no meaning.
     pub(super) fn set(&mut self, field: &str) -> Vec<String> {
         let mut texts = self.texts(field);
         texts.sort_unstable();
@@ -199,7 +202,7 @@ impl<'a> Reader<'a> {
         texts
     }
 
-    /// A map, or a list of `key=value`. A key without a value has the empty one.
+    /// Reads a map, or a list of `key=value`. A key without a value has the empty one.
     pub(super) fn pairs(&mut self, field: &str) -> BTreeMap<String, String> {
         let mut pairs = BTreeMap::new();
         match self.take(field) {
@@ -227,30 +230,30 @@ impl<'a> Reader<'a> {
         pairs
     }
 
-    /// A whole number of at least `least`; 0 if it is absent or unreadable.
+    /// Returns a whole number of at least `least`; 0 if it is absent or unreadable.
     pub(super) fn integer(&mut self, field: &str, least: i64) -> i64 {
         let read = |value| quantities::integer(value).filter(|number| *number >= least);
         self.read(field, read, DEFAULT).unwrap_or_default()
     }
 
-    /// Bytes.
+    /// Returns bytes.
     pub(super) fn size(&mut self, field: &str, default: u64) -> u64 {
         self.read(field, quantities::size, DEFAULT)
             .unwrap_or(default)
     }
 
-    /// Nanoseconds.
+    /// Returns nanoseconds.
     pub(super) fn duration(&mut self, field: &str) -> Option<i64> {
         self.read(field, quantities::duration, DEFAULT)
     }
 
-    /// False if it is absent.
+    /// Returns false if it is absent.
     pub(super) fn flag(&mut self, field: &str) -> bool {
         self.take(field).is_some_and(is_true)
     }
 }
 
-/// A truth value as compose files have them: every word for false is false, as is nothing at all.
+/// Reads a boolean as in compose files: every word for false is false, and so is an empty text.
 pub(super) fn is_true(value: &Value) -> bool {
     match value {
         Value::String(text) => !["", "0", "false", "off", "no"]
@@ -261,12 +264,12 @@ pub(super) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// A text, or a number or boolean as one.
+/// Returns a text, or a number or boolean as text.
 pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(yes) => Some(yes.to_string()),
-        // `1.0` is the number 1 to every client that writes JSON by JavaScript's rules.
+        // `1.0` is the number 1 for every client that writes JSON by JavaScript's rules.
         Value::Number(_) => quantities::integer(value)
             .map(|whole| whole.to_string())
             .or_else(|| Some(value.to_string())),
@@ -274,7 +277,8 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// If a field is given in both spellings, the one in snake case wins.
+/// Returns the fields in snake case. If a field is given in both spellings, the one in snake case
+/// takes precedence.
 fn by_snake_case(fields: &Map<String, Value>) -> BTreeMap<String, &Value> {
     let mut all = BTreeMap::new();
     for (name, value) in fields {

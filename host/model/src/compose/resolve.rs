@@ -1,4 +1,4 @@
-//! The whole of a target state, app by app.
+//! Resolves a whole target state, app by app.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ use crate::{
 
 /// The source of services' keys to the device's API. The store implements it.
 pub trait ApiKeys {
-    /// The key of one service; made at the first call, the same from then on.
+    /// Returns the key of one service; created at the first call, the same from then on.
     ///
     /// # Errors
-    /// [`KeyError`] if it can be neither read nor kept.
+    /// [`KeyError`] if it can be neither read nor stored.
     fn service_key(&self, app: AppId, service: &ServiceName) -> Result<ApiKey, KeyError>;
 }
 
-/// A service's key could not be had.
+/// A failure to obtain a service's key.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to get the API key of service `{service}` of app {app}")]
 pub struct KeyError {
@@ -40,17 +40,17 @@ pub struct KeyError {
 /// A target state, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResolvedTarget {
-    /// All apps. One that was refused has [`crate::DesiredApp::rejected`] set and contains nothing: what
-    /// runs of it is left alone.
+    /// All apps. One that was refused has [`crate::DesiredApp::rejected`] set and contains nothing: what runs of it is
+    /// left unchanged.
     pub desired: DesiredState,
-    /// Warnings about what was ignored, one sentence each, in the order of apps and services.
+    /// Warnings about ignored fields and values, one sentence each, in the order of apps and services.
     pub warnings: Vec<String>,
-    /// Why apps were refused.
+    /// The reasons why apps were refused.
     pub rejected: BTreeMap<AppUuid, TargetErrors>,
 }
 
 impl ResolvedTarget {
-    /// All problems of all apps, for an answer that takes a target whole or not at all.
+    /// Returns all problems of all apps, for callers that accept a target completely or not at all.
     #[must_use]
     pub fn problems(&self) -> Option<TargetErrors> {
         TargetErrors::joined(self.rejected.values().cloned())
@@ -99,21 +99,21 @@ pub fn resolve(
     Ok(resolved)
 }
 
-/// Whether the app is shown and never run: the host's operating system, and the supervisor itself.
+/// Returns whether the app is shown and never run: the host's operating system, and the supervisor itself.
 #[must_use]
 pub fn is_not_ours(app: &TargetApp, facts: &DeviceFacts) -> bool {
     app.is_host || is_supervisors_own(app, facts)
 }
 
-/// Whether the app is the supervisor itself. A cloud names the apps that its supervisors are releases of for
-/// the architecture, `aarch64-supervisor`, and they are no fleets (docs/spec/cloud.md#rule-supervisor-release).
+/// Returns whether the app is the supervisor itself. A cloud names the apps with its supervisors' releases after the
+/// architecture, `aarch64-supervisor`, and they are not fleets (docs/spec/cloud.md#rule-supervisor-release).
 fn is_supervisors_own(app: &TargetApp, facts: &DeviceFacts) -> bool {
     let named = facts.host.own_app.as_ref() == Some(&app.uuid);
     named || (app.class == AppClass::App && app.name.ends_with("-supervisor"))
 }
 
-/// Whether an app stands beside the device's fleet under a supervisor's name, as a fleet: its services would run with
-/// all that theirs ask for. A fleet alone may be called anything.
+/// Returns whether an app is a second fleet, next to the device's own, with a supervisor's name: its services would run
+/// with everything that they request. The name of a single fleet does not matter.
 fn poses_as_supervisor(app: &TargetApp, target: &TargetState) -> bool {
     let is_fleet = |one: &TargetApp| one.class == AppClass::Fleet && !one.is_host;
     let fleets = target.apps.values().filter(|one| is_fleet(one)).count();
@@ -144,7 +144,7 @@ fn resolve_app(
     problems: &mut Problems,
 ) -> Result<DesiredApp, KeyError> {
     let mut desired = empty(app, not_ours);
-    // What is in such an app is for others to run, so its fields are none of our business.
+    // The contents of such an app are run by others, so its fields do not concern us.
     let Some(release) = app.release.as_ref().filter(|_| !not_ours) else {
         return Ok(desired);
     };
@@ -220,8 +220,9 @@ fn reader<'a>(
     Reader::new(owner, path, fields, findings, problems)
 }
 
-/// A container's name has no app in it (docs/spec/device.md#container-identity), and an engine has one container of a
-/// name: of two apps that want the same one the second is refused, rather than tried for ever.
+/// Refuses duplicate container names. The name does not contain the app (docs/spec/device.md#container-identity), and
+/// an engine allows only one container of a name: of two apps that need the same name the second is refused, rather
+/// than tried again and again.
 fn check_container_names(
     app: &DesiredApp,
     container_names: &mut BTreeMap<String, AppUuid>,
@@ -247,7 +248,8 @@ fn check_container_names(
     }
 }
 
-/// A dependency on nothing is dropped, one whose network is shared is a problem, and so is a circle.
+/// Checks dependencies: one on a missing service is dropped, one whose network is shared is a problem, and so is a
+/// circle.
 fn check_dependencies(
     services: &mut BTreeMap<ServiceName, DesiredService>,
     path: &Path<'_>,
@@ -294,7 +296,8 @@ fn check_dependencies(
     }
 }
 
-/// Engines hand texts to calls that end them at a NUL, so that what runs would not be what was read.
+/// Refuses NUL characters: engines pass texts to calls that end them at a NUL, so the text in use would differ from the
+/// text in the target.
 fn refuse_nul(path: &Path<'_>, fields: &Map<String, Value>, problems: &mut Problems) {
     const EXPECTED: &str = "texts without NUL characters";
     fn has_nul(value: &Value) -> bool {

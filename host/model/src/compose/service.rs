@@ -1,5 +1,5 @@
-//! One service: each compose field with its default (docs/spec/device.md#compose-fields), then what the supervisor
-//! adds.
+//! One service: each compose field with its default (docs/spec/device.md#compose-fields), then the supervisor's
+//! additions.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ use crate::{
     TargetApp, TargetRelease, TargetService,
 };
 
-/// Shared memory if the field does not say: 64 MiB.
+/// The size of shared memory if the field is missing: 64 MiB.
 const SHM_SIZE: u64 = 64 << 20;
-/// Seconds before a stop becomes a kill, if the field does not say.
+/// Seconds before a stop becomes a kill, if the field is missing.
 const STOP_GRACE_PERIOD: u64 = 10;
 
-/// A service, and what the release must have for it.
+/// A service, and what the release must define for it.
 pub(super) struct ReadService {
     pub(super) service: DesiredService,
-    /// Volumes by the release's name.
+    /// Volumes by their names in the release.
     pub(super) volumes: Vec<String>,
-    /// Networks by the release's name.
+    /// Networks by their names in the release.
     pub(super) networks: Vec<String>,
 }
 
@@ -152,12 +152,12 @@ pub(super) fn service(
     config
         .labels
         .insert(digest::label(branding), digest.clone());
-    // After the digest, which has the period itself in it.
+    // Added after the digest, which already includes the period itself.
     config.labels.insert(
         branding.label(STOP_GRACE_PERIOD_LABEL),
         config.stop_grace_period.to_string(),
     );
-    // Not in the digest: the order alone is no reason to make a container anew.
+    // Excluded from the digest: a changed order must not recreate a container.
     let label = branding.label(DEPENDS_ON_LABEL);
     config.labels.remove(&label);
     if !depends_on.is_empty() {
@@ -189,7 +189,7 @@ pub(super) fn service(
     })
 }
 
-/// A list is taken as it is, a text is split as a shell does, without looking at variables.
+/// Reads a list unchanged; a text is split as a shell does, without expanding variables.
 fn words(reader: &mut Reader<'_>, field: &str) -> Option<Vec<String>> {
     let value = reader.take(field)?;
     match value {
@@ -214,10 +214,11 @@ fn words(reader: &mut Reader<'_>, field: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The composition's, then the service's own over them, then what every service is told.
+/// Returns the composition's variables, overlaid with the service's own, then with those for every
+/// service.
 fn variables(reader: &mut Reader<'_>, place: ServiceContext<'_>) -> BTreeMap<String, String> {
     let mut variables = reader.pairs("environment");
-    // Nothing can be told of a variable without a name, nor with the sign that ends a name in it.
+    // A variable without a name, or with `=` in its name, cannot be passed on.
     variables.retain(|name, _| {
         let usable = !name.is_empty() && !name.contains('=');
         if !usable {
@@ -275,7 +276,7 @@ fn with_shared_folder(
     all
 }
 
-/// Whole seconds; a part of one counts as one.
+/// Reads whole seconds, rounded up.
 fn stop_grace_period(reader: &mut Reader<'_>) -> u64 {
     reader
         .duration("stop_grace_period")
@@ -294,7 +295,7 @@ fn working_dir(reader: &mut Reader<'_>) -> String {
     trimmed.to_owned()
 }
 
-/// A namespace to share. Another container's cannot be named before there is a container.
+/// Reads a namespace to share. Another container's cannot be named before that container exists.
 fn namespace(reader: &mut Reader<'_>, field: &str, default: &str) -> String {
     match reader.text(field) {
         None => default.to_owned(),
@@ -309,15 +310,15 @@ fn namespace(reader: &mut Reader<'_>, field: &str, default: &str) -> String {
     }
 }
 
-/// `host=address` or `host:address` in a list, or a map of one or several addresses; kept as
-/// `host:address`.
+/// Reads `host=address` or `host:address` in a list, or a map of one or several addresses; stored
+/// as `host:address`.
 fn extra_hosts(reader: &mut Reader<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     match reader.take("extra_hosts") {
         None => {}
         Some(Value::Array(items)) => {
             for item in items {
-                // `=` first: an address may hold colons.
+                // `=` first: an address may contain colons.
                 match item
                     .as_str()
                     .and_then(|text| text.split_once('=').or_else(|| text.split_once(':')))

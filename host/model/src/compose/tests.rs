@@ -1,4 +1,4 @@
-//! Compose fields as a target state gives them, and what becomes of them.
+//! Compose fields as they appear in a target state, and their results.
 
 mod apps;
 mod digests;
@@ -13,7 +13,7 @@ use crate::{
     TargetErrors, TargetState,
 };
 
-/// A key that tells whose it is.
+/// A source of keys that contain their owner's name.
 struct Keys;
 
 impl ApiKeys for Keys {

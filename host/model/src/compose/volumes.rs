@@ -5,7 +5,7 @@ use super::reader::Reader;
 use super::{digest, labels};
 use crate::{DesiredVolume, DeviceFacts, TargetApp, VolumeConfig};
 
-/// One volume as the release defines it.
+/// Reads one volume as the release defines it.
 pub(super) fn volume(
     mut reader: Reader<'_>,
     name: &str,
@@ -21,7 +21,7 @@ pub(super) fn volume(
     finished(name, config, app, facts)
 }
 
-/// A volume that services name and the release does not define.
+/// Returns a volume that services name but the release does not define.
 pub(super) fn undefined(name: &str, app: &TargetApp, facts: &DeviceFacts) -> DesiredVolume {
     let config = VolumeConfig {
         driver: "local".into(),
@@ -30,7 +30,8 @@ pub(super) fn undefined(name: &str, app: &TargetApp, facts: &DeviceFacts) -> Des
     finished(name, config, app, facts)
 }
 
-/// The digest is of what the release asked for: data is not to be lost over a label of ours.
+/// Adds digest and labels. The digest covers only the release's settings: a label of ours must not
+/// cause the loss of data.
 fn finished(
     name: &str,
     mut config: VolumeConfig,

@@ -1,9 +1,9 @@
-//! Ranges of versions as contracts write them: comparators beside each other must all hold, `||` stands
-//! between alternatives, and a bare version means that one (which is what sets them apart from Cargo's).
+//! Ranges of versions in contracts: adjacent comparators must all hold, `||` separates alternatives, and a bare version
+//! means exactly that one (unlike in Cargo's ranges).
 
 use semver::{Version, VersionReq};
 
-/// Comparators that one range may have; real ones have two.
+/// The maximum number of comparators in one range; real ranges have two.
 const MAX_COMPARATORS: usize = 32;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Range {
 }
 
 fn alternative(text: &str, room: &mut usize) -> Option<Vec<VersionReq>> {
-    // `1.2 - 2.3`: from the one to the other, both of them in it.
+    // `1.2 - 2.3`: both ends are included.
     if let Some((from, to)) = text.split_once(" - ") {
         let from = comparator(&format!(">={}", from.trim()))?;
         let to = comparator(&format!("<={}", to.trim()))?;
@@ -36,7 +36,7 @@ fn alternative(text: &str, room: &mut usize) -> Option<Vec<VersionReq>> {
     let mut comparators = Vec::new();
     let mut operator = String::new();
     for word in text.split_whitespace() {
-        // An operator may stand apart from its version.
+        // There may be white space between an operator and its version.
         operator.push_str(word);
         if word
             .chars()

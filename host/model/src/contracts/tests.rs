@@ -89,7 +89,7 @@ fn an_unmet_need_rejects_its_app_and_no_other() {
         why.as_deref(),
         Some("service `main` needs `sw.supervisor` `>=20`")
     );
-    // What is not known is not had.
+    // An unknown property is treated as missing.
     let mut unknown = needs(json!([{"type": "sw.os"}]));
     let held = hold_to(&mut unknown, &Offers::default(), &Branding::default()).unwrap();
     assert_eq!(held.rejected.len(), 1);

@@ -1,4 +1,4 @@
-//! The target that the cloud answers a poll with (docs/spec/device.md#target-cloud).
+//! The target in the cloud's answer to a poll (docs/spec/device.md#target-cloud).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::{
 use crate::{AppId, Branding, DeviceUuid, ReleaseId, ServiceName, config_variables};
 
 impl TargetState {
-    /// Parses the part of a version 3 target state that is about `device`; other devices in it are
+    /// Parses the part of a version 3 target state that concerns `device`; other devices in it are
     /// ignored.
     ///
     /// # Errors
-    /// [`TargetErrors`] with every problem; nothing of the state is usable then.
+    /// [`TargetErrors`] with every problem; then nothing of the state is usable.
     pub fn from_cloud_json(
         body: &Value,
         device: &DeviceUuid,
@@ -36,7 +36,7 @@ impl TargetState {
                 None
             }
         };
-        // Without an entry there is one problem to tell, not one for each field that it would have.
+        // Without an entry, one problem is reported, not one for each of its fields.
         let Some(device) = device else {
             return problems.into_result(TargetState::default());
         };
@@ -67,7 +67,7 @@ fn app(problems: &mut Problems, field: Field<'_>, ids: &mut BTreeSet<AppId>) -> 
     let app = field.record(problems)?;
     let id_field = app.get("id");
     let id = id_field.number(problems).map(AppId);
-    // Lock folders and volumes are named for the number, so two apps cannot share it.
+    // Lock folders and volumes are named after the number, so two apps cannot share it.
     if let Some(id) = id
         && !ids.insert(id)
         && let Some(value) = id_field.value
@@ -101,7 +101,7 @@ fn class(problems: &mut Problems, field: Field<'_>) -> AppClass {
     }
 }
 
-/// Of several releases the first key is used, and the others are not looked at.
+/// Returns the release. If there are several, the first key is used, and the others are ignored.
 fn first_release(problems: &mut Problems, field: Field<'_>) -> Option<TargetRelease> {
     let releases = field.optional_record(problems)?;
     let first = releases.get(releases.entries.keys().next()?);
@@ -154,7 +154,7 @@ fn service(problems: &mut Problems, field: Field<'_>) -> Option<TargetService> {
             .record(problems)
             .map_or_else(Map::new, |composition| composition.entries.clone()),
     };
-    // The compose file's own reference; the device pulls the one of the release.
+    // The compose file's own reference; the device pulls the release's.
     composition.remove("image");
     Some(TargetService {
         composition,

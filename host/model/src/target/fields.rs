@@ -1,5 +1,5 @@
-//! The checks that both forms of a target share, one method a kind of field (docs/spec/device.md#target-cloud).
-//! Each returns `None` after it has noted the problem.
+//! The checks that both forms of a target share, one method for each kind of field (docs/spec/device.md#target-cloud).
+//! Each returns `None` after it has recorded the problem.
 
 use std::collections::BTreeMap;
 use std::iter::Take;
@@ -12,15 +12,15 @@ use super::{MAX_PER_RELEASE, Path, Problems, TargetService};
 use crate::ids::is_name;
 use crate::{ImageId, ImageRef, ServiceId, ServiceName, config_variables, truthy};
 
-/// Characters of names.
+/// The maximum length of names, in characters.
 const MAX_NAME: usize = 255;
-/// Variables or labels of one service.
+/// The maximum number of variables or labels of one service.
 const MAX_ENTRIES: usize = 4096;
 
 const NAME: &str =
     "a name (letters, digits, `_`, `.` and `-`, beginning with a letter or digit, at most 255)";
 
-/// A value of a target, if it is there, and its place.
+/// A value of a target, if it exists, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     pub(super) path: Path<'a>,
@@ -41,7 +41,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The first `limit` keys; that there are more is a problem.
+    /// Returns the first `limit` keys; more keys than that are a problem.
     pub(super) fn keys(&self, problems: &mut Problems, limit: usize) -> Take<Keys<'a>> {
         if self.entries.len() > limit
             && let Some(value) = self.field.value
@@ -51,7 +51,7 @@ impl<'a> Record<'a> {
         self.entries.keys().take(limit)
     }
 
-    /// What services of both forms have in common; their compose fields are for the caller to add.
+    /// Reads the parts of services that both forms share; the caller adds their compose fields.
     pub(super) fn service(
         &self,
         problems: &mut Problems,
@@ -79,7 +79,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// What `read` makes of the value; that it is missing, or that `read` makes nothing of it, is a problem.
+    /// Returns the result of `read` on the value; a missing value and a failed `read` are problems.
     fn read<T>(
         self,
         problems: &mut Problems,
@@ -111,10 +111,10 @@ impl<'a> Field<'a> {
         self.record(problems)
     }
 
-    /// An integer of at least 0, as a number or in digits.
+    /// Reads an integer of at least 0, as a number or in digits.
     pub(super) fn number(self, problems: &mut Problems) -> Option<u64> {
         const EXPECTED: &str = "an integer of at least 0, as a number or a string of digits";
-        // 2^53 - 1: what every reader of the JSON that we answer still reads exactly.
+        // 2^53 - 1: the largest number that every reader of our JSON answers reads exactly.
         const LARGEST: u64 = 9_007_199_254_740_991;
         self.read(problems, EXPECTED, |value| {
             let number = match value {
@@ -133,7 +133,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// A text of at most 255 characters on one line.
+    /// Reads a text of at most 255 characters on one line.
     pub(super) fn short_text(self, problems: &mut Problems) -> Option<String> {
         const EXPECTED: &str = "a string of at most 255 characters on one line";
         self.read(problems, EXPECTED, |value| {
@@ -143,12 +143,12 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// A text that parses as `T`, which is named `expected`.
+    /// Reads a text that parses as `T`, described by `expected`.
     pub(super) fn parsed<T: FromStr>(self, problems: &mut Problems, expected: &str) -> Option<T> {
         self.read(problems, expected, |value| value.as_str()?.parse().ok())
     }
 
-    /// The key at the end of the path, as `T`: it must be a name.
+    /// Returns the key at the end of the path, as `T`: it must be a name.
     pub(super) fn name<T: FromStr>(self, problems: &mut Problems) -> Option<T> {
         let key = self.path.key();
         let name = key.parse().ok();
@@ -165,7 +165,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// A boolean, or a text or number that stands for one; `default` if it is left out.
+    /// Reads a boolean, or a text or number that stands for one; `default` if it is left out.
     pub(super) fn flag(self, problems: &mut Problems, default: bool) -> bool {
         match self.value {
             None | Some(Value::Null) => default,
@@ -177,14 +177,14 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Variables of a service.
+    /// Reads the variables of a service.
     fn environment(self, problems: &mut Problems) -> BTreeMap<String, String> {
         self.texts(problems, |key| {
             (!is_variable_name(key)).then_some("a variable name (`[A-Za-z_][A-Za-z0-9_]*`)")
         })
     }
 
-    /// Labels of a service.
+    /// Reads the labels of a service.
     fn labels(self, problems: &mut Problems) -> BTreeMap<String, String> {
         self.texts(problems, |key| {
             (!is_label_name(key))
@@ -192,7 +192,8 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// The device's configuration, without prefixes and without keys that mean nothing here.
+    /// Reads the device's configuration, without prefixes and without keys that have no meaning
+    /// here.
     pub(super) fn config(
         self,
         problems: &mut Problems,
@@ -209,7 +210,7 @@ impl<'a> Field<'a> {
         config_variables::known(all, prefixes)
     }
 
-    /// Definitions of volumes or networks by name.
+    /// Reads definitions of volumes or networks by name.
     pub(super) fn definitions(
         self,
         problems: &mut Problems,
@@ -230,7 +231,7 @@ impl<'a> Field<'a> {
         definitions
     }
 
-    /// A map of strings whose keys `refuses` accepts.
+    /// Reads a map of strings whose keys `refuses` accepts.
     fn texts(
         self,
         problems: &mut Problems,
@@ -245,7 +246,7 @@ impl<'a> Field<'a> {
             if let Some(expected) = refuses(key) {
                 problems.expected(&field.path, &Value::from(key.as_str()), expected);
             }
-            // No engine takes a NUL character: it ends a string in the calls below it.
+            // No engine accepts a NUL character: it ends a string in the underlying calls.
             let text = field.read(problems, "a string without NUL characters", |value| {
                 value.as_str().filter(|text| !text.contains('\0'))
             });

@@ -16,7 +16,7 @@ use crate::{AppId, AppUuid, Branding, ReleaseId, config_variables};
 pub struct LocalDefaults {
     /// The device's current name.
     pub device_name: String,
-    /// The names, whose prefixes variables of the target may have.
+    /// The branding, with the prefixes that variables of the target may have.
     pub branding: Branding,
 }
 
@@ -36,7 +36,7 @@ impl TargetState {
     /// Parses a body `{ "local": { name, config, apps } }`.
     ///
     /// # Errors
-    /// [`TargetErrors`] with every problem; nothing of the state is usable then.
+    /// [`TargetErrors`] with every problem; then nothing of the state is usable.
     pub fn from_local_json(
         body: &Value,
         defaults: &LocalDefaults,
@@ -74,9 +74,9 @@ impl TargetState {
         problems.into_result(state)
     }
 
-    /// The value of `state` in the answer of `GET /v2/local/target-state`: `{ "local": … }`, with the
-    /// configuration filled up with its defaults. A state without apps is the answer if no local
-    /// target was set.
+    /// Returns the value of `state` in the answer of `GET /v2/local/target-state`: `{ "local": …
+    /// }`, with the configuration completed with its defaults. If no local target was set, the
+    /// state has no apps.
     ///
     /// `local_mode` is whether local mode is on: clients change the answer and post it again, so
     /// reporting the default there would switch the mode off.
@@ -128,7 +128,7 @@ fn app(problems: &mut Problems, field: Field<'_>, key: &Value) -> Option<TargetA
     })
 }
 
-/// The key of a field, which must be a number.
+/// Returns the key of a field, which must be a number.
 fn number_of(problems: &mut Problems, field: Field<'_>, key: &Value) -> Option<u64> {
     let key = Field {
         path: field.path,
@@ -137,7 +137,7 @@ fn number_of(problems: &mut Problems, field: Field<'_>, key: &Value) -> Option<u
     key.number(problems)
 }
 
-/// An app without a commit has no release, whatever else it names.
+/// Reads the release. An app without a commit has none, whatever else it contains.
 fn release(problems: &mut Problems, app: &Record<'_>) -> Option<TargetRelease> {
     let commit = app.get("commit");
     commit.value.filter(|commit| !commit.is_null())?;
@@ -209,7 +209,7 @@ fn app_to_json(app: &TargetApp) -> Value {
 }
 
 fn service_to_json(service: &TargetService) -> Value {
-    // Compose fields first: if a composition names one of our keys too, ours is the value in force.
+    // Compose fields first: if a composition names one of our keys too, ours takes effect.
     let mut json = service.composition.clone();
     json.insert("environment".into(), json!(service.environment));
     json.insert("labels".into(), json!(service.labels));

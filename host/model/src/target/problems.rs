@@ -1,13 +1,13 @@
-//! What is wrong with a target state: where, what was found there, and what should be.
+//! Problems of a target state: the place, the value found there, and the expected one.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Problems that are listed; of the others only the count is kept, so that a hostile state cannot make
-/// an answer of any size.
+/// The number of problems that are listed; further ones are only counted, so that a hostile state
+/// cannot make an answer arbitrarily large.
 const MAX_LISTED: usize = 100;
-/// Characters of a value, or of one part of a path, that are shown.
+/// The number of characters of a value, or of one part of a path, that are shown.
 const MAX_SHOWN: usize = 80;
 
 /// One error in a target.
@@ -35,8 +35,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a target state, or an app of it, was refused. Its text has `Invalid target state.` as the first
-/// line and one line a problem (docs/spec/device.md#target-invalid).
+/// The problems because of which a target state, or an app of it, was refused. Its text has
+/// `Invalid target state.` as the first line, then one line for each problem
+/// (docs/spec/device.md#target-invalid).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetErrors {
     problems: Vec<Problem>,
@@ -44,7 +45,7 @@ pub struct TargetErrors {
 }
 
 impl TargetErrors {
-    /// The first hundred problems; never empty.
+    /// Returns the first hundred problems; never empty.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -115,7 +116,7 @@ impl Problems {
         })
     }
 
-    /// Counts the problem if it would not be listed, without the cost of writing it out.
+    /// Counts the problem if it would not be listed, without the cost of formatting it.
     fn has_room(&mut self) -> bool {
         let room = self.problems.len() < MAX_LISTED;
         if !room {
@@ -131,7 +132,7 @@ impl Problems {
     }
 }
 
-/// The path of a value: a chain on the stack, written out only for a problem.
+/// The path of a value: a chain on the stack, formatted only for a problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -143,7 +144,7 @@ impl<'a> Path<'a> {
         Path { parent: None, key }
     }
 
-    /// The last of its keys.
+    /// Returns the last of its keys.
     pub(crate) fn key(&self) -> &'a str {
         self.key
     }
@@ -165,7 +166,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A value as a problem shows it. Containers are named, not written out: they can be of any size.
+/// Formats a value for a problem. Containers are named, not written out: they can be of any size.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("a list of {}", items.len()),
@@ -175,8 +176,8 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// At most [`MAX_SHOWN`] characters, none of them a control character: the text goes to a terminal and
-/// through the cloud's proxy.
+/// Returns at most [`MAX_SHOWN`] characters, none of them a control character: the text is shown on
+/// terminals and sent through the cloud's proxy.
 pub(crate) fn cut(text: &str) -> String {
     let mut start: String = text
         .chars()

@@ -1,4 +1,4 @@
-//! Why a device does not take a target.
+//! Reasons why a device refuses a target.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 use super::TargetErrors;
 use crate::{AppUuid, Commit};
 
-/// Why a target was not taken; then nothing has changed.
+/// The reason why a target was refused; in that case nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SetTargetError {
     /// The device is not in local mode.
     #[error("Target state can only set when device is in local mode")]
     NotLocalMode,
-    /// It ends local mode, and there is no cloud whose targets would be followed then.
+    /// The target ends local mode, but there is no cloud whose targets could be followed instead.
     #[error(
         "`SUPERVISOR_LOCAL_MODE` cannot be off here: the device has no cloud whose targets it would follow instead"
     )]
@@ -20,13 +20,13 @@ pub enum SetTargetError {
     /// The target is not valid; all problems, one a line.
     #[error(transparent)]
     Invalid(TargetErrors),
-    /// It is the cloud's, and not what the device's owner has signed.
+    /// The cloud's target is not what the device's owner has signed.
     #[error("the target is not what the device's owner has signed: {0}")]
     NotSigned(RefusedTarget),
-    /// It is a local one, and the device's owner wants targets signed.
+    /// The target is local, and the device's owner requires signed targets.
     #[error("{0}")]
     LocalNotSigned(String),
-    /// It could not be stored, or a service's key could not be had.
+    /// The target could not be stored, or a service's key could not be obtained.
     #[error("failed to store the target state: {0}")]
     Store(String),
 }
@@ -34,9 +34,9 @@ pub enum SetTargetError {
 /// A target that is not what the device's owner has signed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefusedTarget {
-    /// Why, a sentence each.
+    /// The reasons, a sentence each.
     pub reasons: Vec<String>,
-    /// The releases that it has.
+    /// The releases in the target.
     pub releases: BTreeMap<AppUuid, Commit>,
 }
 

@@ -55,7 +55,7 @@ fn cloud_sample() -> Value {
     })
 }
 
-/// `sample` with the value at `pointer` replaced, or removed if there is none.
+/// Returns `sample` with the value at `pointer` replaced, or removed if `value` is `None`.
 fn with(mut sample: Value, pointer: &str, value: Option<Value>) -> Value {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let parent = sample.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -66,7 +66,7 @@ fn with(mut sample: Value, pointer: &str, value: Option<Value>) -> Value {
     sample
 }
 
-/// The one problem of a state, as its line reads.
+/// Returns the only problem of a state, as its line in the text.
 fn line(result: Result<TargetState, TargetErrors>) -> String {
     let text = result.unwrap_err().to_string();
     let mut lines = text.lines();

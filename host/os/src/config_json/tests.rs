@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder with a `config.json` of this text.
+/// Creates a folder with a `config.json` of this text.
 fn with(text: &[u8]) -> (TempDir, ConfigJson) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.json");
@@ -116,7 +116,7 @@ fn a_file_that_cannot_be_written_is_the_file_before() {
 fn the_file_is_replaced_whole_so_that_an_open_reader_sees_the_one_before() {
     let (folder, config) = with(b"{\"a\": 1}");
     fs::set_permissions(config.path(), fs::Permissions::from_mode(0o640)).unwrap();
-    // As a power cut in the middle of a change leaves it.
+    // The remains of a power cut in the middle of a change.
     fs::write(folder.path().join(".config.json.new"), "{\"half").unwrap();
     let mut open = File::open(config.path()).unwrap();
     config

@@ -1,4 +1,4 @@
-//! The table as `nft --json` takes it (libnftables-json(5)).
+//! The table in the form that `nft --json` accepts (libnftables-json(5)).
 
 use model::Protocol;
 use model::compose::SUPERVISOR_SUBNET;
@@ -6,28 +6,28 @@ use serde_json::{Value, json};
 
 use super::FirewallRules;
 
-/// One table for addresses of both versions. Its name is ours: whatever else there is is others'.
+/// One table for addresses of both versions. Its name is ours; all other tables belong to others.
 pub(super) const FAMILY: &str = "inet";
 pub(super) const TABLE: &str = "supervisor";
 const CHAIN: &str = "input";
 const OUTPUT: &str = "output";
 
-/// The loopback addresses that services have; those with a zero behind the 127 are the system's own.
+/// The loopback addresses that services have; those with a zero after the 127 are the system's own.
 const SERVICES: [&str; 2] = ["127.1.0.0", "127.254.255.255"];
 
-/// Interfaces of container engines whose names the engine makes up.
+/// Interfaces of container engines that have generated names.
 const BRIDGES: &str = "br-*";
 /// The engine's own interface, and the VPN's (docs/spec/device.md#firewall).
 const ENGINE: &str = "docker0";
 const VPN: &str = "tun0";
 
-/// Commands that leave the table as `rules` say, whatever it was before. The kernel carries all of them out at once
-/// or none.
+/// Returns commands that make the table match `rules`, whatever it was before. The kernel carries out all of them at
+/// once or none.
 pub(super) fn put(rules: &FirewallRules) -> Value {
     let mut commands = removal();
     commands.push(json!({ "add": { "table": table() } }));
     for (chain, rules) in [(CHAIN, rules_of(rules)), (OUTPUT, rules_of_output(rules))] {
-        // Each has the name of the kernel's hook that it stands at.
+        // Each chain has the name of the kernel hook that it is attached to.
         commands.push(json!({ "add": { "chain": {
             "family": FAMILY, "table": TABLE, "name": chain,
             "type": "filter", "hook": chain, "prio": 0, "policy": "accept",
@@ -41,12 +41,12 @@ pub(super) fn put(rules: &FirewallRules) -> Value {
     json!({ "nftables": commands })
 }
 
-/// Commands that leave no table of ours.
+/// Returns commands that remove our table.
 pub(super) fn remove() -> Value {
     json!({ "nftables": removal() })
 }
 
-/// Adding a table that is there does nothing, and removing one that is not there fails.
+/// Adding a table that exists does nothing, and removing one that does not exist fails: so this adds it first.
 fn removal() -> Vec<Value> {
     vec![
         json!({ "add": { "table": table() } }),
@@ -58,7 +58,7 @@ fn table() -> Value {
     json!({ "family": FAMILY, "name": TABLE })
 }
 
-/// In their order: what comes first decides.
+/// Returns the rules of incoming packets in their order: the first match decides.
 fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
     let mut chain = Vec::new();
     let mut add = |mut conditions: Vec<Value>, verdict, comment| {
@@ -78,7 +78,7 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
     let port = |protocol: &str, port: u16| is(port_of(protocol, "dport"), json!(port));
     let from = |protocol: &str, port: u16| is(port_of(protocol, "sport"), json!(port));
     let to = |protocol: &str, ports: &[u16]| is_one_of(port_of(protocol, "dport"), ports);
-    // The API, before whatever else has its port.
+    // The API comes before other rules that have its port.
     let api = port("tcp", rules.api_port);
     if rules.api_is_for_all {
         add(vec![api], accept(), "the API, in local mode");
@@ -86,8 +86,8 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
         let own = on_interface(&[ENGINE, VPN, &rules.network]);
         let comment = "the API, from services and the VPN";
         add(vec![own, api.clone()], accept(), comment);
-        // The bridge of the API's network, whose name the engine makes up as well. A container of another bridge may
-        // send from such an address, and gets no answer there.
+        // The bridge of the API's network, which also has a generated name. A container of another bridge may send from
+        // such an address, and receives no answer there.
         let bridge = vec![on_interface(&[BRIDGES]), from_supervisor_network()];
         add([bridge, vec![api.clone()]].concat(), accept(), comment);
         add(vec![api], refuse(), "the API, from elsewhere");
@@ -121,7 +121,7 @@ fn rules_of(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
     chain
 }
 
-/// Of what goes out, what users of this host send to ports that services have not published.
+/// Returns the rules for packets that users of this host send to ports that services have not published.
 fn rules_of_output(rules: &FirewallRules) -> Vec<(Vec<Value>, &'static str)> {
     let (first, last) = rules.service_users;
     let to = json!({ "payload": { "protocol": "ip", "field": "daddr" } });
@@ -143,7 +143,7 @@ fn accept() -> Value {
     json!({ "accept": null })
 }
 
-/// Whoever asks is told at once, rather than left to wait.
+/// Answers with a refusal at once, so the sender does not wait.
 fn refuse() -> Value {
     json!({ "reject": { "type": "icmpx", "expr": "admin-prohibited" } })
 }
@@ -155,13 +155,13 @@ fn port_of(protocol: &str, field: &str) -> Value {
 fn on_interface(names: &[&str]) -> Value {
     let name = json!({ "meta": { "key": "iifname" } });
     match names {
-        // A name with a star stands for many here, and not in a set.
+        // A name with a star matches many interfaces here, but not in a set.
         [one] => is(name, json!(one)),
         _ => is_one_of(name, names),
     }
 }
 
-/// From an address of the network in which services reach the API.
+/// Matches an address of the network in which services reach the API.
 fn from_supervisor_network() -> Value {
     let whole = (SUPERVISOR_SUBNET, "32");
     let (address, length) = SUPERVISOR_SUBNET.split_once('/').unwrap_or(whole);
@@ -181,7 +181,7 @@ fn is_one_of<T: serde::Serialize>(left: Value, right: &[T]) -> Value {
     is(left, json!({ "set": right }))
 }
 
-/// Of flags: at least one of them is set.
+/// Matches if at least one of these flags is set.
 fn is_in(left: Value, right: &[&str]) -> Value {
     json!({ "match": { "op": "in", "left": left, "right": right } })
 }

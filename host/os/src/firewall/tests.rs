@@ -1,5 +1,5 @@
-//! The kernel's own firewall, in networks of the tests' own: a device, and another machine beside it. They need root,
-//! `ip` and `nft`, and do nothing without.
+//! The kernel's own firewall, in networks of the tests' own: a device, and another machine next to it. They need root,
+//! `ip` and `nft`, and do nothing without them.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -11,13 +11,13 @@ use super::*;
 
 const API: u16 = 48484;
 const SERVICE_USERS: (u32, u32) = (1_900_000_000, 1_900_065_535);
-/// For an answer that comes at once; what is let in without an answer is none of these tests.
+/// For an answer that comes at once; packets that are accepted without an answer are not tested.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the device says to somebody who knocks where nobody listens.
+/// The device's answer to a packet for a port on which nobody listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Door {
-    /// The knock got in: the device itself says that nobody is there.
+    /// The packet got in: the device itself reports that nobody listens.
     Open,
     Shut,
 }
@@ -29,8 +29,8 @@ struct Network {
 }
 
 impl Network {
-    /// The two are on one network, on one that the device has as the engine's, and on two that an engine made, of which
-    /// one is that of the API.
+    /// Connects the two by one network, by one that looks like the engine's on the device, and by two that look like
+    /// created by the engine, of which one is that of the API.
     fn make() -> Option<Network> {
         let device = NetworkNamespace::make(&["nft"])?;
         let other = NetworkNamespace::make(&[])?;
@@ -53,14 +53,14 @@ impl Network {
                 machine.run(&format!("ip link set {name} up"));
             }
         }
-        // As many refusals as there are knocks.
+        // No limit on the number of refusals.
         let script = "echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; echo 0 > /proc/sys/net/ipv6/icmp/ratelimit";
         let done = device.command("sh").args(["-c", script]).status();
         assert!(done.unwrap().success(), "{script}");
         Some(Network { device, other })
     }
 
-    /// Does something to the device's firewall.
+    /// Runs `work` with the device's firewall.
     fn on_device<R: Send + 'static>(
         &self,
         work: impl AsyncFnOnce(Firewall) -> R + Send + 'static,
@@ -83,7 +83,7 @@ impl Network {
             .unwrap();
     }
 
-    /// All tables.
+    /// Returns all tables.
     fn listed(&self) -> String {
         let listed = self
             .device
@@ -111,7 +111,7 @@ impl Network {
 fn door(error: &io::Error) -> Door {
     match error.kind() {
         ErrorKind::ConnectionRefused => Open,
-        // As the two versions of the protocol say that it is forbidden.
+        // The errors with which the two versions of the protocol report that it is forbidden.
         ErrorKind::HostUnreachable | ErrorKind::PermissionDenied => Shut,
         _ => panic!("{error:?}"),
     }
@@ -171,12 +171,12 @@ fn others_reach_what_the_table_lets_in_and_nothing_else() {
         ("tcp", "[fd00:77::1]:22222", Open),
         ("tcp", "[fd00:77::1]:80", Shut),
         ("tcp", "[fd00:77::1]:48484", Shut),
-        // What the engine's containers have beside that.
+        // What the engine's containers may reach in addition.
         ("tcp", "10.78.0.1:48484", Open),
         ("tcp", "[fd00:78::1]:48484", Open),
         ("udp", "10.78.0.1:53", Open),
         ("tcp", "10.78.0.1:80", Shut),
-        // The API's network, by whatever name its bridge has, and no other of an engine's.
+        // The API's network, whatever its bridge is called, and no other network of an engine.
         ("tcp", "10.114.104.1:48484", Open),
         ("udp", "10.114.104.1:53", Open),
         ("tcp", "10.114.104.1:80", Shut),
@@ -304,7 +304,7 @@ fn the_table_is_ours_alone_and_the_same_however_often_it_is_put() {
             .on_device(async |firewall| firewall.is_there().await)
             .unwrap()
     );
-    // One that others cleared is seen to be gone.
+    // The removal of a table by others is noticed.
     network.device.run("nft delete table inet supervisor");
     assert!(
         !network

@@ -1,4 +1,4 @@
-//! The kernel's GPIO chips, by the second version of their interface (Linux 5.10).
+//! The kernel's GPIO chips, through version 2 of their interface (Linux 5.10).
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ use super::{
     Bias, Drive, Edge, EdgeDetection, GpioChips, GpioError, GpioLine, LineId, LineMode, LineRequest,
 };
 
-/// How many edges the kernel keeps of a line until they are read.
+/// How many edges of a line the kernel keeps until they are read.
 const KEPT_EDGES: u32 = 64;
 
 /// The chips whose device files are in a folder.
@@ -30,7 +30,7 @@ pub struct KernelGpio {
 }
 
 impl KernelGpio {
-    /// Those in `folder`: `/dev`, but in tests.
+    /// Chips whose device files are in `folder`, which is `/dev` except in tests.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         KernelGpio {
@@ -38,14 +38,14 @@ impl KernelGpio {
         }
     }
 
-    /// The chip of this name or label.
+    /// Opens the chip with this name or label.
     fn chip(&self, name: &str) -> Result<Chip, GpioError> {
         if is_chip_name(name) {
             return open(&self.folder.join(name));
         }
         let mut found = Vec::new();
         for path in self.chips() {
-            // One that goes away meanwhile is not the one.
+            // A chip that disappears in between does not match.
             let Ok(chip) = open(&path) else { continue };
             if chip.info().is_ok_and(|info| info.label == name) {
                 found.push(chip);
@@ -63,7 +63,7 @@ impl KernelGpio {
         }
     }
 
-    /// The device files of chips, without the links that some boards have beside them.
+    /// Returns the device files of chips, without the links that some boards have in addition.
     fn chips(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let chips = entries.filter(|entry| {
@@ -74,7 +74,7 @@ impl KernelGpio {
     }
 }
 
-/// Whether this is `gpiochip` and a number, by which the kernel names chips.
+/// Whether this is `gpiochip` and a number, the kernel's names for chips.
 fn is_chip_name(name: &str) -> bool {
     name.strip_prefix("gpiochip").is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -89,7 +89,7 @@ fn open(path: &Path) -> Result<Chip, GpioError> {
         )),
         _ => GpioError::Failed(format!("the GPIO chip `{}`: {error}", path.display())),
     };
-    // Some devices do something when they are opened, such as a watchdog: what is no chip is not opened.
+    // Some devices, such as a watchdog, do something when they are opened: so only chips are opened.
     let target = fs::canonicalize(path).map_err(failed)?;
     if !is_gpio_device(&target).map_err(failed)? {
         return Err(GpioError::NotFound(format!(
@@ -101,7 +101,7 @@ fn open(path: &Path) -> Result<Chip, GpioError> {
         .map_err(|error| GpioError::Failed(format!("the GPIO chip `{}`: {error}", path.display())))
 }
 
-/// Whether the kernel says of a device file that it is a GPIO chip's.
+/// Whether the kernel lists a device file as that of a GPIO chip.
 fn is_gpio_device(path: &Path) -> io::Result<bool> {
     let metadata = fs::metadata(path)?;
     if !metadata.file_type().is_char_device() {
@@ -195,7 +195,7 @@ impl GpioChips for KernelGpio {
             )),
             _ => GpioError::Failed(format!("the line {name}: {error}")),
         })?;
-        // Whoever waits for an edge does so without a thread.
+        // Waiting for an edge uses no thread.
         let nonblocking = fcntl_getfl(&requested)
             .and_then(|flags| fcntl_setfl(&requested, flags | OFlags::NONBLOCK));
         nonblocking.map_err(|error| GpioError::Failed(format!("the line {name}: {error}")))?;
@@ -210,7 +210,7 @@ impl GpioChips for KernelGpio {
     }
 }
 
-/// Who has the line, by what the kernel knows.
+/// Says who holds the line, if the kernel knows.
 fn busy(chip: &Chip, offset: Offset, name: &str) -> String {
     let consumer = chip.line_info(offset).map(|info| info.consumer);
     match consumer.as_deref() {
@@ -219,7 +219,7 @@ fn busy(chip: &Chip, offset: Offset, name: &str) -> String {
     }
 }
 
-/// As much of the name as the kernel keeps.
+/// Returns as much of the name as the kernel keeps.
 fn consumer(name: &str) -> String {
     let mut end = name.len().min(31);
     while !name.is_char_boundary(end) {
@@ -248,7 +248,7 @@ fn kernel_drive(drive: Drive) -> line::Drive {
     }
 }
 
-/// The system's error in one of the crate's.
+/// Returns the operating system's error behind an error of the crate.
 fn errno(error: &gpiocdev::Error) -> Option<Errno> {
     match error {
         gpiocdev::Error::Os(errno) | gpiocdev::Error::Uapi(_, gpiocdev_uapi::Error::Os(errno)) => {
@@ -258,13 +258,13 @@ fn errno(error: &gpiocdev::Error) -> Option<Errno> {
     }
 }
 
-/// A line that the kernel has given.
+/// A line that the kernel has granted.
 struct KernelLine {
     name: String,
     offset: Offset,
     config: Config,
     request: Arc<Request>,
-    /// Made when somebody waits.
+    /// Created by the first wait.
     waiting: OnceLock<AsyncFd<Arc<Request>>>,
     /// The number of the last edge that was read.
     last: Mutex<u32>,
@@ -275,7 +275,7 @@ impl KernelLine {
         GpioError::Failed(format!("the line {}: {error}", self.name))
     }
 
-    /// The next edge; none where none was noted.
+    /// Returns the next edge; `None` if none was recorded.
     fn read_edge(&self) -> io::Result<Option<Edge>> {
         // One at a time: `Request::read_edge_event` reads several, and returns one.
         let mut buffer = vec![0; self.request.edge_event_u64_size()];
@@ -289,7 +289,7 @@ impl KernelLine {
             Err(error) if errno(&error) == Some(Errno::AGAIN) => return Ok(None),
             Err(error) => return Err(io::Error::other(error)),
         };
-        // Edges have numbers, so that those are missed that found no room. The kernel may begin anew.
+        // Edges are numbered, so lost ones leave a gap. The kernel may start again at 1.
         let number = event.line_seqno;
         let before = if number > *last { *last } else { 0 };
         *last = number;
@@ -335,7 +335,8 @@ impl GpioLine for KernelLine {
             while let Some(_old) = self.read_edge().map_err(|error| self.failed(error))? {}
             Ok(())
         };
-        // Before they are noted, since nobody adds any then; an endless row of edges would not let this end after it.
+        // Old edges are discarded before recording starts, since none are added then; afterwards, an endless series of
+        // edges would keep this from ending.
         if detection == EdgeDetection::On {
             forget()?;
         }
@@ -351,7 +352,8 @@ impl GpioLine for KernelLine {
 
     fn next_edge(&self) -> BoxFuture<'_, Result<Edge, GpioError>> {
         async move {
-            // One that is there already needs no turn of the reactor: whoever waits for no time at all gets it.
+            // An edge that is already there needs no turn of the reactor, so even a caller that does not wait receives
+            // it.
             if let Some(edge) = self.read_edge().map_err(|error| self.failed(error))? {
                 return Ok(edge);
             }
@@ -410,7 +412,7 @@ mod tests {
             let error = request(folder.path(), chip).to_string();
             assert!(error.contains(expected), "{chip:?}: {error}");
         }
-        // Where it is there and where it is not.
+        // Whether or not the file exists.
         let memory = request(folder.path(), "gpiochip1");
         assert!(matches!(memory, GpioError::NotFound(_)), "{memory:?}");
     }

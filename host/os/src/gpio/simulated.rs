@@ -13,10 +13,10 @@ use super::{
     Edge, EdgeDetection, GpioChips, GpioError, GpioLine, LineAddress, LineId, LineMode, LineRequest,
 };
 
-/// How many edges are kept of a line until they are read, as by the kernel.
+/// How many edges of a line are kept until they are read, as in the kernel.
 const KEPT_EDGES: usize = 64;
 
-/// Lines with the names that they were given, on one chip. Cloning shares them.
+/// Named lines on one chip. Cloning shares them.
 #[derive(Clone)]
 pub struct SimulatedGpio {
     lines: Arc<Mutex<BTreeMap<String, SimulatedLine>>>,
@@ -30,7 +30,7 @@ struct SimulatedLine {
     edges: VecDeque<Edge>,
     lost: u32,
     noted: Arc<Notify>,
-    /// How many wait for the next edge.
+    /// The number of callers that wait for the next edge.
     waiting: usize,
 }
 
@@ -47,7 +47,7 @@ impl SimulatedGpio {
     /// The name of the chip.
     pub const CHIP: &'static str = "simulated";
 
-    /// Where a line is.
+    /// Returns the address of a line.
     #[must_use]
     pub fn address(line: &str) -> LineAddress {
         LineAddress {
@@ -70,21 +70,21 @@ impl SimulatedGpio {
         self.lines.lock().insert(line.to_owned(), simulated);
     }
 
-    /// Whether a line is on; none where there is no such line.
+    /// Whether a line is on; `None` if there is no such line.
     #[must_use]
     pub fn is_on(&self, line: &str) -> Option<bool> {
         let lines = self.lines.lock();
         lines.get(line).map(|line| line.is_on)
     }
 
-    /// Who holds a line, if anybody does.
+    /// Returns the name of a line's holder, if there is one.
     #[must_use]
     pub fn consumer(&self, line: &str) -> Option<String> {
         let lines = self.lines.lock();
         lines.get(line).and_then(|line| line.consumer.clone())
     }
 
-    /// Whether the edges of a line are noted.
+    /// Whether the edges of a line are recorded.
     #[must_use]
     pub fn detects_edges(&self, line: &str) -> bool {
         let lines = self.lines.lock();
@@ -99,7 +99,8 @@ impl SimulatedGpio {
         lines.get(line).is_some_and(|line| line.waiting > 0)
     }
 
-    /// Puts a line on or off, as what is connected to it does. False where there is no such line.
+    /// Switches a line on or off, as hardware connected to it does. Returns false if there is no
+    /// such line.
     #[must_use = "there may be no such line"]
     pub fn drive(&self, line: &str, on: bool) -> bool {
         let nanoseconds = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -179,7 +180,7 @@ impl Drop for HeldLine {
     }
 }
 
-/// That somebody waits for the next edge.
+/// Counts one caller that waits for the next edge, until dropped.
 struct Waiting<'a>(&'a HeldLine);
 
 impl Waiting<'_> {
@@ -222,7 +223,7 @@ impl GpioLine for HeldLine {
                 })?;
                 match edge {
                     Some(edge) => return Ok(edge),
-                    // One that comes in between leaves a permit.
+                    // An edge that comes in between leaves a permit.
                     None => {
                         let _waiting = Waiting::begin(self)?;
                         self.noted.notified().await;

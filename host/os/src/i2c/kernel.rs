@@ -1,4 +1,4 @@
-//! The kernel's I2C buses, by their device files (the module `i2c-dev`).
+//! The kernel's I2C buses, through their device files (the module `i2c-dev`).
 
 use std::fs;
 use std::io;
@@ -18,7 +18,7 @@ pub struct KernelI2c {
 }
 
 impl KernelI2c {
-    /// Those in `folder`: `/dev`, but in tests.
+    /// Buses whose device files are in `folder`, which is `/dev` except in tests.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         KernelI2c {
@@ -26,7 +26,7 @@ impl KernelI2c {
         }
     }
 
-    /// The device files of buses whose adapter has this name.
+    /// Returns the device files of buses whose adapter has this name.
     fn named(&self, name: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let buses = entries.map(|entry| entry.path()).filter(|path| {
@@ -38,7 +38,7 @@ impl KernelI2c {
     }
 }
 
-/// The name of the adapter behind a device file; none where it is not a bus's.
+/// Returns the name of the adapter behind a device file; `None` if the file is not that of a bus.
 fn adapter_name(path: &Path) -> io::Result<Option<String>> {
     let metadata = fs::metadata(path)?;
     if !metadata.file_type().is_char_device() {
@@ -82,7 +82,7 @@ impl I2cBuses for KernelI2c {
             )),
             _ => I2cError::Failed(format!("the I2C bus `{shown}`: {error}")),
         };
-        // What is no bus is not opened: some devices do something when they are.
+        // Only buses are opened: some devices do something when they are opened.
         let target = fs::canonicalize(&path).map_err(failed)?;
         match adapter_name(&target).map_err(failed)? {
             Some(_) => Ok(target),
@@ -102,7 +102,7 @@ impl I2cBuses for KernelI2c {
             let place = place();
             match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::BUSY) => I2cError::Busy(format!("a driver of the kernel uses {place}")),
-                // What adapters say when nobody acknowledges.
+                // The errors of adapters if no chip acknowledges.
                 Some(Errno::NXIO | Errno::REMOTEIO | Errno::NODEV) => {
                     I2cError::NoAnswer(format!("no chip answers at {place}"))
                 }
@@ -112,7 +112,7 @@ impl I2cBuses for KernelI2c {
                 _ => I2cError::Failed(format!("{place}: {error}")),
             }
         };
-        // This also refuses an address that a driver of the kernel's has.
+        // This also refuses an address that a kernel driver uses.
         let mut device = LinuxI2CDevice::new(bus, address.into()).map_err(failed)?;
         let done = match operation {
             I2cOperation::Transfer { write, read } => {

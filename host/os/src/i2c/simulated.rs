@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 
 use super::{BusId, I2cBuses, I2cError, I2cOperation};
 
-/// Chips of 256 registers of a byte each, as most sensors and memories are: the first byte of a write is the register, the
-/// others go into it and those after it, and a read goes on from there. Cloning shares them.
+/// Chips with 256 one-byte registers, like most sensors and memories: the first byte of a write selects the register,
+/// the others are written to it and the following registers, and a read continues from there. Cloning shares them.
 #[derive(Clone, Default)]
 pub struct SimulatedI2c(Arc<Mutex<BTreeMap<(String, u8), Chip>>>);
 
@@ -41,7 +41,7 @@ impl SimulatedI2c {
         self.0.lock().insert((bus.to_owned(), address), chip);
     }
 
-    /// Sets registers of a chip from this one on. False where there is no such chip.
+    /// Sets registers of a chip, beginning with this one. Returns false if there is no such chip.
     #[must_use = "there may be no such chip"]
     pub fn set(&self, bus: &str, address: u8, register: u8, bytes: &[u8]) -> bool {
         let mut chips = self.0.lock();
@@ -53,7 +53,7 @@ impl SimulatedI2c {
         true
     }
 
-    /// A register of a chip; none where there is no such chip.
+    /// Returns a register of a chip; `None` if there is no such chip.
     #[must_use]
     pub fn register(&self, bus: &str, address: u8, register: u8) -> Option<u8> {
         let chips = self.0.lock();

@@ -106,7 +106,7 @@ async fn devices_that_are_not_chips_are_not_opened_and_links_to_chips_are() {
             .unwrap();
         assert!(error.to_string().contains("is not a GPIO chip"), "{error}");
     }
-    // As Raspberry Pi OS has one on some boards.
+    // Raspberry Pi OS has such a link on some boards.
     symlink(
         format!("/dev/{}", chip.name),
         folder.path().join("gpiochip4"),
@@ -127,7 +127,7 @@ async fn an_output_is_as_it_was_set_for_as_long_as_it_is_held() {
     relay.set(true).unwrap();
     assert_eq!(relay.value(), Ok(true));
     assert!(chip.is_up(1));
-    // Nobody else has it.
+    // Nobody else holds it.
     for mode in [INPUT, output(false), LineMode::AsIs] {
         let busy = request(&chip, 1, mode).err().unwrap();
         assert!(matches!(busy, GpioError::Busy(_)), "{busy:?}");
@@ -192,7 +192,7 @@ async fn edges_come_in_their_order_and_none_before_they_are_asked_for() {
     chip.drive(3, false);
     door.detect_edges(EdgeDetection::On).unwrap();
     let mut times = Vec::new();
-    // One after the other: the kernel reads the level when it gets to an edge, which may be after the next one.
+    // One at a time: the kernel reads the level when it handles an edge, which may be after the next one.
     for expected in [true, false, true] {
         chip.drive(3, expected);
         let edge = timeout(DEADLINE, door.next_edge()).await.unwrap().unwrap();
@@ -200,13 +200,13 @@ async fn edges_come_in_their_order_and_none_before_they_are_asked_for() {
         times.push(edge.nanoseconds);
     }
     assert!(times.is_sorted(), "{times:?}");
-    // One that comes while somebody waits.
+    // An edge that comes while a caller waits.
     let (is_rising, ()) = tokio::join!(is_next_edge_rising(&*door), async {
         tokio::task::yield_now().await;
         chip.drive(3, false);
     });
     assert!(!is_rising);
-    // Those of the time in which nobody waits are forgotten.
+    // Edges from before that are discarded.
     chip.drive(3, true);
     door.detect_edges(EdgeDetection::Off).unwrap();
     chip.drive(3, false);
@@ -223,7 +223,7 @@ async fn edges_that_find_no_room_are_counted() {
     let chip = SimulatedChip::new("door-chip");
     let door = request(&chip, 3, INPUT).unwrap();
     door.detect_edges(EdgeDetection::On).unwrap();
-    // A busy kernel takes edges that come fast for one, and so it does not say how many of them fill its room.
+    // A busy kernel merges edges that come fast, so how many of them fill its buffer is unknown.
     let (mut driven, mut received, mut lost) = (0, 0, 0);
     while lost == 0 {
         for number in 0..driven.max(200) {

@@ -39,7 +39,7 @@ fn registers_are_read_and_written() {
     assert_eq!(ask(0x48, word), Ok(Vec::new()));
     let read = |address| ask(address, I2cOperation::ReadWord { register: 2 });
     assert_eq!(read(0x48), Ok(vec![0x34, 0x12]));
-    // Another chip has registers of its own.
+    // Another chip has its own registers.
     assert_eq!(read(0x49), Ok(vec![0, 0]));
     let byte = I2cOperation::WriteByte {
         register: 7,
@@ -57,7 +57,7 @@ fn what_does_not_answer_and_what_the_bus_cannot_do_is_said() {
     let bus = buses.find(&named(STUB)).unwrap();
     let silent = buses.run(&bus, 0x50, &I2cOperation::ReadByte { register: 0 });
     assert!(matches!(silent, Err(I2cError::NoAnswer(_))), "{silent:?}");
-    // The mock has the SMBus commands and no transfers.
+    // The mock supports the SMBus commands but no transfers.
     let transfer = I2cOperation::Transfer {
         write: vec![0],
         read: 2,

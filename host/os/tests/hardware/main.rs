@@ -1,5 +1,5 @@
-//! GPIO lines and I2C buses of the kernel, by its own mocks (gpio-sim, i2c-stub), in a virtual machine. The tests are those of
-//! `gpio` and `i2c`; the one that starts the machine is here.
+//! GPIO lines and I2C buses of the kernel, with its own mocks (gpio-sim, i2c-stub), in a virtual machine. The tests are
+//! in `gpio` and `i2c`; the one that starts the machine is here.
 
 #![expect(
     clippy::unwrap_used,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-/// A chip of eight lines, of which the third is called `DOOR`. It goes when this is dropped.
+/// A chip of eight lines, of which the third is called `DOOR`. It is removed when this is dropped.
 pub(crate) struct SimulatedChip {
     settings: PathBuf,
     label: String,
@@ -46,13 +46,13 @@ impl SimulatedChip {
         line.into()
     }
 
-    /// Puts a line's voltage up or down, as what is connected to it does.
+    /// Sets a line's voltage, as hardware connected to it does.
     pub(crate) fn drive(&self, number: u32, up: bool) {
         let pull = if up { "pull-up" } else { "pull-down" };
         fs::write(self.line(number, "pull"), pull).unwrap();
     }
 
-    /// Whether a line's voltage is up.
+    /// Whether a line's voltage is high.
     pub(crate) fn is_up(&self, number: u32) -> bool {
         let value = fs::read_to_string(self.line(number, "value")).unwrap();
         value.trim() == "1"

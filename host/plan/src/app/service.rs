@@ -1,4 +1,4 @@
-//! The plan of one service of the target: kept, started, renamed, stopped, or made anew.
+//! The plan of one service of the target: kept, started, renamed, stopped, or created again.
 
 use device_types::plan::{Blocker, StepReason};
 use model::{
@@ -37,7 +37,7 @@ pub(super) fn plan_service(
     if !draft.is_free(app.current, &desired.key) {
         return None;
     }
-    // A start that disturbs nothing comes first: it is what is left of an earlier plan.
+    // A start that disturbs nothing comes first: it is left over from an earlier plan.
     if let Some(kept) = planned.kept()
         && planned.is_to_start(app.current)
         && !planned.disturbs()
@@ -60,7 +60,7 @@ pub(super) fn plan_service(
         return None;
     }
     if !may_disturb && !goes_first(app, planned) {
-        // What it waits for is said with the image that is missing.
+        // The reason for waiting is reported with the missing image.
         draft.unfinished = true;
         return None;
     }
@@ -76,7 +76,7 @@ pub(super) fn plan_service(
                 });
             }
             if planned.is_misnamed() && planned.fading {
-                // The container that is going may have the name.
+                // The container that is being removed may still have the name.
                 draft.plan.wait(subject(), Blocker::Removal);
             } else if planned.is_misnamed() {
                 steps.push(LockedStep::Rename {
@@ -124,8 +124,8 @@ pub(super) fn plan_service(
     })
 }
 
-/// The removal of the image that `container` was made from, if we pulled it and nothing else wants
-/// it.
+/// Returns the removal of the image that `container` was created from, if the supervisor pulled it and nothing else
+/// needs it.
 fn remove_image_of(
     app: &App<'_>,
     services: &ServicePlans<'_>,
@@ -145,7 +145,7 @@ fn remove_image_of(
     })
 }
 
-/// The creation and start of a service whose old containers are gone by then.
+/// Creates and starts a service whose old containers will be gone by then.
 fn start_step(
     app: &App<'_>,
     services: &ServicePlans<'_>,
@@ -163,14 +163,14 @@ fn start_step(
             });
         }
     }
-    // An old container of another service may still hold one of its ports.
+    // An old container of another service may still occupy one of its ports.
     if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
         return Err(Blocker::Removal);
     }
     let starts_after = boot_to_wait_for(app.current, desired);
     let network_container = match starts_after {
         None => may_start(services, desired, app.current)?,
-        // It is only made now, so that one reboot is enough for all that wait for one.
+        // The container is only created now, so that one reboot is enough for all services that wait for one.
         Some(_) => network_container(services, desired, ServicePlan::kept)?,
     };
     Ok(LockedStep::Start(Box::new(StartService {
@@ -186,8 +186,8 @@ fn publishes_ports(service: &DesiredService) -> bool {
     !service.config.ports.is_empty() || service.config.network_mode == NetworkMode::Host
 }
 
-/// Whether a step about the volume or network is in flight: one that was observed as right may be on
-/// its way out for a target that has been replaced since.
+/// Returns whether a step about the volume or network is in flight: one that was observed to be right may still be
+/// being removed for a target that has been replaced since.
 fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
     ComponentKind::VARIANTS.iter().any(|&kind| {
         let subject = Subject::Component(kind, engine, name.to_owned());
@@ -195,15 +195,15 @@ fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
     })
 }
 
-/// Whether everything that must have been started before `desired` was; answers the container whose
-/// network stack it shares.
+/// Checks that everything that must have been started before `desired` was, and returns the container whose network
+/// stack it shares.
 fn may_start(
     services: &ServicePlans<'_>,
     desired: &DesiredService,
     current: &CurrentState,
 ) -> Result<Option<ContainerId>, Blocker> {
     for name in &desired.depends_on {
-        // One that is not of the release is no condition: the target was taken with a warning.
+        // A dependency outside the release is no condition: the target was accepted with a warning.
         if let Some(dependency) = services.wanted.get(name) {
             was_started(dependency, current).ok_or_else(|| Blocker::Dependency {
                 service: name.clone(),
@@ -213,7 +213,7 @@ fn may_start(
     network_container(services, desired, |host| was_started(host, current))
 }
 
-/// The container whose network stack `desired` shares, which `find` finds of its service.
+/// Returns the container whose network stack `desired` shares; `find` finds it from the plan of its service.
 fn network_container<'a>(
     services: &ServicePlans<'a>,
     desired: &DesiredService,
@@ -230,8 +230,8 @@ fn network_container<'a>(
     }
 }
 
-/// The container of a service that was started and does not change; health is not considered. One
-/// that should not run counts as soon as it has its container.
+/// Returns the container of a service that was started and does not change; health is ignored. A service that should
+/// not run counts as soon as it has its container.
 fn was_started<'a>(
     planned: &ServicePlan<'a>,
     current: &CurrentState,

@@ -11,7 +11,7 @@ use crate::{
     Subject,
 };
 
-/// Before the number of a container that is not there yet.
+/// The prefix of the ids of containers that do not exist yet.
 pub(super) const FORESEEN: &str = "foreseen-";
 
 pub(super) struct DeviceModel {
@@ -21,11 +21,11 @@ pub(super) struct DeviceModel {
 }
 
 impl DeviceModel {
-    /// As it is now, with nothing under way and nothing held back.
+    /// Returns a model of the current state, with nothing under way and nothing held back.
     pub(super) fn of(current: &CurrentState) -> Self {
         let mut state = current.clone();
         state.busy.clear();
-        // What the host refuses to be is not tried by a step.
+        // Parts of the host that cannot be configured are not tried by a step.
         state
             .failed
             .retain(|subject, _| matches!(subject, Subject::Host(_)));
@@ -34,7 +34,7 @@ impl DeviceModel {
                 state.failed.remove(&Subject::Host(part));
             }
         }
-        // An installation that is under way is shown as a step that is.
+        // An installation that is under way is shown as a step in flight.
         if let Some(status) = &mut state.os.status {
             status.installing = None;
         }
@@ -48,7 +48,7 @@ impl DeviceModel {
         }
     }
 
-    /// Engines get rid of what they are removing; `false` if there is no such.
+    /// Completes all removals by engines; returns `false` if there were none.
     pub(super) fn end_removals(&mut self) -> bool {
         let services = &mut self.state.services;
         let before = services.len();
@@ -56,7 +56,8 @@ impl DeviceModel {
         services.len() < before
     }
 
-    /// What was cleared comes back; `false` if nothing was, or an engine may still hold some of it.
+    /// Ends all purges, so that their apps are created again; returns `false` if there were none,
+    /// or if an engine may still hold some of the data.
     pub(super) fn end_purges(&mut self) -> bool {
         let purges = self.state.all_answer() && !self.state.purged.is_empty();
         if purges {
@@ -65,7 +66,7 @@ impl DeviceModel {
         purges
     }
 
-    /// Does a step that needs no locks; `false` if it cannot be done.
+    /// Applies a step that needs no locks; returns `false` if it cannot be applied.
     pub(super) fn take(&mut self, step: Step) -> bool {
         let state = &mut self.state;
         match step {
@@ -138,7 +139,7 @@ impl DeviceModel {
                         phase,
                     });
                 } else {
-                    // What ran before runs again.
+                    // The previous version runs again.
                     let is_over = |attempt: &OsAttempt| attempt.phase == OsPhase::RolledBack;
                     state.os.attempt = state.os.attempt.take().filter(|it| !is_over(it));
                 }
@@ -151,7 +152,7 @@ impl DeviceModel {
         true
     }
 
-    /// Does a step that disturbs a service; `false` if it cannot be done.
+    /// Applies a step that disturbs a service; returns `false` if it cannot be applied.
     pub(super) fn under_locks(&mut self, step: LockedStep) -> bool {
         match step {
             LockedStep::Stop { container, .. } => {
@@ -182,7 +183,7 @@ impl DeviceModel {
     }
 
     fn pull(&mut self, image: ImageRef, engine: EngineKind) -> bool {
-        // Its own id is known once it is there.
+        // Its real id is known only once it exists.
         let Ok(id) = EngineImageId::try_from(format!("{FORESEEN}{}", self.state.images.len()))
         else {
             return false;

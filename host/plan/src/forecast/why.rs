@@ -1,4 +1,5 @@
-//! Why a step of a forecast is taken: the planner says why things go, and what comes back comes for the same reason.
+//! The reason for each step of a forecast: the planner gives the reason for removals, and whatever is created again
+//! afterwards has the same reason.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +9,12 @@ use model::{CurrentService, ServiceKey};
 use super::AnyStep;
 use crate::{ContainerRef, CurrentState, LockedStep, ReplacedKeys, Step, Subject};
 
-/// What steps come from that the state before them does not show.
+/// Causes of steps that the state before them does not show.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
-    /// Why things went that have to come back.
+    /// The reasons for removals, by subject, for what is created again.
     gone: BTreeMap<Subject, StepReason>,
-    /// Services whose containers are made anew for their key.
+    /// Services whose containers are recreated because of their API key.
     pub(super) replaced_keys: ReplacedKeys,
 }
 
@@ -78,7 +79,8 @@ impl Causes {
         reason.unwrap_or(StepReason::Missing)
     }
 
-    /// `reason`, unless the configuration of `container` differs in the service's key alone.
+    /// Returns `reason`, or [`StepReason::KeyReplaced`] if the configuration of `container` differs only in the
+    /// service's key.
     fn unless_for_its_key(
         &self,
         reason: StepReason,

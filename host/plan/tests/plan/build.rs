@@ -1,7 +1,7 @@
-//! Builders of states with quiet defaults: a test writes only what matters to it.
+//! Builders of states with unobtrusive defaults: a test specifies only what matters to it.
 //!
-//! A service's configuration is a short text ("" by default), and so is a volume's or network's; the
-//! digest is made from it. `shop` is app 1, and its uuid is `shop`.
+//! A service's configuration is a short text ("" by default), and so is a volume's or network's; the digest is computed
+//! from it. `shop` is app 1, and its uuid is `shop`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,12 +32,12 @@ pub(crate) fn image_ref(text: &str) -> ImageRef {
     ImageRef::normalized(text).unwrap()
 }
 
-/// The number of an app: `shop` is 1, and every other app 2.
+/// Returns the number of an app: `shop` is 1, and every other app 2.
 fn app_id(app: &str) -> AppId {
     AppId(if app == "shop" { 1 } else { 2 })
 }
 
-/// What makes two services' containers differ, as one text.
+/// Returns everything that makes the containers of two services differ, as one text.
 fn digest(config: &ServiceConfig, extra: &str) -> String {
     format!(
         "{extra}|{}|{:?}|{:?}|{:?}|{:?}",
@@ -45,11 +45,11 @@ fn digest(config: &ServiceConfig, extra: &str) -> String {
     )
 }
 
-/// A wanted service; every method changes one thing.
+/// A desired service; every method changes one thing.
 #[derive(Debug, Clone)]
 pub(crate) struct Service(pub(crate) DesiredService);
 
-/// `service("shop", "web", "web:1")`: release 1, commit `c1`, running.
+/// Returns `service("shop", "web", "web:1")`: release 1, commit `c1`, running.
 pub(crate) fn service(app: &str, name: &str, image: &str) -> Service {
     let service = DesiredService {
         key: key(app, name),
@@ -71,7 +71,7 @@ pub(crate) fn service(app: &str, name: &str, image: &str) -> Service {
 }
 
 impl Service {
-    /// Any other part of the configuration.
+    /// Sets any other part of the configuration.
     pub(crate) fn with(mut self, config: &str) -> Self {
         self.0.config.hostname = config.to_owned();
         self.sealed()
@@ -122,7 +122,7 @@ impl Service {
         self.sealed()
     }
 
-    /// It asks for the device's API.
+    /// Requests the device's API.
     pub(crate) fn with_api(mut self) -> Self {
         self.0
             .config
@@ -206,7 +206,7 @@ fn config(image: &str) -> ServiceConfig {
     }
 }
 
-/// What is wanted.
+/// The desired state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Target(pub(crate) DesiredState);
 
@@ -231,19 +231,19 @@ impl Target {
         })
     }
 
-    /// The target speaks of the host.
+    /// Includes the host in the target.
     pub(crate) fn configures_host(mut self) -> Self {
         self.0.host = Some(DesiredHost::default());
         self
     }
 
-    /// No version of the operating system.
+    /// Includes the host, without a version of the operating system.
     pub(crate) fn without_os(mut self) -> Self {
         self.0.host = Some(DesiredHost::default());
         self
     }
 
-    /// A version of the operating system.
+    /// Sets the version of the operating system.
     pub(crate) fn os(mut self, version: &str) -> Self {
         let host = self.0.host.get_or_insert_default();
         host.os = Some(DesiredOs {
@@ -253,13 +253,13 @@ impl Target {
         self
     }
 
-    /// The app without a service, of release `release`.
+    /// Adds the app without services, with release `release`.
     pub(crate) fn app(mut self, app: &str, release: u64) -> Self {
         self.entry(app).commit = Some(format!("c{release}").parse().unwrap());
         self
     }
 
-    /// The service, its app with its release's commit.
+    /// Adds the service, and gives its app the commit of its release.
     pub(crate) fn service(mut self, service: Service) -> Self {
         let service = service.0;
         let app = self.entry(service.key.app.as_str());
@@ -299,11 +299,11 @@ impl Target {
     }
 }
 
-/// What is there. Containers are numbered in the order in which they are added, the first the oldest.
+/// The current state. Containers are numbered in the order in which they are added, starting with the oldest.
 #[derive(Debug, Clone)]
 pub(crate) struct Device(pub(crate) CurrentState);
 
-/// A device with Docker alone, and nothing on it.
+/// Returns a device with only Docker, and nothing on it.
 pub(crate) fn device() -> Device {
     Device(CurrentState {
         engines: BTreeMap::from([(Docker, EngineHealth::Answers)]),
@@ -324,7 +324,7 @@ impl Device {
         self
     }
 
-    /// The image, with the id `id:<reference>`.
+    /// Adds the image, with the id `id:<reference>`.
     pub(crate) fn image(self, reference: &str) -> Self {
         self.image_on(Docker, reference)
     }
@@ -340,7 +340,7 @@ impl Device {
         self
     }
 
-    /// An image whose reference names something else than when its containers were made.
+    /// Adds an image whose reference names another image than when its containers were created.
     pub(crate) fn moved_image(mut self, reference: &str) -> Self {
         let reference = image_ref(reference);
         self.0.images.push(Image {
@@ -362,7 +362,7 @@ impl Device {
         self.container(service, ContainerState::Running)
     }
 
-    /// A container as `service` wants it, on Docker, its image left out.
+    /// Adds a container as `service` describes it, on Docker, without its image.
     pub(crate) fn container(self, service: Service, state: ContainerState) -> Self {
         self.container_on(Docker, service, state)
     }
@@ -421,7 +421,7 @@ impl Device {
         self
     }
 
-    /// The API's network is there.
+    /// The API's network exists.
     pub(crate) fn api_network(mut self) -> Self {
         self.0.networks.push(CurrentComponent {
             engine: Docker,
@@ -470,7 +470,7 @@ impl Device {
         self
     }
 
-    /// An action brings the app back as it was.
+    /// An action restores the app to its previous state.
     pub(crate) fn restored(mut self, app: &str) -> Self {
         self.0.restored.insert(app.parse().unwrap());
         self
@@ -503,14 +503,14 @@ impl Device {
         self
     }
 
-    /// The newest container was made in this boot, to be started in the next.
+    /// The newest container was created in this boot, to be started in the next.
     pub(crate) fn waits_in_boot(mut self, boot: &str) -> Self {
         let newest = self.0.services.last_mut().unwrap();
         newest.waits_in_boot = Some(boot.parse().unwrap());
         self
     }
 
-    /// The part of the host is not as wanted.
+    /// The part of the host differs from the target.
     pub(crate) fn differs(mut self, part: HostPart) -> Self {
         self.0.host.differs.insert(part);
         self
@@ -521,7 +521,7 @@ impl Device {
         self
     }
 
-    /// The operating system, whose provider says this.
+    /// Sets the status that the provider of the operating system reports.
     pub(crate) fn os(mut self, running: &str, staged: Option<&str>) -> Self {
         self.0.os.status = Some(OsStatus {
             running: running.parse().unwrap(),
@@ -532,13 +532,13 @@ impl Device {
         self
     }
 
-    /// A version of it is being installed.
+    /// A version of the operating system is being installed.
     pub(crate) fn installing_os(mut self, percent: u8) -> Self {
         self.0.os.status.as_mut().unwrap().installing = Some(percent);
         self
     }
 
-    /// A version of it was activated, or rolled back, in this boot.
+    /// A version of the operating system was activated, or rolled back, in this boot.
     pub(crate) fn os_attempt(mut self, version: &str, boot: &str, phase: OsPhase) -> Self {
         self.0.os.attempt = Some(OsAttempt {
             version: version.parse().unwrap(),
@@ -560,7 +560,7 @@ impl Device {
         self
     }
 
-    /// Rebooted so often for its target already.
+    /// The number of reboots for the current target.
     pub(crate) fn reboots(mut self, times: u32) -> Self {
         self.0.host.reboots = times;
         self
@@ -572,7 +572,7 @@ impl Device {
         self
     }
 
-    /// It failed, and is held back.
+    /// The subject failed, and is held back.
     pub(crate) fn failed(mut self, subject: Subject, reason: &str) -> Self {
         let failure = Failure {
             reason: reason.to_owned(),

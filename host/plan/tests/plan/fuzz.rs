@@ -1,5 +1,5 @@
-//! Target states that nobody would send, from the cloud and over the local API: each is refused in words, or resolved and
-//! planned, the same way twice.
+//! Target states that nobody would send, from the cloud and over the local API: each is refused with a message, or
+//! resolved and planned with the same result twice.
 
 use fuzz::values::changed;
 use model::compose::{ApiKeys, HostFacts, KeyError, ResolvedTarget, resolve};
@@ -209,7 +209,7 @@ fn from_owner() -> Value {
     } } } })
 }
 
-/// A refusal is words of bounded length.
+/// Checks that a refusal is a message of bounded length.
 fn refused(errors: &TargetErrors) -> Result<(), TestCaseError> {
     let text = errors.to_string();
     prop_assert!(text.starts_with("Invalid target state."), "{}", text);
@@ -261,7 +261,7 @@ fn whatever_a_local_target_wants_is_refused_or_planned_and_shown_as_it_was_given
     fuzz::run("local-targets", 600, &inputs, |body| {
         match TargetState::from_local_json(&body, &defaults) {
             Ok(target) => {
-                // What the API shows can be sent again, and means the same.
+                // The output of the API can be sent back, and means the same.
                 let shown = target.to_local_json(true);
                 let again = TargetState::from_local_json(&shown, &defaults)
                     .map_err(|errors| TestCaseError::fail(errors.to_string()))?;

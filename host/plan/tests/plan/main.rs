@@ -1,4 +1,4 @@
-//! The planner, by pictures of its plans and by properties of them.
+//! Tests of the planner: pictures of its plans, and properties of them.
 
 #![expect(
     clippy::unwrap_used,

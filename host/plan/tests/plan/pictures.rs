@@ -18,12 +18,12 @@ use plan::{Subject, plan};
 
 use crate::build::{Device, Target, image_ref, key, service as any_service};
 
-/// The one driver: plans, and compares with the picture.
+/// Plans, and compares the plan with the picture: the one driver.
 fn check_plan(current: Device, desired: Target, expected: Expect) {
     expected.assert_eq(&plan(&current.0, &desired.0).to_string());
 }
 
-/// A service of the app `shop`.
+/// Returns a service of the app `shop`.
 fn service(name: &str, image: &str) -> crate::build::Service {
     any_service("shop", name, image)
 }

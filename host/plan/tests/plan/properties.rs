@@ -1,6 +1,5 @@
-//! From any state to any target: steps taken in any order, many of them failing, end in the target;
-//! nothing that the target keeps is touched, nothing is made twice, and services are disturbed under
-//! their locks alone.
+//! From any state to any target: steps taken in any order, many of them failing, reach the target. Nothing that the
+//! target keeps is touched, nothing is created twice, and services are disturbed only under their locks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +12,14 @@ use proptest::sample::select;
 use crate::build::{Device, Docker, Service, Target, Wasm, device, image_ref, service, target};
 use crate::world::World;
 
-/// What one service is drawn from.
+/// The random parts of one service.
 #[derive(Debug, Clone)]
 struct Drawn {
     image: &'static str,
     config: &'static str,
     volume: bool,
     network: bool,
-    /// Another service, by its place before this one.
+    /// Another service, by its index, which must be lower than this one's.
     joined: Option<usize>,
     after: Option<usize>,
     running: bool,
@@ -75,7 +74,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         )
 }
 
-/// Services of one app, some left out. The links between them go backwards, so there is no circle.
+/// Services of one app, some left out. The links between them go backwards, so there is no cycle.
 fn services() -> impl Strategy<Value = Vec<Option<Drawn>>> {
     vec(prop::option::weighted(0.75, drawn()), SERVICES.len())
 }
@@ -91,7 +90,7 @@ fn build(app: &str, all: &[Option<Drawn>], at: usize, release: u64) -> Option<Se
         built = built.volume("data");
     }
     match drawn.joined.and_then(before) {
-        // The engine of a service is that of its image, and a network stack is of one engine.
+        // A service runs on the engine of its image, and a network stack cannot be shared across engines.
         Some(host) if is_wasm(drawn.image) == is_wasm(image_of(all, host)) => {
             built = built.in_network_of(host);
         }
@@ -130,11 +129,11 @@ fn engine_of(service: &Service) -> EngineKind {
     }
 }
 
-/// Services, release, whether a network and a volume are there beside those that are used, and whether
-/// they have another configuration.
+/// Services, release, whether a network and a volume exist in addition to those that are used, and whether they have
+/// another configuration.
 type RandomTarget = (Vec<Option<Drawn>>, u64, [bool; 2], bool);
 
-/// One app as it should be; `None` for an app that is to go.
+/// Draws one desired app; `None` for an app that is to be removed.
 fn wanted_app() -> impl Strategy<Value = Option<RandomTarget>> {
     prop::option::weighted(
         0.85,
@@ -142,7 +141,7 @@ fn wanted_app() -> impl Strategy<Value = Option<RandomTarget>> {
     )
 }
 
-/// One app as it is: its services, the release of each, its containers' states, and what else is there.
+/// One existing app: its services, the release of each, the states of its containers, and its other objects.
 #[derive(Debug, Clone)]
 struct RandomApp {
     services: Vec<Option<Drawn>>,
@@ -293,8 +292,8 @@ prop_compose! {
     }
 }
 
-/// The containers that nothing in the target is a reason to touch, but for renaming them: found
-/// without the planner, from the rules as they are written down.
+/// Returns the containers that the target gives no reason to touch, except for renaming: found without the planner,
+/// from the documented rules.
 fn untouchable(device: &Device, wanted: &Target) -> BTreeSet<String> {
     let state = &device.0;
     let keeps = |container: &&CurrentService| {
@@ -344,7 +343,7 @@ fn uses_nothing_changed(device: &Device, app: &DesiredApp, container: &CurrentSe
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 500,
-        // A failure prints its input whole; what it teaches becomes a picture.
+        // A failure prints its complete input; what it shows becomes a picture.
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -369,8 +368,8 @@ proptest! {
 
     #[test]
     fn what_is_foreseen_leads_to_the_target(device in any_device(), wanted in any_target()) {
-        // The forecast knows no engine of an image that is not there yet but by its reference; here the
-        // registry has said it.
+        // The forecast derives the engine of an image that is not present yet from its reference; here the registry has
+        // already reported it.
         let mut device = device;
         for name in ["x:1", "x:2", "y:1", "wasm:1", "wasm:2"] {
             let kind = if is_wasm(name) { Wasm } else { Docker };
@@ -418,12 +417,12 @@ proptest! {
         wanted in any_target(),
         picks in vec(any::<bool>(), 32),
     ) {
-        // Whatever a first plan is about is made busy, or held after a failure.
+        // Every subject of a first plan is made busy, or held after a failure.
         let mut device = device;
         let mut barred = BTreeSet::new();
         for (step, busy) in plan(&device.0, &wanted.0).steps.iter().zip(picks) {
             let subject = step.subject();
-            // What is about the store alone is never in the way of a release of locks.
+            // A step that only concerns the store never prevents a release of locks.
             if matches!(subject, Subject::App(_)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Engines that do what plans say, in any order, and fail at it a number of times.
+//! Engines that carry out plans in any order, and fail a number of times.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,11 @@ use proptest::test_runner::TestCaseError;
 
 use crate::build::{Device, Docker, Wasm};
 
-/// Far more than any plan of these sizes takes.
+/// Far more than any plan of these sizes needs.
 const MAX_TICKS: usize = 3000;
 
 pub(crate) struct World {
-    /// Everything, also of an engine that is silent.
+    /// The complete state, including engines that do not answer.
     state: CurrentState,
     in_flight: Vec<Flight>,
     choices: Vec<u32>,
@@ -24,10 +24,10 @@ pub(crate) struct World {
     failures: u32,
     silent_until: u32,
     numbered: u64,
-    /// Before the number of a container that is made.
+    /// The prefix of the ids of new containers.
     prefix: &'static str,
     pub boots: u32,
-    /// Containers that were stopped or removed while they ran or could.
+    /// Containers that were stopped or removed while they ran or could run.
     pub disturbed: BTreeSet<String>,
 }
 
@@ -55,11 +55,11 @@ impl World {
     fn choose(&mut self, from: usize) -> usize {
         self.chosen += 1;
         let choice = self.choices[self.chosen % self.choices.len()];
-        // Not the same choice again when the list begins anew.
+        // Avoid the same choice when the list starts over.
         (choice as usize).wrapping_add(self.chosen) % from.max(1)
     }
 
-    /// What is observed: nothing of an engine that is silent.
+    /// Returns the observed state: nothing from an engine that does not answer.
     fn observed(&self) -> CurrentState {
         let mut observed = self.state.clone();
         if self.silent_until > 0 {
@@ -84,7 +84,8 @@ impl World {
                 self.begin(step, wanted)?;
             }
             if self.in_flight.is_empty() {
-                // All that is left waits: for time, for the engine, for Docker to finish a removal.
+                // Everything left waits: for time, for the engine, or for Docker to finish a
+                // removal.
                 self.silent_until = self.silent_until.saturating_sub(1);
                 self.state.failed.values_mut().for_each(|f| f.held = false);
                 let containers = &mut self.state.services;
@@ -99,10 +100,10 @@ impl World {
         ))
     }
 
-    /// Does what is foreseen, step by step, without planning.
+    /// Follows a forecast step by step, without planning.
     pub(crate) fn follow(&mut self, forecast: Forecast) -> Result<(), String> {
         self.prefix = "foreseen-";
-        // What an engine is removing is gone some time or other.
+        // Whatever an engine is removing is gone at some point.
         let containers = &mut self.state.services;
         containers.retain(|c| c.state != ContainerState::Removing);
         for foreseen in forecast.steps {
@@ -160,7 +161,7 @@ impl World {
         Ok(())
     }
 
-    /// No kill before every image of the app is there.
+    /// Checks that nothing is killed before every image of the app is present.
     fn check_images(&self, work: &ServiceWork, wanted: &DesiredState) -> Result<(), String> {
         let kills = |step: &LockedStep| matches!(step, LockedStep::Kill { .. });
         let Some(app) = wanted.apps.get(&work.service.app) else {
@@ -228,7 +229,7 @@ impl World {
         fails
     }
 
-    /// The steps of one service, each of which may be the last.
+    /// Takes the steps of one service, each of which may be the last.
     fn work(&mut self, work: ServiceWork) -> bool {
         for step in work.steps {
             if self.fails() {
@@ -246,7 +247,8 @@ impl World {
                         .retain(|held| held.container != container.id);
                 }
                 LockedStep::Rename { container, name } => {
-                    // Numbers of images and releases are unique, but in these tests only in an app.
+                    // Numbers of images and releases are unique, but in these tests only within an
+                    // app.
                     let app = &work.service.app;
                     let mut held = self.state.services.iter().filter(|c| c.key.app == *app);
                     let is_used = held.any(|held| held.name == name);
@@ -289,10 +291,11 @@ impl World {
         true
     }
 
-    /// Makes a container, beside none of the same service but `beside`, and starts it.
+    /// Creates and starts a container, and checks that the only other container of its service is
+    /// `beside`.
     fn make(&mut self, start: plan::StartService, beside: Option<&ContainerId>) -> bool {
         let service = start.service;
-        // One on an engine that is silent cannot be seen; it goes when it can.
+        // A container on an engine that does not answer cannot be seen; it is removed once it can.
         let silent = self.silent_until > 0;
         let mut held = self.state.services.iter();
         let twin = held.find(|c| {
@@ -362,7 +365,7 @@ impl World {
         self.state.stopped.insert(id.parse().unwrap());
     }
 
-    /// A step without locks; the answer is whether it could be done.
+    /// Takes a step without locks; returns whether that was possible.
     fn act(&mut self, step: Step) -> bool {
         let state = &mut self.state;
         match step {
@@ -436,7 +439,7 @@ impl World {
         true
     }
 
-    /// The state is the target: written down without the planner.
+    /// Checks that the state is the target, without using the planner.
     pub(crate) fn check_is(&self, wanted: &DesiredState) -> Result<(), TestCaseError> {
         let state = &self.state;
         let fail = |why: String| Err(TestCaseError::fail(why));
@@ -485,7 +488,7 @@ impl World {
 }
 
 fn current_component(engine: EngineKind, name: String, digest: String) -> CurrentComponent {
-    // `shop_front`, `1_data`: the apps of these tests.
+    // `shop_front`, `1_data`: apps of these tests.
     let app = match name.split('_').next() {
         Some("shop" | "1") => "shop",
         _ => "cafe",

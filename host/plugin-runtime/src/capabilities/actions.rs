@@ -1,4 +1,4 @@
-//! `wit/actions.wit`: has other plugins do actions of their own.
+//! `wit/actions.wit`: asks other plugins to perform their own actions.
 
 use plugin_protocol::{ACTION_BYTES, ActionRequest, OwnActionError};
 
@@ -13,7 +13,7 @@ impl actions::HostWithStore<Guest> for ThisGuest {
         action: String,
         input: Vec<u8>,
     ) -> Answer<Vec<u8>, ActionError> {
-        // What is longer does not fit into a message to the host.
+        // A longer input does not fit into a message to the host.
         let (length, limit) = (input.len(), ACTION_BYTES >> 10);
         if length > ACTION_BYTES {
             let why = format!("the input has {length} bytes, more than {limit} KiB");

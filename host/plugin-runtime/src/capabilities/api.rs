@@ -9,7 +9,7 @@ impl api::Host for &mut Guest {}
 
 impl api::HostWithStore<Guest> for ThisGuest {
     async fn send(access: &GuestAccess, request: Request) -> Answer<Response, ApiError> {
-        // What is longer does not fit into a message to the host.
+        // A longer request does not fit into a message to the host.
         if let Some(why) = too_long(&request) {
             return Ok(Err(ApiError::Invalid(why)));
         }

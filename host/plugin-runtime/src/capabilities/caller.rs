@@ -1,4 +1,4 @@
-//! `wit/caller.wit`: who the plugin is called for.
+//! `wit/caller.wit`: on whose behalf the plugin is called.
 
 use plugin_protocol::CallerScope;
 

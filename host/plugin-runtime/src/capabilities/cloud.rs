@@ -1,4 +1,4 @@
-//! `wit/cloud.wit`: the records that the cloud keeps of this device.
+//! `wit/cloud.wit`: the records that the cloud stores for this device.
 
 use plugin_protocol::{CloudQueue, CloudRecords, CloudRefusal};
 

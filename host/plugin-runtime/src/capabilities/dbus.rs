@@ -1,4 +1,4 @@
-//! `wit/dbus.wit`: methods on the system bus that the policy names.
+//! `wit/dbus.wit`: the methods on the system bus that the policy names.
 
 use plugin_protocol::{DBUS_ARGUMENTS, DBUS_NAME, DbusCall, DbusMethodCall};
 
@@ -9,7 +9,7 @@ impl dbus::Host for &mut Guest {}
 
 impl dbus::HostWithStore<Guest> for ThisGuest {
     async fn call(access: &GuestAccess, call: MethodCall) -> Answer<String, DbusError> {
-        // What is longer does not fit into a message to the host.
+        // A longer call does not fit into a message to the host.
         if let Some(why) = too_long(&call) {
             return Ok(Err(DbusError::Invalid(why)));
         }

@@ -1,4 +1,4 @@
-//! `wit/device.wit`: reads what the supervisor knows of its device.
+//! `wit/device.wit`: reads the supervisor's information about its device.
 
 use plugin_protocol::{DeviceIdentity, DeviceState, Identity};
 

@@ -1,4 +1,4 @@
-//! `wit/gpio.wit`: GPIO lines that the policy names.
+//! `wit/gpio.wit`: the GPIO lines that the policy names.
 
 use plugin_protocol::{GpioRead, GpioWait, GpioWrite, HARDWARE_NAME};
 

@@ -11,7 +11,7 @@ impl http::Host for &mut Guest {}
 
 impl http::HostWithStore<Guest> for ThisGuest {
     async fn send(access: &GuestAccess, request: Request) -> Answer<Response, HttpError> {
-        // What is longer does not fit into a message to the host.
+        // A longer request does not fit into a message to the host.
         if let Some(why) = too_long(&request) {
             return Ok(Err(HttpError::Invalid(why)));
         }

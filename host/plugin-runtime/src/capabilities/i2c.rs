@@ -1,4 +1,4 @@
-//! `wit/i2c.wit`: chips on I2C buses that the policy names.
+//! `wit/i2c.wit`: the chips on I2C buses that the policy names.
 
 use plugin_protocol::{HARDWARE_NAME, I2C_BYTES, I2cOperation, I2cTransfer};
 
@@ -14,7 +14,7 @@ impl i2c::HostWithStore<Guest> for ThisGuest {
         bytes: Vec<u8>,
         read_length: u32,
     ) -> Answer<Vec<u8>, I2cError> {
-        // What is longer does not fit into a message to the host.
+        // A longer transfer does not fit into a message to the host.
         if bytes.len() > I2C_BYTES {
             let length = bytes.len();
             let why = format!("a transfer writes at most {I2C_BYTES} bytes, and not {length}");

@@ -1,5 +1,4 @@
-//! `wit/identify.wit`: the window for those who identify the device, and the action for those who want
-//! it identified.
+//! `wit/identify.wit`: the window for plugins that identify the device, and the action for plugins that request it.
 
 use plugin_protocol::{Identify, IdentifyWindow};
 

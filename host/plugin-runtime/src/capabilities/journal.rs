@@ -1,4 +1,4 @@
-//! `wit/journal.wit`: the host's journal, as a stream of what its command prints.
+//! `wit/journal.wit`: the host's journal, as a stream of the journal command's output.
 
 use std::task::{Context, Poll, ready};
 
@@ -40,13 +40,13 @@ mirror! {
 }
 mirror! { one way enum plugin_protocol::JournalError, JournalError { Invalid(why), Busy(why), Other(why) } }
 
-/// What the journal command prints, on its way to a guest.
+/// The output of the journal command, on its way to a guest.
 pub(crate) type JournalStream = HostStream<JournalSource>;
 
 pub(crate) struct JournalSource {
     pub(crate) host: InstanceHost,
     pub(crate) reader: Handle,
-    /// The next piece, where it was asked for.
+    /// The next piece, if it was requested.
     next: Option<BoxFuture<'static, wasmtime::Result<Piece>>>,
 }
 
@@ -64,7 +64,8 @@ impl PieceSource for JournalSource {
         self.next = None;
         Poll::Ready(piece.map(|piece| match piece {
             Piece::Bytes(bytes) => Some(Bytes::from(bytes)),
-            // A guest cannot tell an early end from a proper one; the log can.
+            // A guest cannot distinguish an early end from a proper one; the log shows which it
+            // was.
             Piece::End | Piece::Broken => None,
         }))
     }
@@ -72,7 +73,7 @@ impl PieceSource for JournalSource {
 
 impl Drop for JournalSource {
     fn drop(&mut self) {
-        // The command ends when nobody reads it.
+        // The command ends when it has no reader.
         self.host.release(self.reader);
     }
 }

@@ -6,7 +6,7 @@ use wasmtime::component::Resource;
 use crate::bindings::platform::supervisor::led::{self, LedError};
 use crate::guest::{Answer, Guest};
 
-/// An LED in the hands of a call: the host's handle of it.
+/// An LED that a call holds: the host's handle for it.
 #[expect(
     unreachable_pub,
     reason = "generated code re-exports it within this crate"

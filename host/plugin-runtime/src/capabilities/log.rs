@@ -1,5 +1,4 @@
-//! `wit/log.wit`: lines of the supervisor's log, and what a plugin writes to its standard output and
-//! error, which end there too.
+//! `wit/log.wit`: lines of the supervisor's log, including a plugin's standard output and error.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ const LINES: u32 = 100;
 impl log::Host for &mut Guest {
     fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
         let level = match level {
-            // Of the host, release builds have nothing below `debug`.
+            // Release builds of the host have no level below `debug`.
             log::Level::Trace | log::Level::Debug => LogLevel::Debug,
             log::Level::Info => LogLevel::Info,
             log::Level::Warn => LogLevel::Warn,
@@ -38,20 +37,20 @@ impl log::Host for &mut Guest {
     }
 }
 
-/// The longest error that an instance logs and that is shown with its failure, in bytes.
+/// The longest error that is kept from an instance's log to be shown with its failure, in bytes.
 const LAST_ERROR: usize = 500;
 
-/// What one instance has written so far, and may.
+/// What one instance has written so far, and how much it may write.
 pub(crate) struct LogBudget {
     host: InstanceHost,
     lines: AtomicU32,
     panic: Mutex<PanicText>,
-    /// The last line that it logged as an error.
+    /// The last line that the instance logged as an error.
     last_error: Mutex<Option<String>>,
 }
 
-/// What the instance wrote of its last panic on its standard error, as Rust's own hook does it: a line that says where,
-/// and one that says what.
+/// The instance's account of its last panic on standard error, in the format of Rust's own hook: a line with the place,
+/// and a line with the message.
 #[derive(Default)]
 struct PanicText {
     place: Option<String>,
@@ -86,8 +85,9 @@ impl LogBudget {
         }
     }
 
-    /// What the instance wrote of its failure, in one line that goes on after its name: of a panic in Rust, or else what it
-    /// logged last as an error, as the SDKs of the other languages do before they let an instance fail.
+    /// Returns the instance's own account of its failure, in one line that continues after its name: a panic in Rust,
+    /// or else the last line that it logged as an error, as the SDKs of the other languages log one before they let an
+    /// instance fail.
     pub(crate) fn account_of_failure(&self) -> Option<String> {
         if let Some(panic) = self.panic.lock().text() {
             return Some(format!("panicked: {panic}"));
@@ -105,7 +105,7 @@ impl LogBudget {
         self.write(level, &line);
     }
 
-    /// Writes one line, whatever is in `message`.
+    /// Writes one line, whatever `message` contains.
     pub(crate) fn write(&self, level: LogLevel, message: &str) {
         if level == LogLevel::Error {
             *self.last_error.lock() = Some(one_line(message, LAST_ERROR));
@@ -126,7 +126,7 @@ impl Drop for LogBudget {
     }
 }
 
-/// Standard output or error of an instance: each line is one of the log.
+/// Standard output or error of an instance: each line becomes a line of the log.
 #[derive(Clone)]
 pub(crate) struct LogOutput {
     log: Arc<LogBudget>,
@@ -150,7 +150,7 @@ impl LogOutput {
             let (text, ended) = part
                 .strip_suffix(b"\n")
                 .map_or((part, false), |text| (text, true));
-            // Beyond the limit plus one byte it only matters that it is too long.
+            // Beyond the limit plus one byte, all that matters is that the line is too long.
             let room = (LINE + 1).saturating_sub(partial.len());
             partial.extend_from_slice(&text[..text.len().min(room)]);
             if ended {

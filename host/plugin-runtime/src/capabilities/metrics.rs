@@ -1,4 +1,4 @@
-//! `wit/metrics.wit`: gauges and counters of the plugin's own.
+//! `wit/metrics.wit`: the plugin's own gauges and counters.
 
 use plugin_protocol::{CounterAdd, GaugeSet};
 

@@ -1,4 +1,4 @@
-//! `wit/proxy-redirector.wit`: has whoever provides the action do it.
+//! `wit/proxy-redirector.wit`: calls the provider of the action.
 
 use plugin_protocol::{ProxyAnswer, ProxyCall, ProxyRequest};
 
@@ -46,7 +46,7 @@ fn done(answer: ProxyAnswer) -> Option<()> {
     matches!(answer, ProxyAnswer::Done).then_some(())
 }
 
-/// Has the provider do it; an answer to another call is an error like the provider's own.
+/// Calls the provider; an answer to another call counts as an error of the provider's own.
 async fn call_provider<R>(
     access: &GuestAccess,
     call: ProxyCall,

@@ -1,4 +1,4 @@
-//! The types of `wit/proxy-redirector.wit`, to and from plain data.
+//! Conversion of the types of `wit/proxy-redirector.wit` to and from plain data.
 
 use plugin_protocol as plain;
 

@@ -1,4 +1,4 @@
-//! `wit/report.wit`: fields in what the device tells its cloud.
+//! `wit/report.wit`: fields in the device's report to its cloud.
 
 use plugin_protocol::{FIELD_NAME, FIELD_TEXT, FIELD_UNIT, ReportFieldRemove, ReportFieldSet};
 
@@ -14,7 +14,7 @@ impl report::HostWithStore<Guest> for ThisGuest {
         value: FieldValue,
         unit: Option<String>,
     ) -> Answer<(), ReportError> {
-        // What is longer may not fit into a message to the host.
+        // A longer text may not fit into a message to the host.
         let text = match &value {
             FieldValue::Text(text) => text.len(),
             FieldValue::Number(_) | FieldValue::Boolean(_) => 0,

@@ -1,4 +1,4 @@
-//! `wit/serial.wit`: serial ports that the policy names.
+//! `wit/serial.wit`: the serial ports that the policy names.
 
 use plugin_protocol::{Handle, SERIAL_BYTES, SerialOpen, SerialRead, SerialSettings, SerialWrite};
 use wasmtime::component::Resource;
@@ -6,10 +6,10 @@ use wasmtime::component::Resource;
 use crate::bindings::platform::supervisor::serial::{self, Parity, SerialError, Settings};
 use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
 
-/// The longest name of a port, in bytes: the kernel's longest path.
+/// The longest name of a port, in bytes: that of the kernel's longest path.
 const NAME: usize = 4096;
 
-/// A port in the hands of a call: the host's handle of it.
+/// A port that a call holds: the host's handle for it.
 #[expect(
     unreachable_pub,
     reason = "generated code re-exports it within this crate"

@@ -1,4 +1,4 @@
-//! `wit/store.wit`: a small store of the plugin's own.
+//! `wit/store.wit`: the plugin's own small store.
 
 use std::time::Duration;
 

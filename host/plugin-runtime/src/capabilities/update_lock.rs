@@ -6,7 +6,7 @@ use wasmtime::component::Resource;
 use crate::bindings::platform::supervisor::update_lock::{self, LockError};
 use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
 
-/// The locks in the hands of a call: the host's handle of them.
+/// The locks that a call holds: the host's handle for them.
 #[expect(
     unreachable_pub,
     reason = "generated code re-exports it within this crate"

@@ -25,14 +25,14 @@ use crate::failure;
 use crate::instance::Instance;
 use crate::running::{AnswerPieces, End, Stream, StreamSlot};
 
-/// The authority of a request that names none, or none that a component could read.
+/// The authority of a request that has none, or one that a component could not parse.
 const DEFAULT_AUTHORITY: &str = "localhost";
 
-/// What a component sets as its answer.
+/// The answer that a component sets.
 type Response = Result<http::Response<HyperOutgoingBody>, ErrorCode>;
 
-/// Calls the component's handler. Once its answer begins it is in `begun`, and the component goes on until its body is
-/// whole.
+/// Calls the component's handler. Once its answer begins, it is in `begun`, and the component continues until the body
+/// is complete.
 pub(crate) async fn run(
     mut instance: Instance,
     handler: incoming_handler::Guest,
@@ -53,7 +53,7 @@ pub(crate) async fn run(
                 has_answered = true;
                 match start_of(response) {
                     ResponseStart::Stream(stream) => *begun.lock() = Some(stream),
-                    // There is nothing to wait for: what it does after that reaches nobody.
+                    // There is nothing to wait for: nothing that the component does after that reaches anyone.
                     ResponseStart::End(end) => return Poll::Ready(Ok(end)),
                 }
             }
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     (instance, end)
 }
 
-/// What the handler takes: the request, and the place for the answer.
+/// Creates the handler's arguments: the request, and the place for the answer.
 fn resources(
     instance: &mut Instance,
     request: GuestRequest,
@@ -96,8 +96,8 @@ fn resources(
     Ok((request.map_err(not_ready)?, place))
 }
 
-/// The request as `wasi:http` has it: the key is out of it already, and the component has to look for the names of its
-/// route in the path by itself.
+/// Creates the request for `wasi:http`: the key is already removed, and the component has to find the values of its
+/// route's names in the path itself.
 fn incoming(
     request: GuestRequest,
     base_path: Option<&str>,
@@ -139,16 +139,16 @@ fn incoming(
     request.body(body)
 }
 
-/// What is left of a path that begins with `base`, which it may do in other letters: `/` where that is all.
+/// Returns the rest of a path after its prefix `base`, which may be spelt differently there: `/` if there is no rest.
 fn below<'a>(base: &str, path: &'a str) -> &'a str {
     let segments = base.matches('/').count();
     let rest = path.match_indices('/').nth(segments);
     rest.and_then(|(at, _)| path.get(at..)).unwrap_or("/")
 }
 
-/// What a component's response comes to.
+/// The meaning of a component's response.
 enum ResponseStart {
-    /// The head of the answer, and what its body is read from.
+    /// The head of the answer, and the source of its body.
     Stream(Stream),
     /// There is no answer: the call ends.
     End(End),
@@ -173,7 +173,7 @@ fn start_of(response: Response) -> ResponseStart {
     }
 }
 
-/// An error that the component answers instead of a response.
+/// Converts an error that the component returns instead of a response.
 fn own_error(error: ErrorCode) -> GuestError {
     let message = match error {
         ErrorCode::InternalError(Some(message)) => cut(message),
@@ -186,19 +186,19 @@ fn own_error(error: ErrorCode) -> GuestError {
     }
 }
 
-/// The body that a component writes, as it writes it.
+/// The body that a component writes, while it is being written.
 pub(crate) struct ResponseBody(HyperOutgoingBody);
 
 impl ResponseBody {
-    /// The next piece; none at the end. An error is for a body that the component gave up, or that is shorter or longer
-    /// than it said before.
+    /// Returns the next piece; `None` at the end. An error is for a body that the component abandoned, or that is
+    /// shorter or longer than announced.
     pub(crate) fn poll_piece(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Failure>>> {
         loop {
             match ready!(Pin::new(&mut self.0).poll_frame(context)) {
-                // Trailers go no further than headers do here.
+                // Trailers are not passed on.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(piece) if !piece.is_empty() => return Poll::Ready(Some(Ok(piece))),
                     _ => {}
@@ -212,8 +212,8 @@ impl ResponseBody {
         }
     }
 
-    /// What is there of the body of a component that has returned, and will write no more: where it did not finish its body,
-    /// that ends here. Some 64 KiB at most, as more would have had the component wait.
+    /// Returns the remaining body of a component that has returned and will write no more: a body that it did not
+    /// finish ends here. At most some 64 KiB, since with more the component would have had to wait.
     pub(crate) fn rest(mut self) -> Result<Vec<u8>, Failure> {
         let mut rest = Vec::new();
         let mut context = Context::from_waker(Waker::noop());

@@ -1,5 +1,5 @@
-//! Requests that a component sends as `wasi:http` does: each goes to the host whole, as one of `wit/http.wit`, which
-//! checks it against the policy and sends it.
+//! Requests that a component sends as `wasi:http` does: each goes to the host complete, as a request of `wit/http.wit`,
+//! and the host checks it against the policy and sends it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 use crate::capabilities::log::LogBudget;
 use crate::instance_host::InstanceHost;
 
-/// How many requests of one instance are under way at a time, or answered with a body that it holds.
+/// How many requests of one instance can be under way at a time, or answered with a body that it still holds.
 const AT_ONCE: usize = 4;
-/// The largest write to a body, in bytes; two of them wait to be read.
+/// The largest write to a body, in bytes; two writes can wait to be read.
 const PIECE: usize = 32 << 10;
 
-/// What `wasmtime_wasi_http` runs once a response is there: nothing is left to do then.
+/// The work that `wasmtime_wasi_http` runs once a response is there: nothing is left to do then.
 type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
-/// Sends what one instance sends.
+/// Sends the requests of one instance.
 pub(crate) struct OutgoingRequests {
-    /// As the call has it that the instance serves.
+    /// The host for the call that the instance serves.
     pub(crate) host: InstanceHost,
     log: Arc<LogBudget>,
     places: Arc<Semaphore>,
@@ -58,7 +58,7 @@ impl WasiHttpHooks for OutgoingRequests {
         Box::new(async move {
             let place = place.map_err(|_| Error::ConnectionLimitReached)?;
             let sent = send(host, &log, request, place);
-            // The host connects and waits within one time, so the component's own times are one as well.
+            // The host uses one time limit for connecting and waiting, so the component's two are combined as well.
             let times =
                 options.map(|options| [options.connect_timeout, options.first_byte_timeout]);
             let time = times.into_iter().flatten().flatten().max();
@@ -84,11 +84,11 @@ async fn send(
     place: OwnedSemaphorePermit,
 ) -> Result<Response<WasiBody>, Error> {
     let request = whole(request).await?;
-    // It was linked by its grant. What else keeps the host from answering ends the call itself.
+    // The interface was only linked because it is granted. Any other reason for no answer ends the call itself.
     let answer = host.ask(HttpSend { request }).await;
     let answer = answer.map_err(|_| Error::HttpRequestDenied)?;
     let answer = answer.map_err(|error| {
-        // A code of `wasi:http` has no room for it.
+        // A `wasi:http` code has no room for the text.
         log.write(LogLevel::Warn, &format!("wasi:http: {error}"));
         match error {
             HttpError::NotGranted(_) => Error::HttpRequestDenied,
@@ -110,7 +110,7 @@ async fn send(
         .map_err(|error| Error::InternalError(Some(error.to_string())))
 }
 
-/// The request in one piece, as the host takes it.
+/// Converts the request into one piece, as the host expects it.
 async fn whole(request: Request<WasiBody>) -> Result<HttpRequest, Error> {
     let (parts, body) = request.into_parts();
     let url = parts.uri.to_string();
@@ -128,7 +128,7 @@ async fn whole(request: Request<WasiBody>) -> Result<HttpRequest, Error> {
         return Err(Error::HttpRequestHeaderSectionSize(None));
     }
     let body = Limited::new(body, HTTP_BODY).collect().await;
-    // Either it is too long, or the component gave it up.
+    // Either it is too long, or the component abandoned it.
     let body = body.map_err(|_| Error::HttpRequestBodySize(None))?;
     Ok(HttpRequest {
         method: parts.method.to_string(),
@@ -138,7 +138,7 @@ async fn whole(request: Request<WasiBody>) -> Result<HttpRequest, Error> {
     })
 }
 
-/// The body of an answer, which takes a place for as long as the instance holds it.
+/// The body of an answer, which occupies a place for as long as the instance holds it.
 struct AnswerBody {
     body: Full<Bytes>,
     _place: OwnedSemaphorePermit,

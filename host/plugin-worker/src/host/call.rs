@@ -24,12 +24,12 @@ use crate::frames::{Frame, FrameKind, decode};
 use crate::socket::WriteHalf;
 use crate::wire::{AnswerKind, BodyHead, Note, Question, Reply};
 
-/// A call that is under way. Dropping it gives it up, and lets go of what its instance holds.
+/// A call that is under way. Dropping it cancels it, and releases what its instance holds.
 struct Call {
     entry: Arc<PluginEntry>,
     session: Arc<Session>,
     call: u64,
-    /// Whether it can be given up, which is said by its number.
+    /// The number of its conversation while it can be cancelled.
     conversation: Option<u64>,
     /// Writes the request's body.
     pump: Option<JoinHandle<()>>,
@@ -47,7 +47,8 @@ impl Call {
         }
     }
 
-    /// The worker has nothing to be told of it any more, and where it has answered can be asked again.
+    /// Marks the call as done: the worker need not be notified any more, and if it has answered, the conversation can
+    /// be used again.
     fn finish(&mut self, conversation: Option<Conversation>) {
         self.conversation = None;
         if let Some(conversation) = conversation {
@@ -157,8 +158,8 @@ pub(super) async fn act(
     outcome
 }
 
-/// Begins a call, and reads the head of its answer. A process that ended before it had read the question has not begun the
-/// call: the next one is asked, once.
+/// Begins a call, and reads the head of its answer. If a process ended before it had read the question, the call has
+/// not begun: it is sent to the next process, once.
 async fn ask(
     plugin: &RemotePlugin,
     serving: &ServedCall,
@@ -186,7 +187,7 @@ async fn ask(
                 let reply = reply.ok_or(Failure::Lost)?;
                 return Ok((call, conversation, reply));
             }
-            // Of a question with a body nobody knows how much was read.
+            // If the question has a body, it is unknown how much of it was read.
             Err(error) if is_gone(&error) && ended.is_none() && call.pump.is_none() => {
                 ended = Some(Arc::clone(session));
             }
@@ -195,7 +196,7 @@ async fn ask(
     }
 }
 
-/// Whether nobody has the other end, and whoever had it has not read all: the kernel says then that it was reset.
+/// Returns whether the other end was closed before everything was read: the kernel then reports that it was reset.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -203,7 +204,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// What a worker says that has ended, or that talks nonsense.
+/// Converts the error of a worker that has ended, or that sends nonsense.
 fn lost(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::InvalidData => {
@@ -217,7 +218,7 @@ fn no_answer() -> Failure {
     Failure::BadAnswer("its worker sent an unexpected answer".to_owned())
 }
 
-/// What a worker says of a failure, cut to what is passed on.
+/// Returns a worker's account of a failure, cut to the length that is passed on.
 fn bounded(failure: Failure) -> Failure {
     let line = |text: String| one_line(&text, LONGEST);
     match failure {
@@ -237,29 +238,29 @@ fn bounded(failure: Failure) -> Failure {
     }
 }
 
-/// Writes a request's body until it ends, or nobody reads it any more.
+/// Writes a request's body until it ends, or is no longer read.
 async fn pump(stream: RequestStream, mut write: WriteHalf) {
-    // The worker takes the end of the socket for a body that broke off.
+    // If the socket just ends, the worker knows that the body broke off.
     if let Ok(Some(_)) = write_body(&mut write, stream).await {
         write.finish();
     }
 }
 
-/// The body of an answer, as it comes from the worker.
+/// The body of an answer, as it arrives from the worker.
 struct AnswerPieces {
-    /// None once it has ended.
+    /// `None` once it has ended.
     conversation: Option<Conversation>,
     call: Call,
 }
 
 impl AnswerPieces {
-    /// The answer has come to its end.
+    /// Marks the end of the answer.
     fn end(&mut self, is_whole: bool) {
         let conversation = self.conversation.take();
         self.call.finish(conversation.filter(|_| is_whole));
     }
 
-    /// All of it, of which no more than `most` bytes may come.
+    /// Reads all of it, at most `most` bytes.
     async fn whole(mut self, most: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
         let mut this = Pin::new(&mut self);

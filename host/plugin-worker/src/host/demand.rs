@@ -1,10 +1,10 @@
-//! Who waits for a process.
+//! The callers that wait for a process.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::sync::Notify;
 
-/// Who waits for a process.
+/// The callers that wait for a process.
 #[derive(Default)]
 pub(super) struct Demand {
     waiters: AtomicUsize,
@@ -20,7 +20,7 @@ impl Demand {
         Waiter(self)
     }
 
-    /// Waits until somebody waits.
+    /// Waits until a caller is waiting.
     pub(super) async fn there(&self) {
         while self.waiters.load(SeqCst) == 0 {
             self.notify.notified().await;

@@ -1,4 +1,4 @@
-//! How a process of a worker ends.
+//! The end of a worker's process.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Weak};
@@ -18,15 +18,15 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// How a process ended.
 pub(super) enum End {
-    /// No other is wanted.
+    /// It was stopped, and is not replaced.
     Stopped,
     /// It had nothing to do.
     Idle,
-    /// It should not have; why.
+    /// It ended unexpectedly, for this reason.
     Lost(String),
 }
 
-/// Until the process has ended, or has to be ended.
+/// Waits until the process has ended, or has to be ended; then ends it.
 pub(super) async fn until_end(
     process: Process,
     registry: Arc<Registry>,
@@ -57,7 +57,7 @@ pub(super) async fn until_end(
         () = idle(&session, worker), if ends_idle => End::Idle,
         () = stopping.cancelled() => End::Stopped,
     };
-    // One that ended by itself says so first on its sockets.
+    // If it ended by itself, its sockets show that first.
     match child.try_wait() {
         Ok(Some(status)) => End::Lost(by_kernel().unwrap_or_else(|| status.to_string())),
         _ => {
@@ -70,7 +70,7 @@ pub(super) async fn until_end(
     }
 }
 
-/// Until nobody has used the process for a while, or its folders are others, and nobody can use it any more.
+/// Waits until the process has been unused for a while, or its folders have changed, and it can no longer be used.
 async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
     loop {
         let is_idle = || session.open.load(SeqCst) == 0;
@@ -85,7 +85,7 @@ async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
         if let Some(worker) = worker.upgrade() {
             worker.session.send_replace(None);
         }
-        // Whoever had it before that has it until the end.
+        // Callers that already have it keep it until they are done.
         while !is_idle() {
             session.closed.notified().await;
         }

@@ -1,4 +1,4 @@
-//! A plugin, as what its worker says is held against it.
+//! The record of a plugin against which its worker's claims are checked.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,28 +10,29 @@ use plugin_protocol::{
     Call as _, CapabilityCall, DeviceIdentity, HostCalls, Identity, InstanceId, ServedCall,
 };
 
-/// How many questions of one plugin are under way at a time: twice as many as a worker asks, since those that it has given
-/// up end a little later here.
+/// How many questions of one plugin can be under way at a time: twice as many as a worker asks, since those that it has
+/// cancelled end a little later here.
 const ASKS: usize = 256;
-/// How many instances of a plugin are told apart that have called the host while they served one call. There is one.
+/// How many instances of a plugin are distinguished that have called the host while serving the same call. There should
+/// be one.
 const INSTANCES_OF_CALL: usize = 8;
 
-/// Asks for what comes with a call, and holds nothing. No instance has this number.
+/// The number for queries whose results are sent with a call; it holds nothing. No instance has this number.
 const NOBODY: InstanceId = InstanceId(u64::MAX);
 
-/// A plugin of a worker's.
+/// A plugin in a worker.
 pub(super) struct PluginEntry {
     pub(super) host: Arc<dyn HostCalls>,
     calls: Mutex<HashMap<u64, CallRecord>>,
     asks: AtomicUsize,
-    /// Whether it has asked who the device is.
+    /// Whether it has asked for the device's identity.
     asks_identity: AtomicBool,
 }
 
 /// A call that is under way.
 struct CallRecord {
     serving: ServedCall,
-    /// The instances that have called the host and said that they serve it.
+    /// The instances that have called the host and claimed to serve it.
     instances: Vec<InstanceId>,
 }
 
@@ -45,15 +46,15 @@ impl PluginEntry {
         })
     }
 
-    /// An instance of it asks for this.
+    /// Notes what an instance of the plugin has asked for.
     pub(super) fn note(&self, call: &CapabilityCall) {
         if matches!(call, CapabilityCall::DeviceIdentity(_)) {
             self.asks_identity.store(true, SeqCst);
         }
     }
 
-    /// Who the device is, where the plugin has asked for that and may have it: it comes with the next call, which then
-    /// need not wait for it. Each call is told anew.
+    /// Returns the device's identity if the plugin has asked for it and may have it: it is sent with the next call,
+    /// which then need not wait for it. Each call gets the current one.
     pub(super) fn identity(&self, serving: &ServedCall) -> Option<Identity> {
         if !self.asks_identity.load(SeqCst) {
             return None;
@@ -64,7 +65,7 @@ impl PluginEntry {
         DeviceIdentity::answer(answer?.ok()?)
     }
 
-    /// A call begins.
+    /// Records that a call begins.
     pub(super) fn begin(&self, serving: ServedCall) {
         let record = CallRecord {
             serving: serving.clone(),
@@ -73,7 +74,8 @@ impl PluginEntry {
         self.calls.lock().insert(serving.call, record);
     }
 
-    /// A call is over: what its instances hold goes, whether their worker says so or not.
+    /// Records that a call is over: everything that its instances hold is released, whether their worker reports it or
+    /// not.
     pub(super) fn end(&self, call: u64) {
         let ended = self.calls.lock().remove(&call);
         for instance in ended.into_iter().flat_map(|record| record.instances) {
@@ -81,7 +83,7 @@ impl PluginEntry {
         }
     }
 
-    /// The call that an instance says it serves, where it is under way; else none.
+    /// Returns the call that an instance claims to serve if it is under way; otherwise no call.
     pub(super) fn serving(&self, call: u64, instance: InstanceId) -> ServedCall {
         let mut calls = self.calls.lock();
         let Some(record) = calls.get_mut(&call) else {
@@ -93,7 +95,7 @@ impl PluginEntry {
         record.serving.clone()
     }
 
-    /// Takes a place for a question; none where all are taken.
+    /// Takes a place for a question; returns `None` if all are taken.
     pub(super) fn place(self: &Arc<Self>) -> Option<QuestionSlot> {
         let count = self.asks.fetch_add(1, SeqCst);
         let place = QuestionSlot(Arc::clone(self));

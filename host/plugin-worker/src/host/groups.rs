@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use confinement::{ControlGroups, GroupLimits, Report};
 
-/// What the process may use beside the memory of its instances, in bytes: itself, compiled code, bodies on their way.
+/// How much the process may use in addition to the memory of its instances, in bytes: for itself, compiled code, and
+/// bodies on their way.
 const OVERHEAD: u64 = 64 << 20;
-/// The most threads. Without groups its user's limit is the same (`supervisor-wasm`).
+/// The most threads. Without groups, its user has the same limit (`supervisor-wasm`).
 const THREADS: u64 = 128;
-/// How long the kernel may take to let go of a process that was killed, and how often it is asked.
+/// How long to wait between checks whether the kernel has released a killed process, and how many checks to make.
 const LETS_GO: (Duration, u32) = (Duration::from_millis(10), 500);
 
-/// The groups of one process. With this they go.
+/// The groups of one process. They are removed when this is dropped.
 pub(super) struct ProcessGroups {
     name: PathBuf,
     memory: u64,
@@ -20,8 +21,8 @@ pub(super) struct ProcessGroups {
 }
 
 impl ProcessGroups {
-    /// Makes those of the process with this number, for instances that have so much memory together, and puts it in;
-    /// answers which walls stand around it by them. Blocks.
+    /// Creates the groups of the process with this number, for instances with this much memory together, and moves it
+    /// into them; returns which walls they provide. Blocks.
     pub(super) fn around(
         process: u32,
         below: &Path,
@@ -34,7 +35,7 @@ impl ProcessGroups {
         let limits = GroupLimits {
             memory,
             processes: THREADS,
-            // It is behind others for the processor, and may have what they leave.
+            // It has lower priority for the processor than others, and may use what they leave.
             nano_cpus: 0,
         };
         let groups = ControlGroups::make(&name, &limits);
@@ -47,7 +48,7 @@ impl ProcessGroups {
         (groups, report)
     }
 
-    /// Why the kernel ended the process, where it did.
+    /// Returns why the kernel ended the process, if it did.
     pub(super) fn why_ended(&self) -> Option<String> {
         let mebibytes = self.memory >> 20;
         (self.groups.ended_for_memory() > 0).then(|| {
@@ -61,7 +62,7 @@ impl Drop for ProcessGroups {
         if self.groups.made.is_empty() || confinement::remove_groups(&self.name).is_ok() {
             return;
         }
-        // Its process was killed a moment ago. Without a runtime the next start removes them.
+        // The process was killed a moment ago. Without a runtime, the next start removes its groups.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let name = self.name.clone();
             runtime.spawn(async move {
@@ -76,13 +77,13 @@ impl Drop for ProcessGroups {
     }
 }
 
-/// Removes what supervisors left that were killed.
+/// Removes what killed supervisors left behind.
 pub(super) fn sweep(below: &Path) {
     for group in confinement::groups_below(below) {
         let process = group.split_once('-').map(|(process, _)| process);
         let is_there = process.is_some_and(|pid| Path::new("/proc").join(pid).exists());
         if !is_there {
-            // One with a process that outlives them is left to whoever comes next.
+            // A group whose process is still running is left to the next start.
             let _ = confinement::remove_groups(&below.join(group));
         }
     }

@@ -1,4 +1,4 @@
-//! What instances in a worker ask of the host.
+//! Calls to the host from instances in a worker.
 
 use std::collections::HashMap;
 use std::io::Result;
@@ -19,15 +19,15 @@ use crate::wire::{HostAnswer, HostCall, MOST_OF_WORKER};
 /// The plugins of a worker, by their numbers.
 pub(super) type Registry = Mutex<HashMap<u64, Weak<PluginEntry>>>;
 
-/// How many instances of a worker can have called at a time: more than it has places.
+/// How many instances of a worker can have made calls at a time: more than it has places.
 const INSTANCES: usize = 8192;
-/// How many answers wait for a worker to read them.
+/// How many answers can wait for a worker to read them.
 const ANSWERS: usize = 64;
-/// Which part of an instance's number is the worker's own: the rest is the worker's generation, so that an instance of
-/// one that ended is none of the next.
+/// How many bits of an instance's number are chosen by the worker. The other bits are the worker's generation, so an
+/// instance of one that ended is never mistaken for one of the next.
 const NUMBER: u32 = 40;
 
-/// Does what instances ask for, until the worker ends. What it says that no worker would is an error.
+/// Carries out calls from instances until the worker ends. A message that no proper worker would send is an error.
 pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: OwnedFd) -> Result<()> {
     let (read, write) = halves(socket)?;
     let mut reader = FrameReader::new(read, MOST_OF_WORKER);
@@ -43,7 +43,7 @@ pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: Owne
     Ok(())
 }
 
-/// What a worker's instances have of the host. With this all of it goes.
+/// What a worker's instances hold of the host. All of it is released when this is dropped.
 struct WorkerSession {
     generation: u64,
     registry: Arc<Registry>,
@@ -53,7 +53,7 @@ struct WorkerSession {
 
 struct InstanceCalls {
     entry: Arc<PluginEntry>,
-    /// Ends what it asks for.
+    /// Ends its calls.
     ended: CancellationToken,
 }
 
@@ -69,7 +69,7 @@ impl WorkerSession {
             } => {
                 let instance = self.id(instance);
                 let Some(entry) = self.entry(plugin) else {
-                    // It was unloaded meanwhile.
+                    // It was unloaded in the meantime.
                     return Ok(());
                 };
                 if self.instances.len() >= INSTANCES {
@@ -77,7 +77,7 @@ impl WorkerSession {
                 }
                 let Some(place) = entry.place() else {
                     let answer = Err("it has too many calls to the host at a time".to_owned());
-                    // Where no answer fits either, whoever asked waits until its time is over.
+                    // If there is no room for this answer either, the caller waits until its time is over.
                     if self.answers.waiting() < ANSWERS {
                         self.answers.send(answer_frames(id, answer));
                     }
@@ -97,7 +97,7 @@ impl WorkerSession {
                     let answer = answer.await;
                     answers.send_among(ANSWERS, answer_frames(id, answer)).await;
                 });
-                // Most of it is known, and needs no task.
+                // Most answers are available at once, and need no task.
                 if answering.as_mut().now_or_never().is_none() {
                     tokio::spawn(async move {
                         ended.run_until_cancelled(answering).await;
@@ -138,7 +138,7 @@ impl WorkerSession {
     }
 }
 
-/// The instance of this number in a worker of this generation.
+/// Returns the instance with this number in a worker of this generation.
 pub(super) fn instance_of(generation: u64, InstanceId(number): InstanceId) -> InstanceId {
     InstanceId((generation << NUMBER) | (number & ((1 << NUMBER) - 1)))
 }
@@ -153,12 +153,12 @@ impl Drop for WorkerSession {
     }
 }
 
-/// An answer as it is sent.
+/// Encodes an answer for sending.
 fn answer_frames(id: u64, answer: std::result::Result<CapabilityAnswer, String>) -> Frames {
     let frames = Frames::message(&HostAnswer { id, answer });
     frames.unwrap_or_else(|error| {
         let answer = Err(format!("the host's answer cannot be sent: {error}"));
-        // A short text can be.
+        // A short text can be sent.
         Frames::message(&HostAnswer { id, answer }).unwrap_or_default()
     })
 }

@@ -1,4 +1,4 @@
-//! Code and plugins in a worker, as the host has them.
+//! Code and plugins in a worker, as seen by the host.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -19,7 +19,7 @@ use super::supervision::Worker;
 use super::{Shared, call};
 use crate::wire::{Note, Question, Reply};
 
-/// Numbers of code and of plugins, none given twice.
+/// Returns a new number for code or a plugin; none is used twice.
 fn next() -> u64 {
     static LATEST: AtomicU64 = AtomicU64::new(0);
     LATEST.fetch_add(1, SeqCst) + 1
@@ -28,7 +28,7 @@ fn next() -> u64 {
 /// A compiled file.
 struct CodeFile {
     id: u64,
-    /// Open for as long as a worker may have to open it.
+    /// Open for as long as a worker may need to open it.
     file: File,
     shared: Arc<Shared>,
 }
@@ -50,7 +50,7 @@ pub(super) struct RemoteCode {
 }
 
 impl RemoteCode {
-    /// Has the worker of plugins without folders open it.
+    /// Opens it in the worker of plugins without folders.
     pub(super) async fn open(shared: Arc<Shared>, file: File) -> Result<RemoteCode, String> {
         let session = shared.main.session().await?;
         let code = CodeFile {
@@ -100,7 +100,7 @@ impl GuestCode for RemoteCode {
         if let Some(session) = worker.current() {
             let loadable = Arc::clone(&loadable);
             tokio::spawn(async move {
-                // A call of it says why it cannot be loaded.
+                // A call of the plugin reports why it cannot be loaded.
                 let _ = loadable.load(&session).await;
             });
         }
@@ -112,19 +112,19 @@ impl GuestCode for RemoteCode {
     }
 }
 
-/// What it takes to have a plugin in a worker.
+/// Everything needed to load a plugin in a worker.
 pub(super) struct Loadable {
     pub(super) id: u64,
     code: Arc<CodeFile>,
     pub(super) blueprint: Blueprint,
-    /// The generation of the process that has it; 0 for none.
+    /// The generation of the process that has loaded it; 0 for none.
     loaded: AtomicU64,
-    /// Held by who has it loaded.
+    /// Held while it is being loaded.
     loading: Mutex<()>,
 }
 
 impl Loadable {
-    /// Has the process load it, where it has not.
+    /// Loads it into the process if necessary.
     pub(super) async fn load(&self, session: &Arc<Session>) -> Result<(), Failure> {
         if self.loaded.load(SeqCst) == session.generation {
             return Ok(());
@@ -167,7 +167,7 @@ impl RemotePlugin {
         self.loadable.blueprint.limits.body
     }
 
-    /// A process that has it, and not the one that has `ended`.
+    /// Returns a process that has loaded it, other than the one that has `ended`.
     pub(super) async fn session(&self, ended: Option<&Arc<Session>>) -> Result<Lease, Failure> {
         if let Some(ended) = ended {
             self.worker.until_gone(ended).await;
@@ -175,7 +175,8 @@ impl RemotePlugin {
         let session = self.worker.session().await.map_err(Failure::NotReady)?;
         match self.loadable.load(&session.0).await {
             Ok(()) => Ok(session),
-            // It ended before it had the plugin, whatever it ended of: the next one is asked, once.
+            // The process ended before it had loaded the plugin, for whatever reason: the next one
+            // is tried, once.
             Err(Failure::Lost) => {
                 self.worker.until_gone(&session.0).await;
                 let session = self.worker.session().await.map_err(Failure::NotReady)?;

@@ -17,10 +17,10 @@ use super::session::Session;
 use crate::wire::{Question, Reply, VERSION};
 use crate::{notes, socket};
 
-/// The user of workers without folders where the supervisor is root: nobody else's on this machine, right above those of
-/// services.
+/// The user of workers without folders if the supervisor is root: not used for anything else on this machine, and right
+/// above those of services.
 pub(super) const USER: u32 = 1_900_065_536;
-/// How long a worker may take until it greets.
+/// How long a worker may take to greet.
 const GREETING: Duration = Duration::from_secs(30);
 
 /// A process that was started and has greeted.
@@ -33,7 +33,7 @@ pub(super) struct Process {
     pub(super) groups: Option<ProcessGroups>,
 }
 
-/// Starts one.
+/// Starts a process.
 pub(super) async fn start(
     config: &WorkerConfig,
     folders: &[FolderView],
@@ -54,7 +54,7 @@ pub(super) async fn start(
         command.args(["--user", &user.to_string()]);
         command.args(["--group", &group.to_string()]);
     }
-    // What it would print is no plugin's word and no host's: it says what it has to say on its socket.
+    // Its output would come neither from a plugin nor from the host: it reports everything on its socket.
     let mut child = command
         .env_clear()
         .current_dir("/")
@@ -67,7 +67,7 @@ pub(super) async fn start(
             let program = config.program.display();
             Error::new(error.kind(), format!("cannot run `{program}`: {error}"))
         })?;
-    // Before it has greeted, it has nothing of a plugin.
+    // Before its greeting, it has no plugin data.
     let (groups, by_groups) = enter_groups(&child, config, generation).await;
     let (host_calls, others) = socket::pair()?;
     let session = Arc::new(Session::new(generation, notes, state));
@@ -102,14 +102,14 @@ pub(super) async fn start(
     }
 }
 
-/// Puts a process into control groups of its own; where they bound nothing, the report says why.
+/// Puts a process into its own control groups; if these limit nothing, the report says why.
 async fn enter_groups(
     child: &Child,
     config: &WorkerConfig,
     generation: u64,
 ) -> (Option<ProcessGroups>, Report) {
     let (below, memory) = (config.control_groups.clone(), config.memory);
-    // One that has ended already has no number, and does not greet.
+    // A process that has already ended has no number, and does not greet.
     let Some(process) = child.id() else {
         return (None, Report::default());
     };
@@ -126,8 +126,8 @@ async fn enter_groups(
     }
 }
 
-/// Who a worker becomes, as user and group; `None` where it stays who the supervisor is. One with folders is whose they
-/// are, where that is one user, since what is written there is to be theirs.
+/// Returns the user and group that a worker changes to; `None` if it keeps the supervisor's. A worker with folders runs
+/// as the owner of the folders if that is a single user, so that this user owns the files written there.
 fn identity(folders: &[FolderView]) -> Option<(u32, u32)> {
     let (user, group) = match folders {
         [] => (USER, USER),
@@ -148,10 +148,10 @@ fn identity(folders: &[FolderView]) -> Option<(u32, u32)> {
     can.then_some((user, group))
 }
 
-/// Which folder is in a place: one that is mounted or made there later is another.
+/// Identifies the folder at a path: one that is mounted or created there later is different.
 pub(super) type FolderState = Option<(u64, u64)>;
 
-/// What is in these places now.
+/// Returns which folders are at these paths now.
 pub(super) async fn folder_states(folders: Vec<FolderView>) -> Vec<FolderState> {
     let look = move || {
         let folders = folders.iter();
@@ -162,6 +162,6 @@ pub(super) async fn folder_states(folders: Vec<FolderView>) -> Vec<FolderState> 
             })
             .collect()
     };
-    // Where the disk is another machine's it takes its time.
+    // This takes time if the disk is on another machine.
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! Whether a worker that has something to do is there.
+//! Checks that a worker with something to do is alive.
 //!
-//! It is asked again and again. One that does not answer is hung where it sleeps, is stopped, or computes; where it waits
-//! for the processor, behind others of which there may be many on a small board, or for a disk, it is given time.
+//! It is pinged again and again. A worker that does not answer is hung if it sleeps, is stopped, or computes; if it
+//! waits for a disk or for the processor, which it may share with many others on a small board, it is given time.
 
 use std::fs;
 use std::io::Error;
@@ -14,18 +14,19 @@ use std::time::{Duration, Instant};
 use super::session::Session;
 use crate::wire::{Question, Reply};
 
-/// How often a worker that has something to do is asked whether it is there.
+/// How often a worker with something to do is pinged.
 const PULSE: Duration = Duration::from_secs(1);
-/// How often one that has not answered is looked at.
+/// How often a worker that has not answered is checked.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long it may sleep over the question: whoever is asked is woken.
+/// How long it may sleep without answering: a ping wakes it.
 const ASLEEP: Duration = Duration::from_secs(1);
-/// How much processor time it may take before it answers, which takes it far less than a thousandth of that.
+/// How much processor time it may use before it answers, which takes far less than a thousandth of that.
 const COMPUTING: Duration = Duration::from_secs(1);
 /// How long it may take in any case.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Asks the worker, which is this process, again and again while it has something to do; ends when it is not there.
+/// Pings the worker, which is this process, again and again while it has something to do; returns when it no longer
+/// responds.
 pub(super) async fn pulse(session: &Arc<Session>, process: Option<u32>) -> Error {
     loop {
         if session.open.load(SeqCst) == 0 {
@@ -51,12 +52,12 @@ pub(super) async fn pulse(session: &Arc<Session>, process: Option<u32>) -> Error
     }
 }
 
-/// What the threads of a process do.
+/// What the threads of a process are doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Activity {
-    /// Whether one computes, or waits for the processor or a disk.
+    /// Whether any of them computes, or waits for the processor or a disk.
     is_awake: bool,
-    /// The processor time of all of them.
+    /// The processor time of all threads.
     used: Duration,
 }
 
@@ -79,7 +80,7 @@ impl Watch {
         }
     }
 
-    /// Why it counts as hung, where it does.
+    /// Returns why it counts as hung, if it does.
     fn look(&mut self, now: Instant, activity: Activity) -> Option<String> {
         if activity.is_awake || activity.used > self.latest.used {
             self.awake = now;
@@ -100,7 +101,7 @@ impl Watch {
     }
 }
 
-/// What the process does now. Of one that the system does not show nothing bad is thought.
+/// Returns what the process is doing now. One that the system does not show counts as awake.
 fn look(process: Option<u32>) -> Activity {
     let mut activity = Activity {
         is_awake: false,
@@ -113,7 +114,7 @@ fn look(process: Option<u32>) -> Activity {
         return activity;
     };
     for task in tasks.flatten() {
-        // One that has ended meanwhile has nothing to say.
+        // A thread that has ended in the meantime has nothing to report.
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
         if let Some((is_awake, used)) = of_thread(&stat) {
             activity.is_awake |= is_awake;
@@ -123,12 +124,12 @@ fn look(process: Option<u32>) -> Activity {
     activity
 }
 
-/// Of a line as in `/proc/PID/stat`: the name of the thread in brackets, its state, and later its times in ticks.
+/// Parses a line as in `/proc/PID/stat`: the name of the thread in brackets, its state, and later its times in ticks.
 fn of_thread(stat: &str) -> Option<(bool, Duration)> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split_ascii_whitespace();
     let is_awake = matches!(fields.next()?, "R" | "D");
-    // The 14th and the 15th of all fields; the state is the 3rd.
+    // The 14th and 15th of all fields; the state is the 3rd.
     let user: u64 = fields.nth(10)?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     let ticks = rustix::param::clock_ticks_per_second().max(1);
@@ -140,7 +141,7 @@ fn of_thread(stat: &str) -> Option<(bool, Duration)> {
 mod tests {
     use super::*;
 
-    /// When a worker counts as hung that is like this at each look, in milliseconds.
+    /// Returns when a worker with this activity at each check counts as hung, in milliseconds.
     fn hung_after(at: impl Fn(u64) -> (bool, u64)) -> u64 {
         let begun = Instant::now();
         let activity = |time: u64| {
@@ -162,14 +163,14 @@ mod tests {
 
     #[test]
     fn a_starved_worker_is_given_time_and_a_hung_one_is_not() {
-        // Stopped, or all its threads wait for something.
+        // Stopped, or all its threads are waiting.
         assert_eq!(hung_after(|_| (false, 5_000)), 1_000);
         // It computes on one processor, or on two.
         assert_eq!(hung_after(|time| (true, 5_000 + time)), 1_000);
         assert_eq!(hung_after(|time| (true, 2 * time)), 500);
-        // It waits for a processor that others have, of which it gets a hundredth.
+        // It waits for a processor that others use, and gets a hundredth of it.
         assert_eq!(hung_after(|time| (true, time / 100)), 30_000);
-        // It waits for a disk, and goes on by fits and starts.
+        // It waits for a disk, and continues in bursts.
         assert_eq!(hung_after(|_| (true, 0)), 30_000);
         assert_eq!(hung_after(|time| (false, time / 500 * 10)), 30_000);
         // It was awake for a while.

@@ -14,31 +14,31 @@ use crate::notes::Notes;
 use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{MOST_OF_WORKER, Note, Question, Reply};
 
-/// How many conversations are kept for further questions: as many calls as run at once on a busy device.
+/// How many conversations are kept for further questions: as many as there are concurrent calls on a busy device.
 const IDLE: usize = 8;
 
-/// A worker that was started, as others talk to it.
+/// A started worker, as seen by the rest of the host's end.
 pub(super) struct Session {
-    /// Which of all that were started; never 0.
+    /// The number of this start among all starts; never 0.
     pub(super) generation: u64,
     notes: Arc<Notes>,
-    /// Conversations for further questions, the latest last.
+    /// Conversations for further questions; the most recent is last.
     idle: Mutex<Vec<ConversationSocket>>,
     /// The number of the latest conversation.
     latest: AtomicU64,
-    /// Notes that nobody waits for.
+    /// Notes that nothing waits for.
     later: mpsc::UnboundedSender<Note>,
     /// How many conversations are under way, or about to be.
     pub(super) open: AtomicUsize,
-    /// Told when there is one.
+    /// Notified when one begins.
     pub(super) opened: Notify,
-    /// Told when there is none any more.
+    /// Notified when the last one has ended.
     pub(super) closed: Notify,
-    /// Whether it had something to do since somebody last looked.
+    /// Whether it had something to do since the last check.
     pub(super) used: AtomicBool,
-    /// Told when it is to end once it has nothing to do.
+    /// Notified when it should end once it has nothing to do.
     pub(super) retired: Notify,
-    /// The folders that it can reach, as they were when it began.
+    /// The folders that it can reach, as they were when it started.
     pub(super) folders: Vec<FolderState>,
 }
 
@@ -48,16 +48,16 @@ pub(super) struct Conversation {
     lease: Lease,
 }
 
-/// What a conversation is held over, one question after another.
+/// The socket of a conversation, for one question after another.
 pub(super) struct ConversationSocket {
     pub(super) id: u64,
     pub(super) reader: FrameReader<ReadHalf>,
-    /// None where it was given away.
+    /// `None` if it was given away.
     pub(super) write: Option<WriteHalf>,
 }
 
 impl Session {
-    /// Runs in a tokio runtime.
+    /// Creates a session. Must be called in a tokio runtime.
     pub(super) fn new(generation: u64, notes: Notes, folders: Vec<FolderState>) -> Session {
         let notes = Arc::new(notes);
         let (later, mut waiting) = mpsc::unbounded_channel::<Note>();
@@ -85,13 +85,13 @@ impl Session {
         }
     }
 
-    /// Sends a note, whenever there is room.
+    /// Sends a note as soon as there is room.
     pub(super) fn note(&self, note: Note) {
-        // Where the worker is gone nobody has to know.
+        // If the worker is gone, the note is not needed.
         let _ = self.later.send(note);
     }
 
-    /// Asks a question, to which `descriptor` may belong: in a conversation that is there, where that is not needed.
+    /// Asks a question, which `descriptor` may belong to. Uses an existing conversation if there is no descriptor.
     pub(super) async fn converse(
         self: &Arc<Self>,
         question: &Question,
@@ -107,7 +107,7 @@ impl Session {
             Some(socket) => socket,
             None => self.begin(descriptor).await?,
         };
-        // A large question does not fit before the worker reads it.
+        // A large question does not fit until the worker reads it.
         if let Some(write) = &mut socket.write {
             write.write_all(frames.bytes()).await?;
         }
@@ -130,10 +130,10 @@ impl Session {
         })
     }
 
-    /// Takes a conversation back whose answer was read to its end.
+    /// Takes back a conversation whose answer was read to its end.
     pub(super) fn take_back(&self, Conversation { socket, lease }: Conversation) {
         drop(lease);
-        // What says more than it was asked for is not asked again.
+        // A conversation that delivered more than was requested is not used again.
         if socket.write.is_some() && socket.reader.is_drained() {
             let mut idle = self.idle.lock();
             if idle.len() < IDLE {
@@ -142,7 +142,7 @@ impl Session {
         }
     }
 
-    /// Asks, and waits for the answer; none where the worker ends before.
+    /// Asks a question and waits for the answer; returns `None` if the worker ends before.
     pub(super) async fn ask(
         self: &Arc<Self>,
         question: &Question,
@@ -155,7 +155,7 @@ impl Session {
     }
 }
 
-/// A session that has something to do for as long as this is there.
+/// Marks a session as having something to do, as long as this exists.
 pub(super) struct Lease(pub(super) Arc<Session>);
 
 impl Lease {

@@ -1,4 +1,4 @@
-//! Keeps a worker going: started, watched, and started again.
+//! Keeps a worker running: starts it, watches it, and starts it again.
 
 use std::collections::HashMap;
 use std::io::{Error, Result};
@@ -22,35 +22,35 @@ use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls};
 use crate::wire::Question;
 
-/// A worker that lasts no longer than this is not started again at once for ever.
+/// A worker that runs no longer than this is restarted at once only a few times.
 const SHORT: Duration = Duration::from_secs(2);
-/// How many such are started again at once.
+/// How often such a worker is restarted at once.
 const AT_ONCE: u32 = 3;
-/// The first wait before the next, which doubles, and the last.
+/// The first wait before another restart, which then doubles, and the longest wait.
 const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// A worker, whichever process it is now.
+/// A worker, whichever process runs it now.
 pub(super) struct Worker {
     config: WorkerConfig,
     folders: Vec<FolderView>,
     memory: AtomicUsize,
     pub(super) session: watch::Sender<Option<Arc<Session>>>,
-    /// A process of plugins with folders is there only while somebody waits for it or uses it.
+    /// For plugins with folders, a process only exists while a caller waits for it or uses it.
     demand: Arc<Demand>,
     pub(super) registry: Arc<Registry>,
-    /// The plugins that are loaded again with each process.
+    /// The plugins that are loaded again into each new process.
     pub(super) plugins: Mutex<HashMap<u64, Weak<Loadable>>>,
-    /// Those around its latest process.
+    /// The walls around its latest process.
     walls: Mutex<Option<Report>>,
     /// Why there is no process.
     problem: Mutex<Option<String>>,
     keeping: Mutex<Option<JoinHandle<()>>>,
-    /// No process is started any more.
+    /// Cancelled when no further process may be started.
     stopping: CancellationToken,
 }
 
 impl Worker {
-    /// Runs in a tokio runtime.
+    /// Starts the worker. Must be called in a tokio runtime.
     pub(super) fn start(
         config: WorkerConfig,
         folders: Vec<FolderView>,
@@ -80,12 +80,12 @@ impl Worker {
         self.stopping.cancel();
         let keeping = self.keeping.lock().take();
         if let Some(keeping) = keeping {
-            // It has nothing to say at its end.
+            // It reports nothing at its end.
             let _ = keeping.await;
         }
     }
 
-    /// The process that is there, or is about to be.
+    /// Returns the current process, or waits for the next one.
     pub(super) async fn session(&self) -> std::result::Result<Lease, String> {
         let mut sessions = self.session.subscribe();
         let waiting = async {
@@ -96,7 +96,7 @@ impl Worker {
                     sessions.changed().await.ok()?;
                     continue;
                 };
-                // From here on it does not end for want of something to do, unless it was about to.
+                // From here on it does not end for lack of work, unless it was already about to.
                 let lease = Lease::new(&session);
                 let now = self.current();
                 let is_current = now.is_some_and(|now| Arc::ptr_eq(&now, &session));
@@ -116,8 +116,8 @@ impl Worker {
         })
     }
 
-    /// Whether the folders are those that the process can reach. Where they are others, one that has nothing else to do
-    /// makes room for another.
+    /// Returns whether the folders are those that the process can reach. If they have changed, a process with nothing
+    /// else to do makes room for another.
     async fn has_folders_of(&self, session: &Session) -> bool {
         if self.folders.is_empty() {
             return true;
@@ -130,16 +130,16 @@ impl Worker {
         true
     }
 
-    /// Waits until this process is not the one that is there any more: it has ended, and that is about to be noticed.
+    /// Waits until this process is no longer the current one: it has ended, and that is about to be noticed.
     pub(super) async fn until_gone(&self, session: &Arc<Session>) {
         let mut sessions = self.session.subscribe();
         let is_another =
             |now: &Option<Arc<Session>>| !now.as_ref().is_some_and(|now| Arc::ptr_eq(now, session));
-        // Where it is there after all, whoever asks it again finds out.
+        // If it exists after all, the next question to it shows that.
         let _ = tokio::time::timeout(PATIENCE, sessions.wait_for(is_another)).await;
     }
 
-    /// The process that is there now.
+    /// Returns the current process.
     pub(super) fn current(&self) -> Option<Arc<Session>> {
         self.session.borrow().clone()
     }
@@ -151,7 +151,7 @@ impl Worker {
         {
             tokio::spawn(async move {
                 let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                // A worker that ends is told when it is started again.
+                // A worker that ends receives the new value when it is started again.
                 let _ = session.ask(&Question::Memory(bytes), None).await;
             });
         }
@@ -193,7 +193,7 @@ impl Worker {
         Ok(process)
     }
 
-    /// Has the plugins loaded into a process that has just begun.
+    /// Loads the plugins into a process that has just started.
     fn load_all(&self, session: &Arc<Session>) {
         let plugins: Vec<_> = self
             .plugins
@@ -204,7 +204,7 @@ impl Worker {
         for plugin in plugins {
             let session = Arc::clone(session);
             tokio::spawn(async move {
-                // A call of it says why it cannot be loaded.
+                // A call of the plugin reports why it cannot be loaded.
                 let _ = plugin.load(&session).await;
             });
         }
@@ -219,8 +219,8 @@ impl Drop for Worker {
     }
 }
 
-/// Starts a process whenever there is none, or with `demand` whenever there is none and somebody waits for one, for as
-/// long as there is the worker.
+/// Starts a process whenever there is none, or with `demand` whenever there is none and a caller waits for one, for as
+/// long as the worker exists.
 async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: CancellationToken) {
     let mut short_lived = 0;
     let mut reported = false;
@@ -244,7 +244,7 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
                 let registry = Arc::clone(&of.registry);
                 of.session.send_replace(Some(Arc::clone(&process.session)));
                 of.load_all(&process.session);
-                // Whoever lets go of the worker ends this here.
+                // Dropping the worker ends this task here.
                 drop(of);
                 let ends_idle = demand.is_some();
                 let end = until_end(process, registry, ends_idle, &worker, &stopping).await;

@@ -1,4 +1,4 @@
-//! Questions of the host's, and their answers.
+//! The host's questions, and their answers.
 
 use std::io::Result;
 use std::os::fd::OwnedFd;
@@ -19,14 +19,14 @@ use crate::frames::{Frame, FrameKind, FrameReader, Frames};
 use crate::socket::{self, ReadHalf, WriteHalf};
 use crate::wire::{AnswerKind, BodyHead, MOST_OF_HOST, MOST_OF_WORKER, Question, Reply};
 
-/// The socket of one.
+/// The socket of a conversation.
 pub(super) struct Conversation {
     pub(super) reader: FrameReader<ReadHalf>,
     pub(super) write: WriteHalf,
 }
 
 impl Conversation {
-    /// Over the socket whose descriptor came with a note.
+    /// Creates a conversation on the socket whose descriptor came with a note.
     pub(super) fn over(descriptor: Option<OwnedFd>) -> Result<Conversation> {
         let (read, write) = socket::halves(descriptor.ok_or_else(socket::missing)?)?;
         Ok(Conversation {
@@ -36,7 +36,7 @@ impl Conversation {
     }
 }
 
-/// The reply, or where it is longer than the host takes, that it is.
+/// Encodes the reply, or if it is longer than the host accepts, an error that says so.
 fn bounded(reply: &Reply) -> Result<Frames> {
     let frames = Frames::message(reply)?;
     let length = frames.bytes().len();
@@ -52,7 +52,7 @@ async fn write_reply(write: &mut WriteHalf, reply: &Reply) -> Result<()> {
 }
 
 impl Worker {
-    /// Answers one question after another, for as long as the host has some.
+    /// Answers one question after another until there are no more.
     pub(super) async fn converse(
         &self,
         mut conversation: Conversation,
@@ -67,7 +67,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Answers; gives the conversation back where it can go on.
+    /// Answers a question; returns the conversation if it can continue.
     async fn answer(
         &self,
         mut conversation: Conversation,
@@ -163,7 +163,7 @@ impl Worker {
         (head, body): (RequestHead, BodyHead),
     ) -> Result<Option<Conversation>> {
         let Conversation { reader, mut write } = conversation;
-        // Kept open until the answer is written: who closes it has left.
+        // Kept open until the answer is written: an end that is closed counts as gone.
         let (body, reader) = match body {
             BodyHead::Empty => (RequestBody::Empty, Some(reader)),
             BodyHead::Whole(bytes) => (RequestBody::Whole(bytes), Some(reader)),
@@ -183,7 +183,7 @@ impl Worker {
             Ok(Outcome::Error(error)) => write_reply(&mut write, &Reply::Error(error)).await?,
             Err(failure) => write_reply(&mut write, &Reply::Failed(failure)).await?,
         }
-        // Of a body in pieces there may be more to come.
+        // More of a body in pieces may still arrive.
         Ok(reader.map(|reader| Conversation { reader, write }))
     }
 }
@@ -223,16 +223,16 @@ async fn write_answer(write: &mut WriteHalf, answer: GuestAnswer) -> Result<()> 
                 used: journal.used,
             };
             write_reply(write, &reply(kind)).await?;
-            // The reader is the instance's until the host has taken it, and gives the call up.
+            // The reader belongs to the instance until the host has taken it and cancels the call.
             let _guard = journal.guard;
             std::future::pending().await
         }
     }
 }
 
-/// The pieces of a request's body, as they come from the host.
+/// The pieces of a request's body, as they arrive from the host.
 struct RequestPieces {
-    /// None once they have ended.
+    /// `None` once they have ended.
     reader: Option<FrameReader<ReadHalf>>,
 }
 

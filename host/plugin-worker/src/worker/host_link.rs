@@ -1,4 +1,4 @@
-//! The host as the plugins of the worker have it: questions on one socket, answers by their numbers.
+//! The host as seen by the worker's plugins: questions on one socket, answers matched by number.
 
 use std::collections::{HashMap, HashSet};
 use std::future::ready;
@@ -20,16 +20,16 @@ use crate::outbox::Outbox;
 use crate::socket::{ReadHalf, halves};
 use crate::wire::{HostAnswer, HostCall, MOST_OF_HOST, MOST_OF_WORKER};
 
-/// How many questions of one plugin are under way at a time; the host takes no more.
+/// How many questions of one plugin can be under way at a time; the host accepts no more.
 pub(crate) const ASKS: usize = 128;
 
 type Answer = std::result::Result<CapabilityAnswer, String>;
 
-/// The socket.
+/// The connection to the host.
 pub(super) struct HostLink {
     to_host: Arc<Outbox>,
     waiting: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
-    /// Who the device is, as far as the host has said it with a call.
+    /// The device's identity, if the host has sent it with a call.
     identities: Mutex<HashMap<u64, Identity>>,
     /// The instances that have asked for something.
     callers: Mutex<HashSet<InstanceId>>,
@@ -37,7 +37,7 @@ pub(super) struct HostLink {
 }
 
 impl HostLink {
-    /// Runs in a tokio runtime.
+    /// Starts the connection. Must be called in a tokio runtime.
     pub(super) fn start(socket: OwnedFd) -> Result<Arc<HostLink>> {
         let (read, write) = halves(socket)?;
         let link = Arc::new(HostLink {
@@ -51,7 +51,7 @@ impl HostLink {
         Ok(link)
     }
 
-    /// Keeps who the device is for this call, until what this answers is dropped.
+    /// Keeps the device's identity for this call until the returned guard is dropped.
     pub(super) fn keep_identity(self: &Arc<Self>, call: u64, identity: Identity) -> IdentityGuard {
         self.identities.lock().insert(call, identity);
         IdentityGuard {
@@ -60,7 +60,7 @@ impl HostLink {
         }
     }
 
-    /// What the host has said already.
+    /// Returns an answer that the host has already sent.
     fn known(&self, call: u64, what: &CapabilityCall) -> Option<CapabilityAnswer> {
         match what {
             CapabilityCall::DeviceIdentity(_) => {
@@ -71,7 +71,7 @@ impl HostLink {
         }
     }
 
-    /// The host of one plugin.
+    /// Returns the host for one plugin.
     pub(super) fn of_plugin(self: &Arc<Self>, plugin: u64) -> Arc<dyn HostCalls> {
         Arc::new(RemoteHost {
             link: Arc::clone(self),
@@ -80,7 +80,7 @@ impl HostLink {
         })
     }
 
-    /// Tells the host what it need not know at once.
+    /// Sends something to the host that is not urgent.
     fn tell(&self, call: &HostCall) {
         if let Ok(frames) = Frames::message(call) {
             self.to_host.send_later(frames);
@@ -92,7 +92,7 @@ async fn read_all(link: Arc<HostLink>, socket: ReadHalf) {
     let mut reader = FrameReader::new(socket, MOST_OF_HOST);
     while let Ok(Some(HostAnswer { id, answer })) = reader.message().await {
         if let Some(waiting) = link.waiting.lock().remove(&id) {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = waiting.send(answer);
         }
     }
@@ -158,7 +158,7 @@ impl HostCalls for RemoteHost {
     }
 
     fn end(&self, instance: InstanceId) {
-        // The host does not know the others.
+        // The host does not know any other instances.
         if !self.link.callers.lock().remove(&instance) {
             return;
         }
@@ -172,7 +172,7 @@ impl HostCalls for RemoteHost {
     }
 }
 
-/// What a call was told of the device, for as long as it lasts.
+/// Keeps the device's identity for a call, as long as the call lasts.
 pub(super) struct IdentityGuard {
     link: Arc<HostLink>,
     call: u64,
@@ -184,7 +184,7 @@ impl Drop for IdentityGuard {
     }
 }
 
-/// An answer that is waited for: with whoever waits, the place for it goes.
+/// An answer that is being waited for: its place is removed together with the waiting caller.
 struct PendingAnswer<'a> {
     link: &'a HostLink,
     id: u64,

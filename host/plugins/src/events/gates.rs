@@ -1,5 +1,5 @@
-//! The gates: plugins that say whether an app may be disturbed now (docs/spec/device.md#locks-gates), and whether a new
-//! release is healthy (docs/spec/device.md#release-health).
+//! The gates: plugins that decide whether an app may be disturbed now (docs/spec/device.md#locks-gates), and whether a
+//! new release is healthy (docs/spec/device.md#release-health).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::{Events, tell};
 use crate::loaded::LoadedPlugin;
 use crate::text::{LONGEST as LONGEST_TEXT, one_line};
 
-/// How long a gate may take to answer. An update waits for it.
+/// How long a gate may take to answer. An update waits for the answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-/// When a gate is asked again that failed.
+/// When a gate that failed is asked again.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
-/// The shortest and the longest time until a gate is asked again. A plugin that is removed meanwhile holds nothing up for
-/// longer than that.
+/// The shortest and the longest time until a gate is asked again. A plugin that is removed in the meantime delays an
+/// update for no longer than that.
 const SHORTEST: u32 = 10;
 const LONGEST: u32 = 900;
-/// How long a plugin may hold up an update in all if the policy does not say.
+/// How long a plugin may delay an update in total if the policy does not say.
 const HOLD_MINUTES: u32 = 60;
-/// What is asked again so long after it was due is another update.
+/// If a gate is asked this long after it was due, it is for another update.
 const SAME_UPDATE: Duration = Duration::from_secs(3600);
 
 /// Why an update waits.
@@ -39,12 +39,12 @@ pub struct Postponement {
     pub delay: Duration,
 }
 
-/// What the plugins find of a release.
+/// The plugins' verdict on a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateVerdict {
-    /// All of them find it healthy, or there are none.
+    /// All of them consider it healthy, or there are none.
     Healthy,
-    /// One of them does not find it healthy yet.
+    /// One of them does not consider it healthy yet.
     NotYet {
         /// The plugin.
         plugin: String,
@@ -53,7 +53,7 @@ pub enum GateVerdict {
         /// When to ask again.
         delay: Duration,
     },
-    /// One of them finds it unhealthy.
+    /// One of them considers it unhealthy.
     Unhealthy {
         /// The plugin.
         plugin: String,
@@ -62,7 +62,7 @@ pub enum GateVerdict {
     },
 }
 
-/// How long each plugin has held up the update of each app.
+/// How long each plugin has delayed the update of each app.
 #[derive(Default)]
 pub(super) struct Gates(Mutex<BTreeMap<(String, String), Hold>>);
 
@@ -74,7 +74,7 @@ struct Hold {
 }
 
 impl Events {
-    /// Asks all gates whether an app may be disturbed. Of several that postpone, the longest wait counts.
+    /// Asks all gates whether an app may be disturbed. If several postpone, the longest wait counts.
     pub(crate) async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         let gates = self.gates(EventKind::UpdateGate);
         let event = PluginEvent::UpdateGate(update.clone());
@@ -96,12 +96,12 @@ impl Events {
         longest
     }
 
-    /// Whether there are gates of releases.
+    /// Returns whether there are gates for releases.
     pub(crate) fn judges_releases(&self) -> bool {
         !self.gates(EventKind::HealthGate).is_empty()
     }
 
-    /// Asks all gates whether a release is healthy. One that refuses it counts, then the one that takes longest.
+    /// Asks all gates whether a release is healthy. A refusal takes precedence, then the longest wait.
     pub(crate) async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
         let gates = self.gates(EventKind::HealthGate);
         let event = PluginEvent::HealthGate(release.clone());
@@ -112,7 +112,7 @@ impl Events {
     }
 }
 
-/// What several plugins find together.
+/// Combines the answers of several plugins.
 fn verdict<'a>(answers: impl Iterator<Item = (&'a str, EventAnswer)>) -> GateVerdict {
     let mut verdict = GateVerdict::Healthy;
     for (plugin, answer) in answers {
@@ -168,7 +168,7 @@ async fn ask(plugin: &Arc<LoadedPlugin>, event: PluginEvent) -> EventAnswer {
 }
 
 impl Gates {
-    /// Whether the answer counts: a plugin holds up an update for no longer than the policy says.
+    /// Returns the postponement if the answer counts: a plugin can delay an update for no longer than the policy says.
     fn judge(
         &self,
         plugin: &LoadedPlugin,
@@ -215,7 +215,7 @@ impl Gates {
                 return Verdict::GoOn;
             }
             EventAnswer::Postpone { reason, seconds } => (reason, seconds),
-            // The answer to another question: it postpones as a failure does.
+            // This is the answer to another question: it postpones like a failure.
             EventAnswer::Refuse { reason } => (reason, SHORTEST),
         };
         let delay = Duration::from_secs(seconds.clamp(SHORTEST, LONGEST).into());
@@ -225,7 +225,7 @@ impl Gates {
         });
         let left = (hold.since + limit).saturating_duration_since(now);
         if left.is_zero() {
-            // The rest of the update is not held up again.
+            // The rest of the update is not delayed again.
             hold.until = now;
             return Verdict::PassedOver;
         }
@@ -238,7 +238,7 @@ impl Gates {
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     GoOn,
-    /// It has waited for as long as it may.
+    /// It has delayed the update for as long as it may.
     PassedOver,
     Wait(String, Duration),
 }
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(hold(60 * MINUTE), Verdict::PassedOver);
         // The rest of the same update.
         assert_eq!(hold(61 * MINUTE), Verdict::PassedOver);
-        // Much later it is another update, which may be held up anew.
+        // Much later it is another update, which may be delayed again.
         assert_eq!(waits(hold(200 * MINUTE)), Some(15 * MINUTE));
     }
 

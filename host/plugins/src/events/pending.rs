@@ -1,4 +1,4 @@
-//! What a plugin is still to be called for.
+//! The events that a plugin still has to be called for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,13 @@ use plugin_manifest::EventKind;
 use plugin_protocol::{PluginEvent, ServiceChange, TargetProgress};
 use tokio::sync::Notify;
 
-/// The most services whose changes one call tells.
+/// The most services whose changes are reported in one call.
 const SERVICES: usize = 256;
 
-/// The events of one plugin that it has not been called for. Events of one kind become one, so there is a bound on them
-/// however slow the plugin is.
+/// The events of one plugin that it has not been called for yet. Events of one kind are combined into one, so their
+/// number is limited however slow the plugin is.
 pub(super) struct PendingEvents {
-    /// What the plugin asks for.
+    /// The kinds of events that the plugin asks for.
     kinds: BTreeSet<EventKind>,
     content: Mutex<Content>,
     added: Notify,
@@ -37,7 +37,7 @@ impl PendingEvents {
         }
     }
 
-    /// Puts it down, if the plugin asks for its kind. Never waits.
+    /// Queues the event if the plugin asks for its kind. Never waits.
     pub(super) fn add(&self, event: PluginEvent) {
         if self.kinds.contains(&event.kind()) {
             self.content.lock().add(event);
@@ -70,7 +70,7 @@ impl Content {
             PluginEvent::Services(changes) => changes.into_iter().for_each(|change| {
                 self.add_change(change);
             }),
-            // Whoever asks waits for the answer.
+            // These are not queued: their sender waits for the answer.
             PluginEvent::UpdateGate(_) | PluginEvent::HealthGate(_) => {}
         }
     }
@@ -79,7 +79,7 @@ impl Content {
         let key = (change.app_id, change.service.clone());
         if let Some(pending) = self.services.get_mut(&key) {
             pending.status = change.status;
-            // It is again what the plugin knows.
+            // The status is back to what the plugin knows.
             if pending.status == pending.before {
                 self.services.remove(&key);
             }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::pending::PendingEvents;
 
-/// How long it may take until a change of the device's clock is noticed.
+/// How long it may take to notice a change of the device's clock.
 const CLOCK_CHECK: Duration = Duration::from_secs(60);
 
 /// When a schedule is due next.
@@ -21,13 +21,13 @@ struct Timer {
 }
 
 enum Due {
-    /// After an interval, whatever becomes of the clock.
+    /// After an interval, regardless of the clock.
     At(Instant),
-    /// At a time of the clock, in seconds since the Unix epoch.
+    /// At a clock time, in seconds since the Unix epoch.
     AtTime(u64),
 }
 
-/// Adds an event each time that a schedule is due, for ever.
+/// Adds an event each time a schedule is due; never returns.
 pub(super) async fn run(schedules: BTreeMap<String, Schedule>, pending: Arc<PendingEvents>) {
     let (start, time) = (Instant::now(), clock());
     let mut timers: Vec<Timer> = schedules
@@ -52,7 +52,7 @@ pub(super) async fn run(schedules: BTreeMap<String, Schedule>, pending: Arc<Pend
 }
 
 impl Timer {
-    /// Whether it is due; then it waits for the next time.
+    /// Returns whether it is due, and if so, sets the next time.
     fn is_due(&mut self, now: Instant, time: u64) -> bool {
         let next = Due::after(self.schedule, now, time);
         let is_due = match (&mut self.due, &next) {
@@ -83,7 +83,7 @@ impl Due {
     fn wait(&self, now: Instant, time: u64) -> Duration {
         match self {
             Due::At(at) => at.saturating_duration_since(now),
-            // A moment more, so that the second has begun.
+            // Slightly more, so that the second has begun.
             Due::AtTime(at) => Duration::from_secs(at.saturating_sub(time))
                 .saturating_add(Duration::from_millis(1))
                 .min(CLOCK_CHECK),
@@ -91,7 +91,7 @@ impl Due {
     }
 }
 
-/// Seconds since the Unix epoch.
+/// Returns the seconds since the Unix epoch.
 fn clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs()
@@ -118,7 +118,7 @@ mod tests {
         assert!(!timer.is_due(after(9), 999_999));
         assert!(timer.is_due(after(10), 0));
         assert!(!timer.is_due(after(19), 0));
-        // Late, and due once.
+        // Late, and due only once.
         assert!(timer.is_due(after(45), 0));
         assert!(!timer.is_due(after(54), 0));
     }

@@ -44,7 +44,7 @@ fn two_versions_of_a_file_are_kept_and_found_again() {
     }
     expected.sort();
     assert_eq!(written(root.path()), expected);
-    // Another content than the one that served.
+    // A content other than the one that served.
     fs::write(&file, "four").unwrap();
     kept.folder.keep(&file, "5f0c", None).unwrap();
     assert_eq!(written(root.path()), expected);
@@ -56,7 +56,7 @@ fn a_version_is_kept_with_the_signature_that_it_was_judged_with() {
     let file = root.path().join("a.wasm");
     let kept = KeptVersions::open(root.path());
     fs::write(&file, "one").unwrap();
-    // The next version's, which comes before its file.
+    // The next version's signature, which arrives before its file.
     fs::write(signature::file_beside(&file), "of two").unwrap();
     let digest = compiled_code::digest(b"one");
     for judged_with in [Some("of one"), None] {
@@ -76,7 +76,7 @@ fn a_damaged_list_is_no_list_and_nothing_is_kept_beyond_the_bound() {
     let digest = compiled_code::digest(b"one");
     let kept = KeptVersions::open(root.path());
     kept.folder.keep(&file, &digest, None).unwrap();
-    // Sparse: it has the length and takes no space.
+    // A sparse file: it has the length but takes no space.
     let large = fs::File::options()
         .write(true)
         .open(kept.component(&digest))

@@ -1,5 +1,5 @@
-//! From files to native code: what was compiled before is looked for, and what was not is compiled, in an order in
-//! which one slow file holds up as little as can be.
+//! From files to native code: code that was compiled before is looked up, and the rest is compiled, in an order in
+//! which a slow file delays as little as possible.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp, read_wasm};
 
-/// How many files are compiled at a time, as far as the cache gives turns: each is in memory as a whole.
+/// How many files are compiled at a time, if the cache gives them turns: each is completely in memory.
 const COMPILED_AT_ONCE: usize = 2;
 
 impl Loader {
-    /// Has a file loaded that may be: linked at once where its native code is there, else looked for.
+    /// Loads a permitted file: links it at once if its native code is available, and otherwise looks the code up.
     pub(super) fn load(&mut self, file: &Path, grants: &Grants) {
         let Some(record) = self.files.get_mut(file) else {
             return;
@@ -72,8 +72,8 @@ impl Loader {
         }
     }
 
-    /// Has those compiled whose turn it is: at a start not before all that was compiled before is loaded, then those
-    /// that the device ships with, and then the smaller ones.
+    /// Starts to compile the next files: at a start only after everything that was compiled before is loaded; then
+    /// first those that the device ships with, and then the smaller ones.
     pub(super) fn begin_to_compile(&mut self, verdicts: &[(PathBuf, Verdict)]) {
         let is_sought = |record: &FileRecord| {
             matches!(record.code, NativeCode::Sought(_)) || record.is_to_be_read()
@@ -120,7 +120,8 @@ impl Loader {
     }
 }
 
-/// The native code of the file of this digest. Another `edition` has a content tried again that failed before.
+/// Returns the native code of the file with this digest. Another `edition` causes another attempt for a content that
+/// failed before.
 async fn compile(
     load_context: &LoadContext,
     file: &Path,

@@ -1,4 +1,4 @@
-//! The policy that plugins are judged by, and whether its files are what is in force.
+//! The policy that applies to plugins, and whether it is that of the current files.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::table::PolicyStanding;
 pub(super) struct PolicyState {
     pub(super) in_force: Policy,
     pub(super) standing: PolicyStanding,
-    /// Whether one was read since the start.
+    /// Whether a policy has been read since the start.
     was_read: bool,
-    /// The public keys that it names.
+    /// The public keys in it.
     pub(super) keys: Arc<[PublicKey]>,
 }
 
 impl PolicyState {
-    /// One that grants nothing until `files` are read.
+    /// Creates a policy that grants nothing until `files` are read.
     pub(super) fn new(files: &PolicyFiles) -> PolicyState {
         PolicyState {
             in_force: Policy::empty(files.clone()),
@@ -43,7 +43,7 @@ impl PolicyState {
                 load_context.runtime.set_memory(memory);
                 self.in_force = policy;
             }
-            // What was granted stays granted: a slip of the pen takes no plugin down.
+            // What was granted stays granted: a typing error takes no plugin down.
             Err(error) => {
                 let error = chain(&error);
                 let standing = if self.was_read {

@@ -1,4 +1,4 @@
-//! Versions that served before, in the place of files that do not load.
+//! Versions that served before, in place of files that cannot be loaded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::loader::verdict::Verdict;
 use crate::table::Table;
 
 impl Loader {
-    /// Begins to read the version that is kept of each file that does not load and from which nothing serves. What
-    /// comes of it is judged as any other file.
+    /// Starts to read the kept version of each file that cannot be loaded and from which nothing serves. The version is
+    /// then judged like any other file.
     pub(super) fn look_for_stand_ins(&mut self, verdicts: &[(PathBuf, Verdict)], before: &Table) {
         for (file, verdict) in verdicts {
             let Some(record) = self.files.get(file) else {
@@ -28,7 +28,7 @@ impl Loader {
             let Some(versions) = self.kept.of(file) else {
                 continue;
             };
-            // Else that is what does not load.
+            // Otherwise the kept version is the one that cannot be loaded.
             let component = self.kept.component(&versions.latest);
             if record.digest() == Some(&versions.latest) || self.files.contains_key(&component) {
                 continue;
@@ -42,7 +42,7 @@ impl Loader {
         }
     }
 
-    /// Keeps, of the records of before, those that stand in for files that are still there.
+    /// Keeps those of the previous records that stand in for files which still exist.
     pub(super) fn keep_stand_ins(&mut self, before: BTreeMap<PathBuf, FileRecord>) {
         for (component, record) in before {
             let stands_in = record.stands_in_for.as_ref();
@@ -52,7 +52,7 @@ impl Loader {
         }
     }
 
-    /// The version that stands in for `file`, once it is loaded, unless another file has its name by now.
+    /// Returns the version that stands in for `file`, once it is loaded, unless another file has its name by now.
     pub(super) fn stand_in(&self, file: &Path, claims: &Claims) -> Option<&Arc<LoadedPlugin>> {
         let versions = self.kept.of(file)?;
         let component = self.kept.component(&versions.latest);
@@ -62,7 +62,7 @@ impl Loader {
         (!claims.are_of_others(&loaded.manifest.name, file)).then_some(loaded)
     }
 
-    /// Keeps what serves now, but what the layout ships with.
+    /// Keeps the plugins that are in use now, except those that the layout ships with.
     pub(super) fn keep_what_serves(&mut self, table: &Table) {
         for (file, entry) in &table.entries {
             let Some(plugin) = &entry.serving else {

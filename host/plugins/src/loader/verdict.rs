@@ -1,4 +1,4 @@
-//! What a file gets, by what it says of itself and by what the policy gives it. Nothing is compiled for that.
+//! What a file gets, based on its manifest and the policy. Nothing is compiled for that.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::loader::Loader;
 use crate::policy::{DeviceRules, Grants, PluginFile};
 use crate::table::Table;
 
-/// What a file gets, by what it says of itself.
+/// What a file gets, based on its contents.
 pub(super) enum Verdict {
     /// It is being written or read.
     Unknown,
     /// It may be loaded.
     Load(Box<Grants>),
-    /// It is for other boards than this.
+    /// It is for other boards than this one.
     OtherBoard,
     Refused(String),
 }
 
 impl Loader {
-    /// Which file claims which name: by what it says now, and by what serves from it still.
+    /// Returns which file claims which name: by its current content, and by the version from it that is still in use.
     pub(super) fn claims(&self, before: &Table) -> Claims {
         let mut claims = Claims::default();
         for (file, record) in &self.files {
-            // What stands in for a file claims nothing beside it.
+            // A version that stands in for a file makes no claim of its own.
             if let (Some(manifest), None) = (record.manifest(), &record.stands_in_for) {
                 claims.add(&manifest.name, file);
             }
@@ -74,7 +74,7 @@ impl Loader {
         }
     }
 
-    /// What the policy in force gives a file of this device.
+    /// Returns what the current policy grants a file on this device.
     fn admit(&self, file: PluginFile<'_>, newest: Option<&Version>) -> Result<Grants, String> {
         let device = DeviceRules {
             host_root: &self.load_context.host_root,
@@ -83,13 +83,13 @@ impl Loader {
         self.policy.in_force.admit(file, device, newest)
     }
 
-    /// Whether the policy names this board for a plugin with these grants.
+    /// Returns whether the policy names this board for a plugin with these grants.
     pub(super) fn is_boards_own(&self, grants: &Grants) -> bool {
         let board = self.load_context.services.device.identity().device_type;
         grants.boards.include(&board)
     }
 
-    /// The version before of a file, where the policy as it is now gives it what it needs.
+    /// Returns the previous version of a file if the current policy grants it what it needs.
     pub(super) fn still_granted(
         &self,
         plugin: &Arc<LoadedPlugin>,
@@ -104,7 +104,7 @@ impl Loader {
             digest: &plugin.digest,
             signatures,
         };
-        // It serves already: no signature brings it.
+        // It is already in use: it does not depend on a signature any more.
         let grants = self.admit(file, None).ok()?;
         if grants == plugin.context.grants {
             return Some(Arc::clone(plugin));

@@ -1,5 +1,5 @@
-//! Whether the policy lets a file be loaded, and with which grants: one of the plugin folders as well as a version that
-//! its owner puts back.
+//! Checks whether the policy lets a file be loaded, and with which grants: a file in the plugin folders, or a version
+//! that its owner restores.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::policy::{Grants, Policy};
 use crate::signature::Signatures;
 use plugin_manifest::Manifest;
 
-/// What the policy judges a file by.
+/// The properties by which the policy judges a file.
 #[derive(Clone, Copy)]
 pub(crate) struct PluginFile<'a> {
     pub(crate) manifest: &'a Manifest,
-    /// Of the whole file.
+    /// The digest of the whole file.
     pub(crate) digest: &'a str,
     pub(crate) signatures: &'a Signatures,
 }
 
-/// What the device adds to its policy.
+/// The device's additions to its policy.
 #[derive(Clone, Copy)]
 pub(crate) struct DeviceRules<'a> {
     /// The host's root folder as this process sees it.
@@ -30,8 +30,8 @@ pub(crate) struct DeviceRules<'a> {
 }
 
 impl Policy {
-    /// What the policy gives the file, if that is all that its manifest claims. Where the device has had the version
-    /// `newest`, a signature alone brings no older one.
+    /// Returns the file's grants if they include everything that its manifest claims. If the device has had the version
+    /// `newest`, a signature alone does not permit an older one.
     ///
     /// # Errors
     /// Why it may not be loaded, and what its owner can do.
@@ -70,7 +70,8 @@ mod tests {
     use super::*;
     use crate::policy::PolicyFiles;
 
-    /// What `policy` says of version `version` of the plugin `a` with the digest `5f0c`, where the device has had 1.2.0.
+    /// Returns the policy's decision about version `version` of the plugin `a` with the digest `5f0c` on a device that
+    /// has had 1.2.0.
     fn admit(policy: &Policy, version: &str, signatures: &Signatures) -> Result<Pin, String> {
         let manifest = Manifest::parse(&format!(
             "name = \"a\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]"
@@ -90,7 +91,7 @@ mod tests {
         Ok(grants.pin)
     }
 
-    /// A policy with this section for the plugin.
+    /// Creates a policy with this section for the plugin.
     fn policy(section: &str, key: &str) -> Policy {
         let owner = format!("[keys.acme]\npublic = \"{key}\"\n[plugins.a]\n{section}\n");
         let files = PolicyFiles {

@@ -1,4 +1,4 @@
-//! The file of a policy: who may have written it, and what it says.
+//! The file of a policy: who may have written it, and its contents.
 
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -20,7 +20,7 @@ pub enum PolicyError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Somebody else could have written it.
@@ -32,7 +32,7 @@ pub enum PolicyError {
         /// The file.
         path: PathBuf,
     },
-    /// It is not the TOML that it should be; the source says in which line.
+    /// It is not valid TOML of the expected form; the source says in which line.
     #[error("the policy `{}` is invalid", path.display())]
     Parse {
         /// The file.
@@ -40,7 +40,7 @@ pub enum PolicyError {
         /// What is wrong, with the line.
         source: Box<toml::de::Error>,
     },
-    /// Something in it cannot be had.
+    /// Something in it cannot be granted.
     #[error("the policy `{}` is invalid: {reason}", path.display())]
     Invalid {
         /// The file.
@@ -50,7 +50,7 @@ pub enum PolicyError {
     },
 }
 
-/// What the text of the file at `path` says.
+/// Parses the text of the file at `path`.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, PolicyError> {
     toml::from_str(text).map_err(|source| PolicyError::Parse {
         path: path.to_owned(),
@@ -58,11 +58,11 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, P
     })
 }
 
-/// The text of the policy at `path`, where nobody else can have written it; with `anybodys`, whoever has. None where
-/// there is no such file.
+/// Returns the text of the policy at `path` if nobody else can have written it; with `anybodys`, its writer is not
+/// checked. Returns `None` if there is no such file.
 ///
 /// # Errors
-/// [`PolicyError`] where it cannot be read, is too large, or could have been written by others.
+/// [`PolicyError`] if it cannot be read, is too large, or could have been written by others.
 pub fn policy_text(path: &Path, anybodys: bool) -> Result<Option<String>, PolicyError> {
     if path.exists() && !anybodys {
         owners::check(path)?;
@@ -70,13 +70,13 @@ pub fn policy_text(path: &Path, anybodys: bool) -> Result<Option<String>, Policy
     read_text(path)
 }
 
-/// The text of the file at `path`; none where there is no such file.
+/// Returns the text of the file at `path`; `None` if there is no such file.
 fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
     let failed = |source| PolicyError::Read {
         path: path.to_owned(),
         source,
     };
-    // Of a pipe nobody may ever write the end, and some devices have none: neither is waited for nor read.
+    // A pipe may never be closed by its writer, and some devices have no end: do not wait for them or read them.
     let opened = std::fs::OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())

@@ -1,15 +1,15 @@
-//! Policies that nobody would write: each is refused in words, and none gives a file anything that it does not pin.
+//! Absurd policies: each is refused with an explanation, and none grants anything to a file that it does not pin.
 
 use fuzz::mutated;
 use proptest::prelude::*;
 
 use super::*;
 
-/// SHA-256 of the file that is pinned.
+/// SHA-256 of the pinned file.
 const PINNED: &str = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
 /// SHA-256 of another file.
 const OTHER: &str = "3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d";
-/// What owners begin with.
+/// The policy that owners start from.
 const OWNERS: &str = include_str!("../../../../packaging/policy.toml");
 
 const WORDS: &[&str] = &[
@@ -89,7 +89,7 @@ fn whatever_stands_in_a_policy_gives_nothing_to_a_file_that_it_does_not_pin() {
                 for name in ["a", "b", "*", "", "led-blink", "other"] {
                     let other = granted(&policy, name, OTHER);
                     prop_assert!(other.is_err(), "`{}` gives another file something", name);
-                    // The pinned one may get something or nothing.
+                    // The pinned file may get something or nothing.
                     let _ = granted(&policy, name, PINNED);
                 }
             }

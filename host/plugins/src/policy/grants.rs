@@ -1,4 +1,4 @@
-//! What the policy gives one plugin: a section `[plugins.NAME]`.
+//! The policy's grants for one plugin: a section `[plugins.NAME]`.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -20,17 +20,16 @@ use plugin_manifest::EventKind;
 use plugin_manifest::WrittenLimits;
 use plugin_manifest::{check_action_name, check_name};
 
-/// The longest that gates may hold up an update: 31 days.
+/// The longest time for which gates may delay an update: 31 days.
 const LONGEST_HOLD: u32 = 31 * 24 * 60;
 
-/// What one plugin gets.
+/// The grants of one plugin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grants {
-    /// The files that get it; where this and `keys` are left out, the stock plugin of that name.
+    /// The files that get them; if this and `keys` are omitted, the stock plugin of that name.
     pub(crate) sha256: Option<FileDigests>,
-    /// The names of the keys whose signed files get it. A name that is not there, and a key that is revoked, pin
-    /// nothing.
+    /// The names of the keys whose signed files get them. Unknown names and revoked keys pin nothing.
     pub(crate) keys: Option<BTreeSet<String>>,
     /// The paths that it may answer.
     #[serde(default)]
@@ -41,48 +40,48 @@ pub(crate) struct Grants {
     /// The events that it may ask for.
     #[serde(default)]
     pub(crate) events: BTreeSet<EventKind>,
-    /// How long its gates may hold up an update of one app, in minutes.
+    /// How long its gates may delay an update of one app, in minutes.
     pub(crate) hold_minutes: Option<u32>,
-    /// The boards on which it goes before a provider for all boards.
+    /// The boards on which it takes precedence over a provider for all boards.
     #[serde(default)]
     pub(crate) boards: BoardPatterns,
     #[serde(default)]
     pub(crate) grants: BTreeSet<Capability>,
-    /// The LEDs that `led` gives; all of the device's where it is left out.
+    /// The LEDs that `led` grants; all of the device's LEDs if omitted.
     pub(crate) leds: Option<BTreeSet<String>>,
     /// The kinds of records that `cloud` reaches.
     #[serde(default)]
     pub(crate) records: BTreeSet<String>,
-    /// The actions of other plugins' own that `actions` gives, each as the plugin's name, a slash and the action's.
+    /// Other plugins' own actions that `actions` grants, each as the plugin's name, a slash and the action's name.
     #[serde(default)]
     pub(crate) actions: BTreeSet<String>,
-    /// The hosts that `http` reaches; none where it is left out.
+    /// The hosts that `http` reaches; none if omitted.
     #[serde(default)]
     pub(crate) http: HttpGrants,
-    /// The routes of the device's own API that `api` gives; none where it is left out.
+    /// The routes of the device's own API that `api` grants; none if omitted.
     #[serde(default)]
     pub(crate) api: ApiGrants,
-    /// The serial ports that `serial` gives, by their paths; none where it is left out.
+    /// The serial ports that `serial` grants, by path; none if omitted.
     #[serde(default)]
     pub(crate) serial: BTreeSet<String>,
-    /// The methods on the system bus that `dbus` gives; none where it is left out.
+    /// The methods on the system bus that `dbus` grants; none if omitted.
     #[serde(default)]
     pub(crate) dbus: DbusGrants,
-    /// The GPIO lines that `gpio` gives; none where it is left out.
+    /// The GPIO lines that `gpio` grants; none if omitted.
     #[serde(default)]
     pub(crate) gpio: GpioGrants,
-    /// The chips on I2C buses that `i2c` gives; none where it is left out.
+    /// The chips on I2C buses that `i2c` grants; none if omitted.
     #[serde(default)]
     pub(crate) i2c: I2cGrants,
-    /// The units that `units` gives; none where it is left out.
+    /// The units that `units` grants; none if omitted.
     #[serde(default, deserialize_with = "unit_names")]
     pub(crate) units: BTreeSet<UnitName>,
-    /// The folders that `files` gives.
+    /// The folders that `files` grants.
     #[serde(default)]
     pub(crate) files: Vec<Folder>,
     #[serde(default)]
     pub(crate) limits: WrittenLimits,
-    /// Why the file gets it.
+    /// Why the file gets the grants.
     #[serde(skip)]
     pub(crate) pin: Pin,
     /// Whether the layout ships with the file.
@@ -90,22 +89,22 @@ pub(crate) struct Grants {
     pub(crate) is_stock: bool,
 }
 
-/// A folder of the host that a plugin sees.
+/// A folder of the host that is visible to a plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Folder {
-    /// Where it is: absolute as this process sees it, relative below the host's root folder.
+    /// The path on the host: absolute as this process sees it, relative below the host's root folder.
     pub(crate) host: PathBuf,
-    /// Where the plugin sees it.
+    /// The path inside the plugin.
     pub(crate) guest: String,
-    /// Whether the plugin may change what is in it.
+    /// Whether the plugin may change the contents.
     #[serde(default)]
     pub(crate) write: bool,
-    /// Whether it is made where it is missing. One that is missing, and cannot be made, the plugin does
-    /// not see; without this, a missing folder keeps the plugin's calls from being made.
+    /// Whether a missing folder is created. If it cannot be created, the plugin does not see it; without this setting,
+    /// a missing folder prevents calls of the plugin.
     #[serde(default)]
     pub(crate) create: bool,
-    /// Whether the plugin, where the folder is missing, is called all the same and does not see it.
+    /// Whether the plugin is still called if the folder is missing; it then does not see the folder.
     #[serde(default)]
     pub(crate) optional: bool,
 }
@@ -118,10 +117,10 @@ fn unit_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<Uni
 }
 
 impl Grants {
-    /// Checks what is not said by the types of its fields.
+    /// Checks everything that the types of the fields do not guarantee.
     ///
     /// # Errors
-    /// What cannot be had.
+    /// What cannot be granted.
     pub(super) fn check(&self) -> Result<(), String> {
         self.limits.check().map_err(|error| error.to_string())?;
         if let Some(route) = self.routes.of_stock_plugins() {

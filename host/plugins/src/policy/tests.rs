@@ -1,4 +1,4 @@
-//! What a policy says, and to which file.
+//! What a policy grants, and to which file.
 
 use std::collections::BTreeSet;
 use strum::VariantArray;
@@ -32,7 +32,7 @@ fn pin(file: &[u8]) -> String {
     format!("sha256 = [\"{}\"]\n", compiled_code::digest(file))
 }
 
-/// What the policy grants `file`, which claims the name `plugin`.
+/// Returns what the policy grants to `file`, which claims the name `plugin`.
 fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, String> {
     let grants = policy.of(
         plugin,
@@ -91,7 +91,7 @@ fn a_name_is_pinned_to_files_and_gives_nothing_to_others() {
             "evil",
             Err("pins other files of the plugin `theirs`"),
         ),
-        // An owner who pins a file of their own means that one, and no longer the layout's.
+        // An owner who pins their own file means that one, and no longer the layout's.
         ("taken", "mine", Ok(Capability::Files)),
         (
             "taken",
@@ -103,7 +103,7 @@ fn a_name_is_pinned_to_files_and_gives_nothing_to_others() {
             "stock as well",
             Err("pins other files of the plugin `none`"),
         ),
-        // A section of a policy that was written before there were pins.
+        // A section from a policy that was written before pins existed.
         ("old", "old", Err("pins no file of a plugin `old`")),
         ("unknown", "evil", Err("pins no file of a plugin `unknown`")),
     ] {
@@ -251,13 +251,13 @@ fn routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_another
     let more = "[plugins.a]\nroutes = [\"/v3/a\"]";
     assert_eq!(gets(more, b"stock", "/v2/a"), (true, 1));
     assert_eq!(gets(more, b"stock", "/v3/a"), (true, 1));
-    // A file that the owner pins in its place has what the owner says alone.
+    // A file that the owner pins in its place only has the owner's grants.
     let mine = format!("[plugins.a]\n{}routes = [\"/v3/a\"]", pin(b"mine"));
     assert_eq!(gets(&mine, b"mine", "/v2/a"), (false, 0));
     assert_eq!(gets(&mine, b"mine", "/v3/a"), (true, 0));
 }
 
-/// Public keys as minisign prints them, and as the policy has them.
+/// Creates public keys as printed by minisign, and as used in the policy.
 fn keys() -> [(String, PublicKey); 3] {
     std::array::from_fn(|_| {
         let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
@@ -306,7 +306,7 @@ fn a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
             by(&[&by_other, &by_acme], &["another is damaged"]),
             Ok(Pin::Key("acme".to_owned())),
         ),
-        // The digest says more than any signature.
+        // The digest takes precedence over any signature.
         ("light", "pinned", by(&[&by_acme], &[]), Ok(Pin::Digest)),
         ("light", "pinned", by(&[&by_old], &[]), Ok(Pin::Digest)),
         // A key is revoked under all of its names.
@@ -340,7 +340,7 @@ fn a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
             by(&[&by_acme], &[]),
             Err("pins other files of the plugin `nobody`"),
         ),
-        // An owner who names a key means what that has signed, and no longer the layout's file.
+        // An owner who names a key means the files signed with it, and no longer the layout's file.
         (
             "stock",
             "stock",

@@ -1,4 +1,4 @@
-//! Has other plugins do actions of their own, those that the policy names.
+//! Asks other plugins to perform their own actions, if the policy names them.
 
 use plugin_protocol::{
     ACTION_BYTES, ActionAnswer, ActionCall, ActionRequest, Origin, OwnActionError, OwnCall,

@@ -39,7 +39,7 @@ impl PluginContext {
     }
 }
 
-/// A request that can be made. The instance that asks is a plugin's: its word on lengths is not taken.
+/// Converts a valid request. It comes from a plugin's instance, so lengths are checked again.
 fn checked(request: ApiRequest) -> Result<Request<Vec<u8>>, ApiError> {
     let ApiRequest {
         method,

@@ -1,12 +1,12 @@
-//! The records that the cloud keeps of this device, of the kinds that the policy names.
+//! The records that the cloud stores for this device, of the kinds that the policy names.
 
 use plugin_protocol::{CloudQueue, CloudRecords, CloudRefusal};
 
 use crate::plugin_context::PluginContext;
 
-/// Bytes of the rows that one call may answer.
+/// The most bytes of rows that one call may return.
 const MAX_ROWS: usize = 1 << 20;
-/// Fields that one call may ask for.
+/// The most fields that one call may ask for.
 const MAX_FIELDS: usize = 32;
 
 impl PluginContext {

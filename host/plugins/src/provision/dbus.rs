@@ -21,7 +21,7 @@ impl PluginContext {
                     arguments,
                 },
         } = call;
-        // The instance that asks is a plugin's: its word on lengths is not taken.
+        // The call comes from a plugin's instance, so lengths are checked again.
         let names = [&service, &path, &interface, &member, &signature];
         if names.iter().any(|name| name.len() > DBUS_NAME) || arguments.len() > DBUS_ARGUMENTS {
             return Err(DbusError::Invalid(

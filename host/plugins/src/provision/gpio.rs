@@ -1,4 +1,4 @@
-//! GPIO lines that the policy names.
+//! The GPIO lines that the policy names.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::text::{cut, one_line};
 
 /// The longest that a plugin may wait for an edge.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// How long everything else may take: a chip may be behind a bus that is stuck.
+/// How long everything else may take: a chip may be behind a stuck bus.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
-/// How much of a name is shown that the policy does not have, in bytes.
+/// How much is shown of a name that is not in the policy, in bytes.
 const SHOWN_NAME: usize = 64;
 
-/// A line in the hands of a call.
+/// A line that a call uses.
 struct UsedLine {
     grant: GpioGrant,
     line: Arc<GrantedLine>,
@@ -30,7 +30,7 @@ struct UsedLine {
 }
 
 impl UsedLine {
-    /// Has `work` done with the line: with its request, where there is one, which it may add. One at a time.
+    /// Runs `work` with the line's request, if there is one; `work` may add one. One at a time.
     async fn with<R: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&UsedLine, &mut Option<Arc<dyn GpioLine>>) -> Result<R, os::GpioError>
@@ -40,11 +40,11 @@ impl UsedLine {
         let used = Arc::clone(self);
         let working = async move {
             let mut held = Arc::clone(&used.line.held).lock_owned().await;
-            // Given back while this waited for its turn.
+            // Released while this waited for its turn.
             if used.line.revoked.is_cancelled() {
                 return Err(used.revoked());
             }
-            // Others have their turn once the kernel has returned, also where this call ends before.
+            // Others get their turn once the kernel has returned, even if this call ends before.
             let work = move || work(&used, &mut held).map_err(protocol_error);
             let stopping = || GpioError::Other("the supervisor is stopping".to_owned());
             blocking_on_hardware(work).await.ok_or_else(stopping)?
@@ -94,7 +94,7 @@ impl UsedLine {
 }
 
 impl PluginContext {
-    /// The line that the plugin calls so.
+    /// Returns the line with the plugin's name for it.
     fn line(&self, name: &str) -> Result<Arc<UsedLine>, GpioError> {
         let not_granted = || {
             GpioError::NotGranted(format!(
@@ -170,7 +170,7 @@ impl PluginContext {
         };
         let held = timeout(ANSWERED_WITHIN, watch.line.held.lock()).await;
         let held = held.map_err(|_| line.silent())?.clone();
-        // Given back since the first wait.
+        // Released since the first wait.
         let Some(request) = held else {
             return Err(line.revoked());
         };
@@ -185,7 +185,7 @@ impl PluginContext {
         }
     }
 
-    /// Has the edges of a line noted for as long as the instance lives.
+    /// Starts recording the edges of a line for as long as the instance lives.
     async fn watch_edges(
         &self,
         holdings: &Holdings,
@@ -211,7 +211,7 @@ impl PluginContext {
     }
 }
 
-/// The next edge of this kind. Those of the other kind that were lost count as well.
+/// Returns the next edge of this kind. Lost edges of the other kind count as well.
 async fn next_edge(line: &dyn GpioLine, kind: GpioEdge) -> Result<GpioEdgeEvent, os::GpioError> {
     let mut lost = 0_u32;
     loop {
@@ -229,7 +229,7 @@ async fn next_edge(line: &dyn GpioLine, kind: GpioEdge) -> Result<GpioEdgeEvent,
                 lost,
             });
         }
-        // A line that never rests lets others have their turn.
+        // Even with a line that never rests, others get their turn.
         tokio::task::consume_budget().await;
     }
 }

@@ -1,7 +1,7 @@
-//! The GPIO lines that plugins hold, from their first use until the policy no longer gives them.
+//! The GPIO lines that plugins hold, from their first use until the policy no longer grants them.
 //!
-//! An output keeps its state only while its request is open: so it is kept here, over calls and over versions of the plugin,
-//! and not by an instance.
+//! An output keeps its state only while its request is open: so the request is kept here, across calls and versions of
+//! the plugin, and not by an instance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking::blocking_on_hardware;
 use crate::gpio_grants::GpioGrant;
 
-/// All lines that the policy gives to plugins that serve.
+/// All lines that the policy grants to plugins that serve.
 #[derive(Default)]
 pub(crate) struct GpioLines(Mutex<BTreeMap<LineGrant, Arc<GrantedLine>>>);
 
-/// The plugin's name, and what the policy says of the line: with another direction or chip it is another line.
+/// The plugin's name, and the policy's settings for the line: with another direction or chip it is another line.
 type LineGrant = (Arc<str>, GpioGrant);
 
 /// A line that a plugin may use.
 pub(crate) struct GrantedLine {
-    /// The request, once the plugin has used it. Whoever does something with it holds this lock, also where the kernel does
-    /// not return.
+    /// The request, once the plugin has used it. This lock is held while something is done with it, even if the kernel
+    /// does not return.
     pub(crate) held: Arc<tokio::sync::Mutex<Option<Arc<dyn GpioLine>>>>,
     /// Held by the call that waits for edges.
     watchers: Arc<Semaphore>,
@@ -41,14 +41,14 @@ impl GrantedLine {
         }
     }
 
-    /// The right to wait for edges, once no other call has it; none if it is no longer granted.
+    /// Returns the right to wait for edges, once no other call has it; `None` if the line is no longer granted.
     pub(crate) async fn become_watcher(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.watchers).acquire_owned().await.ok()
     }
 }
 
 impl GpioLines {
-    /// Has plugins use these lines from now on, and gives back those that are none of them. Runs in a tokio runtime.
+    /// Sets the lines that plugins may use from now on, and releases all others. Must be called in a tokio runtime.
     pub(crate) fn set_granted(&self, granted: impl Iterator<Item = LineGrant>) {
         let mut lines = self.0.lock();
         let mut before = std::mem::take(&mut *lines);
@@ -61,18 +61,18 @@ impl GpioLines {
         before.into_values().for_each(|line| give_back(&line));
     }
 
-    /// A line of a plugin; none if the policy does not give it any more.
+    /// Returns a line of a plugin; `None` if the policy does not grant it any more.
     pub(crate) fn get(&self, plugin: &Arc<str>, grant: &GpioGrant) -> Option<Arc<GrantedLine>> {
         let grant = (Arc::clone(plugin), grant.clone());
         self.0.lock().get(&grant).cloned()
     }
 }
 
-/// Has whoever waits for the line fail, and gives it back to the kernel once nobody is at it.
+/// Makes all waits for the line fail, and returns it to the kernel once it is not in use.
 fn give_back(line: &GrantedLine) {
     line.revoked.cancel();
     let held = Arc::clone(&line.held);
-    // Without a runtime the supervisor ends, and its lines with it.
+    // Without a runtime, the supervisor is ending, and its lines with it.
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(async move {
             let mut held = held.lock_owned().await;
@@ -81,18 +81,18 @@ fn give_back(line: &GrantedLine) {
     }
 }
 
-/// That a call waits for the edges of a line. Dropping it ends that. It does not hold the request itself, so that the line can be
-/// given back before.
+/// A call's wait for the edges of a line. Dropping it ends the wait. It does not hold the request itself, so the line
+/// can be released before.
 pub(crate) struct EdgeWatch {
     pub(crate) name: String,
     pub(crate) line: Arc<GrantedLine>,
-    /// One wait of the call at a time.
+    /// The call may wait only once at a time.
     pub(crate) turn: tokio::sync::Mutex<()>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl EdgeWatch {
-    /// Has the kernel note the edges of a line. Blocks.
+    /// Makes the kernel record the edges of a line. Blocks.
     ///
     /// # Errors
     /// [`GpioError`].
@@ -122,7 +122,7 @@ impl Drop for EdgeWatch {
         runtime.spawn(async move {
             let held = held.lock_owned().await;
             let stop = move || {
-                // Where it fails, the next who waits has it done again.
+                // If this fails, the next wait does it again.
                 let stopped = held
                     .as_ref()
                     .map(|line| line.detect_edges(EdgeDetection::Off));

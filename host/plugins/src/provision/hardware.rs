@@ -1,4 +1,4 @@
-//! What the host has for the hardware that plugins use.
+//! The host's objects for the hardware that plugins use.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use crate::provision::gpio_lines::GpioLines;
 use crate::provision::i2c::I2cTurns;
 use crate::provision::led::Leds;
 
-/// What one plugin can reach, and what it shares with the others.
+/// The hardware that one plugin can reach, and what it shares with other plugins.
 #[derive(Clone)]
 pub(crate) struct Hardware {
     pub(crate) leds: Leds,
     /// The GPIO lines that plugins hold.
     pub(crate) gpio_lines: Arc<GpioLines>,
-    /// Whose turn it is on I2C buses.
+    /// The turns on I2C buses.
     pub(crate) i2c_turns: Arc<I2cTurns>,
 }

@@ -16,7 +16,7 @@ use crate::http_grants::{Destination, Reach};
 use crate::plugin_context::PluginContext;
 use crate::text::cut;
 
-/// What is about the connection, or says where the request goes: the device's own to write.
+/// Headers about the connection or the destination: only the device itself may set them.
 const REFUSED: [HeaderName; 9] = [
     CONNECTION,
     CONTENT_LENGTH,
@@ -51,7 +51,7 @@ impl PluginContext {
     }
 }
 
-/// A request that can be sent. The instance that asks is a plugin's: its word on lengths is not taken.
+/// Converts a valid request. It comes from a plugin's instance, so lengths are checked again.
 fn checked(request: HttpRequest) -> Result<(http::Request<Vec<u8>>, Destination), HttpError> {
     let HttpRequest {
         method,

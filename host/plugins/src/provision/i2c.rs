@@ -1,4 +1,4 @@
-//! Chips on I2C buses that the policy names.
+//! The chips on I2C buses that the policy names.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ use crate::blocking::blocking_on_hardware;
 use crate::plugin_context::PluginContext;
 use crate::text::{cut, one_line};
 
-/// How long a transfer may take, with the wait for the bus.
+/// How long a transfer may take, including the wait for the bus.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
-/// How much of a name is shown that the policy does not have, in bytes.
+/// How much is shown of a name that is not in the policy, in bytes.
 const SHOWN_NAME: usize = 64;
 
-/// Whose turn it is on each bus, by its device file. There are as many as the board has buses.
+/// The turns on each bus, by its device file. There is one entry for each bus of the board.
 #[derive(Default)]
 pub(crate) struct I2cTurns(Mutex<BTreeMap<PathBuf, Arc<Semaphore>>>);
 
@@ -58,7 +58,7 @@ impl PluginContext {
             let turn = turn.map_err(|_| stopping())?;
             let (buses, address) = (Arc::clone(&self.services.i2c), chip.address);
             let run = move || {
-                // Others have their turn once the kernel has returned, also where this call ends before.
+                // Others get their turn once the kernel has returned, even if this call ends before.
                 let _turn = turn;
                 buses.run(&bus, address, &operation)
             };
@@ -75,7 +75,7 @@ impl PluginContext {
     }
 }
 
-/// What can be transferred. The instance that asks is a plugin's: its word on lengths is not taken.
+/// Converts a valid operation. It comes from a plugin's instance, so lengths are checked again.
 fn checked(operation: I2cOperation) -> Result<os::I2cOperation, I2cError> {
     Ok(match operation {
         I2cOperation::WriteRead { bytes, read_length } => {

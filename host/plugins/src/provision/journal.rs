@@ -1,4 +1,4 @@
-//! The host's journal, as a stream of what its command prints.
+//! The host's journal, as a stream of the journal command's output.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -68,8 +68,8 @@ fn of_host(options: JournalOptions) -> os::JournalOptions {
     }
 }
 
-/// What the journal command prints, for whoever reads it: an instance, or once that has given the stream back,
-/// the answer. Keeps the latest piece until it is known to be used, so that none is lost on the way.
+/// The output of the journal command for its reader: an instance, or once that has returned the stream, the answer.
+/// Keeps the latest piece until it is known to be used, so that none is lost on the way.
 pub(crate) struct JournalSource(Mutex<Reading>);
 
 struct Reading {
@@ -78,7 +78,7 @@ struct Reading {
     piece: Bytes,
     /// How many bytes came before it.
     before: u64,
-    /// Who asked for it.
+    /// The plugin that asked for it.
     plugin: Arc<str>,
 }
 
@@ -98,7 +98,7 @@ impl JournalSource {
         }))
     }
 
-    /// What comes after the first `used` bytes.
+    /// Returns what comes after the first `used` bytes.
     fn poll_read(&self, used: u64, context: &mut Context<'_>) -> Poll<Result<Next, Refusal>> {
         let mut reading = self.0.lock();
         let length = reading.piece.len();
@@ -131,7 +131,7 @@ impl JournalSource {
     }
 }
 
-/// The journal as an answer's body, which passes outside the plugin.
+/// The journal as an answer's body, which bypasses the plugin.
 pub(crate) struct JournalBody {
     source: Arc<JournalSource>,
     used: u64,
@@ -139,7 +139,7 @@ pub(crate) struct JournalBody {
 }
 
 impl JournalBody {
-    /// What comes after the `used` bytes that the plugin has read.
+    /// Creates the body from what comes after the `used` bytes that the plugin has read.
     pub(crate) fn new(source: Arc<JournalSource>, used: u64, plugin: Arc<str>) -> JournalBody {
         JournalBody {
             source,

@@ -1,4 +1,4 @@
-//! LEDs by the files of the kernel's LED class, `/sys/class/leds/NAME/`.
+//! LEDs, through the files of the kernel's LED class, `/sys/class/leds/NAME/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,11 +16,11 @@ use crate::plugin_context::PluginContext;
 use crate::provision::Refusal;
 use crate::provision::led_memory::{LedHold, LedMemory};
 
-/// The longest name of an LED, in bytes: the kernel's.
+/// The longest name of an LED in the kernel, in bytes.
 const NAME: usize = 63;
 /// The most that is read of a file; the list of triggers is the longest.
 const FILE: u64 = 64 << 10;
-/// The brightest value of an LED that does not say.
+/// The brightest value of an LED that does not report one.
 const BRIGHTEST: u32 = 255;
 /// Files that only exist with some triggers and would be lost with them.
 const TIMING: [&str; 2] = ["delay_on", "delay_off"];
@@ -33,17 +33,17 @@ pub(crate) struct Leds {
     pub(crate) memory: Arc<LedMemory>,
 }
 
-/// What an LED showed before a plugin took it.
+/// The state of an LED before a plugin took it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Before {
     brightness: u32,
-    /// The kernel's trigger, `none` for none; absent where the LED has no such file.
+    /// The kernel's trigger, or `none`; `None` if the LED has no such file.
     trigger: Option<String>,
     /// The trigger's own settings.
     timing: Vec<(String, String)>,
 }
 
-/// An LED in the hands of an instance. Dropping it brings back what it showed before.
+/// An LED that an instance holds. Dropping it restores the previous state.
 pub(crate) struct Light {
     folder: PathBuf,
     most: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Light {
 }
 
 impl Leds {
-    /// The names of the LEDs that are there, of those that are granted (all where `granted` is none).
+    /// Returns the names of the existing LEDs that are granted (all if `granted` is `None`).
     fn names(&self, granted: Option<&BTreeSet<String>>) -> io::Result<Vec<String>> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -69,11 +69,11 @@ impl Leds {
         Ok(names)
     }
 
-    /// Takes the LED, from its kernel trigger too.
+    /// Takes the LED, also from its kernel trigger.
     fn open(&self, name: &str, granted: Option<&BTreeSet<String>>) -> Result<Light, LedError> {
         let short: String = name.chars().take(NAME).collect();
         let not_found = || LedError::NotFound(format!("this device has no LED `{short}`"));
-        // A name is one entry of the folder, and nothing that leads elsewhere.
+        // A name must be one entry of the folder, and must not lead elsewhere.
         if name.is_empty()
             || name.len() > NAME
             || name.starts_with('.')
@@ -81,7 +81,7 @@ impl Leds {
         {
             return Err(not_found());
         }
-        // Whether there is such an LED it says only of those that are granted.
+        // Only reveal the existence of granted LEDs.
         if granted.is_some_and(|granted| !granted.contains(name)) {
             return Err(LedError::NotFound(format!(
                 "the policy does not grant the LED `{name}`: its `leds` does not name it"
@@ -101,7 +101,7 @@ impl Leds {
                 "another call holds the LED `{name}`"
             )));
         };
-        // From here on dropping `held` puts things back.
+        // From here on, dropping `held` restores the state.
         if folder.join("trigger").exists() {
             fs::write(folder.join("trigger"), "none").map_err(other)?;
         }
@@ -149,7 +149,7 @@ impl Before {
         })
     }
 
-    /// Puts it back. The trigger comes last, since it drives the brightness from then on.
+    /// Restores the state. The trigger comes last, since it drives the brightness from then on.
     pub(crate) fn restore(&self, folder: &Path) -> io::Result<()> {
         fs::write(folder.join("brightness"), self.brightness.to_string())?;
         if let Some(trigger) = &self.trigger {
@@ -162,7 +162,8 @@ impl Before {
     }
 }
 
-/// Of `none [mmc0] timer`, the one in brackets. The kernel always has one; elsewhere it may stand alone.
+/// Returns the word in brackets, as in `none [mmc0] timer`. The kernel always has one; elsewhere the word may be the
+/// only one.
 fn chosen(list: &str) -> &str {
     let mut words = list.split_whitespace();
     let bracketed = words
@@ -197,7 +198,7 @@ impl PluginContext {
         holdings: &Holdings,
         LedOpen { name }: LedOpen,
     ) -> Result<OpenLed, LedError> {
-        // What the LED shows is written to the disk first, which can take its time.
+        // The LED's state is written to the disk first, which can take time.
         let context = Arc::clone(self);
         let open = move || {
             context
@@ -219,7 +220,7 @@ pub(super) async fn set_led(
     LedSet { light, brightness }: LedSet,
 ) -> Result<Result<(), LedError>, Refusal> {
     let light = holdings.light(light)?;
-    // A driver may take its time, and others are answered meanwhile.
+    // A driver may take time, during which others must be answered.
     let set = move || {
         let mut light = light.lock();
         light.set(brightness)
@@ -238,7 +239,7 @@ fn stopping() -> LedError {
 mod tests {
     use super::*;
 
-    /// An LED in the shape of the kernel's.
+    /// Creates an LED in the shape of the kernel's.
     fn led(class: &Path, name: &str) -> PathBuf {
         let folder = class.join(name);
         fs::create_dir_all(&folder).unwrap();

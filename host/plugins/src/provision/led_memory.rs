@@ -1,7 +1,7 @@
-//! Remembers on disk what LEDs showed, so that they show it again even after a kill.
+//! Remembers on disk what LEDs showed, so that they are restored even after a kill.
 //!
-//! A note is on the disk before the first change and goes once the LED is as it was; what is there at a
-//! start was left by a kill or a power cut.
+//! A note is on the disk before the first change, and is removed once the LED is restored; notes that exist at a start
+//! were left by a kill or a power cut.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -17,22 +17,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::provision::led::Before;
 
-/// How long whoever wants an LED waits while it is being restored for whoever had it before.
+/// How long to wait for an LED that is being restored for its previous holder.
 const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 
-/// The notes, and who holds which LED now.
+/// The notes, and which LEDs are held now.
 pub(crate) struct LedMemory {
     folder: PathBuf,
     holds: Mutex<HashMap<PathBuf, Hold>>,
-    /// An LED was let go.
+    /// Notified when an LED is released.
     let_go: Condvar,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
-    /// An instance has it.
+    /// An instance holds it.
     Taken,
-    /// No instance has it any more, and it does not show yet what it showed before.
+    /// No instance holds it any more, but it is not restored yet.
     Restoring,
 }
 
@@ -42,17 +42,17 @@ struct Note {
     before: Before,
 }
 
-/// Proof that an LED is held; dropping it has the LED restored and let go.
+/// Proof that an LED is held; dropping it restores and releases the LED.
 pub(crate) struct LedHold(Option<Restoration>);
 
-/// An LED that is to be restored, wherever this is dropped.
+/// An LED that is restored when this is dropped, wherever that happens.
 struct Restoration {
     memory: Arc<LedMemory>,
     note: Note,
 }
 
 impl LedMemory {
-    /// Restores all LEDs of which there are notes in `state_dir`.
+    /// Restores all LEDs that have notes in `state_dir`.
     pub(crate) fn open(state_dir: &Path) -> LedMemory {
         let memory = LedMemory {
             folder: state_dir.join("leds"),
@@ -66,7 +66,7 @@ impl LedMemory {
             let note = fs::read(&path)
                 .ok()
                 .and_then(|bytes| serde_json::from_slice::<Note>(&bytes).ok());
-            // A note that is not whole was cut short before the LED was touched.
+            // An incomplete note was cut short before the LED was touched.
             if let Some(note) = note {
                 memory.restore(&note);
             } else {
@@ -76,7 +76,8 @@ impl LedMemory {
         memory
     }
 
-    /// Holds the LED in the folder `led`, noting what `before` finds; none if someone holds it already. Blocks.
+    /// Holds the LED in the folder `led`, and notes the result of `before`; returns `None` if it is already held.
+    /// Blocks.
     pub(crate) fn hold(
         self: &Arc<Self>,
         led: &Path,
@@ -113,12 +114,12 @@ impl LedMemory {
         }
     }
 
-    /// Waits until no LED is being restored, for [`RESTORED_WITHIN`] at most. Blocks.
+    /// Waits until no LED is being restored, but at most [`RESTORED_WITHIN`]. Blocks.
     pub(crate) fn wait_until_restored(&self) {
         let is_restoring = |holds: &mut HashMap<PathBuf, Hold>| {
             holds.values().any(|hold| *hold == Hold::Restoring)
         };
-        // What is not restored by then, the next start restores.
+        // The next start restores whatever is not restored by then.
         self.let_go
             .wait_while_for(&mut self.holds.lock(), is_restoring, RESTORED_WITHIN);
     }
@@ -141,7 +142,7 @@ impl LedMemory {
         let led = note.led.display();
         match note.before.restore(&note.led) {
             Ok(()) => {}
-            // The board has no such LED any more.
+            // The board no longer has such an LED.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!(%led, "cannot restore the LED `{led}`: {error}"),
         }
@@ -163,8 +164,8 @@ impl Drop for LedHold {
         };
         let led = restoring.note.led.clone();
         restoring.memory.holds.lock().insert(led, Hold::Restoring);
-        // A driver may take its time, and the threads of the runtime have none. Where the runtime is ending it drops
-        // what it does not run any more, which restores the LED as well.
+        // A driver may take time, which the threads of the runtime do not have. If the runtime is ending, it drops the
+        // closure without running it, which restores the LED as well.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(move || drop(restoring))),
             Err(_) => drop(restoring),

@@ -1,5 +1,5 @@
-//! Gauges and counters that a plugin reports, for `GET /metrics` (`wit/metrics.wit`). All of it is text of the plugin's:
-//! what is kept is bounded in number and length, and is valid in Prometheus' format as it stands.
+//! Gauges and counters that a plugin reports, for `GET /metrics` (`wit/metrics.wit`). All of it is text from the
+//! plugin: it is limited in number and length, and is valid in Prometheus' format unchanged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,8 +54,8 @@ fn invalid(why: fmt::Arguments<'_>) -> MetricsError {
     MetricsError::Invalid(why.to_string())
 }
 
-/// Checks a name that Prometheus reads. A `__` stands between the plugin's name and the metric's on the page, and
-/// nowhere else: so no plugin reports what looks like another's.
+/// Checks a name that Prometheus reads. On the page, `__` appears between the plugin's name and the metric's, and
+/// nowhere else: so no plugin can report what looks like another's.
 fn check_name(what: &str, name: &str, longest: usize) -> Result<(), MetricsError> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let is_valid = name.len() <= longest
@@ -73,7 +73,7 @@ fn check_name(what: &str, name: &str, longest: usize) -> Result<(), MetricsError
 }
 
 impl PluginMetrics {
-    /// Has `change` change the value of a series, which begins as `start`.
+    /// Applies `change` to the value of a series, which begins as `start`.
     fn change(
         &self,
         series: Series,
@@ -105,7 +105,7 @@ impl PluginMetrics {
         Ok(())
     }
 
-    /// What was reported, sorted by name.
+    /// Returns everything that was reported, sorted by name.
     pub(crate) fn all(&self) -> Vec<PluginMetric> {
         let all = self.0.lock();
         all.iter()

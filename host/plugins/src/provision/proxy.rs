@@ -1,4 +1,4 @@
-//! Has whoever provides `proxy-redirector` do it.
+//! Calls the provider of `proxy-redirector`.
 
 use plugin_protocol::{ActionAnswer, ActionCall, Origin, ProxyAnswer, ProxyError, ProxyRequest};
 
@@ -24,7 +24,7 @@ impl PluginContext {
     }
 }
 
-/// What a provider says is passed on to its caller, and from there to clients.
+/// A provider's text is passed on to its caller, and from there to clients.
 fn bounded(error: ProxyError) -> ProxyError {
     match error {
         ProxyError::Unavailable(why) => ProxyError::Unavailable(cut(why)),

@@ -1,6 +1,6 @@
-//! Fields that a plugin adds to what the device tells its cloud (`wit/report.wit`). All of it is text of the plugin's,
-//! which people read in the cloud's pages and in terminals: what is kept is bounded in number and length, and each text is
-//! one line that reads as it is written.
+//! Fields that a plugin adds to the device's report to its cloud (`wit/report.wit`). All of it is text from the plugin,
+//! which people read in the cloud's pages and in terminals: it is limited in number and length, and each text is one
+//! line that reads as it is written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::bounds::{FIELDS, FIELDS_OF_ALL};
 use crate::plugin_context::PluginContext;
 
-/// The whole numbers up to which each has a value of its own in 64 bits of floating point: 2^53.
+/// The limit up to which each whole number has its own value in 64 bits of floating point: 2^53.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// How many fields all plugins have together. Clones share it.
+/// How many fields all plugins together can have. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct FieldBudget(Arc<Semaphore>);
 
@@ -41,12 +41,12 @@ pub(crate) struct PluginFields {
 struct Field {
     value: PluginFieldValue,
     unit: Option<String>,
-    /// Its place among those of all plugins, which goes back with it.
+    /// Its place among those of all plugins, which is returned with it.
     _place: OwnedSemaphorePermit,
 }
 
 impl PluginFields {
-    /// None yet. `budget` is that of all plugins.
+    /// Creates an empty set. `budget` is that of all plugins.
     pub(crate) fn new(budget: &FieldBudget) -> Self {
         PluginFields {
             by_name: Mutex::default(),
@@ -85,7 +85,7 @@ impl PluginFields {
         Ok(())
     }
 
-    /// What was set, sorted by name.
+    /// Returns everything that was set, sorted by name.
     pub(crate) fn all(&self) -> Vec<PluginField> {
         let by_name = self.by_name.lock();
         by_name
@@ -148,7 +148,7 @@ fn check_text(
     )))
 }
 
-/// A value as it is kept: a whole number is one in JSON as well, `5` and not `5.0`.
+/// Returns a value in its stored form: a whole number is also one in JSON, `5` and not `5.0`.
 fn checked_value(field: &str, value: FieldValue) -> Result<PluginFieldValue, ReportError> {
     Ok(match value {
         FieldValue::Text(text) => {

@@ -1,4 +1,4 @@
-//! Serial ports that the policy names.
+//! The serial ports that the policy names.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,29 +20,29 @@ use crate::text::cut;
 
 /// The longest that a plugin may wait for something to be received.
 const LONGEST_READ: Duration = Duration::from_secs(60);
-/// How long writing may take: a device that holds up its line holds up nobody for longer.
+/// How long writing may take: a device that holds up its line delays others for no longer.
 const LONGEST_WRITE: Duration = Duration::from_secs(60);
-/// The rates that ports are asked for.
+/// The range of rates.
 const SLOWEST: u32 = 50;
 const FASTEST: u32 = 4_000_000;
 
 /// The ports that instances of plugins hold.
 static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// A port in the hands of an instance. Dropping it closes the port.
+/// A port that an instance holds. Dropping it closes the port.
 pub(crate) struct Port {
     name: String,
     port: SerialPort,
     _held: PortHold,
 }
 
-/// That nobody else opens a port.
+/// The exclusive right to open a port.
 struct PortHold(PathBuf);
 
 impl PortHold {
     fn of(path: PathBuf) -> Option<PortHold> {
         let is_free = HELD.lock().insert(path.clone());
-        // Made only then: dropping it lets the port go.
+        // Only created then: dropping it releases the port.
         is_free.then(|| PortHold(path))
     }
 }
@@ -140,7 +140,7 @@ impl PluginContext {
             ))));
         }
         check(settings)?;
-        // A driver may take its time.
+        // A driver may take time.
         let opening = blocking(move || open(&name, settings)).await;
         let stopping = || SerialError::Other("the supervisor is stopping".to_owned());
         let port = opening.ok_or_else(stopping)??;

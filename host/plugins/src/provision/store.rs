@@ -1,4 +1,4 @@
-//! A small store of the plugin's own. The limits are the store's.
+//! The plugin's own small store. The limits are those of the store.
 
 use std::sync::Arc;
 

@@ -63,7 +63,7 @@ impl PluginData for NoData {
     }
 }
 
-/// A plugin with these grants on a device with an LED, whose journal command prints without end.
+/// A plugin with these grants on a device with an LED, whose journal command prints endlessly.
 struct Fixture {
     context: Arc<PluginContext>,
     _root: tempfile::TempDir,
@@ -130,7 +130,7 @@ impl Fixture {
     }
 }
 
-/// One of each, but for [`IdentifyWindow`], which every plugin may call.
+/// One call of each kind except [`IdentifyWindow`], which every plugin may call.
 fn calls() -> Vec<Call> {
     let text = |text: &str| text.to_owned();
     let handle = Handle(1);
@@ -311,7 +311,7 @@ async fn a_plugin_calls_the_methods_that_the_policy_names_and_no_others() {
             other => panic!("{other:?}"),
         }
     };
-    // The rehearsal of this device has no services: whoever gets as far as that has been let through.
+    // This simulated device has no services: a call that gets that far was permitted.
     let through = ask(hostnamed()).await;
     assert!(matches!(through, Err(DbusError::Refused(_))), "{through:?}");
     let others = [
@@ -365,7 +365,7 @@ async fn a_plugin_requests_the_routes_that_the_policy_names_and_no_others() {
         }
     };
     let outside = Origin::outside(CallerScope::DeviceKey);
-    // This device has no API: whoever gets as far as that has been let through.
+    // This device has no API: a call that gets that far was permitted.
     let through = |answer: &Result<_, ApiError>| match answer {
         Err(ApiError::Unavailable(why)) => why.contains("is not available"),
         _ => false,
@@ -396,7 +396,7 @@ async fn a_plugin_requests_the_routes_that_the_policy_names_and_no_others() {
         let is_refused = matches!(answer, Err(ApiError::Invalid(_) | ApiError::NotGranted(_)));
         assert!(is_refused, "{method} {path} {answer:?}");
     }
-    // Plugins that wait for each other do not do so for ever.
+    // Plugins do not wait for each other endlessly.
     let mut origin = outside;
     let depths = (0..10).take_while(|_| {
         origin = origin.through("acme");
@@ -460,7 +460,7 @@ async fn each_call_is_checked_against_the_grants_of_the_plugin_whose_it_is() {
             capability,
         };
         assert_eq!(refused, expected);
-        // Each of the others does not help.
+        // None of the other grants helps.
         let others: Vec<_> = calls()
             .iter()
             .filter_map(Call::capability)
@@ -548,7 +548,7 @@ async fn a_piece_of_the_journal_is_given_until_it_is_used() {
     assert_eq!(read(0).await, Err(Refusal::Position { used: 0 }));
 }
 
-/// On a runtime of one thread, which has to be free for the LED's reader: it is what ends the wait.
+/// Runs on a runtime with one thread, which has to be free for the LED's reader: that is what ends the wait.
 #[test]
 fn an_led_whose_driver_takes_its_time_holds_up_nobody() {
     let (done, ended) = std::sync::mpsc::channel();
@@ -565,7 +565,7 @@ async fn a_slow_led() {
     let fixture = Fixture::new("grants = [\"led\"]");
     let holdings = Holdings::default();
     let light = fixture.open_led(&holdings).await;
-    // From now on each write waits until somebody reads.
+    // From now on, each write waits until there is a reader.
     let brightness = fixture.context.hardware.leds.folder.join("ACT/brightness");
     fs::remove_file(&brightness).unwrap();
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;

@@ -5,7 +5,7 @@ use plugin_protocol::{UnitError, UnitQuery, UnitRestart, UnitState};
 
 use crate::plugin_context::PluginContext;
 
-/// How much of a name that is not granted is given back, in characters.
+/// How much of a name that is not granted is returned, in characters.
 const SHOWN: usize = 255;
 
 impl PluginContext {
@@ -30,7 +30,7 @@ impl PluginContext {
         restarted.map_err(|error| self.failed_unit(&unit, &error))
     }
 
-    /// The unit of this name, if the policy names it for the plugin.
+    /// Returns the unit of this name if the policy names it for the plugin.
     fn granted_unit(&self, unit: &str) -> Result<UnitName, UnitError> {
         let mut named = self.grants.units.iter();
         let named = named.find(|named| named.as_str() == unit);

@@ -12,17 +12,17 @@ use crate::holdings::{HeldResource, Holdings};
 use crate::plugin_context::PluginContext;
 use plugin_manifest::Capability;
 
-/// How long a call holds the locks at most. An answer that streams may last for days, in which no app would be updated.
+/// How long a call can hold the locks. A streamed answer may last for days, during which no app would be updated.
 const LONGEST_HOLD: Duration = Duration::from_secs(300);
 
-/// The locks in the hands of an instance; dropping it gives them back, and so does the end of [`LONGEST_HOLD`].
+/// The locks that an instance holds; they are released when this is dropped, or after [`LONGEST_HOLD`].
 pub(crate) struct Lock {
     locks: Arc<Mutex<Option<HeldLocks>>>,
     end: JoinHandle<()>,
 }
 
 impl Lock {
-    /// Holds `locks` for the plugin. Must be called within a runtime.
+    /// Holds `locks` for the plugin. Must be called in a tokio runtime.
     fn new(locks: HeldLocks, plugin: Arc<str>) -> Self {
         let locks = Arc::new(Mutex::new(Some(locks)));
         let shared = Arc::clone(&locks);
@@ -43,7 +43,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         self.end.abort();
-        // At once, and not when the task is.
+        // At once, not when the task is dropped.
         give_back(&self.locks);
     }
 }
@@ -58,7 +58,7 @@ impl PluginContext {
         holdings: &Holdings,
         LockAcquire { force }: LockAcquire,
     ) -> Result<Handle, LocksError> {
-        // Without the grant it is as if it were not said: what services hold is respected.
+        // Without the grant, the flag is ignored: locks that services hold are respected.
         let may_force = self.grants.grants.contains(&Capability::UpdateLockForce);
         if force && !may_force {
             let plugin: &str = &self.name;

@@ -1,4 +1,4 @@
-//! Whose signatures count, and of which content.
+//! Which signatures count, and for which content.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The smallest plugin.
+/// Creates the smallest plugin.
 pub(crate) fn plugin() -> Vec<u8> {
     let manifest =
         "name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]";
@@ -29,7 +29,7 @@ fn pair() -> KeyPair {
     KeyPair::generate_unencrypted_keypair().unwrap()
 }
 
-/// The signatures of `content` with this one beside it.
+/// Returns the signatures of `content` with this one next to it.
 fn beside(content: &[u8], signature: &[u8], keys: &[PublicKey]) -> Signatures {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.wasm");
@@ -37,12 +37,12 @@ fn beside(content: &[u8], signature: &[u8], keys: &[PublicKey]) -> Signatures {
     Signatures::of(&file, content, keys)
 }
 
-/// The signatures of a content with none beside it.
+/// Returns the signatures of a content with none next to it.
 fn inside(content: &[u8], keys: &[PublicKey]) -> Signatures {
     Signatures::of(Path::new("/nowhere/a.wasm"), content, keys)
 }
 
-/// `content` with a signature as its last section.
+/// Returns `content` with a signature as its last section.
 fn embedded(content: &[u8], signature: &[u8]) -> Vec<u8> {
     let mut wasm = content.to_vec();
     wasm.extend(section(signature));
@@ -58,7 +58,7 @@ fn a_signature_counts_for_the_content_that_it_signs() {
     assert_eq!(beside(&wasm, signature.as_bytes(), &keys).keys, by_us);
     let file = embedded(&wasm, signature.as_bytes());
     assert_eq!(inside(&file, &keys).keys, by_us);
-    // One over the file with the first in it, and both of them.
+    // One for the file that contains the first one, and both of them.
     let second = sign(&theirs, &file);
     let both = beside(&file, second.as_bytes(), &keys).keys;
     assert_eq!(both, [public(&theirs), public(&ours)]);
@@ -123,7 +123,7 @@ fn a_signature_counts_for_the_content_that_it_signs() {
     assert!(!inside(&wasm, &keys).are_there());
 }
 
-/// As the loader reads a file whose next version is being put in its place, signature first.
+/// The loader reads a file whose next version is being put in its place, signature first.
 #[test]
 fn a_valid_signature_is_remembered_beside_the_content_that_it_signs() {
     let (pair, wasm) = (pair(), plugin());
@@ -141,7 +141,7 @@ fn a_valid_signature_is_remembered_beside_the_content_that_it_signs() {
         assert_eq!(now.keys, keys);
         assert_eq!(text(&now), Some(own.clone().into_bytes()));
     }
-    // What nobody could check gives way to what is there now.
+    // A signature that could not be checked gives way to the present one.
     let unknown = beside(&wasm, own.as_bytes(), &[]);
     let mut now = beside(&wasm, of_next.as_bytes(), &keys);
     now.remember(&unknown);
@@ -149,7 +149,7 @@ fn a_valid_signature_is_remembered_beside_the_content_that_it_signs() {
     assert_eq!(now.keys, []);
 }
 
-/// Of minisign's documentation: whoever has its tool can sign for a device.
+/// From minisign's documentation: anyone with its tool can sign for a device.
 #[test]
 fn the_format_is_minisigns() {
     let key = "RWQf6LRCGA9i53mlYecO4IzT51TGPpvWucNSCh1CBM0QTaLn73Y7GFO3";

@@ -1,4 +1,4 @@
-//! The key of a plugin's maker, and what the policy calls it.
+//! The key of a plugin's maker, and its name in the policy.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use signatures::PublicKeyText;
 
 /// A key that the owner has in a file.
 pub(super) struct KeyFile {
-    /// What the policy calls it: the file's name without `.pub` and `.key`.
+    /// Its name in the policy: the file's name without `.pub` and `.key`.
     pub(super) name: String,
     pub(super) public: PublicKeyText,
 }
@@ -15,7 +15,7 @@ impl KeyFile {
     /// Reads the key in `path`.
     ///
     /// # Errors
-    /// Why there is none that the policy can name.
+    /// Why there is no key that the policy can name.
     pub(super) fn read(path: &Path) -> Result<KeyFile, String> {
         let public = PublicKeyText::read(path).map_err(|error| error.to_string())?;
         Ok(KeyFile {
@@ -25,7 +25,7 @@ impl KeyFile {
     }
 }
 
-/// A name that TOML takes without quotes.
+/// Returns a name that TOML accepts without quotes.
 fn name(path: &Path) -> Result<String, String> {
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = file.strip_suffix(".pub").unwrap_or(&file);

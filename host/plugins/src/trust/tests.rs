@@ -1,10 +1,10 @@
-//! What an owner is shown, and what comes of it.
+//! What is shown to an owner, and its effect.
 
 use super::*;
 use crate::grants::check_routes_and_actions;
 use crate::policy::{Policy, PolicyFiles};
 
-/// A component with nothing in it but a manifest.
+/// Creates a component that contains only a manifest.
 fn component(manifest: &str) -> Vec<u8> {
     let mut wasm = plugin_manifest::COMPONENT.to_vec();
     plugin_manifest::append_section(&mut wasm, crate::SECTION, manifest.as_bytes());
@@ -32,7 +32,7 @@ impl Owner {
         trust_lines(&file, &self.files.owner, &self.files.stock, None)
     }
 
-    /// The policy with these lines added.
+    /// Returns the policy with these lines added.
     fn policy(&self, lines: &str) -> Policy {
         std::fs::write(&self.files.owner, lines).unwrap();
         Policy::read(&self.files, false).unwrap()
@@ -93,7 +93,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     check_routes_and_actions(&manifest, &grants, Path::new("policy.toml")).unwrap();
     assert!(grants.grants.contains(&Capability::Led));
 
-    // Asked again, it says where the lines go; and whose name that is.
+    // The second time, it says where the lines go, and whose name that is.
     std::fs::write(
         &owner.files.stock,
         format!("[plugins.acme]\nsha256 = [\"{digest}\"]"),
@@ -110,7 +110,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     );
 }
 
-/// The lines are made to be added to a policy as they are.
+/// The lines are meant to be added to a policy unchanged.
 #[test]
 fn no_text_of_a_file_becomes_a_line_of_the_policy() {
     let owner = Owner::new();
@@ -154,7 +154,7 @@ fn a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
     let beside = owner.folder.path().join("acme.wasm.minisig");
     std::fs::write(beside, signature.to_string()).unwrap();
 
-    // Nobody has named the key yet.
+    // The key has not been named yet.
     let lines = owner.lines(&wasm).unwrap();
     assert!(lines.contains("\nsha256 = "), "{lines}");
     assert!(!lines.contains("\nkeys = "), "{lines}");
@@ -228,7 +228,7 @@ fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
     assert!(first.contains(&section), "{first}");
     owner.policy(&first);
 
-    // The policy knows the key by a name of its own, or another key by this name, or has revoked the key.
+    // The policy knows the key under another name, has another key under this name, or has revoked the key.
     let named = format!("[keys.acme-2026]\npublic = \"{public}\"\n");
     owner.policy(&named);
     let second = lines("acme.key.pub").unwrap();

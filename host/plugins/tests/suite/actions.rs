@@ -1,5 +1,5 @@
-//! Typed actions between plugins, by the example of `proxy-redirector`: who is called, and what a
-//! provider's failure costs its caller.
+//! Typed actions between plugins, using `proxy-redirector` as the example: which plugin is called,
+//! and how a provider's failure affects its caller.
 
 use http::StatusCode;
 use plugins::OsCall;
@@ -132,7 +132,7 @@ async fn of_two_plugins_that_update_the_operating_system_the_second_is_refused()
     let refused = device.report("second").refused.unwrap();
     let expected = "`os-update` is also provided by the plugin `first`";
     assert!(refused.starts_with(expected), "{refused}");
-    // What the first one says is no version.
+    // The first one's answer is not a version.
     let error = device.plugins.os_status().await.unwrap_err().to_string();
     let expected = "the provider of `os-update` says that a version is `";
     assert!(error.starts_with(expected), "{error}");

@@ -1,4 +1,4 @@
-//! What goes in and what comes out.
+//! Requests to plugins, and their answers.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -17,7 +17,7 @@ async fn a_plugin_gets_the_request_and_no_key() {
         .header("authorization", "Bearer secret")
         .body(Full::<Bytes>::default())
         .unwrap();
-    // The last segment is empty: the guest goes by what stands before the slash.
+    // The last segment is empty: the guest uses the one before the slash.
     let (_, body) = text(device.call(request).await).await;
     assert!(body.contains("nothing called"), "{body}");
 
@@ -75,7 +75,7 @@ async fn answers_come_as_the_plugin_gave_them() {
         device.get("/v3/a/wrong-length").await,
         (StatusCode::OK, "short".to_owned())
     );
-    // An error that the plugin means is no failure of it.
+    // A plugin's intended error does not count as its failure.
     assert_eq!(device.report("a").failures, 0);
     assert_eq!(device.report("a").calls, 5);
 

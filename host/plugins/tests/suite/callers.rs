@@ -1,4 +1,4 @@
-//! Who a plugin is called for (`wit/caller.wit`).
+//! On whose behalf a plugin is called (`wit/caller.wit`).
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -15,7 +15,7 @@ fn service(app_id: u64, service: &str) -> CallerScope {
 }
 
 impl Fixture {
-    /// Status and body of `GET path` by a caller of this scope.
+    /// Returns status and body of `GET path` by a caller of this scope.
     async fn get_by(&self, scope: CallerScope, path: &str) -> (StatusCode, String) {
         let request = Request::builder().uri(path).body(Full::<Bytes>::default());
         text(self.call_by(scope, request.unwrap()).await).await
@@ -32,7 +32,7 @@ async fn a_plugin_is_told_the_callers_scope() {
             service(7, "web"),
             "CallerScope::Service(AppService { app-id: 7, service: \"web\" }) None",
         ),
-        // The next one's instance was made before it was known whose it would be.
+        // The next call's instance was created before its caller was known.
         (
             service(u64::MAX, "db"),
             "CallerScope::Service(AppService { app-id: 18446744073709551615, service: \"db\" }) None",

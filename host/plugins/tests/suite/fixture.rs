@@ -17,13 +17,13 @@ use plugin_runtime::{Resources, Runtime};
 use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::{Body, CallerScope, Device, Identity, Manifest, Plugins, PluginsConfig, RouteLookup};
 
-/// The component that does what its path says, without a manifest.
+/// Returns the component that does what its path says, without a manifest.
 pub(crate) fn guest() -> &'static [u8] {
     static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
     GUEST.get_or_init(|| component("plugin_guests"))
 }
 
-/// A component that was built before.
+/// Returns a component that was built before.
 pub(crate) fn component(name: &str) -> Vec<u8> {
     let folder = std::env::var_os("SUPERVISOR_TEST_GUESTS").map(PathBuf::from);
     let folder = folder.unwrap_or_else(|| target_folder().join("wasm32-wasip2/wasm"));
@@ -46,7 +46,7 @@ fn target_folder() -> PathBuf {
         .to_owned()
 }
 
-/// A program of the layout.
+/// Returns a program of the layout.
 fn program(name: &str) -> PathBuf {
     let dist = std::env::var_os("SUPERVISOR_DIST").map(PathBuf::from);
     let candidates = match dist {
@@ -61,7 +61,8 @@ fn program(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("no `{name}`: run this through `cargo xtask test`"))
 }
 
-/// One cache for all tests, so that each guest is compiled once; in cargo's folder for such, which stays.
+/// Returns the cache for all tests, so that each guest is compiled only once; it is in cargo's folder for temporary
+/// files of tests, which is kept.
 fn cache() -> Cache {
     static CACHE: OnceLock<Cache> = OnceLock::new();
     CACHE
@@ -69,13 +70,13 @@ fn cache() -> Cache {
         .clone()
 }
 
-/// The same folder with another compiler.
+/// Returns the same cache folder with another compiler.
 fn cache_with(compiler: PathBuf) -> Cache {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins");
     Cache::new(folder, compiler, Limits::default()).unwrap()
 }
 
-/// A manifest with one route for each method under `/v3/NAME`, and `more`.
+/// Returns a manifest with one route for each method under `/v3/NAME`, and `more`.
 pub(crate) fn manifest(name: &str, more: &str) -> String {
     format!(
         "name = \"{name}\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{more}\n\
@@ -84,14 +85,14 @@ pub(crate) fn manifest(name: &str, more: &str) -> String {
     )
 }
 
-/// All capabilities that the guest imports, which every manifest of it has to ask for.
+/// All capabilities that the guest imports: each of its manifests has to ask for them.
 pub(crate) const ALL: &str = "capabilities = [
     { name = \"device\", reason = \"r\" }, { name = \"store\", reason = \"r\" },
     { name = \"led\", reason = \"r\" }, { name = \"clock\", reason = \"r\" },
     { name = \"files\", reason = \"r\" }, { name = \"identify\", reason = \"r\" },
     { name = \"proxy-redirector\", reason = \"r\" }, { name = \"units\", reason = \"r\" }, { name = \"journal\", reason = \"r\" }]";
 
-/// The policy that grants them to the plugins of these names.
+/// Returns the policy that grants them to the plugins of these names.
 pub(crate) fn grant_all(names: &[&str]) -> String {
     names
         .iter()
@@ -101,19 +102,19 @@ pub(crate) fn grant_all(names: &[&str]) -> String {
         .collect()
 }
 
-/// The guest with a manifest.
+/// Returns the guest with a manifest.
 pub(crate) fn plugin(manifest: &str) -> Vec<u8> {
     with_section(guest(), "platform:manifest", manifest.as_bytes())
 }
 
-/// `component` with a custom section at its end.
+/// Returns `component` with a custom section at its end.
 pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
     let mut file = component.to_vec();
     plugin_manifest::append_section(&mut file, name, content);
     file
 }
 
-/// In place of the journal command: prints `a line of the journal` without end.
+/// A program in place of the journal command: it prints `a line of the journal` endlessly.
 fn flood() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood")
 }
@@ -139,7 +140,7 @@ impl Device for TestDevice {
     }
 }
 
-/// Folders that [`Setup::start`] makes plugins of.
+/// The folders for the plugins of [`Setup::start`].
 pub(crate) struct Setup {
     pub(crate) root: tempfile::TempDir,
     pub(crate) os: Arc<Rehearsal>,
@@ -150,7 +151,7 @@ pub(crate) struct Setup {
     slots: usize,
     in_process: bool,
     breaks: Arc<AtomicBool>,
-    /// Of the device before it was started again: a process opens it once.
+    /// The store of the device before it was restarted: a process opens it only once.
     store: Option<Arc<store::Store>>,
 }
 
@@ -179,8 +180,8 @@ pub(crate) fn setup() -> Setup {
     }
 }
 
-/// Lists the file as one that the layout ships with, beside those of the same name that are listed already:
-/// whatever it says that it answers and provides, it may.
+/// Lists the file as one that the layout ships with, together with those of the same name that are already listed: it
+/// may answer and provide everything in its manifest.
 fn pin(root: &Path, content: &[u8]) {
     let Ok(manifest) = Manifest::of(content) else {
         return;
@@ -201,19 +202,19 @@ fn pin(root: &Path, content: &[u8]) {
     add(plugin, "provides", actions.map(|action| action.to_string()));
     add(plugin, "boards", manifest.boards);
     if *plugin != before {
-        // Renamed into place, so that no half of it is ever read.
+        // Renamed into place, so that a partial file is never read.
         fs::write(root.join("stock-plugins.new"), stock.to_string()).unwrap();
         fs::rename(root.join("stock-plugins.new"), list).unwrap();
     }
 }
 
-/// The table `key` of `parent`, made where it is not there.
+/// Returns the table `key` of `parent`, and creates it if necessary.
 fn table<'a>(parent: &'a mut toml::Table, key: &str) -> &'a mut toml::Table {
     let table = parent.entry(key).or_insert(toml::Table::new().into());
     table.as_table_mut().unwrap()
 }
 
-/// Adds to the list `key` what is not in it yet.
+/// Adds missing values to the list `key`.
 fn add(plugin: &mut toml::Table, key: &str, values: impl IntoIterator<Item = String>) {
     let list = plugin
         .entry(key)
@@ -235,13 +236,13 @@ impl Setup {
         self.strange_file(name, content)
     }
 
-    /// Puts a file into the plugin folder that nobody has pinned.
+    /// Puts a file into the plugin folder that is not pinned.
     pub(crate) fn strange_file(self, name: &str, content: &[u8]) -> Setup {
         fs::write(self.root.path().join("plugins").join(name), content).unwrap();
         self
     }
 
-    /// The guest as the plugin `name`, granted all that it imports, with `more` in its manifest.
+    /// Adds the guest as the plugin `name`, with grants for all its imports and with `more` in its manifest.
     pub(crate) fn guest(self, name: &str, more: &str) -> Setup {
         let file = plugin(&manifest(name, &format!("{ALL}\n{more}")));
         let policy = self.root.path().join("policy.toml");
@@ -255,31 +256,31 @@ impl Setup {
         self
     }
 
-    /// The table `[plugins]` of the configuration.
+    /// Sets the table `[plugins]` of the configuration.
     pub(crate) fn config(mut self, text: &str) -> Setup {
         self.config = text.to_owned();
         self
     }
 
-    /// Pinned or not, files get what the policy gives to the names that they claim.
+    /// Lets files get what the policy grants to the names they claim, whether they are pinned or not.
     pub(crate) fn allow_unpinned(mut self) -> Setup {
         self.allow_unpinned = true;
         self
     }
 
-    /// On a board of another type.
+    /// Uses a board of another type.
     pub(crate) fn board(mut self, device_type: &'static str) -> Setup {
         self.board = device_type;
         self
     }
 
-    /// With another compiler.
+    /// Uses another compiler.
     pub(crate) fn compiler(mut self, program: PathBuf) -> Setup {
         self.compiler = Some(program);
         self
     }
 
-    /// With a compiler that never ends. What another device has compiled before loads all the same.
+    /// Uses a compiler that never ends. Plugins that another device has compiled before are loaded anyway.
     pub(crate) fn compiler_that_hangs(mut self) -> Setup {
         use std::os::unix::fs::PermissionsExt as _;
         let program = self.root.path().join("compiler");
@@ -289,7 +290,7 @@ impl Setup {
         self
     }
 
-    /// With plugins in this process, where the clock can stand still for them as well.
+    /// Runs plugins in this process, where the clock can stand still for them as well.
     pub(crate) fn in_process(mut self) -> Setup {
         self.in_process = true;
         self
@@ -300,14 +301,14 @@ impl Setup {
         self
     }
 
-    /// Starts it, and waits until all plugins are loaded.
+    /// Starts the device, and waits until all plugins are loaded.
     pub(crate) async fn start(self) -> Fixture {
         let fixture = self.begin().await;
         fixture.plugins.loaded().await;
         fixture
     }
 
-    /// Starts it.
+    /// Starts the device.
     pub(crate) async fn begin(self) -> Fixture {
         let root = self.root.path();
         let state_dir = root.join("state");
@@ -377,11 +378,11 @@ impl Setup {
     }
 }
 
-/// Plugins that run.
+/// Running plugins.
 pub(crate) struct Fixture {
     pub(crate) plugins: Plugins,
     pub(crate) store: Arc<store::Store>,
-    /// Whoever asks who the device is comes to an end.
+    /// If set, any task that asks for the device's identity panics.
     pub(crate) breaks: Arc<AtomicBool>,
     pub(crate) root: tempfile::TempDir,
 }
@@ -391,7 +392,7 @@ impl Fixture {
         self.root.path().join(below)
     }
 
-    /// The answer to whoever has the device's key, streamed, once the plugin is loaded.
+    /// Returns the answer to a caller with the device's key, streamed, once the plugin is loaded.
     pub(crate) async fn call<B>(&self, request: Request<B>) -> http::Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -400,7 +401,7 @@ impl Fixture {
         self.call_by(CallerScope::DeviceKey, request).await
     }
 
-    /// The answer to a caller of this scope.
+    /// Returns the answer to a caller of this scope.
     pub(crate) async fn call_by<B>(
         &self,
         scope: CallerScope,
@@ -420,7 +421,7 @@ impl Fixture {
         }
     }
 
-    /// Status and body of `GET path`.
+    /// Returns status and body of `GET path`.
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, String) {
         let request = Request::builder()
             .method(Method::GET)
@@ -430,7 +431,7 @@ impl Fixture {
         text(self.call(request).await).await
     }
 
-    /// Status and body of `POST path`.
+    /// Returns status and body of `POST path`.
     pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
         let request = Request::builder()
             .method(Method::POST)
@@ -440,7 +441,7 @@ impl Fixture {
         text(self.call(request).await).await
     }
 
-    /// What the report says of the plugin or file of this name.
+    /// Returns the report on the plugin or file of this name.
     pub(crate) fn report(&self, name: &str) -> PluginReport {
         let all = self.plugins.report();
         all.iter()
@@ -449,7 +450,7 @@ impl Fixture {
             .clone()
     }
 
-    /// Puts the version of a plugin back that served before.
+    /// Restores the version of a plugin that served before.
     pub(crate) fn rollback(
         &self,
         plugin: &str,
@@ -464,7 +465,7 @@ impl Fixture {
         plugins::rollback(plugin, device)
     }
 
-    /// Waits until the content of this digest is kept as the latest version of its file.
+    /// Waits until this content is kept as the latest version of its file.
     pub(crate) async fn until_kept(&self, content: &[u8]) {
         let index = self.path("state/plugin-versions/index.json");
         let latest = format!("\"latest\":\"{}\"", compiled_code::digest(content));
@@ -472,12 +473,12 @@ impl Fixture {
         self.until("it is kept", |_| is_kept()).await;
     }
 
-    /// Has the layout ship with this file.
+    /// Makes the layout ship with this file.
     pub(crate) fn pin(&self, content: &[u8]) {
         pin(self.root.path(), content);
     }
 
-    /// The same device, started again.
+    /// Restarts the same device.
     pub(crate) async fn restart(self) -> Fixture {
         let Fixture {
             plugins,
@@ -496,7 +497,7 @@ impl Fixture {
         again.start().await
     }
 
-    /// Replaces a plugin as a careful installer does: pinned, written beside, then renamed.
+    /// Replaces a plugin as a careful installer does: pinned, written under another name, then renamed.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) {
         self.pin(content);
         let folder = self.path("plugins");
@@ -527,7 +528,7 @@ impl Fixture {
     }
 }
 
-/// Status and whole body; what came before a stream broke off, with `(broken)`.
+/// Returns status and whole body; if a stream broke off, the part before that, with `(broken)`.
 pub(crate) async fn text(response: http::Response<Body>) -> (StatusCode, String) {
     let status = response.status();
     let mut body = response.into_body();
@@ -544,12 +545,12 @@ pub(crate) async fn text(response: http::Response<Body>) -> (StatusCode, String)
     (status, String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a failed call answers.
+/// Returns the body of a failed call's answer.
 pub(crate) fn failure(message: &str) -> String {
     serde_json::json!({ "status": "failed", "message": message }).to_string()
 }
 
-/// An LED in the shape of the kernel's.
+/// Creates an LED in the shape of the kernel's.
 pub(crate) fn led(class: &Path, name: &str) -> PathBuf {
     let folder = class.join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -563,7 +564,7 @@ pub(crate) fn led(class: &Path, name: &str) -> PathBuf {
     folder
 }
 
-/// Brightness and trigger of an LED.
+/// Returns brightness and trigger of an LED.
 pub(crate) fn shown(led: &Path) -> String {
     let read = |name: &str| {
         fs::read_to_string(led.join(name))

@@ -1,4 +1,4 @@
-//! Who may what.
+//! What plugins may do.
 
 use std::fs;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ async fn manifests_have_to_be_there_once_and_be_true() {
     assert_eq!(device.plugins.report().len(), 7);
 }
 
-/// Else it would be called, and each call would fail.
+/// Otherwise it would be called, and each call would fail.
 #[tokio::test]
 async fn an_export_of_another_type_is_refused_when_it_is_loaded() {
     let component = |function: &str| {
@@ -224,7 +224,8 @@ async fn conflicts_name_both() {
         refused("other"),
         "`identify` is also provided by the plugin `one`; `boards` in [plugins.other] of the policy names the boards on which this one takes precedence"
     );
-    // The board's own goes before the general one, and only one of it.
+    // The board's own provider takes precedence over the general one, and there can only be one of
+    // it.
     assert_eq!(device.report("ours").state, PluginState::Running);
     assert_eq!(
         refused("ours2"),
@@ -335,7 +336,7 @@ async fn files_are_those_of_the_policy_and_no_others() {
         let (found, body) = device.get(&format!("/v3/a/{call}")).await;
         assert_eq!(found, StatusCode::FORBIDDEN, "{call}: {body}");
     }
-    // The grant without a folder gives nothing.
+    // The grant without a folder provides nothing.
     for call in ["read?path=/shown/note", "list?path=/", "list?path=/shown"] {
         assert_eq!(
             device.get(&format!("/v3/b/{call}")).await.0,
@@ -417,12 +418,12 @@ async fn a_folder_may_be_below_the_hosts_root_and_made_where_it_is_missing() {
     assert_eq!(written, "done");
     let file = host_root.join("mnt/boot/of-a/new");
     assert_eq!(fs::read_to_string(file).unwrap(), "written");
-    // Neither made nor there: no call, and no silence about it.
+    // The folder neither exists nor is it created: calls fail, with an error.
     assert_eq!(
         device.get("/v3/b/hello").await.0,
         StatusCode::INTERNAL_SERVER_ERROR
     );
-    // One that cannot be made is not seen, and the plugin is called all the same.
+    // If the folder cannot be created, the plugin does not see it, but is called anyway.
     assert_eq!(device.get("/v3/c/hello").await.0, StatusCode::OK);
     let (status, _) = device.get("/v3/c/list?path=/mine").await;
     assert_eq!(status, StatusCode::FORBIDDEN);

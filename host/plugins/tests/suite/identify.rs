@@ -36,7 +36,7 @@ async fn the_led_blinks_and_is_restored_at_the_end() {
     device
         .until("it blinks off", |_| shown(&act) == "0 none")
         .await;
-    // A second request extends the first: there is one call.
+    // A second request extends the first: there is only one call.
     device.plugins.identify(CallerScope::DeviceKey);
     device
         .until("it still blinks", |_| shown(&act) == "100 none")
@@ -47,7 +47,7 @@ async fn the_led_blinks_and_is_restored_at_the_end() {
     assert_eq!(fs::read_dir(device.path("state/leds")).unwrap().count(), 0);
 }
 
-/// Once the plugins are loaded the clock goes as fast as nobody works.
+/// Once the plugins are loaded, the clock advances whenever nothing is running.
 #[tokio::test]
 async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
     let (device, act) = device_of(setup().in_process()).await;
@@ -58,7 +58,7 @@ async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     device.plugins.identify(CallerScope::DeviceKey);
-    // A file that is just being written may be seen empty.
+    // A file that is just being written may appear empty.
     let blinking = || shown(&act) != "7 mmc0";
     while begun.elapsed().as_secs() < 24 {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -79,7 +79,7 @@ async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {
     assert_eq!(device.report("led-blink").calls, 2);
 }
 
-/// A plugin that imports the action runs the provider's, in an instance of the provider's own.
+/// A plugin that imports the action runs the provider's function, in an instance of the provider.
 #[tokio::test]
 async fn one_plugin_can_have_another_identify_the_device() {
     let setup = setup().in_process();
@@ -95,7 +95,7 @@ async fn one_plugin_can_have_another_identify_the_device() {
     let begun = tokio::time::Instant::now();
     assert_eq!(device.get("/v3/a/identify").await.1, "identified");
     assert!(begun.elapsed().as_secs() >= 15);
-    // It is restored beside the answer, and not before it.
+    // It is restored while the answer is sent, not before.
     device
         .until("the LED is as it was", |_| shown(&act) == "7 mmc0")
         .await;
@@ -126,7 +126,7 @@ async fn identifying_fails_for_a_plugin_where_nothing_shows_the_device() {
     let none = "no plugin of this device provides `identify`";
     assert!(answer.contains(none), "{answer}");
 
-    // One without an LED.
+    // A device without an LED.
     let device = setup()
         .guest("a", "")
         .file("led_blink.wasm", &component("led_blink"))
@@ -185,7 +185,7 @@ async fn a_board_plugin_takes_the_place_of_the_stock_one() {
         ),
         (1, 0)
     );
-    // Without it the stock one is there again.
+    // Without it, the stock plugin is back.
     device.plugins.shutdown().await;
 }
 

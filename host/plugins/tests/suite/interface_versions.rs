@@ -1,4 +1,5 @@
-//! Plugins that were built for a version of the interface go on: their binaries are in `tests/compatibility`.
+//! Plugins that were built for an older version of the interface keep working: their binaries are in
+//! `tests/compatibility`.
 
 use std::fs;
 
@@ -8,8 +9,8 @@ use tests::{kept_plugin, kept_plugins};
 
 use crate::fixture::{ALL, Fixture, grant_all, led, manifest, setup, shown, with_section};
 
-/// What was built for each version, the oldest first: the guest that imports and exports all worlds, which has no
-/// manifest, and plugins as their authors have built them with the SDK of that time.
+/// The binaries for each version, the oldest first: the guest that imports and exports all worlds, which has no
+/// manifest, and plugins as their authors built them with the SDK of that time.
 const VERSIONS: [(&str, &[&str]); 5] = [
     (
         "1.0",
@@ -31,9 +32,9 @@ const VERSIONS: [(&str, &[&str]); 5] = [
         ],
     ),
 ];
-/// The first version with plugins in other languages than Rust.
+/// The first version with plugins in languages other than Rust.
 const LANGUAGES_SINCE: usize = 4;
-/// What is kept of each version since then, at least.
+/// What is kept at least of each version since then.
 const LANGUAGES: [&str; 5] = [
     "hello_c",
     "hello_go",
@@ -42,7 +43,7 @@ const LANGUAGES: [&str; 5] = [
     "hello_typescript",
 ];
 
-/// Else nothing that is loaded here is of the version that it stands for.
+/// Otherwise nothing loaded here would be of the version that it stands for.
 #[test]
 fn binaries_of_each_version_are_kept_and_import_no_later_one() {
     assert_eq!(
@@ -65,7 +66,7 @@ fn binaries_of_each_version_are_kept_and_import_no_later_one() {
                     .windows(text.len())
                     .any(|part| part == text.as_bytes())
             };
-            // One of them knows no interface of ours.
+            // One of them does not use our interface.
             if *name != "hello_wasi_http" {
                 assert!(imports(minor), "{version} {name}");
             }
@@ -76,7 +77,7 @@ fn binaries_of_each_version_are_kept_and_import_no_later_one() {
     }
 }
 
-/// Each answer of the plugin `old` that is no failure.
+/// Checks each answer of the plugin `old` that is not a failure.
 async fn assert_answers(device: &Fixture, version: &str, expected: &[(&str, &str)]) {
     for (path, expected) in expected {
         let (status, body) = device.get(&format!("/v3/old/{path}")).await;
@@ -130,14 +131,14 @@ async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called()
             let caller = [("caller", "CallerScope::DeviceKey None")];
             assert_answers(&device, version, &caller).await;
         }
-        // It has itself do what it provides.
+        // It calls itself for what it provides.
         let (status, body) = device.get("/v3/old/proxy").await;
         assert_eq!(status, StatusCode::OK, "{version}: {body}");
         assert!(body.contains("identify-fails"), "{version}: {body}");
         let (status, body) = device.get("/v3/old/identify").await;
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{version}");
         assert!(body.contains("FORGED"), "{version}: {body}");
-        // What passes through it: a request's body and an answer's, as streams.
+        // Bodies that pass through it as streams: a request's and an answer's.
         let long = vec![b'x'; 100_000];
         let (status, body) = device.post("/v3/old/echo", long.clone()).await;
         assert_eq!((status, body.len()), (StatusCode::OK, long.len()));
@@ -211,7 +212,7 @@ async fn plugins_built_with_the_sdk_of_an_earlier_version_go_on() {
     }
 }
 
-/// What the examples do in each language: they count in the store, wait, stream, and answer what they refuse.
+/// What the examples do in each language: they count in the store, wait, stream, and answer with errors.
 async fn greets_and_streams(device: &Fixture, name: &str) {
     let path = format!("/v3/{}/Ada", name.replace('_', "-"));
     for calls in [1, 2] {

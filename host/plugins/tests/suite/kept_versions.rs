@@ -1,4 +1,4 @@
-//! Versions that served before: in the place of a file that does not load, also after a restart, and put back by the
+//! Versions that served before: used in place of a file that cannot be loaded, also after a restart, or restored by the
 //! device's owner.
 
 use std::fs;
@@ -9,12 +9,12 @@ use plugins::RouteLookup;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup};
 
-/// The plugin `a` in one of many versions.
+/// Returns one of many versions of the plugin `a`.
 fn version(number: usize) -> Vec<u8> {
     plugin(&manifest("a", ALL).replace("1.0.0\"\ninterface", &format!("1.0.{number}\"\ninterface")))
 }
 
-/// A policy that lets these versions be the plugin `a`.
+/// Returns a policy that accepts these versions as the plugin `a`.
 fn policy(versions: &[usize]) -> String {
     let digests: Vec<_> = versions
         .iter()
@@ -27,7 +27,7 @@ fn policy(versions: &[usize]) -> String {
     )
 }
 
-/// A device with the first version, which is kept.
+/// Starts a device with the first version, which is kept.
 async fn device(versions: &[usize]) -> Fixture {
     let device = setup()
         .strange_file("a.wasm", &version(1))
@@ -38,7 +38,7 @@ async fn device(versions: &[usize]) -> Fixture {
     device
 }
 
-/// Puts a file in the plugin's place in one step, pinned or not.
+/// Replaces the plugin's file in one step, pinned or not.
 fn put(device: &Fixture, content: &[u8]) {
     fs::write(device.path("plugins/new"), content).unwrap();
     fs::rename(device.path("plugins/new"), device.path("plugins/a.wasm")).unwrap();
@@ -62,7 +62,7 @@ async fn the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_tha
     for broken in [
         b"no component".to_vec(),
         version(1)[..1000].to_vec(),
-        // The policy pins others.
+        // The policy pins other versions.
         version(3),
     ] {
         put(&device, &broken);
@@ -145,7 +145,7 @@ async fn a_file_that_is_removed_and_written_again_is_the_same_plugins() {
     fs::write(&file, version(2)).unwrap();
     until_serves(&device, 2).await;
     device.until_kept(&version(2)).await;
-    // The version before it is kept as well.
+    // The previous version is kept as well.
     let index = fs::read_to_string(device.path("state/plugin-versions/index.json")).unwrap();
     for number in [1, 2] {
         let digest = compiled_code::digest(&version(number));
@@ -178,12 +178,12 @@ async fn the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
         until_serves(&device, to).await;
         device.until_kept(&version(to)).await;
     }
-    // What does not load goes back to what serves in its place.
+    // A file that cannot be loaded goes back to the version that serves in its place.
     put(&device, b"no component");
     let done = device.rollback("a").unwrap();
     assert_eq!((done.to.patch, done.from), (2, None));
     until_serves(&device, 2).await;
-    // The policy says what may be loaded.
+    // The policy decides what may be loaded.
     fs::write(device.path("policy.toml"), policy(&[2])).unwrap();
     let error = device.rollback("a").unwrap_err().to_string();
     assert!(

@@ -11,10 +11,10 @@ use crate::fixture::{Fixture, failure, led, setup};
 const LIMITS: &str =
     "[limits]\nmemory_mib = 4\ncpu_ms = 100\nwall_ms = 30000\nbody_kib = 100\nconcurrency = 2\n";
 
-/// What the guest says of a panic, in the first of its lines, and where.
+/// The message of the guest's panic, in the first of its lines, and its place.
 const PANIC: &str = "this plugin panics (tests/plugin-guests/src/misbehave.rs:14:20)";
 
-/// A plugin with these limits, and a neighbour.
+/// Starts a device with a plugin with these limits, and a neighbour.
 async fn device() -> Fixture {
     device_with(LIMITS).await
 }
@@ -23,7 +23,7 @@ async fn device_with(limits: &str) -> Fixture {
     setup().guest("bad", limits).guest("good", "").start().await
 }
 
-/// Breaks a limit again and again; the neighbour's calls all succeed meanwhile.
+/// Breaks a limit again and again; the neighbour's calls all succeed at the same time.
 async fn broken_beside_a_neighbour(
     path: &str,
     status: StatusCode,
@@ -33,7 +33,7 @@ async fn broken_beside_a_neighbour(
     broken_with(LIMITS, path, status, message, last_error).await;
 }
 
-/// `last_error` is what the report tells the plugin's author.
+/// `last_error` is the report for the plugin's author.
 async fn broken_with(
     limits: &str,
     path: &str,
@@ -161,10 +161,10 @@ async fn a_plugin_that_exits_is_a_failure() {
     assert!(body.contains("plugin `bad` failed: "), "{body}");
 }
 
-/// What a guest holds in the host is bounded too.
+/// What a guest holds in the host is also limited.
 #[tokio::test]
 async fn a_plugin_that_begins_too_much_at_once_is_ended() {
-    // Time enough to get there on a busy machine.
+    // Enough time to get there on a busy machine.
     let device = device_with(&LIMITS.replace("cpu_ms = 100\n", "cpu_ms = 1000\n")).await;
     let (status, body) = device.get("/v3/bad/many-tasks").await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
@@ -233,7 +233,7 @@ async fn one_call_too_many_waits_and_is_then_refused() {
         let _ = call.await;
     }
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
-    // One that can be had within the second is waited for.
+    // A place that becomes free within the second is waited for.
     let held = [hold(200), hold(200)];
     device
         .until("both calls are under way", |plugins| {
@@ -271,7 +271,7 @@ async fn a_busy_plugin_leaves_slots_to_others() {
             plugins.report()[0].calls == 8
         })
         .await;
-    // The two slots that are left hold spares of `b`, and then of whoever was called last.
+    // The two remaining slots hold spares of `b`, and then of the plugin that was called last.
     for _ in 0..10 {
         for path in ["/v3/b/hello", "/v3/c/hello"] {
             assert_eq!(device.get(path).await.0, StatusCode::OK);
@@ -315,7 +315,7 @@ async fn the_message_of_an_error_is_bounded() {
     assert_eq!(body, failure(&"\u{1}".repeat(4096)));
 }
 
-/// Instances are made ready off the way of requests, which runs what a plugin does when it starts.
+/// Instances are prepared outside the path of requests; this runs what a plugin does when it starts.
 #[tokio::test]
 async fn a_plugin_whose_start_loops_keeps_no_other_from_answering() {
     let limits = "[limits]\nmemory_mib = 4\ncpu_ms = 60000\nwall_ms = 900000\n";
@@ -332,12 +332,12 @@ async fn a_plugin_whose_start_loops_keeps_no_other_from_answering() {
     assert_eq!(device.get("/v3/good/hello").await, ok("hello"));
 
     led(&leds, "loop");
-    // What was made ready answers still. After it a call starts by itself, and its client has no patience.
+    // A prepared instance still answers. After that, a call starts its own instance, and its client has no patience.
     let patience = Duration::from_secs(2);
     while let Ok(answer) = tokio::time::timeout(patience, device.get("/v3/bad/hello")).await {
         assert_eq!(answer, ok("hello"));
     }
-    // More than there are places.
+    // More calls than there are places.
     for _ in 0..50 {
         assert_eq!(device.get("/v3/good/hello").await, ok("hello"));
     }
@@ -350,7 +350,7 @@ async fn a_plugin_whose_start_loops_keeps_no_other_from_answering() {
     }
 }
 
-/// A file that somebody has pinned by its digest, whose manifest asks for all that there is.
+/// A file that is pinned by its digest, whose manifest asks for everything there is.
 #[tokio::test]
 async fn what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody() {
     let most = "[limits]\nmemory_mib = 32\ncpu_ms = 60000\nwall_ms = 900000\nconcurrency = 16\n";
@@ -382,7 +382,7 @@ async fn what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody
     assert_eq!(last, needed(24));
 }
 
-/// A board with little memory, of which plugins have 64 MiB.
+/// A board with little memory, of which plugins get 64 MiB.
 #[tokio::test]
 async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
     let limits = "[limits]\nmemory_mib = 32\nwall_ms = 900000\nconcurrency = 16\n";
@@ -395,7 +395,7 @@ async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
         .await;
     let device = Arc::new(device);
     assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);
-    // It asks again when there is no room: the calls below have some of it as well, for a moment.
+    // It tries again when there is no room: the calls below also use some of it for a moment.
     let hold = |plugin: &str, mib: u32| {
         let (device, path) = (
             Arc::clone(&device),
@@ -407,7 +407,7 @@ async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
             }
         })
     };
-    // 26 MiB and what an instance begins with, so that another 12 are too much for it.
+    // 26 MiB and what an instance starts with, so that another 12 MiB are too much for it.
     let held = hold("bad", 26);
     device
         .until("it holds memory", |plugins| plugins.report()[0].calls == 1)
@@ -417,7 +417,7 @@ async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
         "there is no room for plugin `bad` now: its calls may use 32 MiB of memory in total";
     let expected = (StatusCode::SERVICE_UNAVAILABLE, failure(of_one));
     assert_eq!(refused, expected);
-    // It is nobody's fault, and others have room.
+    // It is not the plugin's fault, and others have room.
     assert_eq!(device.report("bad").failures, 0);
     assert_eq!(device.get("/v3/good/hold?mib=8&ms=1").await.1, "held 8");
 
@@ -429,7 +429,7 @@ async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
     assert_eq!(refused, expected);
     assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);
 
-    // What was taken comes back, and the policy may give more.
+    // The memory is given back, and the policy may grant more.
     for call in held {
         call.abort();
         let _ = call.await;
@@ -443,7 +443,7 @@ async fn plugins_together_have_so_much_memory_and_one_has_half_of_it() {
     held.abort();
 }
 
-/// The first answer to calls of `path` that is a refusal.
+/// Returns the first answer to calls of `path` that is a refusal.
 async fn refusal(device: &Fixture, path: &str) -> (StatusCode, String) {
     let calls = async {
         loop {
@@ -457,7 +457,7 @@ async fn refusal(device: &Fixture, path: &str) -> (StatusCode, String) {
     answer.unwrap_or_else(|_| panic!("{path} was never refused"))
 }
 
-/// Until a call of `path` has room.
+/// Waits until a call of `path` has room.
 async fn until_room(device: &Fixture, path: &str) {
     let calls = async {
         loop {

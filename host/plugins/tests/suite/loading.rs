@@ -1,4 +1,4 @@
-//! A start with files that take for ever to compile, and what is asked meanwhile.
+//! A start with files that take forever to compile, and the requests during it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use plugins::{Action, RouteLookup};
 
 use crate::fixture::{ALL, Fixture, Setup, manifest, plugin, setup, with_section};
 
-/// The plugin of this manifest in a file that no cache knows.
+/// Returns the plugin of this manifest in a file that is in no cache.
 fn never_compiled(manifest: &str) -> Vec<u8> {
     let stamp = format!("{:?}", SystemTime::now());
     with_section(&plugin(manifest), "stamp", stamp.as_bytes())
 }
 
-/// What `setup` makes, once with a compiler, so that its plugins are there in native code.
+/// Starts `setup` once with a compiler, so that its plugins are available as native code.
 async fn warm(setup: Setup) {
     let device = setup.start().await;
     assert_eq!(device.plugins.problems(), [""; 0]);
@@ -47,10 +47,10 @@ async fn a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
         device.plugins.served(&Method::GET, path).await;
         assert_eq!(device.get(path).await.0, StatusCode::OK);
     }
-    // What nobody will ever answer is known at once, and so is who does what.
+    // It is known at once which paths have no plugin, and which plugin provides what.
     assert!(matches!(find(&device, "/v3/nobody"), RouteLookup::None));
     device.plugins.settled(Action::BootConfig).await;
-    // What the slow one answers is awaited, whatever the method.
+    // Requests for the slow plugin's routes wait, whatever the method.
     assert!(is_loading(&find(&device, "/v3/slow/hello"), "slow"));
     let removes = device.plugins.find(&Method::DELETE, "/v3/slow/hello");
     assert!(matches!(removes, RouteLookup::Loading { plugin: None }));
@@ -63,13 +63,13 @@ async fn a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
     assert!(described.iter().any(|plugin| plugin.plugin == "slow"));
     assert_eq!(device.plugins.problems(), [""; 0]);
 
-    // Once it is gone nobody waits for it.
+    // Once the file is gone, nothing waits for it.
     fs::remove_file(device.path("plugins/00-slow.wasm")).unwrap();
     device.plugins.served(&Method::GET, "/v3/slow/hello").await;
     assert!(matches!(find(&device, "/v3/slow/hello"), RouteLookup::None));
 }
 
-/// Each start is to end with the same table, whoever compiles first.
+/// Each start must end with the same table, whichever plugin is compiled first.
 #[tokio::test]
 async fn of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared\"\n";
@@ -107,7 +107,7 @@ async fn of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
         .await;
 }
 
-/// Else the first calls would be told that nobody does it.
+/// Otherwise the first calls would get the answer that there is no provider.
 #[tokio::test]
 async fn a_plugin_that_has_others_do_something_waits_for_who_does_it() {
     let caller = || setup().guest("a", "");
@@ -139,7 +139,7 @@ async fn a_plugin_that_has_others_do_something_waits_for_who_does_it() {
     device.plugins.settled(Action::Identify).await;
 }
 
-/// A compiler that fails, and leaves a line each time.
+/// Creates a compiler that fails, and writes a line each time.
 fn failing_compiler(device: &Setup) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let program = device.root.path().join("compiler");
@@ -165,7 +165,7 @@ async fn a_file_that_failed_to_compile_is_tried_again_when_somebody_touches_it()
     assert_eq!(device.report("strange").state, PluginState::Refused);
     assert_eq!(runs(), 1);
 
-    // The same content and the same time: as at the next start.
+    // The same content and the same time, as at the next start.
     let file = device.path("plugins/strange.wasm");
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
     let copy = device.path("plugins/copy");

@@ -24,7 +24,8 @@ async fn the_lines_and_the_failures_of_a_plugin_are_kept_for_it_alone() {
     device.get("/v3/bad/log").await;
     let log = device.plugins.log("bad", log.newest).unwrap();
     let messages: Vec<_> = log.lines.iter().map(|line| &*line.message).collect();
-    // The last is of the lines that a call may not write any more, the others are the plugin's own.
+    // The last line is about those that a call may not write any more; the others are the plugin's
+    // own.
     assert!(
         messages.iter().any(|line| line.starts_with("line ")),
         "{messages:?}"

@@ -1,5 +1,5 @@
-//! The plugin runtime with real components: `SUPERVISOR_TEST_GUESTS` names the folder that they were
-//! built to, and `SUPERVISOR_DIST` the layout with the compiler.
+//! The plugin runtime with real components: `SUPERVISOR_TEST_GUESTS` names the folder with the built components, and
+//! `SUPERVISOR_DIST` the layout with the compiler.
 
 #![allow(
     clippy::unwrap_used,

@@ -55,7 +55,7 @@ async fn a_policy_that_others_can_write_grants_nothing() {
             .until("it serves", |plugins| plugins.problems().is_empty())
             .await;
 
-        // What was granted before stays granted, since nobody else has written that.
+        // What was granted before stays granted, since it was not written by anybody else.
         set_mode(&path, 0o606);
         device
             .until("the owner is told", |plugins| {
@@ -66,7 +66,7 @@ async fn a_policy_that_others_can_write_grants_nothing() {
     }
 }
 
-/// In developer mode any file passes, so whose it is makes no difference.
+/// In developer mode any file is accepted, so its owner makes no difference.
 #[tokio::test]
 async fn developers_have_files_of_anybody() {
     let loosened = setup().guest("a", "").allow_unpinned();

@@ -1,4 +1,4 @@
-//! Files that are looked at while somebody writes them.
+//! Files that are read while they are being written.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -9,12 +9,12 @@ use plugins::Plugins;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup};
 
-/// The plugin `a` in one of many versions.
+/// Returns one of many versions of the plugin `a`.
 fn version(number: usize) -> Vec<u8> {
     plugin(&manifest("a", ALL).replace("1.0.0\"\ninterface", &format!("1.0.{number}\"\ninterface")))
 }
 
-/// Whether the plugin or file of this name is in this state.
+/// Returns a check that the plugin or file of this name is in this state.
 fn is_in(state: PluginState, name: &str) -> impl Fn(&Plugins) -> bool {
     move |plugins| {
         let is = |plugin: &PluginReport| plugin.name == name && plugin.state == state;
@@ -22,8 +22,8 @@ fn is_in(state: PluginState, name: &str) -> impl Fn(&Plugins) -> bool {
     }
 }
 
-/// Waits until the folders have been read twice: once for a changed policy, which grants what it says to these plugins
-/// in turn, and once for a file that is cut off, and was looked at later than all that is there already.
+/// Waits until the folders have been read twice: once for a changed policy, which grants capabilities only to the
+/// plugins `granted`, and once for a truncated file, which was read after everything that already exists.
 async fn until_all_is_judged(
     device: &Fixture,
     granted: &[&str],
@@ -63,7 +63,7 @@ async fn a_file_that_is_being_written_is_judged_only_when_it_is_closed() {
         .until("it serves", is_in(PluginState::Running, "a"))
         .await;
 
-    // The next version, written over the one that serves, and over one that was refused.
+    // The next version, written over the one in use, and over one that was refused.
     let content = version(2);
     let (start, rest) = content.split_at(content.len() / 2);
     let mut file = File::create(device.path("plugins/a.wasm")).unwrap();

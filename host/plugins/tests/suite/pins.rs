@@ -1,4 +1,4 @@
-//! Whom a name in the policy stands for.
+//! Which files a name in the policy refers to.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use plugins::RouteLookup;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_section};
 
-/// A plugin `a` that is not the one that the layout ships with: it differs in bytes and in nothing else.
+/// Returns a plugin `a` that is not the layout's: it differs in its bytes and in nothing else.
 fn impostor() -> Vec<u8> {
     with_section(&plugin(&manifest("a", ALL)), "stamp", b"another file")
 }
@@ -109,7 +109,7 @@ async fn of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_order()
         }
         assert!(nobody_answers(&device, "/v3/a/hello"));
         assert_eq!(device.get("/v3/b/hello").await.0, StatusCode::OK);
-        // One goes, the other is what it says.
+        // One is removed, and the other is accepted for what it claims.
         fs::remove_file(device.path("plugins").join(second)).unwrap();
         device
             .until("the pinned one serves", |plugins| {
@@ -118,7 +118,7 @@ async fn of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_order()
             .await;
         assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 
-        // While it serves.
+        // While the plugin serves.
         fs::write(device.path("new"), impostor()).unwrap();
         fs::rename(device.path("new"), device.path("plugins").join(second)).unwrap();
         device
@@ -135,7 +135,7 @@ async fn of_two_files_that_claim_a_name_neither_is_loaded_whatever_their_order()
     }
 }
 
-/// A stock plugin that is for other boards serves nothing here, and its name is no more free for that.
+/// A stock plugin for other boards serves nothing here, but its name is still not free.
 #[tokio::test]
 async fn the_name_of_a_plugin_for_other_boards_is_not_free() {
     let theirs = plugin(&manifest(
@@ -175,7 +175,7 @@ async fn developers_go_without_pins_and_everybody_sees_it() {
     assert_eq!(device.get("/v3/a/store?set=3").await.0, StatusCode::OK);
     assert_eq!(device.get("/v3/a/store").await.1, "Some(3) [\"k\"]");
 
-    // What it has stored is not the pinned plugin's.
+    // What it has stored is not available to the pinned plugin.
     device.pin(&impostor());
     fs::write(device.path("policy.toml"), grant_all(&["a"])).unwrap();
     device
@@ -185,7 +185,7 @@ async fn developers_go_without_pins_and_everybody_sees_it() {
         })
         .await;
     assert_eq!(device.get("/v3/a/store").await.1, "None []");
-    // And two of a name are two.
+    // And two files of one name are a conflict.
     fs::write(device.path("new"), plugin(&manifest("a", ALL))).unwrap();
     fs::rename(device.path("new"), device.path("plugins/zz.wasm")).unwrap();
     device

@@ -1,4 +1,4 @@
-//! Files and policies that change while requests come.
+//! Files and policies that change while requests arrive.
 
 use std::fs;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use http::StatusCode;
 
 use crate::fixture::{ALL, grant_all, manifest, plugin, setup};
 
-/// The plugin `a` in one of many versions.
+/// Returns one of many versions of the plugin `a`.
 fn version(number: usize) -> Vec<u8> {
     plugin(&manifest("a", ALL).replace("1.0.0\"\ninterface", &format!("1.0.{number}\"\ninterface")))
 }
@@ -52,7 +52,7 @@ async fn a_thousand_requests_during_twenty_swaps_see_no_error() {
         })
         .collect();
     for swap in 1..=20 {
-        // Two versions in turn, so that the time goes into swapping and not into compiling.
+        // Two versions in turn, so that the time is spent on swapping and not on compiling.
         let number = 1 + swap % 2;
         if swap > 10 {
             device.remove_and_write("a.wasm", &version(number));
@@ -120,7 +120,7 @@ async fn a_version_that_does_not_load_leaves_the_old_one_serving() {
     assert_eq!(device.report("a").refused, None);
 }
 
-/// By its file alone: nobody touches the refused one, or the policy.
+/// Only the file goes: neither the refused one nor the policy is touched.
 #[tokio::test]
 async fn a_refused_plugin_is_judged_again_when_the_one_in_its_way_goes() {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared/hello\"\n";
@@ -165,7 +165,7 @@ async fn plugins_come_and_go_with_their_files() {
     let device = setup().policy(&grant_all(&["a"])).start().await;
     assert!(device.plugins.report().is_empty());
     device.pin(&version(1));
-    // Written in place, slowly: only the whole file counts.
+    // Written in place, slowly: only the complete file counts.
     {
         use std::io::Write as _;
         let mut file = fs::File::create(device.path("plugins/a.wasm")).unwrap();
@@ -192,7 +192,7 @@ async fn a_file_that_is_no_component_is_refused_without_waiting_until_it_settles
     let writer = {
         let is_over = Arc::clone(&is_over);
         std::thread::spawn(move || {
-            // Another file with each look.
+            // A different file at each check.
             while !is_over.load(SeqCst) {
                 let beside = path.with_extension("new");
                 fs::write(&beside, b"no component at all").unwrap();
@@ -210,7 +210,7 @@ async fn a_file_that_is_no_component_is_refused_without_waiting_until_it_settles
     writer.join().unwrap();
 }
 
-/// The second folder of plugins is not there at the start, and neither is the one above it.
+/// At the start, neither the second plugin folder nor its parent folder exists.
 #[tokio::test]
 async fn a_folder_may_come_later_go_and_come_again() {
     let device = setup().policy(&grant_all(&["a"])).start().await;
@@ -223,16 +223,16 @@ async fn a_folder_may_come_later_go_and_come_again() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("a.wasm"), version(1)).unwrap();
     device.until("it serves", serves(1)).await;
-    // As a file system that is unmounted and mounted again.
+    // Like a file system that is unmounted and mounted again.
     fs::rename(device.path("later"), device.path("away")).unwrap();
     device.until("it is gone", gone).await;
     fs::rename(device.path("away"), device.path("later")).unwrap();
     device.until("it serves again", serves(1)).await;
-    // It is watched as any other now.
+    // It is now watched like any other.
     fs::write(folder.join("new"), version(2)).unwrap();
     fs::rename(folder.join("new"), folder.join("a.wasm")).unwrap();
     device.until("its new version serves", serves(2)).await;
-    // Removed and made anew, in one go.
+    // Removed and created again, in one go.
     fs::remove_dir_all(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
     device.until("it is gone", gone).await;
@@ -276,7 +276,7 @@ async fn a_changed_policy_is_in_force_at_once() {
         StatusCode::GATEWAY_TIMEOUT
     );
 
-    // A slip of the pen changes nothing, and is told.
+    // A typing error changes nothing, and is reported.
     fs::write(&policy, "[plugins.a]\ngrant = []\n").unwrap();
     device
         .until("it is told", |plugins| !plugins.problems().is_empty())
@@ -286,15 +286,15 @@ async fn a_changed_policy_is_in_force_at_once() {
         problem.contains("policy.toml` is invalid") && problem.contains("line 2"),
         "{problem}"
     );
-    // Not by a call, which has 20 ms.
+    // Not because of a call, which has 20 ms.
     assert_eq!(device.report("a").state, PluginState::Running);
 }
 
-/// A file that takes for ever to compile, and after it what the owner wants at once.
+/// A file that takes forever to compile, and after it what the owner wants at once.
 #[tokio::test]
 async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
     let both = || setup().guest("a", "").guest("b", "").guest("c", "");
-    // Once with a compiler, so that these three are there in native code.
+    // Once with a compiler, so that these three are available as native code.
     let warm = both().start().await;
     assert_eq!(warm.plugins.problems(), [""; 0]);
     drop(warm);
@@ -303,7 +303,7 @@ async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
     let stamp = format!("{:?}", std::time::SystemTime::now());
     let slow = plugin(&manifest("slow", ALL));
     let slow = crate::fixture::with_section(&slow, "stamp", stamp.as_bytes());
-    // With the next change it is being compiled, or about to be.
+    // After the next change it is being compiled, or about to be.
     device.replace("00-slow.wasm", &slow);
 
     let policy = device.path("policy.toml");
@@ -335,7 +335,7 @@ async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
         })
         .await;
     assert_eq!(device.get("/v3/c/hello").await.0, StatusCode::OK);
-    // All that time the file was not loaded, and not given up either.
+    // During all that time the file was neither loaded nor given up.
     let report = device.plugins.report();
     let slow = report
         .iter()
@@ -356,6 +356,6 @@ async fn a_runtime_that_takes_up_no_plugins_any_more_is_not_healthy() {
             problems == ["the task that loads changed plugins has ended"]
         })
         .await;
-    // What was loaded serves on.
+    // Loaded plugins stay in use.
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 }

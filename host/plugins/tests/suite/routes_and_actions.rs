@@ -1,4 +1,4 @@
-//! What plugins answer and provide is the policy's to say, and not theirs.
+//! The policy decides what plugins answer and provide, not the plugins.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use plugins::{Plugins, RouteLookup};
 
 use crate::fixture::{ALL, grant_all, manifest, plugin, setup};
 
-/// The capabilities and the pin of a plugin of another maker.
+/// Returns the capabilities and the pin of a plugin of another maker.
 fn trusted(name: &str, file: &[u8]) -> String {
     let digest = compiled_code::digest(file);
     format!("{}sha256 = [\"{digest}\"]\n", grant_all(&[name]))
@@ -89,7 +89,7 @@ async fn below_v1_and_v2_only_stock_plugins_answer() {
             .await;
         assert_eq!(device.report("acme").state, PluginState::Refused);
     }
-    // A stock plugin has its routes by the layout.
+    // A stock plugin gets its routes from the layout.
     device.pin(&file);
     fs::write(device.path("policy.toml"), grant_all(&["acme"])).unwrap();
     device.until("it serves", runs("acme")).await;
@@ -123,12 +123,12 @@ async fn an_action_is_provided_by_whom_the_policy_names() {
     assert_eq!(device.get("/v3/caller/proxy").await.0, StatusCode::OK);
     assert_eq!(calls("general"), 1);
 
-    // To provide what another provides already takes a word more.
+    // Providing what another plugin already provides requires an extra setting.
     fs::write(&policy, format!("{base}{provides}\n")).unwrap();
     let also = is_refused("acme", "is also provided by the plugin `general`");
     device.until("both provide it", also).await;
 
-    // A board `*` is none.
+    // `*` does not name a board.
     fs::write(&policy, format!("{base}{provides}\nboards = [\"*\"]\n")).unwrap();
     device
         .until("the policy is refused", |plugins| {

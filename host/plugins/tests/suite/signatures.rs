@@ -1,4 +1,4 @@
-//! Files that are pinned by whom they are signed.
+//! Files that are pinned by their signer.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use plugins::RouteLookup;
 
 use crate::fixture::{ALL, Fixture, Setup, grant_all, manifest, plugin, setup, with_section};
 
-/// The plugin `a` in a version.
+/// Returns a version of the plugin `a`.
 fn version(version: &str) -> Vec<u8> {
     plugin(&manifest("a", ALL).replace("1.0.0\"\ninterface", &format!("{version}\"\ninterface")))
 }
@@ -23,7 +23,8 @@ fn sign(pair: &KeyPair, content: &[u8]) -> String {
     signature.to_string()
 }
 
-/// The policy that grants `a` to what one of these keys signs: their names, and whether they are revoked.
+/// Returns the policy that grants `a` to files signed with one of these keys: their names, and whether they are
+/// revoked.
 fn policy(keys: &[(&str, &KeyPair, bool)], more: &str) -> String {
     let names: Vec<_> = keys
         .iter()
@@ -91,7 +92,7 @@ async fn a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
     );
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 
-    // A new version needs no line, whichever of its files comes first.
+    // A new version needs no line in the policy, whichever of its files comes first.
     put(&device, "plugins/a.wasm", version("1.1.0"));
     until_refused(&device, PluginState::Running, "does not match the content").await;
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
@@ -110,7 +111,7 @@ async fn a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
     until_version(&device, "1.2.0").await;
     assert_eq!(device.report("a").failures, 0);
 
-    // Another's signature is none.
+    // Another maker's signature does not count.
     put(
         &device,
         "plugins/a.wasm.minisig",
@@ -120,7 +121,7 @@ async fn a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
     let reason = "was made with a key that the policy does not name";
     until_refused(&device, PluginState::Running, reason).await;
 
-    // The maker goes on with another key: with both named, old and new files run.
+    // The maker switches to another key: with both named, old and new files are accepted.
     let both = [("old", &old, false), ("new", &new, false)];
     put(&device, "policy.toml", policy(&both, ""));
     put(
@@ -138,7 +139,7 @@ async fn a_name_is_pinned_to_a_key_which_is_rotated_and_revoked() {
     put(&device, "plugins/a.wasm", version("1.4.0"));
     until_version(&device, "1.4.0").await;
 
-    // A revoked key takes down what it has signed.
+    // A revoked key takes down everything signed with it.
     let revoked = [("old", &old, true), ("new", &new, false)];
     put(&device, "policy.toml", policy(&revoked, ""));
     let reason = "it is signed with `old`, which is revoked";
@@ -200,7 +201,7 @@ async fn a_signature_does_not_take_a_device_back_to_an_older_version_and_a_diges
     until_refused(&device, PluginState::Running, reason).await;
     assert_eq!(device.report("a").version.as_deref(), Some("2.0.0"));
 
-    // Nor after a restart, where no newer one serves.
+    // Nor after a restart, when no newer version is in use.
     device
         .until("the version is kept", |_| {
             let kept = device.store.plugin_get("a (host)", "newest-version");
@@ -244,7 +245,7 @@ async fn a_signature_alone_does_not_take_a_plugin_back() {
     let done = device.rollback("a").unwrap();
     assert_eq!(done.to.to_string(), "1.0.0");
     until_version(&device, "1.0.0").await;
-    // Its signature came back with it, and the way forth needs no digest.
+    // Its signature was restored with it, and the way forward needs no digest.
     device.until_kept(&version("1.0.0")).await;
     assert_eq!(device.rollback("a").unwrap().to.to_string(), "1.1.0");
     until_version(&device, "1.1.0").await;

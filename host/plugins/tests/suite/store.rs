@@ -8,7 +8,7 @@ use crate::fixture::setup;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_at_the_same_time_lose_no_update() {
     const CALLS: usize = 60;
-    /// What a plugin takes: more calls would wait, and on a busy machine be refused.
+    /// As many calls as a plugin accepts: more would wait, and be refused on a busy machine.
     const AT_ONCE: usize = 8;
     let device = setup().guest("a", "").start().await;
     let calls = (0..CALLS).map(|_| device.get("/v3/a/store?add=carefully"));

@@ -89,7 +89,7 @@ async fn a_stream_that_is_returned_passes_unchanged() {
         .body(Full::new(body.clone()))
         .unwrap();
     assert_eq!(bytes(device.call(request).await).await, body);
-    // What was read of it to find out that it is large is not lost.
+    // The part that was read to find out that it is large is not lost.
     let (sender, request) = send("/v3/a/echo");
     let pieces: Vec<Bytes> = body.chunks(9_999).map(Bytes::copy_from_slice).collect();
     let sending = tokio::spawn(async move {
@@ -138,7 +138,7 @@ async fn a_body_that_grows_over_the_limit_ends_the_call() {
         (StatusCode::PAYLOAD_TOO_LARGE, expected)
     );
     sending.await.unwrap();
-    // Where the answer has begun already, it breaks off.
+    // If the answer has already begun, it breaks off.
     for path in ["/v3/a/shout", "/v3/a/echo"] {
         let (sender, request) = send(path);
         let sending = flood(sender);
@@ -186,7 +186,7 @@ async fn a_guest_that_fails_in_its_stream_breaks_it_off() {
     );
 }
 
-/// The stream may last longer than the wall limit and use more CPU time in all than the limit for a piece.
+/// The stream may last longer than the wall limit and use more CPU time in total than the limit for a piece.
 #[tokio::test]
 async fn a_stream_may_last() {
     let device = setup()
@@ -230,7 +230,7 @@ async fn a_client_that_leaves_frees_the_instance() {
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 }
 
-/// A client that reads nothing lets the guest wait.
+/// A client that reads nothing makes the guest wait.
 #[tokio::test]
 async fn a_slow_client_holds_the_guest_back() {
     let device = setup().guest("a", "[limits]\ncpu_ms = 50\n").start().await;
@@ -244,7 +244,7 @@ async fn a_slow_client_holds_the_guest_back() {
     }
 }
 
-/// What the program in place of the journal command prints, from `skipped` bytes on.
+/// Returns the output of the program in place of the journal command, after the first `skipped` bytes.
 fn journal(skipped: usize, length: usize) -> String {
     let line = "a line of the journal\n";
     line.chars().cycle().skip(skipped).take(length).collect()
@@ -254,7 +254,7 @@ fn journal(skipped: usize, length: usize) -> String {
 async fn the_journal_passes_outside_the_plugin_whole_and_needs_no_instance() {
     let device = device().await;
     let mut bodies = Vec::new();
-    // More than there are instances.
+    // More streams than there are instances.
     for _ in 0..24 {
         let request = Request::get("/v3/a/journal").body(Full::new(Bytes::new()));
         let response = device.call(request.unwrap()).await;

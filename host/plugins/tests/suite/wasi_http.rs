@@ -7,7 +7,7 @@ use http_body_util::Full;
 
 use crate::fixture::{Fixture, Setup, component, failure, setup, text, with_section};
 
-/// A manifest with `more` in it.
+/// Returns a manifest with `more` in it.
 fn manifest(more: &str) -> String {
     format!(
         "name = \"w\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n{more}\n\
@@ -23,7 +23,7 @@ fn file(more: &str) -> Vec<u8> {
     with_section(&component, "platform:manifest", manifest(more).as_bytes())
 }
 
-/// A device with the component, which may send requests, and `more` in its manifest.
+/// Creates a device with the component, which may send requests, and with `more` in its manifest.
 fn device(more: &str) -> Setup {
     setup()
         .file("w.wasm", &file(more))
@@ -55,7 +55,7 @@ async fn a_component_of_wasi_http_gets_the_request_and_no_key() {
     )
     .await;
     assert_eq!(status, StatusCode::OK);
-    // Of a request's own headers it gets none that two neighbours exchange.
+    // It does not get the hop-by-hop headers of a request.
     assert_eq!(
         body,
         "Method::Get Some(Scheme::Http) Some(\"device.example:48484\") Some(\"/request?x=%20y\")\nx-one: 1"
@@ -115,7 +115,7 @@ async fn a_short_answer_comes_with_its_length() {
     assert_eq!(text(response).await.1, "five");
 }
 
-/// What it may not answer, and how it fails, is answered as for every plugin.
+/// Forbidden answers and failures have the same results as for every plugin.
 #[tokio::test]
 async fn bad_answers_and_failures_are_those_of_every_plugin() {
     let device = started().await;
@@ -162,7 +162,7 @@ async fn bad_answers_and_failures_are_those_of_every_plugin() {
     let (status, body) = device.get("/v3/w/timeout").await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
     assert!(body.contains("HttpResponseTimeout"), "{body}");
-    // The error that it answers is none of its failures.
+    // An error that it answers does not count as its failure.
     assert_eq!(device.report("w").failures, 5);
 }
 
@@ -174,7 +174,8 @@ async fn what_it_sent_before_it_failed_arrives() {
     for path in ["panic-later", "spin-later"] {
         let (status, body) = device.get(&format!("/v3/w/{path}")).await;
         let whole = (status.as_u16(), body);
-        // Either the answer was on its way, or the caller gets to know of the failure instead.
+        // Either the answer was already on its way, or the failure is reported to the caller
+        // instead.
         let broken = (200, "so far(broken)".to_owned());
         let failed = [500, 504].contains(&whole.0);
         assert!(whole == broken || failed, "{path}: {whole:?}");
@@ -182,7 +183,7 @@ async fn what_it_sent_before_it_failed_arrives() {
     assert_eq!(device.report("w").failures, 2);
 }
 
-/// All that it has the host hold is bounded: it is not in the memory that its limits count.
+/// Everything that the host holds for it is limited: it is not in the memory that its limits count.
 #[tokio::test]
 async fn what_the_host_holds_for_it_is_bounded() {
     let device = started().await;

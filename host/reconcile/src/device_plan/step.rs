@@ -125,7 +125,7 @@ fn put_free(plan_step: &mut PlanStep, step: &Step) {
             plan_step.os_version.clone_from(activates);
         }
         Step::RecordCommit { commit, .. } => plan_step.commit = Some(commit.clone()),
-        // The others are about the locks, which each step that needs them says itself.
+        // The other steps concern the locks, which are listed with each step that needs them.
         Step::ForgetCommit { .. } | Step::UnderLocks(_) | Step::ReleaseLocks { .. } => {
             plan_step.kind = StepKind::ForgetRelease;
         }

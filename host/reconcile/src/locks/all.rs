@@ -1,5 +1,5 @@
-//! The locks of all apps, for what disturbs none in particular and could any: the settings of the host's
-//! network, a reboot (docs/spec/device.md#locks-who).
+//! The locks of all apps, for operations that concern no particular app but could disturb any: the settings of the
+//! host's network, a reboot (docs/spec/device.md#locks-who).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,23 +19,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 #[must_use = "the locks are released as soon as this is dropped"]
 pub struct AllLocks {
-    // Released in this order: whoever waits for the last finds the others free.
+    // Released in this order: an operation that waits for the last one finds the others free.
     _apps: Vec<UpdateLocks>,
     _one_at_a_time: OwnedMutexGuard<()>,
 }
 
-/// What the loop knows that decides which locks are taken.
+/// The state of the loop that determines which locks are taken.
 #[derive(Debug)]
 pub(crate) struct LockSubjects {
-    /// The apps that have containers; `None` while the engines have not been asked.
+    /// The apps that have containers; `None` until the engines have answered.
     pub apps: Option<BTreeSet<AppId>>,
-    /// Every lock is overridden (docs/spec/device.md#locks-override).
+    /// Whether every lock is overridden (docs/spec/device.md#locks-override).
     pub override_locks: bool,
 }
 
 impl Locks {
-    /// Takes the locks of every service folder of each of `apps` (of all that have folders, where it is
-    /// `None`), or none of them. Waits for other operations of this supervisor, in all up to 10 s.
+    /// Takes the locks of every service folder of each of `apps` (of all apps that have folders, if it is `None`), or
+    /// none of them. Waits for other operations of this supervisor, up to 10 s in total.
     ///
     /// # Errors
     /// [`LockError`].
@@ -60,7 +60,7 @@ impl Locks {
         })
     }
 
-    /// As [`Locks::take`], but where another operation of this process holds one it is waited for.
+    /// Like [`Locks::take`], but waits if another operation of this process holds a lock.
     async fn take_until(
         &self,
         app: AppId,

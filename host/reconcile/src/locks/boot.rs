@@ -1,18 +1,18 @@
-//! Which boot this is, and how long it has lasted: what tells a reboot from a restart, and the one clock
-//! that nobody sets.
+//! The identity and duration of the current boot: these distinguish a reboot from a restart, and give a clock that
+//! nobody sets.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Below the host's root, and below that of a container, where the kernel gives the same.
+/// Below the host's root, or below the container's own, where the kernel shows the same value.
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
-/// The longest boot id that is read, in bytes.
+/// The maximum length of a boot id, in bytes.
 const MAX_BOOT_ID: usize = 64;
 
-/// The id of this boot; empty where the kernel does not give it.
+/// Returns the id of this boot; empty if the kernel does not provide it.
 pub(super) fn id(host_root: &Path) -> String {
     let read = |root: &Path| fs::read_to_string(root.join(BOOT_ID)).ok();
     let id = read(host_root).or_else(|| read(Path::new("/")));
@@ -24,7 +24,7 @@ pub(super) fn id(host_root: &Path) -> String {
     }
 }
 
-/// Milliseconds since the boot, sleep included.
+/// Returns the milliseconds since the boot, including sleep.
 pub(super) fn uptime_ms() -> i64 {
     let now = clock_gettime(ClockId::Boottime);
     now.tv_sec

@@ -11,7 +11,7 @@ use secure_fs::{SecureDir, random_hex};
 
 use super::tree::{LockTree, ServiceFolder};
 
-/// A lock in the folder of its service, and what a lock of ours holds.
+/// A lock in the folder of its service, and the content of a lock of ours.
 #[derive(Debug)]
 pub(super) struct LockFile {
     folder: Arc<ServiceFolder>,
@@ -28,13 +28,12 @@ impl LockFile {
         }
     }
 
-    /// For messages, and for waiting.
+    /// Returns its path, for messages and for waiting.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
     }
 
-    /// Takes the lock; `false` where somebody else has it. One that an earlier run of ours left
-    /// counts as taken.
+    /// Takes the lock; returns `false` if somebody else has it. A lock left by an earlier run of ours counts as taken.
     pub(super) fn take(&self, tree: &LockTree) -> io::Result<bool> {
         match self.link(&tree.drafts()?) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(self.is_ours()),
@@ -42,8 +41,8 @@ impl LockFile {
         }
     }
 
-    /// Writes the lock under another name, then gives it its own: link(2), unlike rename(2), refuses
-    /// when anything is there, and unlike creating the file in place it never leaves an empty one.
+    /// Writes the lock under another name, then gives it its own with link(2): unlike rename(2) it fails if anything
+    /// exists there, and unlike creating the file in place it never leaves an empty one.
     fn link(&self, drafts: &SecureDir) -> io::Result<()> {
         let draft = random_hex()?;
         let linked = write_new(drafts, &draft, &self.marker).and_then(|()| {
@@ -55,16 +54,16 @@ impl LockFile {
         linked
     }
 
-    /// What stands at the lock's place, not followed where it is a link.
+    /// Returns the status of what exists at the lock's path, without following a link.
     ///
     /// # Errors
-    /// `NotFound` where nothing does, else what the operating system says.
+    /// Returns `NotFound` if nothing exists there, else the error of the operating system.
     pub(super) fn look(&self) -> io::Result<Stat> {
         let not_followed = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rustix::fs::statat(&*self.folder, &self.name, not_followed)?)
     }
 
-    /// When the file was made, or last written where the file system or the kernel keeps no more than that;
+    /// Returns when the file was created, or last written if the file system or the kernel records only that;
     /// milliseconds since 1970.
     pub(super) fn since(&self) -> Option<i64> {
         let not_followed = AtFlags::SYMLINK_NOFOLLOW;
@@ -84,23 +83,23 @@ impl LockFile {
         (since >= 0).then_some(since)
     }
 
-    /// Whether the lock is there and holds this device's marker.
+    /// Returns whether the lock exists and contains this device's marker.
     pub(super) fn is_ours(&self) -> bool {
         let marker = self.marker.as_bytes();
         let longest = u64::try_from(marker.len()).unwrap_or(u64::MAX);
-        // Not followed, and not waited for where it is a pipe.
+        // Links are not followed, and a pipe is not waited for.
         let content = secure_fs::read_bounded(&*self.folder, &self.name, longest);
         content.is_ok_and(|content| content == marker)
     }
 
-    /// Removes the lock where it is ours: a user may have removed ours by force and put their own.
+    /// Removes the lock if it is ours: a user may have removed ours by force and created their own.
     pub(super) fn release(&self) {
         if self.is_ours() {
             let _ = rustix::fs::unlinkat(&*self.folder, &self.name, AtFlags::empty());
         }
     }
 
-    /// Removes whatever is there; a folder only when it is empty.
+    /// Removes whatever exists at the path; a folder only if it is empty.
     pub(super) fn clear(&self) {
         if rustix::fs::unlinkat(&*self.folder, &self.name, AtFlags::empty()).is_err() {
             let _ = rustix::fs::unlinkat(&*self.folder, &self.name, AtFlags::REMOVEDIR);
@@ -110,7 +109,7 @@ impl LockFile {
 
 fn write_new(folder: impl AsFd, name: &str, content: &str) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Readable by the service, so that a person in it can see whose it is.
+    // Readable by the service, so that a person in it can see whose lock it is.
     let file = rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o444))?;
     File::from(file).write_all(content.as_bytes())
 }

@@ -1,5 +1,5 @@
-//! What is in the folder of all locks. A folder that cannot be read may hold a lock, so it is a failure
-//! and not an empty one.
+//! The contents of the folder of all locks. A folder that cannot be read may hold a lock, so it counts as a failure and
+//! not as empty.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,11 +12,11 @@ use secure_fs::SecureDir;
 use super::{LockError, Locks};
 
 impl Locks {
-    /// The services that have a folder, by app, of each of `apps` or of all. A link to a folder is none,
-    /// and so is what has a name that no app or service can have.
+    /// Returns the services that have a folder, by app, for each of `apps` or for all. A link to a folder does not
+    /// count, nor does a name that no app or service can have.
     ///
     /// # Errors
-    /// [`LockError::Failed`] where a folder cannot be read.
+    /// Returns [`LockError::Failed`] if a folder cannot be read.
     pub(super) fn services_on_disk(
         &self,
         apps: Option<&BTreeSet<AppId>>,
@@ -32,7 +32,7 @@ impl Locks {
         found.collect()
     }
 
-    /// The apps that have a folder.
+    /// Returns the apps that have a folder.
     pub(super) fn apps_on_disk(&self) -> Result<BTreeSet<AppId>, LockError> {
         let found = self.tree.services().and_then(entries);
         let found = found.map_err(unreadable(self.tree.services_path()))?;
@@ -43,10 +43,10 @@ impl Locks {
         Ok(apps.collect())
     }
 
-    /// The services of one app that have a folder, wanted or not (docs/spec/device.md#locks-who).
+    /// Returns the services of one app that have a folder, whether desired or not (docs/spec/device.md#locks-who).
     ///
     /// # Errors
-    /// [`LockError::Failed`] where the folder of the app cannot be read.
+    /// Returns [`LockError::Failed`] if the folder of the app cannot be read.
     pub(super) fn services_of_app_on_disk(
         &self,
         app: AppId,

@@ -1,4 +1,4 @@
-//! The files by which a new container says that it has taken over (docs/spec/device.md#hand-over). They are in the
+//! The files with which a new container reports that it has taken over (docs/spec/device.md#hand-over). They are in the
 //! folder of the locks, which both containers see.
 
 use std::io;
@@ -9,9 +9,9 @@ use rustix::fs::AtFlags;
 use super::Locks;
 
 impl Locks {
-    /// Removes the files by which a new container says that it has taken over (docs/spec/device.md#hand-over), so
-    /// that one from an earlier time says nothing of this one. They are in the folder of the locks, which both
-    /// containers see. A folder by that name stays, and says at once that it has been handed over. Blocks.
+    /// Removes the files with which a new container reports that it has taken over (docs/spec/device.md#hand-over), so
+    /// that a file from an earlier time does not count for this hand-over. They are in the folder of the locks, which
+    /// both containers see. A folder of that name stays, and counts as an immediate report. Blocks.
     pub(crate) fn forget_handover(&self, app: AppId, service: &ServiceName) {
         let failed = |name: &str, error: io::Error| {
             let path = self.folder(app, service).join(name);
@@ -30,7 +30,8 @@ impl Locks {
         }
     }
 
-    /// Whether a new container has said that it has taken over. A file counts whatever it is, as a lock does. Blocks.
+    /// Returns whether a new container has reported that it has taken over. Any kind of file counts, as with locks.
+    /// Blocks.
     pub(crate) fn is_handed_over(&self, app: AppId, service: &ServiceName) -> bool {
         let Ok(Some(folder)) = self.tree.service(app, service) else {
             return false;

@@ -1,10 +1,9 @@
-//! Locks that services take over the API: with a reason, and for a time. Each is a real file in the lock
-//! folder, so that the rules of update locks hold for it as they do for a user's; the store has what the
-//! file cannot say, and puts it back after a reboot where that was asked for.
+//! Locks that services take over the API, with a reason and for a limited time. Each is a real file in the lock folder,
+//! so the rules of update locks apply to it as they do to a user's. The store holds the data that the file cannot, and
+//! restores the lock after a reboot if that was requested.
 //!
-//! The store is written before the file is made, and the file is removed before the store forgets: a kill
-//! in between leaves no file that nobody would ever remove. Whoever removes the file by hand gives the
-//! lock back.
+//! The record is stored before the file is created, and the file is removed before the record is: a kill in between
+//! leaves no file that nobody would ever remove. Removing the file by hand releases the lock.
 
 mod recall;
 
@@ -29,13 +28,13 @@ use super::tree::ServiceFolder;
 use super::{Locks, boot};
 use crate::clock::now_ms;
 
-/// All of them. Whoever takes, gives or overrides one holds this for as long as that takes.
+/// All of them. Every operation that takes, releases or overrides one holds this lock until it is done.
 #[derive(Debug)]
 pub(super) struct Leases {
     store: Store,
     boot: String,
     table: Mutex<LeaseTable>,
-    /// Told when one was taken, renewed or given back.
+    /// Notified when a lock was taken, renewed or released.
     changed: Notify,
 }
 
@@ -62,12 +61,12 @@ impl Leases {
         self.table.lock()
     }
 
-    /// Forgets the lock of a service whose file is gone.
+    /// Forgets the lock of a service after its file was removed.
     pub(super) fn forget(&self, table: &mut LeaseTable, app: AppId, service: &ServiceName) {
         if table.remove(&(app, service.clone())).is_none() {
             return;
         }
-        // One that stays in the store is forgotten at the next start, as its file is gone.
+        // A record that stays in the store is forgotten at the next start, since its file is gone.
         self.forget_record(app, service);
         self.changed.notify_one();
     }
@@ -105,10 +104,10 @@ impl Lease {
 }
 
 impl Locks {
-    /// Takes the lock of a service for it, or renews the one that it took before. Blocks.
+    /// Takes the lock on behalf of a service, or renews the lock that it already holds. Blocks.
     ///
     /// # Errors
-    /// [`LockRefusal`]; a lock that was held before is held still.
+    /// Returns [`LockRefusal`]; a lock that was held before is still held.
     pub(crate) fn lease(&self, request: &LockRequest) -> Result<UpdateLock, LockRefusal> {
         let (app, service) = (request.app, &request.service);
         let mut table = self.leases.lock();
@@ -168,7 +167,7 @@ impl Locks {
         Ok(update_lock)
     }
 
-    /// Gives back what [`Self::lease`] took. Blocks.
+    /// Releases a lock taken with [`Self::lease`]. Blocks.
     ///
     /// # Errors
     /// [`LockRefusal`].
@@ -189,8 +188,8 @@ impl Locks {
         )))
     }
 
-    /// Removes the locks whose time is over and forgets those whose file was removed; answers the files
-    /// of the others, and when the next one is over. Blocks.
+    /// Removes expired locks and forgets those whose file was removed; returns the files of the others and the next
+    /// expiry. Blocks.
     fn tidy_leases(&self) -> (Vec<PathBuf>, Option<Instant>) {
         let mut table = self.leases.lock();
         let now = Instant::now();
@@ -210,7 +209,7 @@ impl Locks {
         (files, ends.into_iter().min())
     }
 
-    /// Ends locks when their time is over, or when somebody removes their file. Never returns.
+    /// Ends locks when they expire or when somebody removes their file. Never returns.
     pub(crate) async fn keep_leases(self) {
         loop {
             let changed = self.leases.changed.notified();
@@ -221,7 +220,7 @@ impl Locks {
                 .into_iter()
                 .map(|file| async move {
                     if super::until_removed(&file).await.is_err() {
-                        // It ends by its time all the same.
+                        // It still ends when it expires.
                         std::future::pending::<()>().await;
                     }
                 })
@@ -235,7 +234,7 @@ impl Locks {
         }
     }
 
-    /// Refuses where anything but the lock `own` stands in the folder of a service.
+    /// Refuses if anything but the lock `own` exists in the folder of a service.
     fn refuse_others(
         &self,
         app: AppId,
@@ -273,26 +272,26 @@ impl Locks {
         stored.map_err(|error| LockRefusal::Failed(error_chain(&error)))
     }
 
-    /// Whether the file of a lock is still there.
+    /// Returns whether the file of a lock still exists.
     fn stands(&self, lease: &Lease) -> bool {
         self.lease_file(lease).is_some_and(|file| file.is_ours())
     }
 
-    /// Removes the file of a lock, if it is there.
+    /// Removes the file of a lock, if it exists.
     fn release(&self, lease: &Lease) {
         if let Some(file) = self.lease_file(lease) {
             file.release();
         }
     }
 
-    /// The file of a lock; `None` where its folder is gone, or cannot be trusted.
+    /// Returns the file of a lock; `None` if its folder is gone or cannot be trusted.
     fn lease_file(&self, lease: &Lease) -> Option<LockFile> {
         let record = &lease.record;
         let folder = self.tree.service(record.app, &record.service).ok()??;
         Some(self.lock_with(&folder, &record.token))
     }
 
-    /// The lock with this token in the folder of its service.
+    /// Returns the lock with this token in the folder of its service.
     fn lock_with(&self, folder: &Arc<ServiceFolder>, token: &str) -> LockFile {
         LockFile::new(folder, &self.names[0], token)
     }

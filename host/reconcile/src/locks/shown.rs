@@ -1,4 +1,4 @@
-//! Who holds what, as it can be read from the lock folders.
+//! The holders of all locks, as the lock folders show them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use super::leases::Lease;
 use super::tree::ServiceFolder;
 use super::{LockError, Locks, MAX_SWEPT};
 
-/// What stands at the path of a lock.
+/// The kind of file at the path of a lock.
 #[derive(Debug)]
 pub(super) enum LockFileKind {
     Nothing,
     /// A lock of this supervisor's own.
     Supervisor,
-    /// The one whose token was given.
+    /// The lock whose token was given.
     Leased,
-    /// A user's: whatever else.
+    /// A user's: anything else.
     Other(LockKind),
 }
 
-/// Looks at the lock `name` of a service, without following it.
+/// Examines the lock `name` of a service, without following it.
 pub(super) fn look(
     folder: &Arc<ServiceFolder>,
     name: &str,
@@ -44,13 +44,13 @@ pub(super) fn look(
 }
 
 impl Locks {
-    /// All locks that are held now, by app and service, and the folders that cannot be looked into.
-    /// Blocks.
+    /// Returns all locks that are currently held, by app and service, and the folders that cannot
+    /// be read. Blocks.
     ///
     /// # Errors
-    /// [`LockError::Failed`] where the folder of all apps cannot be read.
+    /// Returns [`LockError::Failed`] if the folder of all apps cannot be read.
     pub(crate) fn list(&self) -> Result<Vec<UpdateLock>, LockError> {
-        // So that none is seen between the store and its folder.
+        // No lock may be listed between the write to the store and the change in its folder.
         let table = self.leases.lock();
         let mut locks = Vec::new();
         for app in self.apps_on_disk()? {
@@ -135,7 +135,7 @@ impl Locks {
         }
     }
 
-    /// A path below the host's root as the host itself knows it.
+    /// Returns a path below the host's root as the host itself sees it.
     pub(super) fn on_host(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(&self.host_root) {
             Ok(below) => Path::new("/").join(below),

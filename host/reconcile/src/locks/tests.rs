@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use super::*;
 
 const APP: AppId = AppId(7);
-/// A user without any right. Who owns a folder is tried by root alone.
+/// A user without any rights. Ownership of folders is only tested by root.
 const NOBODY: u32 = 65534;
 
 pub(super) struct Host {
@@ -31,7 +31,7 @@ fn names(services: &[&str]) -> BTreeSet<ServiceName> {
 }
 
 impl Host {
-    /// What the next run of the supervisor has.
+    /// Returns the locks of the next run of the supervisor.
     pub(super) fn next_supervisor(&self) -> Locks {
         locks(self.root.path(), "marker-of-this-device", &self.store)
     }
@@ -45,7 +45,7 @@ impl Host {
         self.locks.take(APP, &names(services), LockPolicy::Respect)
     }
 
-    /// A lock put by the user, of any kind.
+    /// Puts a lock of the user, of any kind.
     fn user_lock(&self, service: &str, put: impl FnOnce(&Path)) {
         self.locks.prepare(APP, &service.parse().unwrap()).unwrap();
         put(&self.path(service));
@@ -91,7 +91,7 @@ fn anything_at_the_path_is_a_users_lock_and_stays() {
             "{what}"
         );
         assert!(fs::symlink_metadata(host.path("web")).is_ok(), "{what}");
-        // All or none: the lock that could be had was given back.
+        // All or none: the lock that was free was released again.
         assert!(fs::symlink_metadata(host.path("db")).is_err(), "{what}");
         drop(host.take(&["db"]).unwrap());
     }
@@ -207,11 +207,11 @@ async fn the_removal_of_a_lock_is_noticed() {
         .unwrap()
         .unwrap()
         .unwrap();
-    // One that is gone already is not waited for.
+    // A lock that is already gone is not waited for.
     until_removed(&path).await.unwrap();
 }
 
-/// The locks of all apps, of those that have containers as `apps` says.
+/// Takes the locks of all apps; `apps` are those that have containers.
 async fn all(host: &Host, apps: Option<&[u32]>, policy: LockPolicy) -> Result<AllLocks, LockError> {
     let apps = apps.map(|apps| apps.iter().map(|app| AppId((*app).into())).collect());
     host.locks.take_all(apps, policy).await
@@ -243,7 +243,7 @@ async fn the_locks_of_all_apps_are_those_of_every_service_folder() {
     drop(held);
     assert!(!lock("7/web").exists() && !lock("9/one").exists());
 
-    // Of an app without containers, a lock is nobody's.
+    // In an app without containers, a lock does not matter.
     fs::write(lock("9/one"), "mine").unwrap();
     drop(all(&host, Some(&[7]), LockPolicy::Respect).await.unwrap());
     let refused = all(&host, None, LockPolicy::Respect).await.unwrap_err();
@@ -264,7 +264,7 @@ async fn an_operation_on_all_apps_waits_for_another_on_one_and_for_one_on_all() 
         let host = Arc::clone(&host);
         async move { all(&host, None, LockPolicy::Respect).await }
     });
-    // It is at the wait for the first as soon as a second is kept out.
+    // It waits for the first as soon as a second is blocked.
     while host.locks.one_at_a_time.try_lock().is_ok() {
         tokio::task::yield_now().await;
     }
@@ -300,7 +300,7 @@ async fn the_wait_for_another_operation_ends_after_ten_seconds() {
     drop(all_of_none);
 }
 
-/// What makes a lock folder unreadable, for root as well.
+/// Makes a lock folder unreadable, even for root.
 type Spoil = fn(&Path);
 
 const SPOILT_APPS: [(&str, Spoil); 2] = [
@@ -366,7 +366,7 @@ fn services_that_are_gone_keep_their_app_locked_where_the_whole_folder_counts() 
     let guard = take(LockScope::WholeFolder, LockPolicy::Override).unwrap();
     let guard = Arc::new(guard.unwrap());
     assert!(guard.covers(&"left-over".parse().unwrap()));
-    // What is held already is not taken twice.
+    // A lock that is held already is not taken twice.
     let held = [Arc::clone(&guard)];
     let more = host.locks.take_missing(
         APP,

@@ -1,6 +1,6 @@
-//! The supervisor's folder in `/tmp`, of which each service sees a part. Everybody may write beside it, so it is
-//! opened and checked once, and all that is below is reached from its descriptor: the folders of apps are nobody
-//! else's, the folder of a service is that service's.
+//! The supervisor's folder in `/tmp`, of which each service sees a part. Everybody may create files next to it, so it
+//! is opened and checked once, and everything below it is reached through its descriptor: the folders of apps belong
+//! only to the supervisor, the folder of a service also to that service.
 
 use std::fs;
 use std::io;
@@ -12,14 +12,14 @@ use model::{AppId, ServiceName};
 use parking_lot::Mutex;
 use secure_fs::{Access, SecureDir};
 
-/// The folder of a service: any user in the service can put a lock into it, and remove their own alone.
+/// The mode of the folder of a service: any user in the service can put a lock into it, and remove only their own.
 const SERVICE_MODE: u32 = 0o1777;
-/// The folder of all locks, in the supervisor's.
+/// The folder of all locks, within the supervisor's.
 const SERVICES: &str = "services";
-/// Where locks are written before they get their name: a folder that no service sees.
+/// The folder in which locks are written before they get their name; no service sees it.
 const DRAFTS: &str = "lock-drafts";
 
-/// The folder, looked up when it is used first.
+/// The folder, opened at its first use.
 #[derive(Debug)]
 pub(super) struct LockTree {
     path: PathBuf,
@@ -53,8 +53,8 @@ impl LockTree {
         self.app_path(app).join(service.as_str())
     }
 
-    /// The folder itself, made where it is missing. Services are given parts of it by their paths, so one that is no
-    /// longer at its path is opened anew.
+    /// Returns the folder itself, created if it is missing. Parts of it are mounted into services by path, so if it is
+    /// no longer at its path, it is opened again.
     fn top(&self) -> io::Result<SecureDir> {
         let mut opened = self.opened.lock();
         if let Some(top) = opened.as_ref().filter(|top| top.is_in_place()) {
@@ -65,7 +65,7 @@ impl LockTree {
         Ok(top)
     }
 
-    /// The folder itself, if it is there; one that others made is moved away, and was none.
+    /// Returns the folder itself, if it exists; a folder that others created is moved away, and does not count.
     fn existing_top(&self) -> io::Result<Option<SecureDir>> {
         match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -74,7 +74,7 @@ impl LockTree {
         }
     }
 
-    /// The folder of all locks, if it is there.
+    /// Returns the folder of all locks, if it exists.
     pub(super) fn services(&self) -> io::Result<Option<SecureDir>> {
         match self.existing_top()? {
             Some(top) => Ok(top.existing_dir(SERVICES, Access::Readable)?),
@@ -82,7 +82,7 @@ impl LockTree {
         }
     }
 
-    /// The folder of one app, if it is there.
+    /// Returns the folder of one app, if it exists.
     pub(super) fn app(&self, app: AppId) -> io::Result<Option<SecureDir>> {
         match self.services()? {
             Some(services) => Ok(services.existing_dir(&app.to_string(), Access::Readable)?),
@@ -90,7 +90,7 @@ impl LockTree {
         }
     }
 
-    /// The folder of one service, if it is there.
+    /// Returns the folder of one service, if it exists.
     pub(super) fn service(
         &self,
         app: AppId,
@@ -105,7 +105,8 @@ impl LockTree {
         }
     }
 
-    /// The folder of one service, made where it is missing, so that any user in the service can put a lock into it.
+    /// Returns the folder of one service, created if it is missing, so that any user in the service can put a lock into
+    /// it.
     pub(super) fn make_service(
         &self,
         app: AppId,
@@ -124,12 +125,12 @@ impl LockTree {
         })
     }
 
-    /// Where locks are written, made where it is missing.
+    /// Returns the folder in which locks are written, created if it is missing.
     pub(super) fn drafts(&self) -> io::Result<SecureDir> {
         Ok(self.top()?.dir(DRAFTS, Access::Private)?)
     }
 
-    /// Removes what a killed supervisor left of locks that it wrote.
+    /// Removes the drafts of locks that a killed supervisor left.
     pub(super) fn clear_drafts(&self) {
         let drafts = match self.existing_top() {
             Ok(Some(top)) => top.existing_dir(DRAFTS, Access::Private),

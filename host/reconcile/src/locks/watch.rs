@@ -1,4 +1,4 @@
-//! Waiting for a user's lock to go.
+//! Waits until a user's lock is removed.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -8,11 +8,11 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::unix::AsyncFd;
 
-/// Returns when something was removed from, or renamed in, the folder of the lock at `path`, or when
-/// the lock is gone already.
+/// Returns when something was removed from, or renamed in, the folder of the lock at `path`, or if the lock is gone
+/// already.
 ///
 /// # Errors
-/// Where the folder cannot be watched (inotify's limits); the caller tries again by time alone.
+/// If the folder cannot be watched (inotify's limits); the caller then relies on timed retries.
 pub(crate) async fn until_removed(path: &Path) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
@@ -27,7 +27,7 @@ pub(crate) async fn until_removed(path: &Path) -> io::Result<()> {
         .file_name()
         .map(|name| name.as_encoded_bytes().to_vec());
     loop {
-        // Looked at after the watch is set, so that a removal between the two is not missed.
+        // Checked after the watch is set, so that a removal between the two is not missed.
         if std::fs::symlink_metadata(path).is_err() {
             return Ok(());
         }
@@ -52,7 +52,7 @@ pub(crate) async fn until_removed(path: &Path) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "registering a descriptor with the runtime")]
 fn readable(watch: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` answers the same open descriptor for as long as it lives, and the `AsyncFd`
-    // owns it until it has deregistered it.
+    // SAFETY: an `OwnedFd` returns the same open descriptor for as long as it lives, and the `AsyncFd` owns it until it
+    // has deregistered it.
     unsafe { AsyncFd::register(watch) }.map_err(io::Error::from)
 }

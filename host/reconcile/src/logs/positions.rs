@@ -1,9 +1,8 @@
-//! How far the cloud's reader has come in each container's output, kept over restarts of the supervisor: what
-//! services print while it is down is brought to the cloud once it is up again, and what came before is not
-//! brought twice.
+//! The positions of the cloud's reader in each container's output, kept across restarts of the supervisor: output of
+//! services while it is down is sent to the cloud once it is up again, and earlier output is not sent twice.
 //!
-//! What is on the disk is of the last orderly end, or a minute old where there was none: then the lines of that
-//! minute come again rather than not at all.
+//! The positions on disk are those of the last orderly shutdown, or otherwise up to a minute old: then the lines of
+//! that minute are sent again rather than lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
 
-/// Between two writes: a device's disk wears out.
+/// The interval between two writes: a device's disk wears out.
 const KEEP: Duration = Duration::from_secs(60);
-/// Containers that are remembered; the ones that printed last.
+/// The maximum number of containers with a position; those with the latest output are kept.
 const MOST: usize = 200;
 
-/// Of all containers.
+/// The positions of all containers.
 #[derive(Default)]
 pub(super) struct Positions(Mutex<Inner>);
 
@@ -36,7 +35,7 @@ impl Positions {
         Positions(Mutex::new(Inner { of, changed: false }))
     }
 
-    /// The reader has got a line of that time.
+    /// Records that the reader has received a line with this timestamp.
     pub(super) fn passed(&self, container: &ContainerId, timestamp_ms: i64) {
         let mut inner = self.0.lock();
         inner.changed = true;
@@ -61,14 +60,14 @@ impl Positions {
         self.0.lock().of.get(container).copied()
     }
 
-    /// Nobody wants what was printed so far.
+    /// Forgets all positions: nobody needs the output so far.
     pub(super) fn forget(&self) {
         let mut inner = self.0.lock();
         inner.changed |= !inner.of.is_empty();
         inner.of.clear();
     }
 
-    /// Writes them, where they are others than the last ones written. Blocks.
+    /// Writes the positions if they have changed since the last write. Blocks.
     pub(super) fn keep(&self, store: &Store) {
         let of = {
             let mut inner = self.0.lock();
@@ -83,7 +82,7 @@ impl Positions {
     }
 }
 
-/// Where a reader is that was there and got a line of that time.
+/// Returns the position of a reader that was at `position` and then received a line with this timestamp.
 pub(super) fn after(position: Option<LogPosition>, timestamp_ms: i64) -> LogPosition {
     match position {
         Some(position) if position.timestamp_ms == timestamp_ms => LogPosition {
@@ -97,7 +96,7 @@ pub(super) fn after(position: Option<LogPosition>, timestamp_ms: i64) -> LogPosi
     }
 }
 
-/// Writes them now and then, until `stop`.
+/// Writes the positions regularly, until `stop`.
 pub(super) async fn keeping(
     positions: std::sync::Arc<Positions>,
     store: Store,
@@ -113,15 +112,15 @@ pub(super) async fn keeping(
     }
 }
 
-/// Leaves out the lines that a reader has, from a stream that begins at the time of its position.
+/// Skips the lines that a reader already has, in a stream that begins at the time of its position.
 pub(super) struct ResumePoint {
     timestamp_ms: i64,
     left: u32,
 }
 
 impl ResumePoint {
-    /// The stream to ask for, and what to leave out of it. A position that lies ahead is of a clock that was
-    /// wrong.
+    /// Returns the start of the stream to open, and the lines to skip in it. A position in the future comes from a
+    /// clock that was wrong.
     pub(super) fn after(position: LogPosition) -> (LogsFrom, Self) {
         let timestamp_ms = position.timestamp_ms.min(now_ms());
         let left = if timestamp_ms == position.timestamp_ms {
@@ -135,10 +134,10 @@ impl ResumePoint {
         )
     }
 
-    /// Whether the reader has this line.
+    /// Returns whether the reader already has this line.
     pub(super) fn has(&mut self, line: &LogLine) -> bool {
         let has = self.left > 0 && line.timestamp_ms == self.timestamp_ms;
-        // Lines of one time stand together.
+        // Lines with the same timestamp are adjacent.
         self.left = if has { self.left - 1 } else { 0 };
         has
     }

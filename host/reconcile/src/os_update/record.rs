@@ -1,18 +1,18 @@
-//! What the store keeps of updates of the operating system.
+//! The stored record of updates of the operating system.
 
 use model::{BootId, OsVersion};
 use plan::{OsAttempt, OsPhase};
 use serde::{Deserialize, Serialize};
 
-/// How many versions are remembered that are not tried again, the newest.
+/// The maximum number of remembered rejected versions; the newest are kept.
 const MOST_REJECTED: usize = 8;
 
-/// What the store keeps of updates of the operating system.
+/// The stored record of updates of the operating system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OsRecord {
     #[serde(default)]
     pub(super) attempt: Option<StoredAttempt>,
-    /// Versions that are not tried again, the last one at the end.
+    /// Versions that are not tried again, the latest at the end.
     #[serde(default)]
     pub(super) rejected: Vec<RejectedOs>,
 }
@@ -21,18 +21,18 @@ pub(crate) struct OsRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RejectedOs {
     pub version: OsVersion,
-    /// What was wrong, in one sentence without an end.
+    /// The problem, in one sentence without a full stop.
     pub reason: String,
 }
 
-/// A version from its activation until it is committed, or until another one runs again.
+/// A version from its activation until it is committed or another one runs again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredAttempt {
     pub(super) version: OsVersion,
     /// The boot in which it was activated or rolled back; `None` if somebody else activated it.
     boot: Option<BootId>,
     phase: StoredPhase,
-    /// How often the supervisor has started in it.
+    /// The number of supervisor starts in it.
     #[serde(default)]
     pub(super) starts: u32,
 }
@@ -40,7 +40,7 @@ pub(super) struct StoredAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StoredPhase {
-    /// The provider was about to be told to activate it, and nobody knows whether it has.
+    /// The provider was about to be asked to activate it, and it is unknown whether it has.
     Activating,
     Activated,
     RollingBack,
@@ -48,7 +48,7 @@ enum StoredPhase {
 }
 
 impl OsRecord {
-    /// Notes that a version is not tried again.
+    /// Records that a version is not tried again.
     pub(super) fn reject(&mut self, version: OsVersion, reason: String) -> RejectedOs {
         let rejected = RejectedOs { version, reason };
         self.rejected.retain(|it| it.version != rejected.version);
@@ -75,12 +75,12 @@ impl StoredAttempt {
         }
     }
 
-    /// Whether the provider may not have activated it.
+    /// Returns whether the provider may not have activated it.
     pub(super) fn may_be_inactive(&self) -> bool {
         self.phase == StoredPhase::Activating
     }
 
-    /// A version that runs without this supervisor having activated it.
+    /// Returns an attempt for a version that runs although this supervisor did not activate it.
     pub(super) fn of_somebody_else(version: OsVersion) -> Self {
         StoredAttempt {
             version,
@@ -105,7 +105,7 @@ impl StoredAttempt {
         }
     }
 
-    /// Whether the device has booted since it was activated or rolled back.
+    /// Returns whether the device has booted since it was activated or rolled back.
     pub(super) fn has_booted(&self, boot: Option<&BootId>) -> bool {
         self.boot.is_none() || self.boot.as_ref() != boot
     }

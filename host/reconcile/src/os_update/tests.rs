@@ -1,4 +1,4 @@
-//! What is found when the provider says how things are, as tables.
+//! The findings from the provider's status, as tables.
 
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ fn boot(name: &str) -> model::BootId {
     name.parse().unwrap()
 }
 
-/// The provider is about to activate version 2 in the boot `one`, and the store has that.
+/// Returns the state when the provider is about to activate version 2 in the boot `one`, and this
+/// is stored.
 fn activating() -> OsUpdate {
     let mut update = OsUpdate::new(OsRecord::default(), Some(&boot("one")));
     let version = "2".parse().unwrap();
@@ -38,7 +39,7 @@ fn activating() -> OsUpdate {
     update
 }
 
-/// It has done so, and the store has that.
+/// Returns the state when it has done so, and this is stored.
 fn activated() -> OsUpdate {
     let mut update = activating();
     update.activated();
@@ -47,7 +48,7 @@ fn activated() -> OsUpdate {
     update
 }
 
-/// Takes in that this version runs in this boot.
+/// Processes a status: this version runs in this boot.
 fn look(update: &mut OsUpdate, running: &str, in_boot: &str) -> Vec<OsNotice> {
     let status = status(running, None);
     let (wanted, boot) = (wanted("2"), boot(in_boot));
@@ -79,7 +80,7 @@ async fn a_version_that_nobody_knows_to_have_been_activated_is_not_rejected() {
     let notices = look(&mut update, "1", "two");
     assert_eq!(notices, [OsNotice::NotActivated(version)]);
     assert!(!update.has_attempt() && update.rejected(&"2".parse().unwrap()).is_none());
-    // It was, so a boot loader that gives it up later does so for a reason.
+    // It was activated, so if the boot loader gives it up later, it has a reason.
     let mut update = activating();
     let notices = look(&mut update, "2", "two");
     assert_eq!(notices, [OsNotice::OnTrial("2".parse().unwrap())]);

@@ -1,4 +1,4 @@
-//! Whether the version of the operating system that runs is healthy: all services of the target run in it and pass their
+//! Whether the running version of the operating system is healthy: all services of the target run in it and pass their
 //! checks for a while, and the plugins that judge releases find them healthy (docs/spec/device.md#os-update-health).
 
 use std::collections::BTreeMap;
@@ -11,58 +11,58 @@ use tokio::time::Instant;
 
 use crate::ReleaseVerdict;
 
-/// How long all services have to look healthy without a break.
+/// How long all services must stay healthy without a break.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// The version that runs and is not committed.
+/// The trial of the running, uncommitted version.
 #[derive(Debug)]
 pub(super) struct OsTrial {
-    /// When its time began.
+    /// The start of the trial.
     began: Instant,
     steady_since: Option<Instant>,
-    /// What the plugins say of each app.
+    /// The plugins' verdict on each app.
     gates: BTreeMap<AppUuid, GateState>,
-    /// Why it is not healthy yet.
+    /// The reason why it is not healthy yet.
     reason: String,
     is_healthy: bool,
 }
 
-/// What the plugins say of an app.
+/// The plugins' verdict on an app.
 #[derive(Debug, PartialEq, Eq)]
 enum GateState {
     Asked,
-    /// They are asked again.
+    /// They are queried again at this time.
     AskAt(Instant),
     Passed,
-    /// One of them refuses it, and why.
+    /// A plugin refuses it, for this reason.
     Refused(String),
 }
 
-/// What is demanded of a new version.
+/// The requirements for a new version.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OsTrialRules {
-    /// The time that it has.
+    /// The duration of the trial.
     pub time: Duration,
-    /// Plugins are asked.
+    /// Whether plugins are queried.
     pub has_gates: bool,
 }
 
-/// How an app of the target is in it.
+/// The state of an app of the target in the trial.
 #[derive(Debug, Clone)]
 pub(crate) struct TrialApp {
     pub app: AppUuid,
-    /// Whether all of its services run and are healthy; else what is wrong, in one sentence.
+    /// Whether all of its services run and are healthy; otherwise the problem, in one sentence.
     pub services: Result<(), String>,
 }
 
-/// What is decided of a trial.
+/// The decision on a trial.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TrialOutcome {
-    /// The plugins are to be asked about these apps.
+    /// The plugins must be queried about these apps.
     Ask(Vec<AppUuid>),
     /// The version is healthy.
     Healthy,
-    /// It is not, and why.
+    /// The version is not healthy, for this reason.
     Unhealthy(String),
 }
 
@@ -104,7 +104,7 @@ impl OsTrial {
             Some(problem) => {
                 self.reason = problem;
                 self.steady_since = None;
-                // What comes of a question that is open still counts.
+                // The answers to open queries still count.
                 self.gates.retain(|_, gate| *gate == GateState::Asked);
                 Vec::new()
             }
@@ -120,7 +120,7 @@ impl OsTrial {
                 }
             }
         };
-        // Plugins that are asked answer within seconds.
+        // Plugins answer a query within seconds.
         let is_open = self.gates.values().any(|gate| *gate == GateState::Asked);
         if now >= self.began + rules.time && !is_open {
             return Some(TrialOutcome::Unhealthy(self.reason.clone()));

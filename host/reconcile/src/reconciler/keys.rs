@@ -1,4 +1,4 @@
-//! Keys of services to the API that were replaced.
+//! API keys of services that were replaced.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::messages::Command;
 use crate::persistence::LocalMode;
 use crate::targets::AcceptedTarget;
 
-/// How long the caller waits: local mode may be on its way out, which an engine can hold up.
+/// How long the caller waits: the device may be leaving local mode, which an engine can delay.
 const SOON: Duration = Duration::from_secs(10);
 
 impl Reconciler {
-    /// Takes note that the store has a new key for a service. Answers once whatever makes the service's container gives
-    /// it that one, or after 10 s; the containers that there are go on until the next update (docs/spec/device.md#keys-regenerate).
+    /// Handles a new API key of a service in the store. Returns once new containers of the service get this key, or
+    /// after 10 s; existing containers stay in use until the next update (docs/spec/device.md#keys-regenerate).
     pub async fn key_replaced(&self, app: AppId, service: ServiceName) {
         let reconciler = self.clone();
         let taking = tokio::spawn(async move {
@@ -30,8 +30,8 @@ impl Reconciler {
         let _ = tokio::time::timeout(SOON, taking).await;
     }
 
-    /// Reads the targets again and takes over what has become of this one service: whatever else would come out
-    /// otherwise by now is for the next target.
+    /// Reads the targets again and applies the result for this one service: any other difference is left to the next
+    /// target.
     async fn read_key_again(&self, app: AppId, service: &ServiceName) -> Result<(), String> {
         let inner = &self.inner;
         let _one_at_a_time = inner.context.channels.setting.lock().await;
@@ -55,7 +55,7 @@ impl Reconciler {
                 LocalMode::Leaving | LocalMode::Off => targets.wanted_of_the_cloud(),
             }
         };
-        // Should the loop have ended, the next start reads the key.
+        // If the loop has ended, the next start reads the key.
         let _ = self
             .ask(|reply| Command::KeyReplaced { target, reply })
             .await;

@@ -1,4 +1,4 @@
-//! Update locks, for whoever is not the loop.
+//! Update locks, for everything outside the loop.
 
 use model::{AppId, LockRefusal, LockRequest, ServiceName, UpdateLock, error_chain};
 
@@ -7,14 +7,14 @@ use crate::messages::Command;
 use crate::{AllLocks, LockError, LockPolicy};
 
 impl Reconciler {
-    /// Takes the update locks of all apps that have containers, or none: for what may disturb any of them.
-    /// Waits up to 10 s for other operations of this supervisor, and not for a user. `force` overrides
-    /// users' locks, and so does `SUPERVISOR_OVERRIDE_LOCK` of the target.
+    /// Takes the update locks of all apps that have containers, or none: for operations that may disturb any of them.
+    /// Waits up to 10 s for other operations of this supervisor, but not for users. `force` overrides users' locks, and
+    /// so does `SUPERVISOR_OVERRIDE_LOCK` of the target.
     ///
     /// # Errors
-    /// [`LockError`]; then none is held.
+    /// Returns [`LockError`]; then no lock is held.
     pub async fn lock_all_apps(&self, force: bool) -> Result<AllLocks, LockError> {
-        // Once the loop has ended nothing is known but the folders.
+        // Once the loop has ended, only the folders are known.
         let (apps, override_locks) = match self.ask(Command::Locking).await {
             Ok(locking) => (locking.apps, locking.override_locks),
             Err(_) => (None, false),
@@ -23,10 +23,10 @@ impl Reconciler {
         self.inner.context.locks.take_all(apps, policy).await
     }
 
-    /// Who holds which update lock now.
+    /// Returns the current update locks and their holders.
     ///
     /// # Errors
-    /// Where the lock folders cannot be read.
+    /// If the lock folders cannot be read.
     pub async fn update_locks(&self) -> Result<Vec<UpdateLock>, String> {
         match self.inner.context.locks.blocking(|it| it.list()).await {
             Some(locks) => locks.map_err(|error| error_chain(&error)),
@@ -34,18 +34,18 @@ impl Reconciler {
         }
     }
 
-    /// Takes the update lock of a service for it, or renews the one that was taken so. It ends by itself
-    /// when its time is over.
+    /// Takes the update lock on behalf of a service, or renews one that was taken in this way. It ends by itself when
+    /// it expires.
     ///
     /// # Errors
-    /// [`LockRefusal`]; a lock that was held before is held still.
+    /// Returns [`LockRefusal`]; a lock that was held before is still held.
     pub async fn lease_lock(&self, request: LockRequest) -> Result<UpdateLock, LockRefusal> {
         let locks = &self.inner.context.locks;
         let leased = locks.blocking(move |locks| locks.lease(&request)).await;
         leased.unwrap_or_else(|| Err(LockRefusal::Failed(stopping().to_string())))
     }
 
-    /// Gives back what [`Self::lease_lock`] took.
+    /// Releases a lock taken with [`Self::lease_lock`].
     ///
     /// # Errors
     /// [`LockRefusal`].

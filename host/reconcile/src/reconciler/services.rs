@@ -1,4 +1,4 @@
-//! What is done with services beside the target.
+//! Operations on services, in addition to the target.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::{Reconciler, stopping};
 use crate::messages::Command;
 
 impl Reconciler {
-    /// Does something with the services of one app beside the target, and answers when it is done. It
-    /// goes on where the caller does not wait.
+    /// Does something with the services of one app, in addition to the target, and returns when it is done. It
+    /// continues even if the caller does not wait.
     ///
     /// # Errors
-    /// [`ActionError::Locked`] where an update lock is in the way: nothing was done.
+    /// Returns [`ActionError::Locked`] if an update lock prevents it: then nothing was done.
     pub async fn act(&self, action: Action) -> Result<(), ActionError> {
         let outcome = self.ask(|reply| Command::Act(action, reply)).await;
         outcome.unwrap_or_else(|_| Err(stopping()))
@@ -24,12 +24,12 @@ impl Reconciler {
     /// Removes every volume of ours that no container uses and no target names (docs/spec/device.md#cleanup-volumes).
     ///
     /// # Errors
-    /// Why one could not be removed; others may have been.
+    /// Returns the reason why a volume could not be removed; others may have been.
     pub async fn clean_up_volumes(&self) -> Result<(), String> {
         let context = &self.inner.context;
         let names = self.ask(Command::WantedVolumes).await;
         let mut names = names.map_err(|_| stopping().to_string())?;
-        // In local mode the fleet's volumes wait for its end.
+        // In local mode, the fleet's volumes are kept until it ends.
         if let Some(cloud) = &self.targets().borrow().cloud {
             let apps = cloud.desired.apps.values();
             let volumes = apps.flat_map(|app| app.volumes.values());
@@ -52,10 +52,10 @@ impl Reconciler {
         Ok(())
     }
 
-    /// The environment that a container was made with.
+    /// Returns the environment that a container was created with.
     ///
     /// # Errors
-    /// Where no engine has it, or none answers.
+    /// If no engine has the container, or none answers.
     pub async fn environment(
         &self,
         container: &ContainerId,
@@ -71,12 +71,11 @@ impl Reconciler {
         Err(reason)
     }
 
-    /// Takes the update locks of all apps; answers once they are held, with what resolves when all
-    /// services have been stopped as well. Nothing is changed from then on until
-    /// [`Self::resume`].
+    /// Takes the update locks of all apps. Returns once they are held, with a future that resolves when all services
+    /// have been stopped as well. Nothing is changed from then on until [`Self::resume`].
     ///
     /// # Errors
-    /// [`ActionError::Locked`] where an update lock is in the way: nothing was done.
+    /// Returns [`ActionError::Locked`] if an update lock prevents it: then nothing was done.
     pub async fn quiesce(
         &self,
         force: bool,
@@ -89,13 +88,13 @@ impl Reconciler {
         };
         let locked = self.ask(quiesce).await;
         locked.unwrap_or_else(|_| Err(stopping()))?;
-        // A loop that ends meanwhile stops nothing more.
+        // If the loop ends meanwhile, it stops nothing more.
         Ok(async move {
             let _ = all_stopped.await;
         })
     }
 
-    /// Goes on after [`Self::quiesce`]: locks are released and services started again.
+    /// Continues after [`Self::quiesce`]: locks are released and services started again.
     pub fn resume(&self) {
         self.command(Command::Resume);
     }

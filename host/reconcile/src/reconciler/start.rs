@@ -1,4 +1,4 @@
-//! The start: what the store and the configuration say becomes the loop.
+//! The start: creates the loop from the store and the configuration.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ use crate::targets::{AcceptedTarget, Targets};
 use crate::task::{ReconcilerTask, StartState};
 use crate::{Locks, SigningState};
 
-/// The store did not answer at the start.
+/// The store could not be read at the start.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read what the reconciler starts from")]
 pub struct StartError(#[from] StoreError);
 
 impl Reconciler {
-    /// Reads the stored target and starts to apply it. Must be called within a runtime; blocks for
-    /// the store alone, and answers before the engines were asked anything.
+    /// Reads the stored target and starts to apply it. Must be called within a runtime; blocks only for the store, and
+    /// returns before any engine has been queried.
     ///
     /// # Errors
-    /// [`StartError`] where the store cannot be read.
+    /// Returns [`StartError`] if the store cannot be read.
     pub fn start(config: ReconcilerConfig) -> Result<Reconciler, StartError> {
         config.moments.follow(&config.store);
         let journal = Persistence::new(config.store.clone());
@@ -47,8 +47,8 @@ impl Reconciler {
         locks.sweep();
         locks.recall_leases()?;
 
-        // A device without a cloud has no other mode. What was left of an earlier one is cleaned up
-        // first (docs/spec/device.md#local-mode).
+        // A device without a cloud has no other mode. Leftovers of an earlier local mode are cleaned up first
+        // (docs/spec/device.md#local-mode).
         if memory.local_mode == LocalMode::Off && memory.snapshot.is_some() {
             memory.local_mode = LocalMode::Leaving;
         } else if memory.local_mode == LocalMode::Off && !config.managed {
@@ -65,7 +65,7 @@ impl Reconciler {
         let stored = memory.local_target.as_ref();
         let stored = stored.filter(|_| memory.local_mode == LocalMode::On);
         let local = stored.map(|body| reader().local(body));
-        // What runs is left alone until there is a target that can be read.
+        // Running containers are left alone until there is a readable target.
         let unreadable = match memory.local_mode {
             LocalMode::On => matches!(local, Some(Err(_))),
             LocalMode::Leaving | LocalMode::Off => matches!(cloud, Some(Err(_))),
@@ -116,7 +116,7 @@ impl Reconciler {
             messages: sender.clone(),
             engines: config.engines,
         });
-        // Until the engines have been asked, the device is checking what there is to do.
+        // Until the engines have answered, the device is still checking what to do.
         let checking = DeviceStatus {
             applying: wanted.is_some(),
             update_pending: wanted.is_some(),
@@ -158,7 +158,7 @@ impl Reconciler {
     }
 }
 
-/// A target that was stored, where it can still be read.
+/// Returns a stored target, if it can still be read.
 fn recalled(read: Option<Result<ParsedTarget, SetTargetError>>) -> Option<AcceptedTarget> {
     match read? {
         Ok(read) => {
@@ -174,7 +174,7 @@ fn recalled(read: Option<Result<ParsedTarget, SetTargetError>>) -> Option<Accept
     }
 }
 
-/// The network of the API, as an engine takes it. It is made where it is missing and never compared.
+/// Returns the network of the API in the form for engines. It is created if it is missing, and never compared.
 fn api_network(facts: &DeviceFacts) -> DesiredNetwork {
     let branding = &facts.branding;
     let digest = "api".to_owned();

@@ -1,4 +1,4 @@
-//! New targets, local and the cloud's, and what is asked of those in force.
+//! New targets, local and the cloud's, and queries about those in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,22 +21,22 @@ use crate::target::TargetReader;
 use crate::targets::{AcceptedTarget, ModeTransition};
 use crate::{SigningState, target};
 
-/// How long the answer to a new target waits for what is to be said of the host.
+/// How long the answer to a new target waits for warnings about the host.
 const SOON: Duration = Duration::from_secs(10);
 
 impl Reconciler {
-    /// The apps that the cloud's last target has, whatever is in force.
+    /// Returns the apps of the cloud's last target, whether it is in force or not.
     #[must_use]
     pub fn apps_of_the_cloud(&self) -> Vec<(AppId, AppUuid)> {
         self.targets().borrow().apps_of_the_cloud()
     }
 
-    /// Takes a new local target: checks it whole, stores it, and answers, with one sentence for each
-    /// thing in it that will not be done, once the state says that it is being applied. `force`
-    /// overrides update locks until it has been.
+    /// Accepts a new local target: checks it as a whole, stores it, and returns once the state says that it is being
+    /// applied, with one sentence for each part of it that will not be done. `force` overrides update locks until it
+    /// has been.
     ///
     /// # Errors
-    /// [`SetTargetError`]; then nothing has changed.
+    /// Returns [`SetTargetError`]; then nothing has changed.
     pub async fn set_local_target(
         &self,
         body: Value,
@@ -61,7 +61,7 @@ impl Reconciler {
         let ignored = self.ignored_by_engines(&read.target.desired);
         let journal = &inner.context.journal;
         let variables = read.target.target.config.clone();
-        // Should the loop have ended, the next start takes the target up.
+        // If the loop has ended, the next start applies the target.
         let _ = if leaves {
             let noted = journal.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
@@ -85,8 +85,8 @@ impl Reconciler {
         Ok(warnings)
     }
 
-    /// What of services an engine will not do, as far as it is known now which engine runs them: those of components in
-    /// files, and all of them where there is one engine.
+    /// Returns the parts of services that an engine will not apply, for services whose engine is known already: those
+    /// of components in files, or all of them if there is only one engine.
     fn ignored_by_engines(&self, desired: &DesiredState) -> Vec<String> {
         let engines = &self.inner.context.engines;
         let mut all = engines.all();
@@ -109,8 +109,8 @@ impl Reconciler {
         warnings
     }
 
-    /// What of the boot configuration that these variables name will not be done, as far as that can be told
-    /// soon.
+    /// Returns the parts of the boot configuration in these variables that will not be applied, as far as that can be
+    /// determined in time.
     async fn warnings_of_host(&self, variables: &BTreeMap<String, String>) -> Vec<String> {
         let host = DesiredHost::of(variables);
         if host.boot_config.is_empty() {
@@ -125,14 +125,14 @@ impl Reconciler {
         look.warnings.into_iter().chain(failed).collect()
     }
 
-    /// Takes a new target from the cloud: checks it whole, stores it, and answers, with one sentence for
-    /// each thing in it that will not be done, once the device is measured by it in place of what was
-    /// being applied. In local mode nothing of it takes effect but that the mode may end, and the apps
-    /// that are no fleet. `force` overrides update locks until it has been reached.
+    /// Accepts a new target from the cloud: checks it as a whole, stores it, and returns once the device follows it
+    /// instead of the previous one, with one sentence for each part of it that will not be done. In local mode it has
+    /// no effect, except that the mode may end and that its non-fleet apps are applied. `force` overrides update locks
+    /// until it has been reached.
     ///
     /// # Errors
-    /// [`SetTargetError::Invalid`], [`SetTargetError::NotSigned`] or [`SetTargetError::Store`]; then nothing has
-    /// changed.
+    /// Returns [`SetTargetError::Invalid`], [`SetTargetError::NotSigned`] or [`SetTargetError::Store`]; then nothing
+    /// has changed.
     pub async fn set_cloud_target(
         &self,
         body: Value,
@@ -176,7 +176,7 @@ impl Reconciler {
                 targets.send_modify(|targets| targets.cloud = Some(read.target));
                 let targets = targets.borrow();
                 let target = match targets.local_mode() {
-                    // What runs is left alone until there is a local target that can be read.
+                    // Running containers are left alone until there is a readable local target.
                     true if inner.stored_target_is_unreadable && targets.local.is_none() => None,
                     true => Some(targets.wanted_in_local_mode()),
                     false => targets.wanted_of_the_cloud(),
@@ -188,7 +188,7 @@ impl Reconciler {
                 })
             }
             ModeTransition::Enters => {
-                // The variables and the name stay what they are, without the apps.
+                // The variables and the name stay the same, without the apps.
                 let first = TargetState {
                     apps: Default::default(),
                     ..(*read.target.target).clone()
@@ -223,13 +223,13 @@ impl Reconciler {
         }
         if let Some(command) = command {
             self.command(command);
-            // Should the loop have ended, the next start takes the target up.
+            // If the loop has ended, the next start applies the target.
             let _ = acknowledged.await;
         }
         Ok(read.warnings)
     }
 
-    /// Tells what became of a target's signatures. A refusal is logged where it is not the last one again.
+    /// Publishes the state of a target's signatures. A refusal is logged unless it repeats the last one.
     fn tell_signing(&self, is_required: bool, refused: Option<&RefusedTarget>) {
         let context = &self.inner.context;
         let next = SigningState {
@@ -245,7 +245,7 @@ impl Reconciler {
         }
     }
 
-    /// What is told of local mode as it ends, and to the loop. The store knows already.
+    /// Marks local mode as ending, which is stored already, and returns the command for the loop.
     fn leave_local_mode(&self, reply: oneshot::Sender<()>) -> Command {
         let targets = self.targets();
         targets.send_modify(|targets| {
@@ -266,7 +266,7 @@ impl Reconciler {
         }
     }
 
-    /// The facts, with the name as targets have it.
+    /// Returns the facts, with the name from the targets.
     fn facts(&self) -> DeviceFacts {
         DeviceFacts {
             name: self.device_name(),
@@ -274,7 +274,7 @@ impl Reconciler {
         }
     }
 
-    /// The device's name, of the target in force. Costs nothing: each call of a plugin may ask for it.
+    /// Returns the device's name from the target in force. Cheap: each call of a plugin may ask for it.
     #[must_use]
     pub fn device_name(&self) -> String {
         let targets = self.targets().borrow();
@@ -282,15 +282,14 @@ impl Reconciler {
         name.unwrap_or(&self.inner.unnamed).clone()
     }
 
-    /// The configuration variables in force, without the defaults of those that are not set.
+    /// Returns the configuration variables in force, without defaults for those that are not set.
     #[must_use]
     pub fn variables(&self) -> BTreeMap<String, String> {
         self.targets().borrow().variables()
     }
 
-    /// The object `{ "local": … }` of `GET /v2/local/target-state`. Where no local target was set it has
-    /// no apps; name and variables are the device's all the same, since clients change them and post all
-    /// of it again.
+    /// Returns the object `{ "local": … }` of `GET /v2/local/target-state`. If no local target was set, it has no apps;
+    /// it still contains the device's name and variables, since clients change them and post the whole object again.
     #[must_use]
     pub fn local_target(&self) -> Value {
         let targets = self.targets().borrow();
@@ -307,7 +306,7 @@ impl Reconciler {
         none.to_local_json(on)
     }
 
-    /// Whether the device is in local mode (docs/spec/device.md#local-mode).
+    /// Returns whether the device is in local mode (docs/spec/device.md#local-mode).
     #[must_use]
     pub fn local_mode(&self) -> bool {
         self.targets().borrow().local_mode()

@@ -23,7 +23,7 @@ fn app(release: &str) -> DesiredApp {
     }
 }
 
-/// An app with these services, as a local target writes them.
+/// Returns an app with these services, in the form of a local target.
 fn shop(release: &str, services: Value) -> DesiredApp {
     struct NoKeys;
     impl ApiKeys for NoKeys {
@@ -67,7 +67,7 @@ fn shop(release: &str, services: Value) -> DesiredApp {
     }
 }
 
-/// A container of one of its services that runs.
+/// Returns a running container of one of its services.
 fn container_of(app: &DesiredApp, name: &str) -> CurrentService {
     let service = &app.services[&name.parse::<ServiceName>().unwrap()];
     CurrentService {
@@ -109,7 +109,7 @@ fn seen(services: Result<(), &str>) -> AppObservation {
     }
 }
 
-/// Has the release looked at until it is judged; `None` if it never is.
+/// Examines the release until it is judged; returns `None` if it never is.
 fn outcome(
     trials: &mut ReleaseTrials,
     release: &str,
@@ -308,7 +308,7 @@ fn the_state_of_a_service_is_said_in_words() {
         });
         assert_eq!(state_of_services(&shop, &[container]), expected);
     }
-    // Of two, while the newer takes over, that one counts.
+    // Of two containers in a hand-over, the newer one counts.
     let old = CurrentService {
         created_at_ms: 0,
         ..container_of(&shop, "web")

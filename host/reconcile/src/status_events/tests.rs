@@ -1,4 +1,4 @@
-//! Which events there are, and which not.
+//! Which events are sent, and which are not.
 
 use model::{ImageId, ImageStatus, ReleaseId, ReleaseState, ServiceId, ServiceState};
 
@@ -37,7 +37,7 @@ fn status(services: Vec<ServiceStatus>) -> DeviceStatus {
     }
 }
 
-/// The service's changes of state: before, after, container.
+/// Returns the service's changes of state: before, after, container.
 fn changes(before: Vec<ServiceStatus>, after: Vec<ServiceStatus>) -> Vec<String> {
     let events = between(&status(before), &status(after), true);
     let lines = events.into_iter().map(|event| match event {
@@ -81,7 +81,7 @@ fn each_change_of_a_service_is_one_event() {
             vec![entry(Stopping, Some("a"))],
             vec!["Running to Stopping in a"],
         ),
-        // Replaced between two looks.
+        // Replaced between two statuses.
         (
             vec![entry(Running, Some("a"))],
             vec![entry(Running, Some("b"))],
@@ -163,7 +163,7 @@ fn a_download_has_an_event_once_a_second_and_at_its_end() {
         percentages.collect::<Vec<_>>()
     };
     let none: [u8; 0] = [];
-    // It was there, so nothing was downloaded.
+    // It existed already, so nothing was downloaded.
     assert_eq!(due(None, 0), none);
     assert_eq!(due(Some(0), 0), none, "it waits for its turn");
     assert_eq!(due(Some(1), 10), [1]);
@@ -172,7 +172,7 @@ fn a_download_has_an_event_once_a_second_and_at_its_end() {
     assert_eq!(due(Some(60), 5_000), none);
     assert_eq!(due(None, 5_001), [100], "the end is not held back");
     assert_eq!(due(None, 9_000), none);
-    // Over before anybody has looked at it twice.
+    // It ended before it appeared in a second status.
     assert_eq!(due(Some(0), 10_000), none);
     assert_eq!(due(None, 10_001), [100]);
 }

@@ -1,4 +1,4 @@
-//! Volumes and networks: made, and removed.
+//! Creation and removal of volumes and networks.
 
 use engine::{EngineError, NetworkSpec, VolumeSpec};
 use model::EngineKind;
@@ -32,7 +32,7 @@ pub(super) async fn create(
     };
     match created {
         Ok(()) => {}
-        // The network of the API may be shared with another supervisor of this machine.
+        // The network of the API may be shared with another supervisor on this machine.
         Err(EngineError::Conflict { .. })
             if kind == ComponentKind::Network && name == context.branding.network =>
         {

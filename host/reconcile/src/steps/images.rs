@@ -1,4 +1,4 @@
-//! Images: downloaded, and removed.
+//! Download and removal of images.
 
 use engine::{EngineError, PullProgress};
 use model::{EngineKind, ImageRef};
@@ -28,7 +28,7 @@ pub(super) async fn pull(
             Some(kind) => kind,
             None => {
                 let kind = context.engines.kind_of(image, account).await?;
-                // Told before the image is there, so that its networks are made meanwhile.
+                // Reported before the image is present, so that its networks are created meanwhile.
                 context.tell(Message::Kind(image.clone(), kind));
                 kind
             }
@@ -40,8 +40,8 @@ pub(super) async fn pull(
             ))),
         }
     };
-    // While the transfer begins, and well before it ends: an image that a killed supervisor pulled and
-    // did not record would be nobody's to remove.
+    // Recorded while the transfer begins, and well before it ends: an image that a killed supervisor pulled without a
+    // record would never be removed.
     let recording = context.record(StoredRecord::Image(image.clone(), users));
     let (recorded, pulled) = futures::join!(recording, pulling);
     recorded?;
@@ -49,7 +49,7 @@ pub(super) async fn pull(
         pulled.map_err(|error| context.failed(&format!("download image '{image}'"), &error))?;
     first.call_once(|| context.moments.reached("in-pull"));
     context.log(format!("Downloaded image '{image}'"));
-    // An engine may list it by another form of the reference; the one that was asked for names it too.
+    // An engine may list it with another form of the reference; the requested one names it too.
     if !pulled.references.contains(image) {
         pulled.references.push(image.clone());
     }
@@ -69,7 +69,7 @@ pub(super) async fn remove(
                 context.effect(Effect::ImageRemoved(kind, image.clone()));
                 context.log(format!("Deleted image '{image}'"));
             }
-            // Somebody else's container uses it by now: it is no longer ours to remove.
+            // Somebody else's container uses it by now: we may no longer remove it.
             Err(EngineError::InUse { .. }) => {}
             Err(error) => return Err(context.failed(&format!("delete image '{image}'"), &error)),
         }

@@ -1,4 +1,4 @@
-//! Containers of services: made, started, renamed, stopped and removed.
+//! Containers of services: created, started, renamed, stopped and removed.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) async fn start_existing(
     container: &ContainerRef,
 ) -> StepResult {
     let name = &service.service;
-    // The folder that is mounted into it may have gone with a reboot.
+    // The folder that is mounted into it may have disappeared with a reboot.
     let service_name = name.clone();
     let prepared = context
         .locks
@@ -35,7 +35,7 @@ pub(super) async fn start_existing(
         .start_container(&container.id)
         .await;
     started.map_err(|error| start_failure(context, service, &error))?;
-    // From now on it is its restart policy's again: one that ends at once is not started once more.
+    // From now on its restart policy applies again: if it exits at once, it is not started once more.
     let not_stopped = StoredRecord::NotStopped(container.id.clone());
     if let Err(why) = context.record(not_stopped.clone()).await {
         tracing::warn!(container = %container.id, "failed to forget a stop of `{}`: {why}", container.id);
@@ -46,7 +46,7 @@ pub(super) async fn start_existing(
     Ok(())
 }
 
-/// The steps of one service, in order.
+/// Executes the steps of one service, in order.
 pub(crate) async fn under_locks(
     context: &StepContext,
     work: ServiceWork,
@@ -67,7 +67,7 @@ pub(crate) async fn under_locks(
                 rename(context, &service, &container, name, locks).await?;
             }
             LockedStep::RemoveImage { engine, image } => {
-                // The kill was what mattered: an image that stays costs room, and the pull will say so.
+                // The kill was what mattered: an image that stays takes up space, and the pull will report that.
                 if let Err(failure) = images::remove(context, &image, Some(engine)).await {
                     tracing::warn!(%image, "failed to remove the image `{image}`: {}", failure.reason);
                 }
@@ -122,8 +122,8 @@ pub(crate) async fn kill(
     _locks: &UpdateLocks,
 ) -> StepResult {
     let name = &service.service;
-    // Between the stop and the removal the target may become what this container was made for: then it
-    // must be started again, which it is for no container that ended by itself.
+    // Between the stop and the removal, the target may return to the configuration of this container: then it must be
+    // started again, which never happens to a container that exited by itself.
     remember_stop(context, service, container).await?;
     context.log(format!("Killing service '{name}'"));
     let engine = context.engine(container.engine)?;
@@ -238,7 +238,7 @@ pub(crate) async fn create_and_start(
     Ok(())
 }
 
-/// Notes that the supervisor is the one that stops a container, before it does.
+/// Records that the supervisor stops a container, before it does so.
 async fn remember_stop(
     context: &StepContext,
     service: &ServiceKey,

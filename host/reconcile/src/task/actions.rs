@@ -1,5 +1,4 @@
-//! The loop's part in actions: takes their locks, tells the planner of them, and sees when they are
-//! done.
+//! The loop's part in actions: takes their locks, reports them to the planner, and detects when they are done.
 
 mod progress;
 
@@ -20,11 +19,11 @@ use crate::messages::{Message, StepFailure};
 /// How long an action waits for locks that another operation of this supervisor holds
 /// (docs/spec/device.md#locks-wait).
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at such a lock.
+/// The interval between two attempts to take such a lock.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl ReconcilerTask {
-    /// Brings every action as far as it goes without a plan.
+    /// Advances every action as far as possible without a plan.
     pub(super) fn begin_actions(&mut self) {
         for app in self.actions.apps() {
             let Some(underway) = self.actions.of(&app) else {
@@ -38,7 +37,7 @@ impl ReconcilerTask {
             let waits = underway.retry_at.is_some_and(|at| at > now);
             let locks = Subject::Locks(app.clone());
             let resumed = underway.answer.is_none() && !self.held_locks.guards.contains_key(&app);
-            // Where there is nothing to lock, the lock that it lacks would be asked for again and again.
+            // If there is nothing to lock, the missing lock would be requested again and again.
             let lacks_lock = resumed && !self.has_nothing_to_lock(&app);
             let begins =
                 underway.state.phase == ActionPhase::Waiting || (underway.disturbs() && lacks_lock);
@@ -48,7 +47,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// Why nothing can be done with the app now.
+    /// Returns why nothing can be done with the app now.
     fn refusal(&self, app: &AppUuid) -> Option<String> {
         if self.target.desired.is_none() {
             return Some("the device has no target state".to_owned());
@@ -76,7 +75,7 @@ impl ReconcilerTask {
         let services = self.services_of(app);
         let id = self.target.app(app).map(|app| app.id);
         let Some(app_id) = id.or(services.first().map(|service| service.app_id)) else {
-            // Nothing of it is left, which is what was asked for.
+            // Nothing of it is left, which is the desired result.
             self.end_action(app, Ok(()));
             return;
         };
@@ -87,7 +86,7 @@ impl ReconcilerTask {
             work: Vec::new(),
         };
         let policy = self.policy(app);
-        // A back-off of the update is not one of the action.
+        // A back-off of the update does not apply to the action.
         self.retries.steps.remove(&Subject::Locks(app.clone()));
         let mut scope = LockScope::Named;
         if let Some(underway) = self.actions.of_mut(app) {
@@ -100,12 +99,12 @@ impl ReconcilerTask {
         self.start_locked(locked, scope, policy, None);
     }
 
-    /// Whether the app is wanted, and without services.
+    /// Returns whether the app is desired, and without services.
     fn has_nothing_to_lock(&self, app: &AppUuid) -> bool {
         self.target.app(app).is_some() && self.services_to_lock(app).is_empty()
     }
 
-    /// The services of an app whose locks an action takes: those that it has, is to have, and gets back.
+    /// Returns the services of an app whose locks an action takes: its current, desired and restored ones.
     fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
         let desired = self.target.app(app).into_iter();
         let restores = self
@@ -119,13 +118,13 @@ impl ReconcilerTask {
         names.chain(there.map(|it| it.key.service)).collect()
     }
 
-    /// Whether users' locks of an app are respected now.
+    /// Returns whether users' locks of an app are respected now.
     pub(super) fn policy(&self, app: &AppUuid) -> LockPolicy {
         let is_forced = self.actions.of(app).is_some_and(|it| it.state.force);
         LockPolicy::forced(is_forced || self.target.overrides_locks())
     }
 
-    /// Takes note of the locks that an action waits for; answers whether that was all there is to do.
+    /// Handles the locks that an action waits for; returns whether that was all there is to do.
     pub(super) fn locks_for_action(
         &mut self,
         app: &AppUuid,
@@ -141,7 +140,7 @@ impl ReconcilerTask {
                 }
                 false
             }
-            // The planner's own attempt, while the action waits for its turn.
+            // An attempt of the planner's, while the action waits for its turn.
             Err(_) if underway.state.phase == ActionPhase::Waiting => false,
             Err(failure) => {
                 if failure.is_busy && underway.begun.elapsed() < PATIENCE {
@@ -152,7 +151,7 @@ impl ReconcilerTask {
                     return true;
                 }
                 if underway.answer.is_none() {
-                    // Cut short by a kill: it waits for the lock as an update does.
+                    // Interrupted by a kill: it waits for the lock like an update.
                     return false;
                 }
                 self.end_action(app, Err(failure.to_action_error()));
@@ -190,7 +189,7 @@ impl ReconcilerTask {
                 return;
             }
             self.stored.release(&state.containers);
-            // One that ended by itself is started like one that was stopped.
+            // A container that exited by itself is started like one that was stopped.
             let mut ended = concerned;
             ended.retain(|service| service.state == ContainerState::Exited);
             let ended = ended.into_iter().map(|service| service.container.clone());
@@ -216,7 +215,7 @@ impl ReconcilerTask {
         });
     }
 
-    /// The store holds the action: now it may begin.
+    /// Begins the action once it is stored.
     pub(super) fn action_written(
         &mut self,
         app: &AppUuid,
@@ -235,7 +234,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// What the planner is told.
+    /// Copies the actions into the planner's input.
     pub(super) fn describe_actions(&self, current: &mut CurrentState) {
         for OngoingAction { app, state, .. } in self.actions.current() {
             if state.restores.is_some() {
@@ -254,8 +253,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// Ends the actions that have been done; answers whether any moved on. After the steps of the plan
-    /// were started.
+    /// Ends actions that are done; returns whether any made progress. Called after the steps of the plan were started.
     pub(super) fn conclude_actions(&mut self) -> bool {
         let mut moved = false;
         for app in self.actions.apps() {
@@ -285,7 +283,7 @@ impl ReconcilerTask {
             app.clone(),
             underway.state.clone(),
         );
-        // Not waited for: a purge that clears twice has lost nothing that it should keep.
+        // Not waited for: a purge that clears twice loses nothing that should be kept.
         tokio::spawn(async move {
             if let Err(why) = context.journal.put_action(app, stored).await {
                 tracing::warn!("failed to note how far a purge is: {why}");
@@ -293,7 +291,7 @@ impl ReconcilerTask {
         });
     }
 
-    /// Takes the action off the queue, and its trace out of the store before whoever asked is told.
+    /// Removes the action from the queue, and its record from the store before the caller gets the outcome.
     pub(super) fn end_action(&mut self, app: &AppUuid, outcome: Result<(), ActionError>) {
         let Some(mut underway) = self.actions.take(app) else {
             return;

@@ -1,4 +1,4 @@
-//! The loop's part in telling what happens.
+//! The loop's part in sending events.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::ReconcilerTask;
 use crate::UpdatePostponement;
 
 impl ReconcilerTask {
-    /// Something failed, and is tried again after `retry_in`.
+    /// Reports that something failed, and is tried again after `retry_in`.
     pub(super) fn send_failure(
         &self,
         subject: &Subject,
@@ -53,7 +53,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// A plugin postpones the update of an app.
+    /// Reports that a plugin postpones the update of an app.
     pub(super) fn send_postponement(&self, app: &AppUuid, postponement: &UpdatePostponement) {
         if let Some(app_id) = self.id_of(app) {
             let event = Event::UpdatePostponed(UpdatePostponed {
@@ -67,7 +67,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// The apps that a step about `subject` is for; none where it is for none that is wanted.
+    /// Returns the apps concerned by a step about `subject`; none if no desired app is concerned.
     fn apps_of(&self, subject: &Subject) -> BTreeSet<AppId> {
         let concerns = |app: &DesiredApp| match subject {
             Subject::Image(image) => {

@@ -1,4 +1,4 @@
-//! The update locks that the loop holds, and those of users that it waits for.
+//! The update locks that the loop holds, and the locks of users that it waits for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::UpdateLocks;
 #[derive(Debug, Default)]
 pub(super) struct HeldLocks {
     pub guards: BTreeMap<AppUuid, Vec<Arc<UpdateLocks>>>,
-    /// Tasks that wait until a user's lock is gone.
+    /// Tasks that wait for the removal of a user's lock.
     pub watches: BTreeMap<AppUuid, AbortHandle>,
     pub waits: LockWaits,
 }
@@ -22,7 +22,7 @@ impl HeldLocks {
         self.guards.get(app).cloned().unwrap_or_default()
     }
 
-    /// Waits for one lock of an app at a time: that which was in the way last.
+    /// Waits for one lock of an app at a time: the last that blocked it.
     pub(super) fn watch(&mut self, app: AppUuid, watch: AbortHandle) {
         if let Some(before) = self.watches.insert(app, watch) {
             before.abort();

@@ -1,4 +1,4 @@
-//! The loop's part in the host: looks whether it is as the target wants it, and reboots it.
+//! The loop's part in the host: compares it with the target, and reboots it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::messages::{Message, StepFailure};
 use crate::os_update::OsRecord;
 use crate::persistence::note_reboots;
 
-/// What is known of the host.
+/// The known state of the host.
 pub(super) struct HostView {
-    /// Where what is wanted of it comes from.
+    /// The target with its desired configuration.
     target: Option<Arc<TargetState>>,
     pub boot: Option<BootId>,
-    /// The last look.
+    /// The last comparison.
     look: HostLook,
-    /// It is to be looked at.
+    /// Whether it must be compared.
     pub is_stale: bool,
-    /// It was looked at once.
+    /// Whether it was compared at least once.
     was_seen: bool,
-    /// A look is under way.
+    /// Whether a comparison is under way.
     is_looking: bool,
-    /// When it is looked at without anything having happened.
+    /// When it is compared even if nothing has happened.
     pub look_at: Option<Instant>,
     reboots: u32,
-    /// It is about to go down.
+    /// Set when it is about to go down.
     pub quiesce: Option<Quiesce>,
     /// Its operating system.
     pub os: OsView,
@@ -62,7 +62,7 @@ impl HostView {
         }
     }
 
-    /// The variables in force.
+    /// Returns the variables in force.
     pub(super) fn variables(&self) -> Option<BTreeMap<String, String>> {
         let target = self.target.as_ref();
         target.map(|target| target.config.clone())
@@ -70,7 +70,7 @@ impl HostView {
 }
 
 impl ReconcilerTask {
-    /// Makes this what the host is measured by.
+    /// Sets the target that the host is compared with.
     pub(super) fn aim_host_at(&mut self, target: Option<Arc<TargetState>>) {
         self.host.is_stale = true;
         self.host.os.is_stale = true;
@@ -85,16 +85,17 @@ impl ReconcilerTask {
         self.target.desired.as_ref()?.host.as_ref()
     }
 
-    /// Whether something is wanted of the host and it is not known whether it is so.
+    /// Returns whether the host has a desired configuration and it is unknown whether it matches.
     pub(super) fn host_is_unknown(&self) -> bool {
-        // At the start a look takes as long as plugins take to be loaded: what asks for nothing need not wait.
+        // At the start a comparison takes as long as loading the plugins: an empty configuration need not wait for
+        // that.
         let matters = self
             .wanted_of_host()
             .is_some_and(|wanted| self.host.was_seen || *wanted != DesiredHost::default());
         matters && (self.host.is_stale || self.host.is_looking)
     }
 
-    /// Starts a look at the host where there is a reason for one.
+    /// Starts a comparison of the host if there is a reason for one.
     pub(super) fn look_at_host(&mut self) {
         let now = Instant::now();
         let due = |at: Instant| at <= now;
@@ -103,7 +104,7 @@ impl ReconcilerTask {
         if !stale || self.host.is_looking {
             return;
         }
-        // A look while it is being changed would show neither what was nor what will be.
+        // A comparison during a change would show neither the old state nor the new one.
         if self
             .in_flight
             .any(|subject| matches!(subject, Subject::Host(_)))
@@ -119,7 +120,7 @@ impl ReconcilerTask {
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
             let host = Arc::clone(&context.host);
-            // In a task of its own, so that the loop is told also where it panics.
+            // In a separate task, so that the loop is informed even if it panics.
             let look = tokio::spawn(async move { host.compare(&wanted).await }).await;
             context.tell(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
                 look_again: true,
@@ -132,7 +133,7 @@ impl ReconcilerTask {
         self.host.is_looking = false;
         self.host.was_seen = true;
         if self.host.is_stale {
-            // The target has changed meanwhile, or the host.
+            // The target or the host has changed meanwhile.
             return;
         }
         for warning in &look.warnings {
@@ -161,7 +162,7 @@ impl ReconcilerTask {
         self.host.look = look;
     }
 
-    /// What the planner is told.
+    /// Returns the state of the host for the planner.
     pub(super) fn current_host(&self) -> CurrentHost {
         let look = &self.host.look;
         let starts = self.actions.current().filter(|underway| {
@@ -169,7 +170,7 @@ impl ReconcilerTask {
             state.phase != ActionPhase::Waiting && !matches!(state.verb, Verb::Stop(_))
         });
         CurrentHost {
-            // What was seen before another target came says nothing of that.
+            // A comparison made before the target changed does not apply to the new one.
             differs: if self.host.is_stale || self.host.is_looking {
                 BTreeSet::new()
             } else {
@@ -182,8 +183,8 @@ impl ReconcilerTask {
         }
     }
 
-    /// Reboots the host, once all apps are locked. Not while somebody waits for an action, who would be cut
-    /// off, nor before it is known what the last reboot has left to do.
+    /// Reboots the host, once all apps are locked. Not while an action is under way, whose caller would be cut off, nor
+    /// before it is known what remains to be done after the last reboot.
     pub(super) fn start_reboot(&mut self, reasons: &[String], activates: Option<OsVersion>) {
         let is_known = !self.host.is_stale && !self.host.is_looking;
         if !self.actions.is_empty() || self.host.quiesce.is_some() || !is_known {
@@ -203,7 +204,7 @@ impl ReconcilerTask {
         }
         tokio::spawn(async move {
             let outcome = async {
-                // Before it: a device that is rebooted again and again would otherwise never know.
+                // Before the reboot: otherwise a device that reboots again and again would never notice.
                 let counted = context
                     .journal
                     .call(move |store| note_reboots(store, count));
@@ -231,13 +232,13 @@ impl ReconcilerTask {
         });
     }
 
-    /// The last reboot that was begun does not take place.
+    /// Handles that the last reboot does not take place.
     pub(super) fn not_rebooted(&mut self) {
         let count = self.host.reboots.saturating_sub(1);
         self.note_reboots(count);
     }
 
-    /// The target is reached, or another.
+    /// Resets the count of reboots: the target is reached, or has changed.
     pub(super) fn forget_reboots(&mut self) {
         if self.host.reboots > 0 {
             self.note_reboots(0);

@@ -1,4 +1,4 @@
-//! What is being done right now: steps, pulls and listings that have begun and not reported their end.
+//! Work in progress: steps, pulls and listings that have begun and not reported their end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,15 @@ use plan::{LockedWork, Subject};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// At most one step per subject.
+/// Steps in progress, at most one per subject.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
-    /// Since when there is a step about each.
+    /// The start time of each step, by subject.
     steps: BTreeMap<Subject, Instant>,
-    /// What steps do with services, as the status shows it.
+    /// The states of services that steps work on, for the status.
     pub service_states: BTreeMap<ServiceKey, ServiceState>,
     pulls: BTreeMap<ImageRef, CancellationToken>,
-    /// Engines that are being listed: one listing of each at a time.
+    /// Engines that are being listed: at most one listing per engine at a time.
     pub listings: BTreeSet<EngineKind>,
 }
 
@@ -24,7 +24,7 @@ impl InFlight {
         self.steps.insert(subject, Instant::now());
     }
 
-    /// The locks of an app are taken, then its services are worked on: all are busy until each has reported.
+    /// Marks the locks of an app and its services as busy until each has reported.
     pub(super) fn begin_locked(&mut self, locked: &LockedWork) {
         self.begin(Subject::Locks(locked.app.clone()));
         for work in &locked.work {
@@ -32,14 +32,14 @@ impl InFlight {
         }
     }
 
-    /// Returns what ends the pull early.
+    /// Returns the token that ends the pull early.
     pub(super) fn begin_pull(&mut self, image: &ImageRef) -> CancellationToken {
         let cancel = CancellationToken::new();
         self.pulls.insert(image.clone(), cancel.clone());
         cancel
     }
 
-    /// The step about `subject` has ended. Returns whether it was a pull.
+    /// Records that the step about `subject` has ended. Returns whether it was a pull.
     pub(super) fn end(&mut self, subject: &Subject) -> bool {
         self.steps.remove(subject);
         match subject {
@@ -76,7 +76,7 @@ impl InFlight {
         self.steps.keys().cloned().collect()
     }
 
-    /// The step that has taken longest. Pulls do not count: how long they take is the network's affair.
+    /// Returns the step that has taken longest. Pulls do not count: their duration depends on the network.
     pub(super) fn oldest_step(&self) -> Option<(Subject, Instant)> {
         let steps = self.steps.iter();
         steps

@@ -1,5 +1,5 @@
-//! Keys of services to the API. One that was replaced: what is made from now on gets the new one, what runs goes on with
-//! the old one until the next update (docs/spec/device.md#keys-regenerate). One whose service is gone is forgotten
+//! API keys of services. If a key was replaced, new containers get the new one, and running ones keep the old one until
+//! the next update (docs/spec/device.md#keys-regenerate). The key of a service that is gone is forgotten
 //! (docs/spec/device.md#keys-scope).
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::ReconcilerTask;
 use crate::messages::ActiveTarget;
 
 impl ReconcilerTask {
-    /// Makes the target with the new key what the device is measured by, without beginning an update.
+    /// Puts the target with the new key in force, without beginning an update.
     pub(super) fn take_new_keys(&mut self, mut wanted: ActiveTarget) {
         if self.local_mode.is_leaving() {
             self.target.resumes = Some(wanted);
@@ -37,8 +37,8 @@ impl ReconcilerTask {
         }
     }
 
-    /// Gives the services of an app that comes back as it was the keys that they have by now: those that they were
-    /// made with open nothing.
+    /// Gives the services of an app that is restored their current API keys: the keys they were created with are no
+    /// longer valid.
     pub(super) fn give_new_keys(&self, restored: &mut DesiredApp) {
         let Some(target) = self.target.app(&restored.uuid) else {
             return;
@@ -53,7 +53,7 @@ impl ReconcilerTask {
                 .replaced_keys
                 .contain(&service.key, &service.digest)
             {
-                // Nothing else differs, so that the next update finds it as it is to be.
+                // Nothing else differs, so the next update finds it as desired.
                 *service = DesiredService {
                     image_id: service.image_id,
                     release: service.release,
@@ -71,14 +71,14 @@ impl ReconcilerTask {
         }
     }
 
-    /// Forgets the keys of services that no target names and that have no container. For a device at rest.
+    /// Forgets the keys of services that no target names and that have no container. Called while the device is idle.
     pub(super) fn forget_keys(&mut self) {
         if !self.view.current().all_answer() {
             return;
         }
         let context = &self.context;
         let with_containers = self.view.services().map(|it| (it.app_id, it.key.service));
-        // The targets may be ahead of the one that the loop has.
+        // The targets may be newer than the loop's.
         let apps = self.target.apps();
         let services = apps.flat_map(|app| app.services.keys().map(|name| (app.id, name.clone())));
         let mut needed: BTreeSet<(AppId, ServiceName)> = with_containers.chain(services).collect();
@@ -100,7 +100,7 @@ impl ReconcilerTask {
                 Ok(())
             });
             if let Err(why) = forgotten.await {
-                // They are looked at again when services have changed, and at the next start.
+                // They are checked again when services have changed, and at the next start.
                 tracing::warn!("failed to forget the API keys of services that are gone: {why}");
             }
         });

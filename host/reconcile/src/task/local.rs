@@ -1,4 +1,4 @@
-//! Local mode: what is noted when it is entered, and removed when it is left.
+//! Local mode: the state recorded when it is entered, and the clean-up when it is left.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::messages::Message;
 use crate::persistence::LocalMode;
 
 impl ReconcilerTask {
-    /// Notes what was there when local mode was entered: before the first step that adds to it.
+    /// Records the objects that existed when local mode was entered, before the first step that
+    /// adds to them.
     pub(super) async fn keep_snapshot(&mut self) {
         if !self.local_mode.is_on() || !self.view.is_known() {
             return;
@@ -71,7 +72,7 @@ impl ReconcilerTask {
             self.aim_at(resumes);
         }
         self.publish_settings();
-        // A snapshot of the next local mode must not hold what has just been removed.
+        // A snapshot of the next local mode must not contain objects that have just been removed.
         self.view.invalidate_all();
         self.context
             .channels

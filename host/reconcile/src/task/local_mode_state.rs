@@ -1,4 +1,4 @@
-//! Where the loop stands in local mode (docs/spec/device.md#local-mode).
+//! The loop's state of local mode (docs/spec/device.md#local-mode).
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use crate::persistence::LocalMode;
 #[derive(Debug)]
 pub(super) struct LocalModeState {
     pub mode: LocalMode,
-    /// What was there when local mode was entered.
+    /// The objects that existed when local mode was entered.
     pub snapshot: Snapshot,
-    /// What was made in local mode is being removed.
+    /// Whether the objects created in local mode are being removed.
     is_cleaning: bool,
-    /// Local mode, once left, is entered again: the device was killed while leaving it, and has no cloud.
+    /// Whether local mode, once left, is entered again: the device was killed while leaving it, and has no cloud.
     pub reenters: bool,
 }
 
@@ -21,7 +21,7 @@ impl LocalModeState {
         let snapshot = snapshot.map(serde_json::from_value::<Snapshot>);
         LocalModeState {
             mode,
-            // One that cannot be read protects nothing that it should: then all that is there now is taken for older.
+            // An unreadable snapshot cannot protect anything: then everything that exists now counts as older.
             snapshot: snapshot.and_then(Result::ok).unwrap_or_default(),
             is_cleaning: false,
             reenters: !is_managed && mode == LocalMode::Leaving,
@@ -36,13 +36,13 @@ impl LocalModeState {
         self.mode == LocalMode::Leaving
     }
 
-    /// Returns what must not be removed; `None` if the clean-up has begun already.
+    /// Returns the objects that must not be removed; `None` if the clean-up has begun already.
     pub(super) fn begin_clean_up(&mut self) -> Option<Snapshot> {
         let begins = !std::mem::replace(&mut self.is_cleaning, true);
         begins.then(|| std::mem::take(&mut self.snapshot))
     }
 
-    /// The clean-up is done. Local mode is off now, or on again, once.
+    /// Ends the clean-up. Local mode is off now, or on again, once.
     pub(super) fn end_clean_up(&mut self) {
         self.is_cleaning = false;
         self.mode = if std::mem::take(&mut self.reenters) {

@@ -1,7 +1,7 @@
-//! How long an app has waited for an update lock that a user holds, and when somebody is told.
+//! How long an app has waited for an update lock that a user holds, and when this is reported.
 //!
-//! Any process of a service can hold its update lock for ever, as can any user of the host: the lock folders are
-//! open to all, as services expect them to be. So nobody is kept from it, and an update that waits for long is told.
+//! Any process of a service can hold its update lock forever, as can any user of the host: the lock folders are open to
+//! all, as services expect them to be. So this is not prevented, but an update that waits for long is reported.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use model::{AppUuid, MAX_LOCK_TTL};
 use tokio::time::Instant;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// The longest that a lock over the API lasts: whoever holds a file for longer may have forgotten it.
+/// The longest duration of a lock over the API: a file that is held for longer may have been forgotten.
 const LONG: Duration = MAX_LOCK_TTL;
-/// Between two tries of one update there is less than this; a try after a longer pause is another update's.
+/// Attempts of one update are less than this apart; an attempt after a longer pause belongs to another update.
 const SAME_UPDATE: Duration = Duration::from_secs(3600);
 
 /// The apps whose updates wait.
@@ -23,13 +23,13 @@ pub(super) struct LockWaits(BTreeMap<AppUuid, LockWait>);
 struct LockWait {
     since: Instant,
     latest: Instant,
-    /// How long it had waited when it was told last.
+    /// The waiting time at the last report.
     reported_at: Option<Duration>,
 }
 
 impl LockWaits {
-    /// The update of `app` found a lock in its way once more. Answers for how many days it has waited, where that is
-    /// to be told now: after a week, and each day from then on.
+    /// Records that the update of `app` was blocked by a lock once more. Returns the number of days it has waited, if a
+    /// report is due now: after a week, and each day from then on.
     pub(super) fn refused(&mut self, app: &AppUuid, now: Instant) -> Option<u64> {
         let begins = LockWait {
             since: now,
@@ -52,7 +52,7 @@ impl LockWaits {
         Some(waited.as_secs() / DAY.as_secs())
     }
 
-    /// Its locks were taken.
+    /// Records that its locks were taken.
     pub(super) fn acquired(&mut self, app: &AppUuid) {
         self.0.remove(app);
     }
@@ -74,7 +74,7 @@ mod tests {
             let now = begin + Duration::from_secs(900) * quarter;
             reports.extend(waits.refused(&app, now));
             if quarter % 100 == 0 {
-                // Each of these comes after a pause, so that it never waits for long.
+                // Each of these comes after a pause, so this update never waits for long.
                 assert_eq!(waits.refused(&other, now), None);
             }
         }

@@ -1,4 +1,4 @@
-//! What the loop knows, copied for somebody who asks what comes.
+//! A copy of the loop's state, for a forecast.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ impl ReconcilerTask {
             Some(_) => PlanState::Settled,
         };
         let mut current = self.current();
-        // What has failed and is not listed yet counts as busy for the planner, but nothing is done about it.
+        // Failed steps that are not verified yet count as busy for the planner, but nothing is being done about them.
         current.busy = self.in_flight.subjects();
         let os_progress = self.host.os.update.progress();
         current

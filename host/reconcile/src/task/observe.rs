@@ -1,4 +1,4 @@
-//! The loop's looking: what may have changed is listed, on all engines at once.
+//! The loop's observation: what may have changed is listed, on all engines in parallel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::messages::Message;
 use crate::observe;
 use crate::view::{EngineObjects, KINDS, Listing, ObjectKind};
 
-/// How long an engine may take to list what it holds before it counts as silent.
+/// How long a listing may take before the engine counts as silent.
 const LISTING_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl ReconcilerTask {
-    /// Starts to list what may have changed, on all engines at once.
+    /// Starts to list what may have changed, on all engines in parallel.
     pub(super) fn observe(&mut self) {
         self.look_at_host();
         self.look_at_os();
@@ -35,7 +35,7 @@ impl ReconcilerTask {
             let context = Arc::clone(&self.context);
             tokio::spawn(async move {
                 let branding = context.branding.clone();
-                // In a task of its own, so that a panic in an engine is a failure like any other.
+                // In a separate task, so that a panic in an engine is a failure like any other.
                 let listing = tokio::spawn(async move {
                     let listing = observe::list(engine.as_ref(), &branding, kinds, begun);
                     tokio::time::timeout(LISTING_TIMEOUT, listing).await
@@ -59,7 +59,7 @@ impl ReconcilerTask {
 
     pub(super) fn announce(&mut self, announced: BTreeMap<EngineKind, BTreeSet<ObjectKind>>) {
         for (engine, kinds) in announced {
-            // An engine that says something answers.
+            // An engine that sends an event is available.
             self.retries.engine_answers(engine);
             self.view.mark(engine, kinds);
         }

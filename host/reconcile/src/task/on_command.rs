@@ -1,4 +1,4 @@
-//! What callers ask of the loop.
+//! The requests of callers to the loop.
 
 use model::{DesiredState, ImageRef};
 use tokio::time::Instant;
@@ -52,7 +52,7 @@ impl ReconcilerTask {
                 self.host.os.is_stale = true;
                 self.host.boot = self.context.host.boot();
             }
-            // Callers that have gone see nothing, and lock nothing.
+            // The receiver may be gone, which does not matter.
             Command::WantedVolumes(reply) => {
                 let volumes = self.target.apps().flat_map(|app| app.volumes.values());
                 let _ = reply.send(volumes.map(|volume| volume.engine_name.clone()).collect());
@@ -93,7 +93,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// Looks at everything, and tries at once what waits to be tried again.
+    /// Observes everything, and retries at once whatever waits for a retry.
     fn look_again(&mut self) {
         self.retries.expire(Instant::now());
         for engine in self.context.engines.all() {
@@ -104,7 +104,7 @@ impl ReconcilerTask {
         self.host.os.is_stale = true;
     }
 
-    /// Makes this what the device is measured by, and begins anew to try.
+    /// Puts this target in force, and starts all attempts afresh.
     pub(super) fn aim_at(&mut self, mut target: ActiveTarget) {
         self.replace_unhealthy(&mut target.desired);
         self.in_flight

@@ -1,4 +1,4 @@
-//! What has happened: steps, listings and the store tell the loop, and it takes note.
+//! Messages from steps, listings and the store, and their effects on the loop's state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl ReconcilerTask {
             }
             Message::LockGone(app) => {
                 self.held_locks.watches.remove(&app);
-                // It needs the locks of all.
+                // It needs the locks of all apps.
                 self.retries.steps.remove(&Subject::Reboot);
                 self.retries.steps.remove(&Subject::Locks(app));
             }
@@ -131,7 +131,7 @@ impl ReconcilerTask {
         self.send_failure(&subject, &reason, count, delay);
     }
 
-    /// A plugin postpones the update of an app.
+    /// Records that a plugin postpones the update of an app.
     pub(super) fn postponed(&mut self, subject: Subject, postponement: UpdatePostponement) {
         if let Subject::Locks(app) = &subject {
             self.send_postponement(app, &postponement);
@@ -148,7 +148,7 @@ impl ReconcilerTask {
         self.retries.postponed(subject, postponement);
     }
 
-    /// Tries again as soon as the user's lock is gone.
+    /// Retries as soon as the user's lock is gone.
     pub(super) fn watch_lock(&mut self, app: AppUuid, path: PathBuf) {
         let context = Arc::clone(&self.context);
         let watched = app.clone();

@@ -1,5 +1,5 @@
-//! The loop's part in starting another version of the operating system: it is activated while the locks of all apps are held
-//! and before any service is stopped (docs/spec/device.md#os-update-order).
+//! The loop's part in starting another version of the operating system: it is activated while the locks of all apps are
+//! held and before any service is stopped (docs/spec/device.md#os-update-order).
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::os_update::{CALL, outcome_of, words};
 use crate::messages::{Message, RecordWrite, StepFailure};
 use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
 
-/// Why a version is not activated now.
+/// The reason why a version is not activated now.
 pub(super) enum Hold {
-    /// A plugin wants it to wait.
+    /// A plugin postpones it.
     Postponed(UpdatePostponement),
     Failed(String),
-    /// It is not wanted any more.
+    /// It is no longer desired.
     Changed,
 }
 
@@ -38,7 +38,7 @@ impl ReconcilerTask {
         self.send_os(version, OsProgress::Activating, None, None);
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
-            // Before it: after the boot nobody else knows what was tried.
+            // Before the activation: after the boot, nothing else records what was tried.
             if let Err(why) = context.journal.put_os_record(record).await {
                 let why = format!("failed to note that it is activated: {why}");
                 context.tell(Message::OsRecord(RecordWrite::Failed));
@@ -72,8 +72,8 @@ impl ReconcilerTask {
         }
     }
 
-    /// Goes on once the store has that the version is activated: else a boot loader that gives it up would be taken for a
-    /// power cut before it was.
+    /// Continues once it is stored that the version is activated: otherwise, if the boot loader gave the version up,
+    /// this would be mistaken for a power cut before the activation.
     pub(super) fn os_activation_written(&mut self, write: RecordWrite) {
         if write == RecordWrite::Again || !std::mem::take(&mut self.host.os.stops_once_written) {
             return;
@@ -100,8 +100,8 @@ impl ReconcilerTask {
         self.end_quiesce(why);
     }
 
-    /// The update of an app that the boot of another version is, for whoever may postpone it. A developer in local mode
-    /// decides alone.
+    /// Returns the update of an app that the boot of another version amounts to, for plugins that may postpone it. In
+    /// local mode, the developer alone decides.
     pub(super) fn os_update_of(
         &self,
         locked: &LockedWork,
@@ -124,7 +124,7 @@ impl ReconcilerTask {
         })
     }
 
-    /// A plugin postpones the activation; answers what whoever waits for the locks is told.
+    /// Records that a plugin postpones the activation; returns the error for the caller that waits for the locks.
     pub(super) fn os_postponed(
         &mut self,
         app: &AppUuid,
@@ -139,8 +139,7 @@ impl ReconcilerTask {
         ActionError::Locked(why)
     }
 
-    /// Whether a reboot did not take place for a reason that is the operating system's own: other reboots need not wait for
-    /// it then.
+    /// Returns whether a reboot did not take place because of the operating system: then other reboots need not wait.
     pub(super) fn os_held_up_reboot(&mut self, outcome: &Result<(), StepFailure>) -> bool {
         self.host.os.activates = None;
         let hold = self.host.os.hold.take();

@@ -1,4 +1,4 @@
-//! The loop's part in judging a version of the operating system, and in keeping the record of what was tried
+//! The loop's part in judging a version of the operating system, and in keeping the record of versions that were tried
 //! (docs/spec/device.md#os-update-health).
 
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::messages::{Message, RecordWrite, StepFailure};
 use crate::os_update::{OsNotice, RejectedOs, TrialApp, TrialOutcome};
 use crate::release_trials::state_of_services;
 
-/// How long the loop waits before it writes a record again that the store did not take.
+/// How long the loop waits before it repeats a failed write of a record.
 const WRITE_AGAIN: Duration = Duration::from_secs(60);
 
 impl ReconcilerTask {
-    /// Looks whether the version that runs is healthy, while it is on trial.
+    /// Checks whether the running version is healthy, while it is on trial.
     pub(super) fn judge_os(&mut self) {
         let (rules, now) = (self.os_rules(), Instant::now());
         let answers = self.view.current().all_answer();
@@ -62,7 +62,7 @@ impl ReconcilerTask {
         };
         let release = match installed(desired) {
             Some(release) => release,
-            // Without a release there is nothing that a plugin could be asked about.
+            // Without a release there is nothing to query plugins about.
             None => {
                 let healthy = crate::ReleaseVerdict::Healthy;
                 self.context.tell(Message::OsVerdict(app.clone(), healthy));

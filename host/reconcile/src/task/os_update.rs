@@ -1,6 +1,6 @@
-//! The loop's part in updates of the operating system: it looks how that stands, has the provider do what the plan says,
-//! and tells what comes of it (docs/spec/device.md#os-update). `os_activation.rs` beside it activates a version under the
-//! locks of all apps, and `os_trial.rs` judges the version that runs.
+//! The loop's part in updates of the operating system: it queries the status, has the provider do what the plan says,
+//! and reports the results (docs/spec/device.md#os-update). `os_activation.rs` activates a version under the locks of
+//! all apps, and `os_trial.rs` judges the running version.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,30 +17,30 @@ use crate::messages::{Message, StepFailure};
 use crate::os_update::{OsNotice, OsRecord, OsTrialRules, OsUpdate, RejectedOs};
 use crate::{OsAction, OsLook};
 
-/// How long the provider may take for one call.
+/// The time limit for one call of the provider.
 pub(super) const CALL: Duration = Duration::from_secs(60);
-/// How often the provider is asked while an installation is under way.
+/// The interval between queries of the provider while an installation is under way.
 const WATCH: Duration = Duration::from_secs(5);
 
-/// What is known of the operating system.
+/// The known state of the operating system.
 pub(super) struct OsView {
     pub update: OsUpdate,
-    /// It is to be looked at.
+    /// Whether its status must be queried.
     pub is_stale: bool,
     is_looking: bool,
-    /// The last look failed.
+    /// Whether the last query failed.
     is_unreadable: bool,
-    /// Nobody on this device updates it.
+    /// Whether this device has no provider.
     is_unavailable: bool,
-    /// When it is looked at without anything having happened.
+    /// When its status is queried even if nothing has happened.
     look_at: Option<Instant>,
-    /// The version that the reboot under way is to start.
+    /// The version that the reboot under way should start.
     pub activates: Option<OsVersion>,
-    /// Services are stopped once the store has that the version is activated.
+    /// Whether services are stopped once it is stored that the version is activated.
     pub(super) stops_once_written: bool,
-    /// Why the reboot under way does not take place, where the reboot itself did not fail.
+    /// Why the reboot under way does not take place, if the reboot itself did not fail.
     pub(super) hold: Option<Hold>,
-    /// How far the installation was when an event last said so.
+    /// The progress of the installation in the last event.
     last_percent: Option<u8>,
 }
 
@@ -62,7 +62,7 @@ impl OsView {
 }
 
 impl ReconcilerTask {
-    /// The version that the cloud's target names: in local mode every service may set a target.
+    /// Returns the version in the cloud's target; none in local mode, in which every service may set a target.
     pub(super) fn wanted_os(&self) -> Option<&DesiredOs> {
         if self.local_mode.is_on() {
             return None;
@@ -70,12 +70,12 @@ impl ReconcilerTask {
         self.wanted_of_host()?.os.as_ref()
     }
 
-    /// Whether anything is to be done about the operating system, or may be.
+    /// Returns whether anything needs to be done about the operating system, or may need to be.
     fn os_matters(&self) -> bool {
         self.wanted_os().is_some() || self.host.os.update.has_attempt()
     }
 
-    /// Whether it is not known how it stands right now, or what is known is being written down.
+    /// Returns whether its current state is unknown, or the record is being written.
     pub(super) fn os_is_busy(&self) -> bool {
         let is_unknown = self.host.os.is_looking || self.host.os.is_stale;
         self.os_matters() && (is_unknown || self.host.os.update.is_writing())
@@ -92,13 +92,13 @@ impl ReconcilerTask {
         }
     }
 
-    /// When to look or to judge without anything having happened.
+    /// Returns the times at which to query or to judge even if nothing has happened.
     pub(super) fn os_times(&self) -> impl Iterator<Item = Instant> {
         let looks = self.host.os.look_at.into_iter();
         looks.chain(self.host.os.update.times(self.os_rules()))
     }
 
-    /// Starts a look where there is a reason for one.
+    /// Starts a query if there is a reason for one.
     pub(super) fn look_at_os(&mut self) {
         self.write_os_record();
         let now = Instant::now();
@@ -106,7 +106,7 @@ impl ReconcilerTask {
         if !self.os_matters() || self.host.os.is_looking || !(self.host.os.is_stale || is_due) {
             return;
         }
-        // A look while it is being changed would show neither what was nor what will be.
+        // A query during a change would show neither the old state nor the new one.
         let changes = |subject: &Subject| matches!(subject, Subject::Os | Subject::Reboot);
         if self.in_flight.any(changes) || self.host.quiesce.is_some() {
             return;
@@ -117,7 +117,7 @@ impl ReconcilerTask {
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
             let host = Arc::clone(&context.host);
-            // In a task of its own, so that the loop is told also where it panics.
+            // In a separate task, so that the loop is informed even if it panics.
             let look = tokio::spawn(async move { timeout(CALL, host.look_at_os()).await }).await;
             context.tell(Message::OsLooked(match look {
                 Ok(Ok(look)) => look,
@@ -131,7 +131,7 @@ impl ReconcilerTask {
         self.host.os.is_looking = false;
         let now = Instant::now();
         if self.host.os.is_stale {
-            // The target has changed meanwhile, or the host.
+            // The target or the operating system has changed meanwhile.
             return;
         }
         let mut next = self.target.settings.poll_interval;
@@ -193,7 +193,7 @@ impl ReconcilerTask {
                 self.failed(Subject::Os, StepFailure::new(why));
             }
             OsNotice::OnTrial(version) => {
-                // It has come to where the last reboot was to lead.
+                // The last reboot has had the intended effect.
                 self.forget_reboots();
                 let seconds = self.target.settings.os_health_time.as_secs();
                 self.context.log(format!(
@@ -235,7 +235,7 @@ impl ReconcilerTask {
     }
 
     pub(super) fn os_done(&mut self, action: OsAction, outcome: Result<(), String>) {
-        // Whatever came of it, how things are is another matter now.
+        // Whatever the outcome, the status may have changed.
         self.host.os.is_stale = true;
         if let Err(why) = outcome {
             let line = format!("Failed to {} due to '{why}'", words(&action));
@@ -294,14 +294,14 @@ impl ReconcilerTask {
         self.context.telemetry.send_event(Audience::Owner, event);
     }
 
-    /// The version that the target names, if it is not tried again.
+    /// Returns the version in the target, if it is not tried again.
     pub(super) fn rejected_os(&self) -> Option<OsVersion> {
         let version = &self.wanted_os()?.version;
         let rejected = self.host.os.update.rejected(version)?;
         Some(rejected.version.clone())
     }
 
-    /// What of the operating system no step leads to, for people.
+    /// Returns why no step leads to the version in the target, for people.
     pub(super) fn blocked_os(&self) -> Option<Blocker> {
         let version = self.wanted_os()?.version.clone();
         if let Some(rejected) = self.host.os.update.rejected(&version) {

@@ -1,4 +1,5 @@
-//! What the loop shows: its status, the events of its changes, and to callers that their command is in it.
+//! The loop's output: its status, the events of its changes, and the acknowledgement of commands that the status
+//! includes.
 
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use crate::status_events::{Downloads, between};
 
 pub(super) struct Publication {
     status: watch::Sender<Arc<DeviceStatus>>,
-    /// The progress of each download that was last sent as an event.
+    /// The progress of each download in the last event.
     downloads: Downloads,
-    /// Callers that wait for their command to show in the status.
+    /// Callers that wait until the status includes their command.
     pub callers: Vec<oneshot::Sender<()>>,
-    /// Somebody is asking the cloud what there is to do.
+    /// Whether the cloud is being polled for a new target.
     pub is_checking: bool,
-    /// What the last plan waits for.
+    /// The blockers in the last plan.
     pub waiting_on: Vec<WaitingOn>,
 }
 
@@ -73,17 +74,17 @@ impl Publication {
 
     pub(super) fn answer_callers(&mut self) {
         for caller in self.callers.drain(..) {
-            // A caller that has gone does not need to know.
+            // The caller may have gone.
             let _ = caller.send(());
         }
     }
 }
 
 impl ReconcilerTask {
-    /// Draws the status and publishes it, with what readers of logs and of health see.
+    /// Computes the status and publishes it, together with the data for readers of logs and of health.
     pub(super) fn publish(&mut self, applying: bool) {
         let telemetry = &self.context.telemetry;
-        // Outside local mode the log is a cloud's (docs/spec/device.md#local-logs).
+        // Outside local mode, only the cloud receives the log (docs/spec/device.md#local-logs).
         telemetry
             .hub
             .set_silent(self.local_mode.mode == LocalMode::Off);

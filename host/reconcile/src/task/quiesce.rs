@@ -1,4 +1,5 @@
-//! Before the host goes down: all apps are locked, then all services stopped (docs/spec/device.md#v1-power).
+//! The preparation for the host going down: all apps are locked, then all services stopped
+//! (docs/spec/device.md#v1-power).
 
 use std::collections::BTreeSet;
 
@@ -12,24 +13,24 @@ use crate::actions::ActionReply;
 use crate::locks::LockScope;
 use crate::messages::StepFailure;
 
-/// How far it is.
+/// The progress of the preparation.
 pub(super) struct Quiesce {
     force: bool,
     phase: QuiescePhase,
     /// The apps whose locks are not held yet.
     apps: BTreeSet<AppUuid>,
-    /// Containers that are being stopped, or were: one that goes on is not stopped again.
+    /// Containers that are being stopped, or were: a container that keeps running is not stopped again.
     stopping: BTreeSet<ContainerId>,
     /// Answered when the locks are held.
     locked: Option<ActionReply>,
-    /// Answered when nothing runs any more.
+    /// Answered when no service runs any more.
     stopped: Option<oneshot::Sender<()>>,
 }
 
 #[derive(Clone, Copy)]
 enum QuiescePhase {
     Locking,
-    /// Another version of the operating system is activated.
+    /// Another version of the operating system is being activated.
     Activating,
     Stopping,
     Stopped,
@@ -43,7 +44,7 @@ impl ReconcilerTask {
         stopped: oneshot::Sender<()>,
     ) {
         if self.host.quiesce.is_some() {
-            // The locks of all apps are held, or being taken.
+            // The locks of all apps are held or being taken.
             let why = "the device is already being shut down".to_owned();
             let _ = locked.send(Err(ActionError::Locked(why)));
             return;
@@ -59,7 +60,7 @@ impl ReconcilerTask {
         });
     }
 
-    /// Brings it as far as it goes; answers whether nothing else may be planned meanwhile.
+    /// Advances it as far as possible; returns whether nothing else may be planned meanwhile.
     pub(super) fn quiesce(&mut self) -> bool {
         let Some(quiesce) = &mut self.host.quiesce else {
             return false;
@@ -99,7 +100,7 @@ impl ReconcilerTask {
         true
     }
 
-    /// The locks of all apps are held, and nothing else has to be done before services are stopped.
+    /// Begins to stop services: the locks of all apps are held, and nothing else remains to be done before.
     pub(super) fn begin_to_stop(&mut self) {
         let Some(quiesce) = &mut self.host.quiesce else {
             return;
@@ -112,7 +113,7 @@ impl ReconcilerTask {
         self.stop_next();
     }
 
-    /// The host does not go down, for this reason. What was taken is released by the next plan.
+    /// Ends the preparation because the host does not go down, for this reason. The next plan releases the locks.
     pub(super) fn end_quiesce(&mut self, why: ActionError) {
         let quiesce = self.host.quiesce.take();
         if let Some(locked) = quiesce.and_then(|quiesce| quiesce.locked) {
@@ -145,7 +146,7 @@ impl ReconcilerTask {
         self.start_locked(locked, LockScope::WholeFolder, policy, update);
     }
 
-    /// Takes note of the locks of one app; answers whether that was all there is to do.
+    /// Handles the locks of one app; returns whether that was all there is to do.
     pub(super) fn locks_for_quiesce(
         &mut self,
         app: &AppUuid,
@@ -154,7 +155,7 @@ impl ReconcilerTask {
         let Some(quiesce) = &mut self.host.quiesce else {
             return false;
         };
-        // In the phases that come after it, no app is left.
+        // In the later phases, no app is left.
         if !quiesce.apps.contains(app) {
             return false;
         }
@@ -170,14 +171,14 @@ impl ReconcilerTask {
         if let Some(path) = failure.lock.clone()
             && self.in_flight.contains(&Subject::Reboot)
         {
-            // Nobody asked for this reboot again who could ask once more.
+            // No caller is waiting for this reboot who could repeat the request.
             self.watch_lock(app.clone(), path);
         }
         true
     }
 
-    /// Stops what no other running service depends on, of each app of which nothing is being done; the
-    /// next pass stops what comes after it.
+    /// Stops the services that no other running service depends on, in each app that is not busy; the next pass stops
+    /// further ones.
     fn stop_next(&mut self) {
         let Some(quiesce) = &self.host.quiesce else {
             return;
@@ -228,12 +229,12 @@ impl ReconcilerTask {
             services: services.iter().map(|s| s.key.service.clone()).collect(),
             work,
         };
-        // They are held: a service that came meanwhile is of no lock's concern any more.
+        // The locks are held: locks of services that were added meanwhile no longer matter.
         self.start_locked(locked, LockScope::Named, LockPolicy::Respect, None);
     }
 }
 
-/// Those that no other of these depends on; all of them where they depend on each other in a circle.
+/// Returns the services that no other of these depends on; all of them if they depend on each other in a cycle.
 fn first_to_stop<'a>(services: &[&'a CurrentService]) -> Vec<&'a CurrentService> {
     let is_needed = |service: &CurrentService| {
         services

@@ -1,5 +1,5 @@
-//! The loop's part in trying releases: it looks at them with each pass, asks the plugins, writes what is decided into the
-//! store, and goes back to the last healthy release (docs/spec/device.md#release-health).
+//! The loop's part in trying releases: it examines them in each pass, queries the plugins, stores the decisions, and
+//! goes back to the last healthy release (docs/spec/device.md#release-health).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::InstalledRelease;
 use crate::messages::{Message, RecordWrite};
 use crate::release_trials::{AppObservation, TrialRules, TrialStep, state_of_services};
 
-/// The time that a release has if plugins judge it and no variable says how long.
+/// The time for a release if plugins judge it and no variable sets the time.
 const TIME_OF_PLUGINS: Duration = Duration::from_secs(300);
-/// How long the loop waits before it writes a record again that the store did not take.
+/// How long the loop waits before it repeats a failed write of a record.
 const WRITE_AGAIN: Duration = Duration::from_secs(60);
 
 impl ReconcilerTask {
-    /// Puts healthy releases in the places of those of a target that were not healthy.
+    /// Replaces releases of a target that were not healthy with healthy ones.
     pub(super) fn replace_unhealthy(&mut self, desired: &mut DesiredState) {
-        // Local mode has other apps, and a developer decides alone there.
+        // In local mode there are other apps, and the developer alone decides.
         if self.local_mode.is_on() {
             self.target.trials.substitute_none();
         } else {
@@ -34,7 +34,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// What is demanded of new releases; `None` if every release counts as healthy.
+    /// Returns the requirements for new releases; `None` if every release counts as healthy.
     pub(super) fn trial_rules(&self) -> Option<TrialRules> {
         let time = self.target.settings.release_health_time;
         let has_gates = self.context.host.judges_releases();
@@ -42,9 +42,9 @@ impl ReconcilerTask {
         Some(TrialRules { time, has_gates })
     }
 
-    /// Looks at all releases of the cloud's target, and does what comes of it.
+    /// Examines all releases of the cloud's target, and acts on the results.
     pub(super) fn look_at_releases(&mut self) {
-        // A developer in local mode decides alone.
+        // In local mode, the developer alone decides.
         let answers = self.view.current().all_answer();
         if self.local_mode.mode != crate::persistence::LocalMode::Off || !answers {
             return;
@@ -138,7 +138,7 @@ impl ReconcilerTask {
         telemetry.send_event(Audience::App(app.id), event);
     }
 
-    /// Writes the records that have changed, one write for each app at a time.
+    /// Writes the records that have changed, one write per app at a time.
     fn write_release_records(&mut self) {
         for (app, record) in self.target.trials.take_unwritten() {
             let context = Arc::clone(&self.context);
@@ -160,7 +160,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// A record was written, or was not: what it decides takes effect all the same.
+    /// Handles the outcome of writing a record: the decision takes effect in any case.
     pub(super) fn release_record(&mut self, app: AppUuid, write: RecordWrite) {
         let secrets = self.context.branding.secret_variables();
         let is_of_cloud = !self.local_mode.is_on();
@@ -189,7 +189,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// What holds up, or undoes, the releases of the target, for people.
+    /// Returns what delays or reverts the releases of the target, for people.
     pub(super) fn blocked_releases(&self) -> BTreeMap<AppUuid, Blocker> {
         let rules = self.trial_rules();
         let now = Instant::now();

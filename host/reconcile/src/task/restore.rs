@@ -1,6 +1,6 @@
-//! An app as it is now, written as a target: what actions work on while an update of the app is pending
-//! (docs/spec/device.md#actions). Without it they would wait for images that are still downloaded, a restart and a
-//! purge with nothing running meanwhile.
+//! The current state of an app, written as a target: the basis for actions while an update of the app is pending
+//! (docs/spec/device.md#actions). Otherwise they would wait for images that are still being downloaded, and after a
+//! restart or a purge nothing would run meanwhile.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,11 +18,11 @@ use crate::actions::OngoingAction;
 use crate::definitions::{component_subject, service_subject};
 
 impl ReconcilerTask {
-    /// The target, but with the apps as they were that an action brings back.
+    /// Returns the target, but with the apps that an action restores in their previous state.
     pub(super) fn wanted_now(&self) -> Option<Cow<'_, DesiredState>> {
         let mut desired = Cow::Borrowed(self.target.desired.as_ref()?);
         for OngoingAction { app, state, .. } in self.actions.current() {
-            // One that the target has no more goes, whatever was asked for.
+            // An app that is no longer in the target is removed, whatever the action.
             if let Some(restores) = &state.restores
                 && desired.apps.contains_key(app)
             {
@@ -45,7 +45,7 @@ impl ReconcilerTask {
         Some(desired)
     }
 
-    /// One app of [`Self::wanted_now`].
+    /// Returns one app of [`Self::wanted_now`].
     pub(super) fn app_wanted_now(&self, app: &AppUuid) -> Option<&DesiredApp> {
         let desired = self.target.app(app)?;
         let underway = self.actions.of(app);
@@ -53,8 +53,8 @@ impl ReconcilerTask {
         Some(restores.unwrap_or(desired))
     }
 
-    /// The app as it is, where its target is another and `verb` does not wait for that. `None` also where
-    /// it is not known what something of it was made from: then it is brought to its target.
+    /// Returns the current state of the app, if its target differs and `verb` does not wait for that. Also returns
+    /// `None` if the definition of a part of it is unknown: then it is brought to its target.
     pub(super) fn as_it_is(&self, app: &AppUuid, verb: &Verb) -> Option<DesiredApp> {
         let target = self.target.app(app)?;
         let current = newest(self.services_of(app));
@@ -71,7 +71,7 @@ impl ReconcilerTask {
         }
         match verb {
             Verb::Restart(None) | Verb::Purge | Verb::Stop(_) => {}
-            // A single service is made anew, or started, as the target has it; but that does not wait for a
+            // A single service is recreated, or started, according to the target; but not if that would wait for a
             // download.
             Verb::Restart(Some(_)) | Verb::Start(_) if !self.has_images_of(target) => {}
             Verb::Restart(Some(_)) | Verb::Start(_) => return None,
@@ -124,7 +124,7 @@ impl ReconcilerTask {
         })
     }
 
-    /// What the volumes, or the networks, of an app were made from, by their names at the engine.
+    /// Returns the definitions of the volumes, or the networks, of an app, by their names at the engine.
     fn read_components<C: Clone + DeserializeOwned>(
         &self,
         target: &DesiredApp,
@@ -145,7 +145,7 @@ impl ReconcilerTask {
         definitions.collect()
     }
 
-    /// Whether every image of the app is on an engine.
+    /// Returns whether every image of the app is on an engine.
     fn has_images_of(&self, app: &DesiredApp) -> bool {
         let mut services = app.services.values();
         services.all(|service| {
@@ -154,7 +154,7 @@ impl ReconcilerTask {
         })
     }
 
-    /// Forgets what things were made from that are gone. For a device at rest.
+    /// Forgets the definitions of objects that are gone. Called while the device is idle.
     pub(super) fn forget_definitions(&mut self) {
         let current = self.view.current();
         if !current.all_answer() {
@@ -174,7 +174,7 @@ impl ReconcilerTask {
         }
         let unused = self.stored.definitions.take_others(&needed);
         if !unused.is_empty() {
-            // What stays is looked at again at the next start.
+            // Remaining ones are checked again at the next start.
             self.context
                 .write_later("delete unused definitions", move |store| {
                     store.forget_definitions(&unused)
@@ -183,7 +183,7 @@ impl ReconcilerTask {
     }
 }
 
-/// The container of each service that counts: the newest that is not on its way out.
+/// Returns the current container of each service: the newest that is not being removed.
 fn newest(services: Vec<CurrentService>) -> BTreeMap<ServiceName, CurrentService> {
     let mut newest: BTreeMap<ServiceName, CurrentService> = BTreeMap::new();
     for service in services {

@@ -1,4 +1,4 @@
-//! What failed and is tried again: steps by their subject, and engines that do not answer
+//! Failures that are tried again: steps by their subject, and engines that do not answer
 //! (docs/spec/device.md#retry).
 
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ use crate::config::Limits;
 /// Failures in a row, each with the time of the next attempt.
 #[derive(Debug)]
 pub(super) struct Retries {
-    /// Without those that may be tried at once.
+    /// Steps, without those that may be tried at once.
     pub steps: BTreeMap<Subject, RetryState>,
-    /// The engines that are silent.
+    /// The engines that do not answer.
     pub engines: BTreeMap<EngineKind, RetryState>,
-    /// The longest wait of a step.
+    /// The longest delay of a step.
     step_cap: Duration,
-    /// The longest wait of an engine.
+    /// The longest delay of an engine.
     engine_cap: Duration,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct RetryState {
     count: u32,
     pub reason: String,
     retry_at: Instant,
-    /// The plugin that postpones it, where it is that and no failure.
+    /// The plugin that postpones it, if it is a postponement and not a failure.
     postponed_by: Option<String>,
 }
 
-/// How often something has failed in a row, and how long it waits now.
+/// The number of failures in a row, and the current delay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BackOff {
     pub count: u32,
@@ -52,7 +52,7 @@ impl Retries {
         }
     }
 
-    /// A step failed. It waits no longer than the device waits between two polls.
+    /// Records that a step failed. Its delay is never longer than the poll interval of the device.
     pub(super) fn step_failed(
         &mut self,
         subject: Subject,
@@ -63,7 +63,7 @@ impl Retries {
         fail(&mut self.steps, subject, reason, cap)
     }
 
-    /// A plugin postpones an update. It waits for as long as that says.
+    /// Records that a plugin postpones an update, for as long as the plugin says.
     pub(super) fn postponed(
         &mut self,
         subject: Subject,
@@ -86,20 +86,20 @@ impl Retries {
         BackOff { count, delay }
     }
 
-    /// Whether it is time to try a part of the host again.
+    /// Returns whether it is time to try a part of the host again.
     pub(super) fn host_is_due(&self, now: Instant) -> bool {
         self.steps.iter().any(|(subject, failure)| {
             matches!(subject, Subject::Host(_)) && failure.retry_at <= now
         })
     }
 
-    /// How long something that failed waits from now.
+    /// Returns the remaining delay of something that failed.
     pub(super) fn wait_of(&self, subject: &Subject, now: Instant) -> Option<Duration> {
         let failure = self.steps.get(subject)?;
         Some(failure.retry_at.saturating_duration_since(now))
     }
 
-    /// The failures of steps, as the planner takes them.
+    /// Returns the failures of steps in the planner's form.
     pub(super) fn failures(&self, now: Instant) -> BTreeMap<Subject, Failure> {
         let failures = self.steps.iter().map(|(subject, failure)| {
             let wait = failure.retry_at.saturating_duration_since(now);
@@ -115,35 +115,35 @@ impl Retries {
         failures.collect()
     }
 
-    /// An engine did not list what it holds.
+    /// Records that an engine could not be listed.
     pub(super) fn engine_failed(&mut self, engine: EngineKind, reason: String) -> BackOff {
         fail(&mut self.engines, engine, reason, self.engine_cap)
     }
 
-    /// An engine answers. Returns whether it did not before.
+    /// Records that an engine answers. Returns whether it did not before.
     pub(super) fn engine_answers(&mut self, engine: EngineKind) -> bool {
         self.engines.remove(&engine).is_some()
     }
 
-    /// Whether the engine is silent, and not yet due to be asked again.
+    /// Returns whether the engine is silent, and its next attempt is not due yet.
     pub(super) fn engine_waits(&self, engine: EngineKind, now: Instant) -> bool {
         let failure = self.engines.get(&engine);
         failure.is_some_and(|failure| failure.retry_at > now)
     }
 
-    /// The silent engines that are due to be asked again.
+    /// Returns the silent engines whose next attempt is due.
     pub(super) fn engines_due(&self, now: Instant) -> impl Iterator<Item = EngineKind> {
         let engines = self.engines.iter();
         engines.filter_map(move |(engine, failure)| (failure.retry_at <= now).then_some(*engine))
     }
 
-    /// Lets everything be tried at once; it keeps its count.
+    /// Makes all attempts due at once; the counts of failures stay.
     pub(super) fn expire(&mut self, now: Instant) {
         let failures = self.steps.values_mut().chain(self.engines.values_mut());
         failures.for_each(|failure| failure.retry_at = now);
     }
 
-    /// The times of all next attempts.
+    /// Returns the times of all next attempts.
     pub(super) fn times(&self) -> impl Iterator<Item = Instant> {
         let failures = self.steps.values().chain(self.engines.values());
         failures.map(|failure| failure.retry_at)

@@ -1,4 +1,4 @@
-//! The target that the device is measured by, and what is known only for as long as it is in force.
+//! The target that the device follows, and the state that is only valid while it is in force.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +9,24 @@ use crate::messages::ActiveTarget;
 use crate::release_trials::ReleaseTrials;
 
 pub(super) struct TargetInForce {
-    /// `None` if no target was ever given, or it cannot be read: then nothing is touched.
+    /// `None` if no target was ever set, or it cannot be read: then nothing is touched.
     pub desired: Option<DesiredState>,
     pub settings: Settings,
-    /// What comes after local mode, while that is being left.
+    /// The target after local mode, while that is being left.
     pub resumes: Option<ActiveTarget>,
-    /// Services that have replaced their keys to the API since the last update.
+    /// Services that have replaced their API keys since the last update.
     pub replaced_keys: ReplacedKeys,
-    /// What registries said since the target was set.
+    /// The engines that registries have reported for images since the target was set.
     pub image_kinds: BTreeMap<ImageRef, EngineKind>,
-    /// Locks are overridden until the target is reached.
+    /// Whether locks are overridden until the target is reached.
     pub force: bool,
-    /// Which releases are on trial, were healthy, or were not.
+    /// The releases that are on trial, were healthy, or were not.
     pub trials: ReleaseTrials,
     api_network: DesiredNetwork,
     /// Images that were pulled since the target was set, each until it turns out to be missing.
     pulled: BTreeSet<ImageRef>,
     pub has_downloaded: bool,
-    /// It was logged, if deltas were requested, that there are none.
+    /// Whether it was logged, if deltas were requested, that there are none.
     is_delta_noted: bool,
 }
 
@@ -56,7 +56,7 @@ impl TargetInForce {
         }
     }
 
-    /// Puts another target in force, or the same one again, and forgets what was learned while the last one was.
+    /// Puts another target in force, or the same one again, and forgets the state of the previous one.
     pub(super) fn replace(&mut self, desired: DesiredState, settings: Settings) {
         self.desired = Some(desired);
         self.settings = settings;
@@ -66,7 +66,7 @@ impl TargetInForce {
         self.has_downloaded = false;
     }
 
-    /// The target is reached: what was meant for the way there ends.
+    /// Ends whatever applied only until the target was reached.
     pub(super) fn reached(&mut self) {
         self.has_downloaded = false;
         self.force = false;
@@ -81,7 +81,7 @@ impl TargetInForce {
         self.desired.as_ref()?.apps.get(app)
     }
 
-    /// Whether users' locks are overridden, whoever needs them.
+    /// Returns whether users' locks are overridden for every purpose.
     pub(super) fn overrides_locks(&self) -> bool {
         self.force || self.settings.override_locks
     }
@@ -91,17 +91,18 @@ impl TargetInForce {
         self.pulled.insert(image);
     }
 
-    /// Whether an image that is to be pulled was pulled already, and the engine does not have it. Answers so once.
+    /// Returns whether an image to be pulled was pulled already, and the engine does not have it. Returns `true` only
+    /// once.
     pub(super) fn lost_pulled_image(&mut self, image: &ImageRef) -> bool {
         self.pulled.remove(image)
     }
 
-    /// Whether a log line is due that says that this device downloads full images. It is due once.
+    /// Returns whether to log that this device downloads full images. This is due only once.
     pub(super) fn note_deltas(&mut self) -> bool {
         self.settings.delta && !std::mem::replace(&mut self.is_delta_noted, true)
     }
 
-    /// Copies what the planner reads beside the target itself.
+    /// Copies the planner's inputs other than the target itself.
     pub(super) fn describe(&self, current: &mut CurrentState) {
         current.image_kinds.clone_from(&self.image_kinds);
         current.api_network = Some(self.api_network.clone());

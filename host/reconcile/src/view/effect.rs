@@ -1,4 +1,4 @@
-//! The effects of steps, put into the view before they are listed.
+//! The effects of steps, added to the view before they are listed.
 
 use model::{Container, ContainerId, ContainerState, EngineKind, Image, ImageRef};
 use plan::{ComponentKind, CurrentComponent};
@@ -16,12 +16,12 @@ pub(crate) enum Effect {
     ContainerIs(EngineKind, ContainerId, ContainerState),
     ContainerNamed(EngineKind, ContainerId, String),
     ContainerRemoved(EngineKind, ContainerId),
-    /// The network of the API is there, and another supervisor's.
+    /// The network of the API exists and belongs to another supervisor.
     ApiNetworkIsShared(EngineKind),
 }
 
 impl View {
-    /// Puts the effect of a finished step in.
+    /// Adds the effect of a finished step.
     pub(crate) fn apply(&mut self, effect: Effect) {
         self.time += 1;
         let time = self.time;
@@ -37,7 +37,7 @@ impl View {
                 self.shares_api_network.insert(engine);
             }
             Effect::Pulled(image) => {
-                // A reference names one image: the one that had it before has lost it.
+                // A reference names one image: the previous one has lost it.
                 for other in &mut objects.images {
                     other
                         .references

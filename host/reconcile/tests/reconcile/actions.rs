@@ -1,4 +1,4 @@
-//! Actions on services beside the target: stop, start, restart, purge, and going down.
+//! Actions on services in addition to the target: stop, start, restart, purge, and going down.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,7 +59,7 @@ async fn a_stopped_service_keeps_its_container_and_stays_stopped_until_it_is_sta
     assert_eq!(rig.engine.calls(), ["stop web"]);
     assert!(!rig.lock_path("web").exists() || rig.reconciler.status().applying);
 
-    // Neither the same target nor a check brings it back.
+    // Neither the same target nor a check starts it again.
     rig.set(two()).await;
     rig.reconciler.trigger(true, true);
     rig.settled().await;
@@ -254,7 +254,7 @@ async fn an_action_on_an_app_with_nothing_left_is_done() {
     assert_eq!(rig.reconciler.act(action).await, Ok(()));
 }
 
-/// What a kill at any call of a purge or a restart leaves is finished after the next start.
+/// After a kill at any call of a purge or a restart, the next start completes it.
 #[tokio::test(start_paused = true)]
 async fn a_purge_and_a_restart_that_a_kill_cuts_short_are_finished() {
     for verb in [Verb::Purge, Verb::Restart(None)] {

@@ -1,4 +1,4 @@
-//! A device with a cloud: its target, and local mode beside it.
+//! A device with a cloud: its target, and local mode.
 
 use model::SetTargetError;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn fleet() -> Target {
     target().service("web", "web:1")
 }
 
-/// A device that runs the fleet's release.
+/// Returns a device that runs the fleet's release.
 async fn running() -> Rig {
     let rig = managed_rig();
     rig.cloud_says(fleet()).await;
@@ -20,7 +20,7 @@ async fn running() -> Rig {
     rig
 }
 
-/// Such a device in local mode, where it runs something else.
+/// Returns such a device in local mode, running something else.
 async fn in_local_mode() -> Rig {
     let rig = running().await;
     rig.cloud_says(fleet().config(LOCAL_MODE, "true")).await;
@@ -112,14 +112,14 @@ async fn an_app_whose_contract_is_not_met_is_left_as_it_runs() {
 #[tokio::test(start_paused = true)]
 async fn local_mode_replaces_the_fleet_and_the_fleet_comes_back_after_it() {
     let rig = in_local_mode().await;
-    // Images and volumes of the fleet stay meanwhile.
+    // Images and volumes of the fleet are kept meanwhile.
     assert!(
         rig.engine
             .held_names()
             .iter()
             .any(|name| name.contains("web:1"))
     );
-    // Whatever else the cloud says takes effect when local mode is over.
+    // Everything else from the cloud takes effect when local mode is over.
     rig.cloud_says(
         target()
             .service("web", "web:2")
@@ -175,7 +175,7 @@ async fn local_mode_that_is_left_on_the_device_stays_off_until_the_cloud_says_so
         rig.engine.picture() == ["web_1_1_c1 Running"]
     })
     .await;
-    // The same word again, as after each restart.
+    // The same target again, as after each restart.
     rig.restart().await;
     rig.cloud_says(fleet().config(LOCAL_MODE, "true")).await;
     rig.settled().await;

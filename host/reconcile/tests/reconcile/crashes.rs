@@ -1,5 +1,5 @@
-//! A supervisor that is killed at any moment: the next one ends in the target, with nothing doubled,
-//! lost or left locked, and leaves alone what the update does not touch.
+//! A supervisor that is killed at any moment: the next one reaches the target, with nothing doubled, lost or left
+//! locked, and leaves alone everything that the update does not concern.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn before() -> Value {
         .json()
 }
 
-/// A change, a removal, a new dependency, a network made anew.
+/// Returns the target with a change, a removal, a new dependency, and a network that is recreated.
 fn after() -> Value {
     target()
         .network("front", json!({ "internal": true }))

@@ -1,4 +1,4 @@
-//! What is foreseen, and what is said to hold it up.
+//! Forecasts, and the reported blockers.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use device_types::plan::{Blocker, PlanState, StepKind, StepState};
 
 use crate::rig::{managed_rig, rig, target};
 
-/// The steps, a line each.
+/// Returns the steps, one line each.
 fn picture(plan: &DevicePlan) -> Vec<String> {
     let steps = plan.steps.iter().map(|step| {
         let service = step.service.as_ref().map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! An engine in memory, that fails, hangs and freezes as it is told.
+//! An engine in memory that fails, hangs and freezes on request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,7 +30,7 @@ pub(crate) struct MemoryEngine {
     events: Arc<Mutex<broadcast::Sender<EngineEvent>>>,
     /// Calls through a clone that is cut off never return: its supervisor was killed.
     cut_off: Arc<Mutex<bool>>,
-    /// Passed by each changing call, before it takes effect and after.
+    /// Passed by each changing call, before and after it takes effect.
     gate: Arc<Mutex<Option<Gate>>>,
 }
 
@@ -42,35 +42,35 @@ struct State {
     containers: Vec<Container>,
     volumes: Vec<Volume>,
     networks: Vec<Network>,
-    /// Every call that changes something, as `stop web`.
+    /// Every call that changes something, such as `stop web`.
     calls: Vec<String>,
-    /// Calls that fail, and how often still.
+    /// Calls that fail, and how many more times.
     failing: BTreeMap<String, u32>,
-    /// Calls that do not return before they are let go.
+    /// Calls that do not return until they are released.
     held: BTreeSet<String>,
     waiting: usize,
     silent: bool,
     numbered: u64,
     logs: BTreeMap<ContainerId, broadcast::Sender<LogLine>>,
-    /// Where each reading of a container's output was to begin.
+    /// The position at which each reading of a container's output was to begin.
     log_starts: Vec<LogsFrom>,
     /// Containers whose output is being read.
     readers: u32,
     /// Changing calls until the engine is cut off.
     calls_left: Option<usize>,
     witness: Witness,
-    /// What the health check of containers of an image says while they run.
+    /// The result of the health check of running containers, by image.
     health: BTreeMap<String, ContainerHealth>,
-    /// Lines that are kept of each container's output, where it is not the usual number.
+    /// The number of output lines kept per container, if it is not the usual one.
     log_lines: Option<usize>,
 }
 
-/// How a call goes on.
+/// The course of a call.
 enum CallOutcome {
     Whole,
-    /// It never returns, and has no effect.
+    /// It has no effect and never returns.
     CutOff,
-    /// It takes effect, and never returns.
+    /// It takes effect and never returns.
     CutOffAfter,
 }
 
@@ -79,7 +79,7 @@ impl MemoryEngine {
         MemoryEngine::with_events(1024)
     }
 
-    /// Of events, so many wait for whoever is behind.
+    /// Returns an engine whose event channel holds this many events.
     fn with_events(capacity: usize) -> Self {
         MemoryEngine {
             state: Arc::default(),
@@ -90,7 +90,7 @@ impl MemoryEngine {
         }
     }
 
-    /// An engine of its own that holds the same, and on which nobody prints.
+    /// Returns a separate engine with the same objects, on which nothing is printed.
     pub(crate) fn copy(&self) -> Self {
         let copy = MemoryEngine::with_events(64);
         *copy.state() = State {
@@ -111,7 +111,7 @@ impl MemoryEngine {
         }
     }
 
-    /// What it has seen, and what is asked of that.
+    /// Accesses the witness.
     pub(crate) fn witness<T>(&self, ask: impl FnOnce(&mut Witness) -> T) -> T {
         ask(&mut self.state().witness)
     }
@@ -132,7 +132,7 @@ impl MemoryEngine {
         self.state.lock().unwrap()
     }
 
-    /// The same engine, for the next supervisor.
+    /// Returns the same engine, for the next supervisor.
     pub(crate) fn for_next_supervisor(&self) -> Self {
         self.state().calls_left = None;
         *self.events.lock().unwrap() = broadcast::Sender::new(1024);
@@ -142,8 +142,8 @@ impl MemoryEngine {
         }
     }
 
-    /// Cuts the supervisor off in the middle of its `n`th changing call: half of them after it took
-    /// effect.
+    /// Cuts the supervisor off in the middle of its `n`th changing call: in half of the cases after
+    /// it took effect.
     pub(crate) fn cut_off_at(&self, calls: usize) {
         self.state().calls_left = Some(calls);
     }
@@ -165,12 +165,12 @@ impl MemoryEngine {
         self.changed.notify_waiters();
     }
 
-    /// How many calls are held up.
+    /// Returns the number of calls that are held.
     pub(crate) fn waiting(&self) -> usize {
         self.state().waiting
     }
 
-    /// Answers nothing, and its event streams end.
+    /// Makes the engine unresponsive, and ends its event streams.
     pub(crate) fn go_silent(&self) {
         self.state().silent = true;
         *self.events.lock().unwrap() = broadcast::Sender::new(1024);
@@ -188,7 +188,7 @@ impl MemoryEngine {
         self.state().calls.clear();
     }
 
-    /// Container names with their states, in the order of creation.
+    /// Returns container names with their states, in the order of creation.
     pub(crate) fn picture(&self) -> Vec<String> {
         let state = self.state();
         let containers = state.containers.iter();
@@ -215,18 +215,18 @@ impl MemoryEngine {
         container.unwrap().id.clone()
     }
 
-    /// Somebody removes the container behind our back.
+    /// Removes the container without the supervisor's knowledge.
     pub(crate) fn vanish(&self, service: &str) {
         self.state().containers.retain(|c| service_of(c) != service);
         self.announce();
     }
 
-    /// The container ends by itself.
+    /// Makes the container exit by itself.
     pub(crate) fn end(&self, service: &str) {
         self.end_with(service, 0);
     }
 
-    /// The container ends by itself with this code.
+    /// Makes the container exit by itself with this code.
     pub(crate) fn end_with(&self, service: &str, code: i64) {
         for container in &mut self.state().containers {
             if service_of(container) == service {
@@ -237,7 +237,7 @@ impl MemoryEngine {
         self.announce();
     }
 
-    /// From now on the health check of containers of an image says so while they run.
+    /// Sets the result of the health check of running containers of an image.
     pub(crate) fn health_of(&self, image: &str, health: ContainerHealth) {
         self.state().health.insert(image.to_owned(), health);
         self.announce();
@@ -266,7 +266,7 @@ impl MemoryEngine {
         let _ = self.events.lock().unwrap().send(EngineEvent::Other);
     }
 
-    /// What every call does first: `what` is `None` where it changes nothing.
+    /// Begins every call; `what` is `None` if the call changes nothing.
     async fn enter(&self, what: Option<&str>) -> Result<bool, EngineError> {
         if self.is_cut_off() {
             std::future::pending::<()>().await;
@@ -337,7 +337,7 @@ impl MemoryEngine {
         }
     }
 
-    /// What every changing call does last.
+    /// Ends every changing call.
     async fn leave(&self, cut_off_after: bool) {
         self.announce();
         self.changed.notify_waiters();

@@ -20,7 +20,7 @@ async fn a_service_that_fails_holds_up_no_other_and_is_tried_again() {
     let status = rig.settled().await;
     assert!(!status.update_failed);
     assert!(rig.engine.picture().contains(&"bad_1_1_c1 Running".into()));
-    // Tried again is the start alone, not the creation.
+    // Only the start is retried, not the creation.
     let created = rig
         .engine
         .calls()
@@ -47,7 +47,7 @@ async fn an_image_that_is_not_there_holds_up_only_its_own_service() {
         .iter()
         .any(|line| line.contains("missing:1"));
     assert!(message, "{:?}", status.waiting_on);
-    // A target that can be had ends it.
+    // A target with an available image ends it.
     rig.set(target().service("good", "good:1").json()).await;
     assert!(!rig.settled().await.update_failed);
 }
@@ -64,7 +64,7 @@ async fn only_so_many_images_are_pulled_at_a_time() {
     rig.set(desired.json()).await;
     rig.eventually("4 pulls", || rig.engine.waiting() == 4)
         .await;
-    // The clock is paused: all that could happen has happened when this is over.
+    // The clock is paused: after this, everything that could happen has happened.
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
     assert_eq!(rig.engine.waiting(), 4);
     for name in &names {

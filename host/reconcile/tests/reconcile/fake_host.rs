@@ -1,4 +1,4 @@
-//! A host in memory, which reboots in no time.
+//! A host in memory, which reboots instantly.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -41,12 +41,12 @@ impl FakeHost {
         self.state.lock().unwrap()
     }
 
-    /// The supervisor that runs on it now.
+    /// Sets the supervisor that runs on it now.
     pub(crate) fn runs(&self, reconciler: &Reconciler) {
         *self.reconciler.lock().unwrap() = Some(reconciler.clone());
     }
 
-    /// What was done to it.
+    /// Returns the operations performed on it.
     pub(crate) fn done(&self) -> Vec<String> {
         self.state().done.clone()
     }
@@ -76,42 +76,42 @@ impl FakeHost {
         self.state().refusal = why.map(str::to_owned);
     }
 
-    /// What was written is gone with the next boot.
+    /// Makes the written configuration disappear with the next boot.
     pub(crate) fn forget_at_boot(&self, forgets: bool) {
         self.state().forgets = forgets;
     }
 
-    /// It is not rebooted, for this reason.
+    /// Makes reboots fail, for this reason.
     pub(crate) fn stay(&self, why: &str) {
         self.state().stays = Some(why.to_owned());
     }
 
-    /// Updates wait from now on, or no longer.
+    /// Makes updates wait from now on, or no longer.
     pub(crate) fn postpone(&self, postponement: Option<UpdatePostponement>) {
         self.state().postponement = postponement;
     }
 
-    /// The updates that were asked about.
+    /// Returns the updates whose postponement was queried.
     pub(crate) fn asked(&self) -> Vec<PendingUpdate> {
         self.state().asked.clone()
     }
 
-    /// From now on somebody judges releases, and so.
+    /// Makes releases be judged from now on, with this verdict.
     pub(crate) fn judge(&self, verdict: ReleaseVerdict) {
         self.state().verdict = Some(verdict);
     }
 
-    /// The releases that were judged.
+    /// Returns the releases that were judged.
     pub(crate) fn judged(&self) -> Vec<InstalledRelease> {
         self.state().judged.clone()
     }
 
-    /// Changes the operating system, or answers something of it.
+    /// Changes or queries the operating system.
     pub(crate) fn os<T>(&self, change: impl FnOnce(&mut FakeOs) -> T) -> T {
         change(&mut self.state().os)
     }
 
-    /// It stops services, and does not go down.
+    /// Makes it stop services without going down.
     pub(crate) fn ignore_reboots(&self, ignores: bool) {
         self.state().ignores_reboots = ignores;
     }

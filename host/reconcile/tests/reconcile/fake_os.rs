@@ -1,30 +1,30 @@
-//! An operating system in memory, with two places to boot from.
+//! An operating system in memory, with two slots to boot from.
 
 use model::OsVersion;
 use reconcile::{OsAction, OsLook, OsStatus};
 
-/// As its provider sees it.
+/// The provider's view of it.
 #[derive(Default)]
 pub(crate) struct FakeOs {
-    /// `None` where nobody updates it.
+    /// `None` if there is no provider.
     running: Option<OsVersion>,
     other: Option<OsVersion>,
-    /// What the next boot starts, if that is the other one.
+    /// Whether the next boot starts the other one.
     is_activated: bool,
     is_on_trial: bool,
     /// An installation is under way, in percent.
     installing: Option<(OsVersion, u8)>,
     /// An installation takes until [`FakeOs::installed`].
     pub takes_long: bool,
-    /// What the bundle holds, where it is not what it is called.
+    /// The version in the bundle, if it differs from the bundle's name.
     pub holds: Option<&'static str>,
-    /// The boot loader does not start what was activated.
+    /// The boot loader does not start the activated version.
     pub falls_back: bool,
-    /// Which action fails, and why.
+    /// The action that fails, and why.
     pub failure: Option<(&'static str, &'static str)>,
-    /// Which action is done and does not return.
+    /// The action that is done but does not return.
     pub hangs: Option<String>,
-    /// It never says that the version is committed.
+    /// It never reports that the version is committed.
     pub denies_commits: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn version(text: &str) -> OsVersion {
 }
 
 impl FakeOs {
-    /// It runs this version, and somebody updates it.
+    /// Makes it run this version, with a provider.
     pub(crate) fn runs(&mut self, running: &str) {
         self.running = Some(version(running));
     }
@@ -42,7 +42,7 @@ impl FakeOs {
         self.running.as_ref().unwrap().to_string()
     }
 
-    /// It was booted into this version without anybody having asked.
+    /// Boots it into this version without a request.
     pub(crate) fn was_booted(&mut self, running: &str) {
         self.other = self.running.replace(version(running));
         self.is_on_trial = true;

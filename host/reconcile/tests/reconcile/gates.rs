@@ -1,4 +1,4 @@
-//! Updates that somebody wants to wait (docs/spec/device.md#locks-gates).
+//! Updates that a plugin postpones (docs/spec/device.md#locks-gates).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn press(image: &str, commit: &str) -> Target {
     target().service("press", image).commit(commit)
 }
 
-/// A device that runs `press:1`, and whose updates wait.
+/// Returns a device that runs `press:1`, and whose updates wait.
 async fn held() -> Rig {
     let rig = managed_rig();
     rig.cloud_says(press("press:1", "c1")).await;
@@ -42,7 +42,7 @@ async fn an_update_waits_for_as_long_as_somebody_wants_it_to() {
     rig.cloud_says(press("press:2", "c2")).await;
     until_postponed(&rig).await;
     assert_eq!(rig.engine.picture(), ["press_1_1_c1 Running"]);
-    // Nothing but the services is postponed.
+    // Only the services are postponed.
     let calls = rig.engine.calls();
     assert!(calls.iter().any(|call| call == "pull press:2"), "{calls:?}");
     let plan = rig.reconciler.plan().await.unwrap();

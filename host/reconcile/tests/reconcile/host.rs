@@ -9,7 +9,7 @@ fn gpu(memory: &str) -> Value {
     target().config("HOST_CONFIG_gpu_mem", memory).json()
 }
 
-/// A service that is started after a reboot.
+/// Returns a service that is started after a reboot.
 fn careful(image: &str) -> crate::rig::Target {
     let labels = json!({ "io.platform.update.requires-reboot": "1" });
     target().service_with("web", image, json!({ "labels": labels }))
@@ -115,7 +115,7 @@ async fn a_refused_setting_is_told_and_nothing_is_written() {
     assert!(rig.host.done().is_empty());
     let shown = rig.reconciler.local_target();
     assert_eq!(shown["local"]["config"]["HOST_CONFIG_kernel"], "x");
-    // Another target, another try.
+    // Another target is another attempt.
     rig.host.refuse(None);
     rig.set(gpu("16")).await;
     rig.settled().await;
@@ -132,7 +132,7 @@ async fn a_host_that_forgets_what_was_written_is_rebooted_three_times_and_not_fo
         .await;
     assert!(status.applying, "the target is not reached");
     assert_eq!(rig.host.boots(), 3);
-    // Also not after a restart, nor for the same target once more.
+    // Not after a restart either, nor for the same target once more.
     rig.restart().await;
     rig.until(|status| status.waiting_on.iter().any(|why| why.contains("3 times")))
         .await;
@@ -194,7 +194,7 @@ async fn a_service_that_requires_a_reboot_runs_after_it() {
         "{calls:?}"
     );
     assert_eq!(calls.iter().filter(|call| *call == "start web").count(), 1);
-    // It has run: what stops and starts it later asks for no reboot.
+    // It has run: later stops and starts require no reboot.
     rig.set(careful("web:2").json()).await;
     rig.settled().await;
     assert_eq!(rig.host.boots(), 2);

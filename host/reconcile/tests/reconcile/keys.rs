@@ -1,10 +1,10 @@
-//! Keys to the API of services that are gone (docs/spec/device.md#keys-scope).
+//! API keys of services that are gone (docs/spec/device.md#keys-scope).
 
 use serde_json::{Value, json};
 
 use crate::rig::{Target, managed_rig, rig, target};
 
-/// Asks for a key.
+/// Requests a key.
 fn with_key() -> Value {
     json!({ "labels": { "io.platform.features.supervisor-api": "1" } })
 }

@@ -69,7 +69,7 @@ async fn leaving_local_mode_removes_what_was_made_in_it() {
         .await;
     assert!(matches!(refused, Err(SetTargetError::NotLocalMode)));
     assert_eq!(rig.reconciler.local_target()["local"]["apps"], json!({}));
-    // A device that has no cloud any more has nowhere else to go: its next start is in local mode again.
+    // A device that no longer has a cloud has no other mode: after its next start, it is in local mode again.
     rig.managed = false;
     rig.restart().await;
     assert!(rig.reconciler.local_mode());
@@ -102,7 +102,7 @@ async fn leaving_local_mode_is_finished_after_a_kill() {
     rig.restart_after_a_kill().await;
     rig.eventually("clean", || rig.engine.picture().is_empty())
         .await;
-    // It has no cloud any more, so it is in local mode again when that is done.
+    // It no longer has a cloud, so it is in local mode again when that is done.
     rig.eventually("in local mode", || rig.reconciler.local_mode())
         .await;
     rig.settled().await;

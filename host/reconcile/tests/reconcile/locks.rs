@@ -6,7 +6,7 @@ use model::{Action, ActionError, AppId, LockHolder, LockRefusal, LockRequest, Ve
 
 use crate::rig::{Rig, rig, target};
 
-/// What a service asks for over the API.
+/// Returns a service's request over the API.
 fn lease(service: &str) -> LockRequest {
     LockRequest {
         app: AppId(1),
@@ -30,7 +30,7 @@ fn new_web() -> serde_json::Value {
     services.json()
 }
 
-/// A device that runs `web:1`, locked by its user.
+/// Returns a device that runs `web:1`, locked by its user.
 async fn locked() -> Rig {
     let rig = rig();
     rig.set(
@@ -230,7 +230,7 @@ async fn no_lock_is_leased_while_the_supervisor_changes_the_app() {
     rig.reconciler.lease_lock(lease("web")).await.unwrap();
 }
 
-/// A service that is neither current nor wanted, and left its lock.
+/// Creates the lock of a service that is neither current nor desired.
 fn leave_behind(rig: &Rig) {
     let left = rig.lock_path("gone");
     fs::create_dir_all(left.parent().unwrap()).unwrap();
@@ -257,7 +257,7 @@ async fn the_lock_of_a_service_that_is_gone_counts_for_actions_on_one_service_al
     };
     assert_eq!(refused, ActionError::Locked(why));
     assert_eq!(rig.engine.calls(), [""; 0]);
-    // Of no concern to what asks the services that are or are to be.
+    // Not relevant to actions that only concern current and desired services.
     for verb in [Verb::Restart(None), Verb::Purge] {
         rig.reconciler.act(act(verb, false)).await.unwrap();
     }

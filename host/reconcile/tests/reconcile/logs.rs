@@ -37,7 +37,7 @@ async fn readers_see_what_services_print_and_what_the_supervisor_does() {
             "{line} is not in {system:?}"
         );
     }
-    // The second came later, and sees only what came after it.
+    // The second subscribed later, and receives only what came after that.
     assert_eq!(second.next().await.unwrap().message, "hello");
 }
 
@@ -77,7 +77,7 @@ async fn a_slow_reader_is_told_what_it_lost_and_holds_up_nobody() {
     assert_eq!(next.message, lost.to_string());
 }
 
-/// A new container prints at once, and its engine may be too busy to show its log then.
+/// A new container prints at once, while its engine may be too busy to open its log.
 #[tokio::test(start_paused = true)]
 async fn a_log_that_could_not_be_opened_is_read_from_its_first_line_later() {
     let rig = rig();

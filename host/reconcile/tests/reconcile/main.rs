@@ -1,5 +1,5 @@
-//! The loop over an engine in memory: failures, restarts, locks and readers. The clock is paused, so
-//! back-offs cost no time and every wait that nothing would end fails at once.
+//! The loop with an engine in memory: failures, restarts, locks and readers. The clock is paused, so back-offs cost no
+//! time, and every wait that nothing would end fails at once.
 
 #![expect(
     clippy::unwrap_used,

@@ -10,10 +10,10 @@ use reconcile::UpdatePostponement;
 
 use crate::rig::{DEADLINE, Rig, Target, managed_rig, target};
 
-/// The time that versions have.
+/// The duration of a version's trial.
 const TIME: Duration = Duration::from_secs(900);
 
-/// The app, and a version of the operating system.
+/// Returns a target with the app and a version of the operating system.
 fn wants(version: &str) -> Target {
     let target = app();
     let target = target.config("SUPERVISOR_OS_VERSION", version);
@@ -24,7 +24,7 @@ fn app() -> Target {
     target().service("press", "press:1")
 }
 
-/// A device that runs version 1, and the app.
+/// Returns a device that runs version 1 and the app.
 async fn device() -> Rig {
     let rig = managed_rig();
     rig.host.os(|os| os.runs("1"));
@@ -33,7 +33,7 @@ async fn device() -> Rig {
     rig
 }
 
-/// Waits until something holds, however long that takes.
+/// Waits until a condition holds, however long that takes.
 async fn until(rig: &Rig, what: &str, holds: impl Fn(&Rig) -> bool) {
     let waiting = async {
         while !holds(rig) {
@@ -56,7 +56,7 @@ async fn until_done(rig: &Rig, expected: &[&str]) {
     .await;
 }
 
-/// Waits until this release runs whole.
+/// Waits until this release runs completely.
 async fn until_release(rig: &Rig, commit: &str) {
     rig.until(|status| {
         let mut apps = status.apps.values();
@@ -65,14 +65,14 @@ async fn until_release(rig: &Rig, commit: &str) {
     .await;
 }
 
-/// Whatever is to come has come.
+/// Waits until everything pending has happened.
 async fn rest(rig: &Rig) {
     rig.settled().await;
     tokio::time::sleep(TIME * 10).await;
     rig.settled().await;
 }
 
-/// How the update went on, by its events.
+/// Returns the progress of the update, from its events.
 fn events(rig: &Rig) -> Vec<(String, OsProgress)> {
     let events = rig.events.lock().unwrap();
     let of_os = events.iter().filter_map(|(_, event)| match event {
@@ -82,7 +82,7 @@ fn events(rig: &Rig) -> Vec<(String, OsProgress)> {
     of_os.collect()
 }
 
-/// What `GET /v3/plan` says of what is in the way of the operating system's version.
+/// Returns what blocks the operating system's version, according to `GET /v3/plan`.
 async fn unplanned(rig: &Rig) -> Vec<String> {
     let plan = rig.reconciler.plan().await.unwrap();
     let blocked = plan.unplanned.into_iter().flat_map(|it| it.blocked_by);
@@ -110,7 +110,7 @@ async fn a_version_is_staged_activated_booted_and_committed() {
     );
     assert_eq!(rig.engine.picture(), ["press_1_1_c1 Running"]);
     assert_eq!(unplanned(&rig).await, [""; 0]);
-    // The version before is still there, and is activated without being downloaded.
+    // The previous version is still present, and is activated without being downloaded.
     rig.cloud_says(wants("1")).await;
     rest(&rig).await;
     assert_eq!(
@@ -142,7 +142,7 @@ async fn staging_disturbs_nobody_and_holds_up_no_update_of_services() {
         ]
     );
     assert_eq!(rig.engine.picture(), ["press_1_1_c1 Running"]);
-    // It never ends, and services are updated all the same.
+    // It never ends, and services are updated anyway.
     tokio::time::sleep(TIME * 100).await;
     let next = wants("2").service("oven", "oven:1").commit("c2");
     rig.cloud_says(next).await;
@@ -170,7 +170,7 @@ async fn an_installation_that_fails_is_tried_again_and_holds_up_no_update_of_ser
     rig.host.os(|os| os.takes_long = false);
     until(&rig, "another try", |rig| rig.host.done().len() > 1).await;
     if rig.host.done().len() == 2 {
-        // The second try had begun before.
+        // The second attempt had begun before.
         rig.host.os(|os| os.installed());
     }
     rest(&rig).await;
@@ -280,7 +280,7 @@ async fn a_version_in_which_services_are_not_healthy_is_rolled_back_and_not_trie
     rest(&rig).await;
     assert_eq!(rig.host.done(), ROLLED_BACK);
     assert_eq!(unplanned(&rig).await, [rejected]);
-    // Another version is another matter, and force tries this one.
+    // Another version is unaffected, and force tries this one.
     rig.cloud_says(wants("3")).await;
     rest(&rig).await;
     assert!(rig.host.os(|os| os.running() == "3"));
@@ -336,7 +336,7 @@ async fn a_kill_at_any_step_costs_a_pass_and_no_version() {
     rest(&rig).await;
     assert_eq!(rig.host.done(), UPDATED);
 
-    // Amid the activation, before the reboot or after it.
+    // During the activation, before the reboot or after it.
     for boots in [false, true] {
         let mut rig = device().await;
         rig.host.os(|os| os.hangs = Some("activate".to_owned()));
@@ -366,7 +366,7 @@ async fn a_kill_at_any_step_costs_a_pass_and_no_version() {
     assert_eq!(rig.host.boots(), 2);
     assert_eq!(unplanned(&rig).await, [""; 0]);
 
-    // Amid the commit.
+    // During the commit.
     let mut rig = device().await;
     rig.host.os(|os| os.hangs = Some("commit".to_owned()));
     rig.cloud_says(wants("2")).await;
@@ -377,7 +377,7 @@ async fn a_kill_at_any_step_costs_a_pass_and_no_version() {
     assert!(rig.host.os(|os| os.running() == "2" && os.is_committed()));
     assert_eq!(rig.host.boots(), 1);
 
-    // Amid the way back.
+    // During the rollback.
     for boots in [false, true] {
         let mut rig = device().await;
         rig.engine.health_of("press:1", Unhealthy);
@@ -474,7 +474,7 @@ async fn a_device_without_a_provider_says_so_and_goes_on() {
             "no plugin of this device updates its operating system to version 2: docs/os-update.md says how to add one"
         ]
     );
-    // One that comes later is found.
+    // A provider that appears later is found.
     rig.host.os(|os| os.runs("1"));
     tokio::time::sleep(TIME * 2).await;
     rest(&rig).await;
@@ -493,7 +493,7 @@ async fn a_target_of_local_mode_names_no_version_since_services_may_set_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_lies_costs_a_version_and_nothing_else() {
-    // The bundle holds another version.
+    // The bundle contains another version.
     let rig = device().await;
     rig.host.os(|os| os.holds = Some("1.5"));
     rig.cloud_says(wants("2")).await;
@@ -504,7 +504,7 @@ async fn a_provider_that_lies_costs_a_version_and_nothing_else() {
         ["version 2 of the operating system is not tried again: the bundle holds version 1.5"]
     );
 
-    // It never says that the version is committed.
+    // It never reports that the version is committed.
     let rig = device().await;
     rig.host.os(|os| os.denies_commits = true);
     rig.cloud_says(wants("2")).await;

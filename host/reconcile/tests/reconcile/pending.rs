@@ -1,4 +1,4 @@
-//! Actions while an update is pending: they are done to the app as it is, which is updated after that.
+//! Actions while an update is pending: they apply to the app in its current state, which is updated afterwards.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn restart(service: &str) -> Verb {
     Verb::Restart(Some(service.parse().unwrap()))
 }
 
-/// Does it, though the download does not end.
+/// Runs the action, although the download does not end.
 async fn act(rig: &Rig, action: Action) {
     let acting = tokio::time::timeout(DEADLINE, rig.reconciler.act(action));
     let Ok(done) = acting.await else {
@@ -45,7 +45,7 @@ async fn act(rig: &Rig, action: Action) {
     done.unwrap();
 }
 
-/// A device that runs the first release, and downloads the second.
+/// Returns a device that runs the first release and is downloading the second.
 async fn downloading() -> Rig {
     let rig = rig();
     rig.set(first().json()).await;
@@ -81,7 +81,7 @@ async fn a_restart_brings_the_current_release_back_before_the_pending_one_is_her
     assert_eq!(sorted(rig.engine.picture()), AS_IT_WAS);
     assert_ne!(rig.engine.id_of("web"), before.0);
     assert_ne!(rig.engine.id_of("db"), before.1);
-    // The download goes on, and nothing of the new release is taken for reached.
+    // The download continues, and nothing of the new release counts as reached.
     assert_eq!(rig.engine.waiting(), 1);
     assert!(rig.reconciler.status().applying);
     goes_on_with_the_update(&rig).await;
@@ -167,7 +167,8 @@ async fn a_restart_of_an_app_whose_update_is_locked_brings_the_current_release_b
         ..action(Verb::Restart(None))
     };
     act(&rig, forced).await;
-    // The lock is gone for good, and with it what held the update up: it starts as it was, then anew.
+    // The lock is gone for good, and so the update is no longer blocked: the app starts in its previous state, then is
+    // updated.
     rig.settled().await;
     assert_eq!(sorted(rig.engine.picture()), UPDATED);
     let calls = rig.engine.calls();

@@ -1,12 +1,12 @@
-//! Random updates of a device on an engine in memory, each killed at random steps: whatever the update and
-//! whenever the kill, it ends as one that nobody disturbs, with nothing doubled, lost or left locked.
+//! Random updates of a device on an engine in memory, each killed at random steps: whatever the update and whenever the
+//! kill, the result is that of an undisturbed update, with nothing doubled, lost or left locked.
 //!
-//! A kill is a copy of all that outlives a process, taken between two effects: what the engine holds, the
-//! files of the store, the folders of locks. The next supervisor is started on the copy. A step is each call
-//! that changes something on the engine, before and after it takes effect, and each write of the store,
+//! A kill is a copy of everything that outlives a process, made between two effects: the objects on the engine, the
+//! files of the store, the folders of locks. The next supervisor is started on the copy. Each call that changes
+//! something on the engine counts as a step, before and after it takes effect, and so does each write to the store,
 //! before and after.
 //!
-//! `RANDOM_KILLS=100000` asks for more updates than the thousand, `RANDOM_KILLS_SEED=17` repeats one.
+//! `RANDOM_KILLS=100000` runs that number of updates instead of a thousand, `RANDOM_KILLS_SEED=17` repeats one.
 
 mod device;
 mod draw;
@@ -22,11 +22,11 @@ use draw::Draw;
 use life::{Client, Ending, live};
 use story::Story;
 
-/// Updates, where `RANDOM_KILLS` asks for no other number.
+/// The number of updates, unless `RANDOM_KILLS` sets another.
 const UPDATES: u64 = 1_000;
-/// Tests that share them, and run side by side.
+/// The number of tests that share the updates and run in parallel.
 const SHARES: u64 = 4;
-/// Kills of one update, one after the other.
+/// The maximum number of successive kills of one update.
 const MOST_KILLS: u64 = 3;
 
 #[test]
@@ -64,11 +64,11 @@ fn updates(share: u64) {
         all += 1;
         killed += u64::from(update(seed, &empty));
     }
-    // Else the rest says nothing.
+    // Otherwise the rest proves nothing.
     assert!(killed * 10 >= all * 8, "{killed} of {all} were killed");
 }
 
-/// Says which update it was where a test fails.
+/// Reports which update it was if a test fails.
 struct FailureNote<'a>(u64, &'a Story, &'a [usize]);
 
 impl Drop for FailureNote<'_> {
@@ -80,7 +80,7 @@ impl Drop for FailureNote<'_> {
     }
 }
 
-/// One update of a device that was `empty` first; answers whether it was killed.
+/// Runs one update of a device that was `empty` first; returns whether it was killed.
 fn update(seed: u64, empty: &Image) -> bool {
     let mut draw = Draw::new(seed);
     let story = Story::draw(&mut draw);
@@ -88,7 +88,7 @@ fn update(seed: u64, empty: &Image) -> bool {
     let ready = story.begin(empty);
     let before = ready.holdings();
 
-    // Undisturbed: this is what is to come of it.
+    // Undisturbed: this is the expected result.
     let mut client = Client::default();
     let (wanted, steps) = match live(ready.copy(), None, &story, &mut client) {
         Ending::Settled(picture, steps) => (picture, steps),
@@ -117,7 +117,7 @@ fn update(seed: u64, empty: &Image) -> bool {
     found.check(&story);
     let differences = found.state.compare(&wanted.state, &story);
     assert_eq!(differences, [""; 0], "+ too much, - missing");
-    // What the update leaves alone, no kill may touch.
+    // No kill may touch what the update leaves alone.
     let known: BTreeSet<String> = before.containers.keys().cloned().collect();
     let disturbed: Vec<&String> = found
         .disturbed

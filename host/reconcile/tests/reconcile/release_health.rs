@@ -1,4 +1,4 @@
-//! Releases that have to be healthy (docs/spec/device.md#release-health).
+//! Releases that must be healthy (docs/spec/device.md#release-health).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::rig::{DEADLINE, Rig, Target, managed_rig, rig, target};
 
-/// The time that releases have.
+/// The time in which releases must become healthy.
 const TIME: Duration = Duration::from_secs(60);
 const OLD: &str = "press_1_1_c1 Running";
 const NEW: &str = "press_1_1_c2 Running";
@@ -23,13 +23,13 @@ fn press(number: u32) -> Target {
     target.config("SUPERVISOR_UPDATE_HEALTH_TIME", "60000")
 }
 
-/// As [`press`], without the variable.
+/// Like [`press`], without the variable.
 fn unwatched(number: u32) -> Target {
     let target = target().service("press", &format!("press:{number}"));
     target.commit(&format!("c{number}"))
 }
 
-/// What holds up the app's release, as `GET /v3/plan` says.
+/// Returns what blocks the app's release, according to `GET /v3/plan`.
 async fn blocker(rig: &Rig) -> Option<(Blocker, String)> {
     let plan = rig.reconciler.plan().await.unwrap();
     let mut blocked = plan.unplanned.into_iter().flat_map(|it| it.blocked_by);
@@ -51,7 +51,7 @@ async fn until_judged(rig: &Rig) {
     tokio::time::timeout(DEADLINE, judged).await.unwrap();
 }
 
-/// A device on which release c1 is healthy.
+/// Returns a device on which release c1 is healthy.
 async fn running() -> Rig {
     let rig = managed_rig();
     rig.cloud_says(press(1)).await;
@@ -116,7 +116,7 @@ async fn a_release_that_fails_its_checks_gives_way_to_the_last_healthy_one_and_i
         rejected.reason,
         "the service `press` fails its health check"
     );
-    // What it went back to was kept.
+    // The image of the previous release was kept.
     let pulls = |rig: &Rig| {
         let calls = rig.engine.calls().into_iter();
         calls
@@ -147,13 +147,13 @@ async fn a_release_that_fails_its_checks_gives_way_to_the_last_healthy_one_and_i
     assert_eq!(until_back(&rig).await, rejected);
     rig.restart().await;
     assert_eq!(until_back(&rig).await, rejected);
-    // Another release is another matter.
+    // Another release is unaffected.
     rig.cloud_says(press(3)).await;
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["press_1_1_c3 Running"]);
     assert_eq!(app(&rig).rejected_release, None);
     until_judged(&rig).await;
-    // And going back to the one that was not healthy is none.
+    // But the one that was not healthy is still not tried again.
     rig.cloud_says(press(2)).await;
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["press_1_1_c3 Running"]);
@@ -174,7 +174,7 @@ async fn a_release_that_becomes_healthy_in_time_stays_and_the_old_images_go_then
     assert_eq!(rig.engine.picture(), [NEW]);
     assert!(!rig.engine.held_names().contains(&"press:1".to_owned()));
     assert_eq!(unhealthy(&rig), []);
-    // From now on it is the healthy one, whatever becomes of its check.
+    // From now on it is the healthy one, whatever the result of its check.
     rig.engine.health_of("press:2", Unhealthy);
     tokio::time::sleep(TIME * 2).await;
     assert_eq!(rig.engine.picture(), [NEW]);
@@ -251,7 +251,7 @@ async fn without_the_variable_and_without_plugins_every_release_counts_as_health
     assert_eq!(blocker(&rig).await, None);
     tokio::time::sleep(TIME * 20).await;
     assert_eq!(rig.engine.picture(), [NEW]);
-    // It is the one to go back to once somebody looks.
+    // It is the release to go back to once releases are judged.
     rig.engine.health_of("press:3", Unhealthy);
     rig.cloud_says(press(3)).await;
     rig.until(|status| {
@@ -334,7 +334,7 @@ async fn a_release_that_takes_the_supervisor_down_again_and_again_is_not_healthy
     for _ in 0..4 {
         rig.settled().await;
         assert_eq!(rig.engine.picture(), [NEW]);
-        // The record of the trial is in the store by now.
+        // The record of the trial is stored by now.
         tokio::time::sleep(Duration::from_secs(5)).await;
         rig.restart_after_a_kill().await;
     }

@@ -1,4 +1,4 @@
-//! A device in a folder of its own: store, lock folders, an engine in memory, and the reconciler.
+//! A device in a separate folder: store, lock folders, an engine in memory, and the reconciler.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,8 @@ use store::Store;
 use crate::engine::MemoryEngine;
 use crate::fake_host::FakeHost;
 
-/// Longer than any back-off; of the paused clock, so it ends at once where nothing else would.
+/// Longer than any back-off; measured by the paused clock, so it ends at once if nothing else can
+/// happen.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 pub(crate) struct Rig {
@@ -26,18 +27,18 @@ pub(crate) struct Rig {
     store: Store,
     folder: tempfile::TempDir,
     pub managed: bool,
-    /// The events that it sent.
+    /// The events that were sent.
     pub events: SentEvents,
 }
 
 pub(crate) type SentEvents = Arc<Mutex<Vec<(Audience, Event)>>>;
 
-/// A device without a cloud.
+/// Returns a device without a cloud.
 pub(crate) fn rig() -> Rig {
     rig_that_is(false)
 }
 
-/// A device with one.
+/// Returns a device with a cloud.
 pub(crate) fn managed_rig() -> Rig {
     rig_that_is(true)
 }
@@ -111,7 +112,7 @@ pub(crate) fn facts(uuid: &DeviceUuid, host_root: &str) -> DeviceFacts {
 }
 
 impl Rig {
-    /// Stops this supervisor and starts the next on what it left.
+    /// Stops this supervisor and starts the next on its state.
     pub(crate) async fn restart(&mut self) {
         self.reconciler.shutdown().await;
         self.engine = self.engine.for_next_supervisor();
@@ -125,7 +126,7 @@ impl Rig {
         );
     }
 
-    /// Takes the next supervisor up after this one was cut off: nothing of it runs on.
+    /// Starts the next supervisor after this one was cut off: nothing of it keeps running.
     pub(crate) async fn restart_after_a_kill(&mut self) {
         self.reconciler.shutdown().await;
         self.engine = self.engine.for_next_supervisor();
@@ -145,12 +146,12 @@ impl Rig {
         folder.join("updates.lock")
     }
 
-    /// What the store knows of what things were made from.
+    /// Returns the stored definitions of objects.
     pub(crate) fn definitions(&self) -> Vec<store::Definition> {
         self.store.definitions().unwrap()
     }
 
-    /// Waits until these services of app 1, and no others, have keys to the API.
+    /// Waits until these services of app 1, and no others, have API keys.
     pub(crate) async fn until_keys_are_of(&self, services: &[&str]) {
         let names = || {
             let keys = self.store.services_with_keys().into_iter();
@@ -166,7 +167,7 @@ impl Rig {
         assert!(waited.is_ok(), "there are keys of {:?}", names());
     }
 
-    /// The key of a service of app 1; a new one if it has none.
+    /// Returns the key of a service of app 1; a new one if it has none.
     pub(crate) fn key_of(&self, service: &str) -> String {
         let key = self.store.service_key(AppId(1), &service.parse().unwrap());
         key.unwrap().reveal().to_owned()
@@ -176,7 +177,7 @@ impl Rig {
         self.store.device_uuid().as_str()
     }
 
-    /// Takes a target as from the cloud.
+    /// Sets a target as the cloud does.
     pub(crate) async fn cloud_says(&self, target: Target) {
         let body = target.cloud_json(self.store.device_uuid().as_str());
         let result = self.reconciler.set_cloud_target(body, false).await;
@@ -190,7 +191,7 @@ impl Rig {
             .unwrap();
     }
 
-    /// The status, once it is as `wanted`.
+    /// Returns the status once it satisfies `wanted`.
     pub(crate) async fn until(&self, wanted: impl Fn(&DeviceStatus) -> bool) -> Arc<DeviceStatus> {
         let mut watch = self.reconciler.watch();
         let found = tokio::time::timeout(DEADLINE, watch.wait_for(|status| wanted(status))).await;
@@ -285,7 +286,7 @@ impl Target {
         self
     }
 
-    /// As the cloud gives it: app 1 with the uuid `fleet`.
+    /// Returns the cloud's form: app 1 with the uuid `fleet`.
     pub(crate) fn cloud_json(self, device: &str) -> Value {
         let services: Map<String, Value> = self
             .services

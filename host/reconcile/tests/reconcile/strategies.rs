@@ -1,4 +1,4 @@
-//! Update strategies, as the loop carries them out.
+//! Update strategies, as carried out by the loop.
 
 use std::fs;
 use std::time::Duration;
@@ -98,7 +98,7 @@ async fn a_hand_over_that_nobody_confirms_ends_by_itself() {
         (json!({ "io.platform.update.handover-timeout": "5000" }), 5),
     ] {
         let rig = running("hand-over").await;
-        // What an earlier one left says nothing.
+        // A file left by an earlier container does not count.
         let file = rig.lock_path("web").with_file_name("handover-complete");
         fs::write(&file, "").unwrap();
         let began = tokio::time::Instant::now();
@@ -119,7 +119,7 @@ async fn a_new_container_that_does_not_start_leaves_the_old_one_running() {
     assert_eq!(rig.engine.picture(), ["old_web_1_1_c1 Running"]);
     assert_eq!(rig.engine.id_of("web"), old);
 
-    // And it gets its name back, should the target want it after all.
+    // And it gets its name back if the target returns to it after all.
     rig.set(web("web:1", "hand-over", &json!({}))).await;
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);

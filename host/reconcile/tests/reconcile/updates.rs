@@ -14,7 +14,7 @@ async fn a_target_is_reached_and_the_commit_recorded() {
             .json(),
     )
     .await;
-    // The answer comes once the state says so.
+    // The call returns once the state says so.
     assert!(rig.reconciler.status().applying);
     let status = rig.settled().await;
     let mut picture = rig.engine.picture();
@@ -156,7 +156,7 @@ async fn a_service_is_stopped_and_started_by_the_target() {
     rig.set(stopped()).await;
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["web_1_1_c1 Exited"]);
-    // What we stopped is known to the next supervisor too.
+    // The next supervisor also knows which containers were stopped.
     rig.restart().await;
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["web_1_1_c1 Exited"]);
@@ -214,7 +214,7 @@ async fn a_new_target_breaks_off_pulls_that_nobody_wants_any_more() {
     rig.set(target().service("web", "web:1").json()).await;
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);
-    // It was never let go, so it did not end but by being broken off.
+    // It was never released, so it can only have ended by being aborted.
     assert!(!rig.engine.calls().contains(&"pull slow:1".to_owned()));
 }
 
@@ -280,7 +280,7 @@ async fn states_of_a_service_are_told_while_it_is_made() {
             rig.set(target().service("web", "web:1").json()).await;
         }
         rig.until(|status| state(status) == Some(shown)).await;
-        // The next is held before this one goes on.
+        // The next call is held before this one continues.
         let next = match held {
             "pull web:1" => "create web",
             _ => "start web",

@@ -1,4 +1,4 @@
-//! What an engine in memory has seen of supervisors, one after the other.
+//! The actions of successive supervisors that an engine in memory has seen.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use crate::engine::service_of;
 
 #[derive(Clone, Default)]
 pub(crate) struct Witness {
-    /// The folder of lock folders, where it looks whether locks are held.
+    /// The folder of lock folders, in which the witness checks whether locks are held.
     pub(crate) locks: Option<PathBuf>,
     /// Containers that were stopped or removed, by id, with the numbers of their apps.
     pub(crate) disturbed: BTreeMap<String, String>,
     /// Volumes by name, each with a number that no other has or had.
     pub(crate) births: BTreeMap<String, u64>,
-    /// What no supervisor may do.
+    /// Violations of rules for supervisors.
     pub(crate) violations: Vec<String>,
     volumes: u64,
 }
@@ -39,7 +39,7 @@ impl Witness {
         }
     }
 
-    /// A service runs twice in a hand-over alone.
+    /// Checks that a service runs twice only in a hand-over.
     pub(crate) fn see_start(&mut self, id: &ContainerId, all: &[Container]) {
         let Some(started) = all.iter().find(|container| container.id == *id) else {
             return;
@@ -70,7 +70,7 @@ impl Witness {
     }
 }
 
-/// The number of its app.
+/// Returns the number of its app.
 pub(crate) fn app_of(container: &Container) -> String {
     let label = container.labels.get("io.platform.app-id");
     label.cloned().unwrap_or_default()

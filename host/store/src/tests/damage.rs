@@ -1,11 +1,11 @@
-//! Files that are not what was written: set aside with everything that belongs to them, and never lost.
+//! Damaged files: set aside with all their companion files, and never lost.
 
 use std::fs;
 
 use super::*;
 use crate::open::beside;
 
-/// A folder whose store has something in it, closed.
+/// A folder with a closed store that is not empty.
 fn written() -> tempfile::TempDir {
     let folder = folder();
     let store = open(folder.path());
@@ -19,7 +19,7 @@ fn written() -> tempfile::TempDir {
     folder
 }
 
-/// Opens a damaged store: it is empty, works, and what was found stands aside untouched.
+/// Opens a damaged store: it is empty, works, and the damaged files are set aside unchanged.
 fn check_set_aside(folder: &Path) {
     let path = folder.join(FILE_NAME);
     let found = fs::read(&path).unwrap();
@@ -87,7 +87,7 @@ fn truncated_files_are_set_aside() {
 
 #[test]
 fn pages_that_were_overwritten_are_found() {
-    // The header, the schema, and pages that a query of another table would not come by.
+    // The header, the schema, and pages that a query of another table would not read.
     let whole = fs::metadata(written().path().join(FILE_NAME))
         .unwrap()
         .len();
@@ -187,7 +187,7 @@ fn a_damaged_identity_beside_a_sound_store_is_written_anew() {
         assert_eq!(*open(folder.path()).device_uuid(), uuid);
         assert_eq!(fs::read(&file).unwrap(), sound);
     }
-    // A store that is sound is believed.
+    // A sound store takes precedence over the file.
     let other = written();
     fs::copy(other.path().join("identity"), &file).unwrap();
     assert_eq!(*open(folder.path()).device_uuid(), uuid);
@@ -230,7 +230,7 @@ fn a_newer_schema_is_refused_and_left_alone() {
 fn the_newest_that_were_set_aside_are_kept_as_they_are() {
     let folder = folder();
     let path = folder.path().join(FILE_NAME);
-    // Of a clock that was ahead, and what a kill left between two renames.
+    // From a clock that was ahead, and the remains of a kill between two renames.
     let ahead = beside(&path, ".corrupt-29991231T235959Z-3");
     let log_alone = beside(&path, ".corrupt-20010101T000000Z-4");
     let somebody_elses = beside(&path, ".corrupt-by-hand");

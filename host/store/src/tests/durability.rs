@@ -1,14 +1,15 @@
-//! A write that was answered is there after the process was killed.
+//! A completed write is still there after the process was killed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
 use super::*;
 
-/// Names the folder to the child that this file starts from its own test binary.
+/// The variable that names the folder to the child process, which this file starts from its own
+/// test binary.
 const CHILD: &str = "STORE_TEST_WRITES_TO";
 
-/// Not a test of its own: in the child it writes until it is killed.
+/// Not a test in itself: in the child process it writes until it is killed.
 #[test]
 fn child_that_writes_until_it_is_killed() {
     let Some(folder) = std::env::var_os(CHILD) else {
@@ -52,7 +53,7 @@ fn what_was_answered_survives_a_kill() {
         let mut last = lines.by_ref().filter_map(number).nth(writes).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had said before it died counts too.
+        // Lines that it printed before it died count too.
         last = lines.filter_map(number).last().unwrap_or(last);
 
         let store = open(folder.path());

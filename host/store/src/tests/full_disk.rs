@@ -1,4 +1,5 @@
-//! Starts on a disk that takes no writes. They mount, which takes root; elsewhere they do nothing.
+//! Starts on a disk that accepts no writes. The tests mount, which requires root; otherwise they do
+//! nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -80,7 +81,7 @@ fn a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
             } else {
                 store.global_key().unwrap()
             };
-            // What a kill leaves: a log that is not in the database yet.
+            // The state after a kill: a log that has not been merged into the database.
             let log = fs::read(state.join("store.db-wal")).unwrap();
             let database = fs::read(state.join("store.db")).unwrap();
             drop(store);
@@ -99,7 +100,7 @@ fn a_store_whose_disk_takes_no_writes_is_read_until_it_does() {
             assert_eq!(store.intents().unwrap().len(), 1, "{what}");
             let shown = read_global_key(&state).unwrap();
             assert_eq!(shown.reveal(), key.reveal(), "{what}");
-            // Another one does not come beside it.
+            // A second store cannot be opened at the same time.
             let second = Store::open_or_copy(&state, Some(&copies)).unwrap_err();
             assert!(matches!(second, StoreError::InUse { .. }), "{second}");
             let refused = store.put_intent("kind", "other", &json!(2)).unwrap_err();
@@ -128,7 +129,7 @@ fn a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes() {
         let store = open(&state);
         assert!(store.takes_writes(), "{what}");
         if what == "read-only" {
-            // The open database keeps its disk from being made read-only.
+            // The open database prevents its disk from becoming read-only.
             continue;
         }
         spoil(&disk);
@@ -136,11 +137,11 @@ fn a_disk_that_fills_while_the_store_is_open_shows_until_it_takes_writes() {
         let refused = store.put_intent("kind", "key", &large).unwrap_err();
         assert!(matches!(refused, StoreError::Failed { .. }), "{refused:?}");
         assert!(!store.takes_writes(), "{what}");
-        // No write of anybody's is needed for it to show that there is room again.
+        // The store notices without any write that there is room again.
         mend(&disk);
         assert!(store.takes_writes(), "{what}");
         store.put_intent("kind", "key", &large).unwrap();
-        // What fails for another reason says nothing of the disk.
+        // A failure with another cause says nothing about the disk.
         let row = |work: &rusqlite::Transaction<'_>| {
             work.execute("INSERT INTO nowhere VALUES (1)", [])?;
             Ok(())

@@ -1,4 +1,4 @@
-//! What plugins store, and its limits.
+//! The data of plugins, and its limits.
 
 use super::*;
 use crate::plugin_data;
@@ -131,7 +131,7 @@ fn the_sum_in_memory_is_that_of_what_is_stored() {
         let bytes: usize = expected.iter().map(|(key, value)| key.len() + value).sum();
         assert_eq!((read.keys, read.bytes), (expected.len(), bytes));
     }
-    // One that was refused changes nothing.
+    // A refused change changes nothing.
     let before = store.plugin_usage().get("p").copied();
     for index in 0..20 {
         let _ = set(&store, "q", &index.to_string(), &[0; MAX_VALUE], None);
@@ -210,7 +210,7 @@ fn what_has_outlived_its_time_is_gone_and_makes_room() {
     let store = open(folder.path());
     let value = vec![0; MAX_VALUE];
     let (over, ahead) = (Some(Duration::ZERO), Some(Duration::from_secs(3600)));
-    // More than all that it may store, if they were there.
+    // More than all that it may store, if they still existed.
     for index in 0..40 {
         set(&store, "p", &format!("old/{index}"), &value, over).unwrap();
     }
@@ -221,7 +221,8 @@ fn what_has_outlived_its_time_is_gone_and_makes_room() {
     assert_eq!(store.plugin_get("p", "new/1").unwrap(), Some(value));
     let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
     assert_eq!(read.keys, 2);
-    // It counts as not there, also in place of what had no lifetime; and what is set without one stays.
+    // It counts as missing, also if it replaced a value without a lifetime; and a value that is set
+    // without one stays.
     set(&store, "p", "k", b"0", None).unwrap();
     set(&store, "p", "k", b"1", over).unwrap();
     assert_eq!(store.plugin_get("p", "k").unwrap(), None);

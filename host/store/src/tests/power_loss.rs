@@ -1,8 +1,8 @@
-//! The power is cut at every write that SQLite makes for the store: what was answered is there at the next
-//! start, what was not is there whole or not at all, and the store opens.
+//! The power is cut at every write that SQLite makes for the store: completed steps are there at the next start,
+//! uncompleted ones are there completely or not at all, and the store opens.
 //!
-//! What SQLite writes is recorded, and put onto disks as they may be after each write: with all, nothing or
-//! parts of what no sync had covered by then.
+//! SQLite's writes are recorded, and applied to disks in all states that are possible after each write: with all, none
+//! or parts of the data that no sync had covered by then.
 
 mod disk;
 mod recorder;
@@ -19,7 +19,7 @@ use self::disk::{Fate, Files, Op, after, put};
 use self::recorder::Recorder;
 use super::*;
 
-/// Every table, as a test of its own sees to.
+/// Every table; a separate test checks that the list is complete.
 const TABLES: [&str; 9] = [
     "setting",
     "api_key",
@@ -32,14 +32,14 @@ const TABLES: [&str; 9] = [
     "definition",
 ];
 
-/// All that a store holds, a line for each row.
+/// The complete contents of a store, a line for each row.
 type Contents = Vec<String>;
 
-/// What a store did, with what its disk was asked to do for that.
+/// The actions of a store, with the resulting operations on its disk.
 struct Record {
     before: Files,
     ops: Vec<Op>,
-    /// After each step: how many of the operations there were by then, and what the store held.
+    /// After each step: the number of operations so far, and the contents of the store.
     steps: Vec<(usize, Contents)>,
 }
 
@@ -55,14 +55,14 @@ fn contents(store: &Store) -> Contents {
             let values: Vec<SqlValue> = (0..columns).map(|column| row.get_unwrap(column)).collect();
             let mut digest = DefaultHasher::new();
             format!("{values:?}").hash(&mut digest);
-            // Short enough to be read where they differ.
+            // Short enough to be read if they differ.
             found.push(format!("{table} {:?} {:x}", values[0], digest.finish()));
         }
     }
     found
 }
 
-/// In memory where there is such a place: what the disk does is told, and not tried.
+/// In memory if possible: the disk's behaviour is simulated.
 fn folder_in_memory() -> tempfile::TempDir {
     if Path::new("/dev/shm").is_dir() {
         tempfile::tempdir_in("/dev/shm").unwrap()
@@ -71,7 +71,7 @@ fn folder_in_memory() -> tempfile::TempDir {
     }
 }
 
-/// A device from its first start on, which is started once more in the middle.
+/// The life of a device from its first start, with a second start in the middle.
 fn life_of_a_store() -> Record {
     let folder = folder_in_memory();
     let recorder = Recorder::of(folder.path());
@@ -82,7 +82,7 @@ fn life_of_a_store() -> Record {
         step(&mut store);
         steps.push((recorder.count(), contents(&store)));
     }
-    // Neither an end nor a start changes anything.
+    // Neither stopping nor starting changes anything.
     let held = contents(&store);
     drop(store);
     steps.push((recorder.count(), held));
@@ -101,8 +101,8 @@ fn life_of_a_store() -> Record {
 }
 
 impl Record {
-    /// What a store may hold whose power is cut after `position` operations: what it held when the last step
-    /// was answered, or what it held after the next. `None` where nothing was answered yet.
+    /// Returns the allowed contents of a store after a power cut after `position` operations: those of the last
+    /// completed step, or those of the next one. `None` if no step was completed yet.
     fn allowed(&self, position: usize) -> Option<[&Contents; 2]> {
         let mut steps = self.steps.iter();
         let answered = steps.rposition(|(at, _)| *at <= position)?;
@@ -111,10 +111,11 @@ impl Record {
         Some([held, next.map_or(held, |(_, held)| held)])
     }
 
-    /// Cuts the power after every operation, and opens what is left; answers how many disks were tried.
+    /// Cuts the power after every operation, and opens the result; returns how many disks were
+    /// tried.
     fn cut_everywhere(&self, fates: &(dyn Fn(usize) -> Vec<Fate> + Sync)) -> usize {
         let next = AtomicUsize::new(0);
-        // Many writes leave the same disk, where nothing of them is there.
+        // Many writes result in the same disk if none of their data is there.
         let tried: Mutex<BTreeSet<u64>> = Mutex::default();
         let work = || {
             loop {
@@ -185,7 +186,7 @@ fn every_table_is_written_in_the_life_that_is_cut() {
     let mut statement = connection.prepare(query).unwrap();
     let names = statement.query_map([], |row| row.get(0)).unwrap();
     let mut names: BTreeSet<String> = names.map(Result::unwrap).collect();
-    // Older supervisors wrote it, and nobody reads it any more.
+    // Older supervisors wrote it, and it is no longer read.
     assert!(names.remove("config"));
     assert_eq!(names, TABLES.map(str::to_owned).into());
 }
@@ -207,7 +208,7 @@ fn a_start_after_a_power_cut_may_itself_be_cut() {
         let start = Record {
             before,
             ops: recorder.finish(),
-            // Never answered: it may be either.
+            // Never completed: both are possible.
             steps: vec![(0, held.clone()), (usize::MAX, next.clone())],
         };
         start.cut_everywhere(&every_fate);

@@ -1,4 +1,5 @@
-//! The reconciler as the cloud's link asks for it: it takes targets, and says how the link is to work.
+//! The reconciler behind the interface of the cloud's link: it accepts targets, and determines how
+//! the link works.
 
 use cloud_link::{Settings, TargetRefusal};
 use futures::FutureExt;
@@ -7,7 +8,7 @@ use model::SetTargetError;
 use reconcile::Reconciler;
 use serde_json::Value;
 
-/// The reconciler, as the poll asks for it.
+/// The reconciler behind the interface of the poll.
 pub(super) struct Follower(pub(super) Reconciler);
 
 impl cloud_link::Device for Follower {

@@ -1,4 +1,4 @@
-//! What services print, as the cloud gets it.
+//! The output of services in the form that is sent to the cloud.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ pub(crate) struct LogLines {
     watches: Mutex<LogPolicyWatches>,
 }
 
-/// What tells that logs may be wanted, or not wanted any more: local mode shows in the status.
+/// Signals that logs may be required, or no longer required: local mode is part of the status.
 struct LogPolicyWatches {
     settings: watch::Receiver<Arc<EffectiveSettings>>,
     status: watch::Receiver<Arc<DeviceStatus>>,
-    /// As it was the last time.
+    /// The policy at the last check.
     shipping: LogShipping,
 }
 

@@ -1,4 +1,4 @@
-//! What the device tells a cloud that it is new to.
+//! The information that the device sends to a new cloud.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

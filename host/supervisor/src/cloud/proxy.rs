@@ -1,5 +1,5 @@
-//! What the cloud asks through the tunnel, handed to the device's own API: it has the routes, the keys and the
-//! bounds that any other client has.
+//! Passes the cloud's requests through the tunnel to the device's own API, with the same routes, keys and limits as for
+//! any other client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-/// After this an action answers that it goes on, before the cloud gives up at 50 s
-/// (docs/spec/device.md#cloud-requests).
+/// After this time an unfinished action is answered as still in progress, before the cloud gives up
+/// at 50 s (docs/spec/device.md#cloud-requests).
 const ANSWER_WITHIN: Duration = Duration::from_secs(45);
-/// Actions that go on at a time, whether somebody waits for them or not.
+/// The maximum number of simultaneous actions, whether their clients still wait or not.
 const ACTIONS: usize = 32;
 
-/// The API, as the tunnel asks it.
+/// The API for requests from the tunnel.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     app: App,
@@ -31,7 +31,7 @@ impl Proxy {
         }
     }
 
-    /// An action that was begun is finished, whoever waits for it.
+    /// Answers a request. An action that was begun is finished, even if no client waits for it.
     pub(crate) async fn answer(self, request: Request<Incoming>) -> Response<Body> {
         let request = request.map(Body::new);
         let what = format!("{} {}", request.method(), request.uri().path());
@@ -50,7 +50,7 @@ impl Proxy {
         });
         match tokio::time::timeout(ANSWER_WITHIN, action).await {
             Ok(Ok(answer)) => answer,
-            // The API answers for panics itself: the supervisor ends.
+            // The API itself handles panics: the supervisor ends.
             Ok(Err(_)) => unavailable("the supervisor is stopping"),
             Err(_) => unavailable(&format!("{what} is still in progress, and continues")),
         }

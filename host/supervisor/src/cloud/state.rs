@@ -1,4 +1,4 @@
-//! The device's state as the cloud is told it (docs/spec/device.md#report-fields): drawn from the reconciler's status
+//! The device's state as reported to the cloud (docs/spec/device.md#report-fields): built from the reconciler's status
 //! and the facts of the host.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use super::CloudContext;
 use crate::facts::{DeviceFacts, Readings, Sensors};
 use crate::plugin_fields::PluginFields;
 
-/// What is reported, and when it may have changed.
+/// The reported state, and when it may have changed.
 pub(crate) struct DeviceState {
     reconciler: Reconciler,
     facts: Arc<DeviceFacts>,
@@ -35,19 +35,19 @@ pub(crate) struct DeviceState {
     watches: tokio::sync::Mutex<StateWatches>,
 }
 
-/// What a device says of itself that takes any file for a plugin; the cloud keeps 50 characters.
+/// The status of a device that accepts any file as a plugin; the cloud keeps 50 characters.
 const DEVELOPER_MODE: &str = "Developer mode: plugins are not pinned";
-/// What a device says of itself that takes signed targets alone.
+/// The status of a device that accepts only signed targets.
 const SIGNED_TARGETS: &str = "Idle (accepts only signed targets)";
-/// The same, where it has refused the last one.
+/// The status of such a device after it has refused the last target.
 const REFUSED_TARGET: &str = "Refused a target that is not signed: see logs";
 
-/// The same, where a release was not healthy.
+/// The status if a release was not healthy.
 const WENT_BACK: &str = "Went back from an unhealthy release: see logs";
-/// The same, where a version of the operating system was not healthy, or did not come up.
+/// The status if a version of the operating system was not healthy, or did not boot.
 const REJECTED_OS: &str = "Rejected an operating system: see logs";
 
-/// What tells of changes.
+/// Signals of changes.
 struct StateWatches {
     status: watch::Receiver<Arc<DeviceStatus>>,
     settings: watch::Receiver<Arc<EffectiveSettings>>,
@@ -162,14 +162,14 @@ impl DeviceState {
 impl StateSource for DeviceState {
     fn report(&self) -> BoxFuture<'_, Map<String, Value>> {
         async {
-            // What changes from here on is a reason to look again.
+            // Changes from here on are a reason for another check.
             {
                 let mut watches = self.watches.lock().await;
                 watches.status.borrow_and_update();
                 watches.settings.borrow_and_update();
                 watches.signing.borrow_and_update();
             }
-            // Files of the kernel, which are written when they are read.
+            // Files of the kernel, whose contents are generated when they are read.
             tokio::task::block_in_place(|| self.draw())
         }
         .boxed()
@@ -193,8 +193,7 @@ impl StateSource for DeviceState {
     }
 }
 
-/// Each measure; all of them null where none is wanted, so that the cloud does not show the last ones for
-/// ever.
+/// Returns each measure; all are null if they are not required, so that the cloud does not keep showing the last ones.
 fn measured(readings: Option<Readings>) -> Vec<(&'static str, Value)> {
     let is_undervolted = readings.as_ref().map(|readings| readings.is_undervolted);
     let of = readings.unwrap_or_default();
@@ -213,8 +212,8 @@ fn measured(readings: Option<Readings>) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The apps that the cloud's target has, each with its releases: the one that the target names, and those of
-/// which there are containers.
+/// Returns the apps in the cloud's target, each with its releases: the one in the target, and those that have
+/// containers.
 fn apps(status: &DeviceStatus, in_target: &[(AppId, AppUuid)]) -> Value {
     let apps = in_target.iter().filter_map(|(_, uuid)| {
         let app = status.apps.get(uuid)?;
@@ -223,7 +222,7 @@ fn apps(status: &DeviceStatus, in_target: &[(AppId, AppUuid)]) -> Value {
     Value::Object(apps.collect())
 }
 
-/// Adds the releases of a target that was refused. One that runs already is told of as it runs.
+/// Adds the releases of a refused target. One that runs already is reported as running.
 fn reject(apps: &mut Value, refused: &RefusedTarget) {
     let Some(apps) = apps.as_object_mut() else {
         return;
@@ -238,7 +237,7 @@ fn reject(apps: &mut Value, refused: &RefusedTarget) {
     }
 }
 
-/// A release, as far as it is reported.
+/// The reported properties of a release.
 struct Release {
     state: ReleaseState,
     services: Map<String, Value>,
@@ -307,7 +306,7 @@ fn app_of(status: &DeviceStatus, app: &AppStatus) -> Value {
     report
 }
 
-/// The images of the target's release of which the service still has an older container.
+/// Returns the images of the target's release for which the service still has an older container.
 fn coming<'a>(
     status: &'a DeviceStatus,
     app: &'a AppStatus,

@@ -1,5 +1,5 @@
-//! Addresses of the host: what its interfaces have, without those that only serve containers, tunnels
-//! and the host itself (docs/spec/device.md#host-facts).
+//! Addresses of the host: those of its interfaces, without those that only serve containers,
+//! tunnels and the host itself (docs/spec/device.md#host-facts).
 
 use std::fs;
 use std::io;
@@ -10,18 +10,18 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 
-/// What the host is reached at.
+/// The addresses at which the host is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Addresses {
     /// IPv4 and global IPv6, in the order of the interfaces.
     pub(crate) ip: Vec<String>,
-    /// Upper case, each once.
+    /// In upper case, without duplicates.
     pub(crate) mac: Vec<String>,
 }
 
 impl Addresses {
-    /// Asks the kernel; what it does not tell is left out. `own_network` is the bridge of services that
-    /// use the API.
+    /// Reads the addresses from the kernel; missing ones are left out. `own_network` is the bridge
+    /// of services that use the API.
     pub(crate) fn read(own_network: &str) -> Self {
         Addresses {
             ip: ip_addresses(own_network),
@@ -58,7 +58,7 @@ fn ip_addresses(own_network: &str) -> Vec<String> {
     addresses
 }
 
-/// The addresses that lead to this host, or to a container on it.
+/// The addresses of this host and of the containers on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OwnAddresses {
     interfaces: Vec<IpAddr>,
@@ -67,10 +67,10 @@ pub(crate) struct OwnAddresses {
 }
 
 impl OwnAddresses {
-    /// Asks the kernel.
+    /// Reads the addresses from the kernel.
     ///
     /// # Errors
-    /// If it does not say.
+    /// If the kernel does not return them.
     pub(crate) fn read(own_network: &str) -> io::Result<Self> {
         let mut own = OwnAddresses::default();
         for interface in getifaddrs()? {
@@ -101,7 +101,7 @@ impl OwnAddresses {
         }
     }
 
-    /// Whether a packet to this address stays on this host.
+    /// Returns whether a packet to this address stays on this host.
     pub(crate) fn contain(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let mut bridges = self.bridges.iter();
@@ -122,9 +122,9 @@ fn is_same_network(one: IpAddr, mask: IpAddr, other: IpAddr) -> bool {
     }
 }
 
-/// The interfaces of this host that have `gateway`, the address at which services in containers reach the
-/// API, and are not the bridge of the API's network: what a container sends there does not reach us, or
-/// nothing is sent to them. Empty where all is well.
+/// Returns the interfaces of this host that have `gateway`, the address at which services in containers reach the API,
+/// and are not the bridge of the API's network: packets from containers to that address do not reach us, or our answers
+/// do not reach them. Empty if all is well.
 pub(crate) fn rivals_of_gateway(gateway: IpAddr, own_network: &str) -> Vec<String> {
     let Ok(interfaces) = getifaddrs() else {
         return Vec::new();
@@ -136,8 +136,9 @@ pub(crate) fn rivals_of_gateway(gateway: IpAddr, own_network: &str) -> Vec<Strin
     rivals(holders.collect(), own_network)
 }
 
-/// Of the interfaces with one address, those that an engine did not make for the API's network. An engine
-/// names the bridge as it likes, so one of its bridges is taken for that; of several none can be told.
+/// Returns, of the interfaces with one address, those that an engine did not create for the API's network. An engine
+/// chooses the bridge's name freely, so a single bridge of an engine counts as that network's; with several it is
+/// unclear which one it is.
 fn rivals(mut holders: Vec<String>, own_network: &str) -> Vec<String> {
     holders.sort();
     holders.dedup();
@@ -153,7 +154,7 @@ fn is_engine_bridge(name: &str) -> bool {
         .is_some_and(|id| id.len() == 12 && id.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Whether a name is this word with a number, or without one.
+/// Returns whether a name is this word with a number, or without one.
 fn is_numbered(name: &str, word: &str) -> bool {
     name.strip_prefix(word)
         .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -201,7 +202,8 @@ fn mac_addresses(class_net: &Path, own_network: &str) -> Vec<String> {
     addresses
 }
 
-/// Whether an interface belongs to the device rather than to its engine, a tunnel or the supervisor.
+/// Returns whether an interface belongs to the device rather than to its engine, a tunnel or the
+/// supervisor.
 fn counts(name: &str, own_network: &str) -> bool {
     let service = ["vpn", "dns", "redsocks"]
         .iter()

@@ -1,5 +1,5 @@
-//! Measures of the hardware, for the cloud's report (docs/spec/device.md#report-fields): read from files of the
-//! kernel, when somebody asks. What a board does not have is not known.
+//! Measures of the hardware, for the cloud's report (docs/spec/device.md#report-fields): read from files of the kernel,
+//! on request. Measures that a board does not have are unknown.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -12,30 +12,30 @@ use rustix::fs::statvfs;
 const MB: u64 = 1 << 20;
 /// The memory of a small board, in MB.
 const SMALL_BOARD: u64 = 512;
-/// Sensors that are looked at.
+/// The maximum number of sensors that are read.
 const MAX_SENSORS: usize = 64;
 /// The longest file of the kernel that is read, in bytes.
 const LONGEST: u64 = 256 << 10;
 
-/// One look at the hardware.
+/// One reading of the hardware.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Readings {
-    /// Percent, since the look before.
+    /// Percent, since the previous reading.
     pub(crate) cpu_usage: Option<u64>,
     /// Degrees Celsius, of the hottest part.
     pub(crate) cpu_temp: Option<i64>,
     /// The board's serial number.
     pub(crate) cpu_id: Option<String>,
-    /// Whether the power supply is too weak; boards that cannot tell say no.
+    /// Whether the power supply is too weak; false on boards that cannot measure it.
     pub(crate) is_undervolted: bool,
-    /// In MB: what is in use, and all there is.
+    /// In MB: the used and the total memory.
     pub(crate) memory: Option<(u64, u64)>,
-    /// The same of the disk that the supervisor's state is on, and the disk's device.
+    /// The same for the disk with the supervisor's state, and the disk's device.
     pub(crate) storage: Option<(u64, u64)>,
     pub(crate) storage_block_device: Option<String>,
 }
 
-/// Where one looks, and what was seen of the processor last.
+/// The files to read, and the last counters of the processor.
 pub(crate) struct Sensors {
     proc: PathBuf,
     sys: PathBuf,
@@ -43,7 +43,7 @@ pub(crate) struct Sensors {
     cpu: Times,
 }
 
-/// What the processors did since the boot, in ticks.
+/// The processors' counters since the boot, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Times {
     idle: u64,
@@ -51,8 +51,8 @@ struct Times {
 }
 
 impl Sensors {
-    /// `host_root` has the host's `proc` and `sys`; where it has none, those of this process serve. `disk` is a
-    /// folder of the disk that counts.
+    /// Prepares the readings. `host_root` contains the host's `proc` and `sys`; if it has none, those of this process
+    /// are used. `disk` is a folder on the disk to measure.
     pub(crate) fn new(host_root: &Path, disk: &Path) -> Self {
         let of = |name: &str| {
             let own = host_root.join(name);
@@ -70,7 +70,7 @@ impl Sensors {
         }
     }
 
-    /// Looks. Blocks for as long as the kernel takes to write some small files.
+    /// Reads the hardware. Blocks for as long as the kernel takes to generate some small files.
     pub(crate) fn read(&mut self) -> Readings {
         let times = text(&self.proc.join("stat")).and_then(|stat| times(&stat));
         let cpu_usage = times.map(|now| {
@@ -100,7 +100,7 @@ impl Sensors {
             let thousandths: i64 = text(&zone.join("temp"))?.trim().parse().ok()?;
             Some(thousandths / 1000)
         });
-        // A sensor that is not there says absurd things.
+        // A missing sensor returns absurd values.
         degrees
             .filter(|degrees| (-60..=200).contains(degrees))
             .max()
@@ -130,7 +130,7 @@ impl Sensors {
         })
     }
 
-    /// As the kernel names what is mounted where the disk is.
+    /// Returns the kernel's name of the device that contains the disk's folder.
     fn block_device(&self) -> Option<String> {
         let number = fs::metadata(&self.disk).ok()?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -145,7 +145,7 @@ impl Sensors {
 }
 
 impl Times {
-    /// Percent of the time between that was not idle.
+    /// Returns the percentage of the time in between that was not idle.
     fn usage_since(self, before: Times) -> u64 {
         let all = self.all.saturating_sub(before.all).max(1);
         let idle = self.idle.saturating_sub(before.idle).min(all);
@@ -153,7 +153,7 @@ impl Times {
     }
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal.
 fn times(stat: &str) -> Option<Times> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line
@@ -170,13 +170,14 @@ fn times(stat: &str) -> Option<Times> {
     })
 }
 
-/// The memory of the board, in bytes. A kernel that does not say has as much as a small board.
+/// Returns the memory of the board, in bytes. If the kernel does not report it, that of a small
+/// board is assumed.
 pub(crate) fn memory_of_board() -> u64 {
     let system = text(Path::new("/proc/meminfo")).and_then(|info| memory(&info));
     system.map_or(SMALL_BOARD, |(_, all)| all) * MB
 }
 
-/// What no program could have, and all there is.
+/// Returns the memory that is unavailable to programs, and the total.
 fn memory(meminfo: &str) -> Option<(u64, u64)> {
     let field = |name: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! The few messages of rtnetlink(7) that are asked and answered here.
+//! The few messages of rtnetlink(7) that are needed here.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 0x1;
 const NLM_F_DUMP: u16 = 0x300;
-/// The head of each message, in bytes.
+/// The size of each message's header, in bytes.
 const HEAD: usize = 16;
 // linux/rtnetlink.h
 const RTM_NEWLINK: u16 = 16;
@@ -19,14 +19,14 @@ const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
-/// `struct rtmsg` and `struct ifinfomsg`, in bytes.
+/// The sizes of `struct rtmsg` and `struct ifinfomsg`, in bytes.
 const RTMSG: usize = 12;
 const IFINFOMSG: usize = 16;
 // linux/if_link.h
 const IFLA_MASTER: u16 = 10;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
-/// Set in the kind of an attribute that holds others.
+/// A flag of the kind of an attribute that contains others.
 const NESTED: u16 = 0x8000;
 // linux/socket.h
 const AF_INET: u8 = 2;
@@ -45,9 +45,9 @@ pub(super) enum RouteKind {
 /// An interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
-    /// What kind of software it is, such as `bridge`; none of a real one.
+    /// The kind of a virtual interface, such as `bridge`; `None` for a real one.
     pub(super) kind: Option<String>,
-    /// The bridge, or whatever else, that it is a port of.
+    /// The bridge or other interface that it is a port of.
     pub(super) master: Option<u32>,
 }
 
@@ -62,11 +62,11 @@ pub(super) enum Reply {
         index: u32,
         link: Link,
     },
-    /// That was all.
+    /// The end of the answer.
     Done,
 }
 
-/// Asks for the way to an address. `scope` is the interface that a link-local address is one of, else 0.
+/// Asks for the route to an address. `scope` is the interface of a link-local address, otherwise 0.
 pub(super) fn route_to(sequence: u32, address: IpAddr, scope: u32) -> Vec<u8> {
     let (family, bytes) = match address {
         IpAddr::V4(v4) => (AF_INET, v4.octets().to_vec()),
@@ -74,7 +74,7 @@ pub(super) fn route_to(sequence: u32, address: IpAddr, scope: u32) -> Vec<u8> {
     };
     let mut body = vec![0; RTMSG];
     body[0] = family;
-    // The length of the prefix that is asked for: all of it.
+    // The requested prefix length: the whole address.
     body[1] = u8::try_from(bytes.len() * 8).unwrap_or(u8::MAX);
     push_attribute(&mut body, RTA_DST, &bytes);
     if scope != 0 {
@@ -95,13 +95,13 @@ fn message(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     message.extend(kind.to_ne_bytes());
     message.extend(flags.to_ne_bytes());
     message.extend(sequence.to_ne_bytes());
-    // Which socket asks: the kernel knows.
+    // The port of the sender, which the kernel knows.
     message.extend(0_u32.to_ne_bytes());
     message.extend(body);
     message
 }
 
-/// Values are of 4 or 16 bytes here, so that nothing has to be filled up.
+/// Values have 4 or 16 bytes here, so no padding is needed.
 fn push_attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
     body.extend(length.to_ne_bytes());
@@ -109,7 +109,7 @@ fn push_attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend(value);
 }
 
-/// What of `received` answers the question of this number. After an error nothing more comes.
+/// Returns the replies in `received` to the request with this number. Nothing follows an error.
 pub(super) fn replies(received: &[u8], sequence: u32) -> Vec<io::Result<Reply>> {
     let mut replies = Vec::new();
     let mut rest = received;
@@ -143,7 +143,7 @@ fn damaged() -> io::Error {
 fn error(body: &[u8]) -> io::Result<Reply> {
     match number(body) {
         Some(0) => Ok(Reply::Done),
-        // An errno, negated.
+        // A negated errno.
         Some(code) => Err(io::Error::from_raw_os_error(
             code.cast_signed().wrapping_neg(),
         )),
@@ -160,7 +160,7 @@ fn route(body: &[u8]) -> Option<Reply> {
     };
     let oif = attributes(body.get(RTMSG..)?).into_iter();
     let mut oif = oif.filter(|(kind, _)| *kind == RTA_OIF);
-    // A route that forbids has none.
+    // A route that forbids has no interface.
     let interface = oif.find_map(|(_, value)| number(&value)).unwrap_or(0);
     Some(Reply::Route { kind, interface })
 }
@@ -195,7 +195,7 @@ fn attributes(bytes: &[u8]) -> Vec<(u16, Vec<u8>)> {
         .collect()
 }
 
-/// The first four bytes, in the order of this processor.
+/// Reads the first four bytes, in the byte order of this processor.
 fn number(bytes: &[u8]) -> Option<u32> {
     let bytes = bytes.first_chunk()?;
     Some(u32::from_ne_bytes(*bytes))

@@ -1,10 +1,10 @@
-//! The kernel's own answers, in networks of the tests' own. They need root and `ip`, and do nothing without.
+//! The kernel's own answers, in networks of the tests' own. They need root and `ip`, and do nothing without them.
 
 use ::tests::NetworkNamespace;
 
 use super::*;
 
-/// A machine with the networks of a container engine, an interface that leads out, and a bridge that does.
+/// Creates a machine with the networks of a container engine, an interface that leads out, and a bridge that does.
 fn machine() -> Option<NetworkNamespace> {
     let network = NetworkNamespace::make(&[])?;
     for line in [
@@ -13,7 +13,7 @@ fn machine() -> Option<NetworkNamespace> {
         "ip address add 203.0.113.5/24 dev uplink",
         "ip link set uplink up",
         "ip route replace default via 203.0.113.1 dev uplink",
-        // As Docker makes them, one by a name of its user's.
+        // Bridges as Docker creates them, one with a user-defined name.
         "ip link add docker0 type bridge",
         "ip address add 172.17.0.1/16 dev docker0",
         "ip address add fd00:17::1/64 dev docker0 nodad",
@@ -25,7 +25,7 @@ fn machine() -> Option<NetworkNamespace> {
         "ip link set veth0 master pump",
         "ip link set veth0 up",
         "ip link set veth1 up",
-        // What another container leads to.
+        // A network behind another container.
         "ip route add 10.9.0.0/16 via 172.18.0.2",
         "ip rule add to 10.10.0.0/16 lookup 77",
         "ip route add 10.10.0.0/16 via 172.18.0.2 table 77",
@@ -76,7 +76,7 @@ fn bridges_that_lead_to_containers_alone_are_told_from_the_way_out() {
 #[test]
 fn a_bridge_that_the_machine_itself_goes_out_by_is_no_network_of_containers() {
     let Some(network) = machine() else { return };
-    // As on a machine whose cable is in a bridge.
+    // A machine whose network cable is in a bridge.
     network.run("ip route replace default via 172.18.0.254 dev pump");
     check(
         &network,

@@ -1,4 +1,4 @@
-//! The rules as tables: who may reach what, and where it is.
+//! The rules as tables: who may reach which address, and where that leads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use super::*;
 const OWN: &str = "127.10.0.1";
 const FRIEND: &str = "127.10.0.2";
 
-/// A service `OWN` that listens on TCP and UDP port 80 (really 40080), in one network with `FRIEND`,
-/// which listens on TCP port 5432 (really 41000) and UDP port 53 (really 41053).
+/// A service `OWN` that listens on TCP and UDP port 80 (the real port is 40080), in one network with `FRIEND`, which
+/// listens on TCP port 5432 (real 41000) and UDP port 53 (real 41053).
 struct Device {
     folder: TempDir,
     network: OwnNetwork,
@@ -92,7 +92,7 @@ impl Device {
     }
 }
 
-/// Where a TCP connection to `asked` really goes, if it may.
+/// Returns where a TCP connection to `asked` really goes, if it is allowed.
 fn connected(rules: &Rules, asked: &str) -> Option<String> {
     let real = rules.destination(asked.parse().unwrap(), Protocol::Tcp)?;
     let allowed = rules.allows(real, SocketAddrUse::TcpConnect);
@@ -111,12 +111,12 @@ fn a_service_reaches_itself_its_friends_and_other_machines() {
     check(
         &device.rules(),
         &[
-            // itself, under every name of the loopback
+            // itself, under every name of the loopback address
             ("127.0.0.1:80", Some("127.10.0.1:40080")),
             ("[::1]:80", Some("127.10.0.1:40080")),
             ("[::ffff:127.0.0.1]:80", Some("127.10.0.1:40080")),
             ("127.10.0.1:80", Some("127.10.0.1:40080")),
-            // who shares a network, where it listens
+            // services that share a network, on ports that they listen on
             ("127.10.0.2:5432", Some("127.10.0.2:41000")),
             ("[::ffff:127.10.0.2]:5432", Some("127.10.0.2:41000")),
             // other machines
@@ -141,14 +141,14 @@ fn the_host_and_strangers_are_out_of_reach() {
     check(
         &rules,
         &[
-            // the host's loopback is the service's own, where nothing else listens: programs of the
-            // host that listen on all addresses would answer there
+            // the host's loopback address means the service itself, and it does not listen there: programs of the host
+            // that listen on all addresses would answer
             ("127.0.0.1:22", None),
             ("127.0.0.1:48484", None),
             ("[::1]:22", None),
             ("127.10.0.1:22", None),
             ("127.10.0.2:22", None),
-            // the real ports are nobody's to ask for
+            // nobody may use the real ports
             ("127.10.0.2:41000", None),
             // other loopback addresses
             ("127.10.0.3:5432", None),
@@ -204,7 +204,7 @@ fn the_api_is_reached_by_its_address_in_the_environment_where_the_label_is_set()
     let api = Some("127.0.0.1:48484");
     check(&Device::new().with_api().rules(), &table(api));
     check(&Device::new().internal().with_api().rules(), &table(api));
-    // Without the label the address is one of another machine, or of none.
+    // Without the label the address belongs to another machine, or to none.
     let without = Device::new().internal();
     check(&without.rules(), &table(None));
 }
@@ -278,7 +278,7 @@ fn only_our_own_address_can_be_listened_on() {
         ("0.0.0.0:80", SocketAddrUse::TcpBind, false),
         ("127.10.0.2:0", SocketAddrUse::TcpBind, false),
         ("127.10.0.1:40080", SocketAddrUse::TcpListen, true),
-        // Listening without binding would take a port on all addresses of the host.
+        // Listening without binding would open a port on all addresses of the host.
         ("0.0.0.0:0", SocketAddrUse::TcpListen, false),
         ("[::]:0", SocketAddrUse::TcpListen, false),
     ] {
@@ -292,7 +292,7 @@ fn datagrams_may_be_answered_and_strangers_are_not_heard() {
     let device = Device::new();
     let rules = device.rules();
     let may = |address: &str, usage| rules.allows(address.parse().unwrap(), usage);
-    // Somebody on this machine asks us.
+    // Another service on this machine sends us a request.
     assert!(!may("127.0.0.1:5000", SocketAddrUse::UdpSend));
     assert!(may("127.0.0.1:5000", SocketAddrUse::UdpReceive));
     assert!(may("127.0.0.1:5000", SocketAddrUse::UdpSend));
@@ -302,7 +302,7 @@ fn datagrams_may_be_answered_and_strangers_are_not_heard() {
     assert_eq!(goes_to("127.0.0.1:5000", Protocol::Udp), asker);
     assert_eq!(goes_to("127.0.0.1:5000", Protocol::Tcp), None);
     assert_eq!(goes_to("127.0.0.1:5001", Protocol::Udp), None);
-    // Another machine is heard once it was asked.
+    // Another machine may send to us once we have sent to it.
     assert!(!may("9.9.9.9:53", SocketAddrUse::UdpReceive));
     assert!(may("9.9.9.9:53", SocketAddrUse::UdpSend));
     assert!(may("9.9.9.9:53", SocketAddrUse::UdpReceive));
@@ -329,7 +329,7 @@ fn damaged_tables_name_nobody() {
     check(&rules, &[("127.10.0.2:5432", None)]);
 }
 
-/// In a network where each address is the way out, but for one bridge.
+/// Runs the check in a network where every address leads out, except for one bridge.
 fn inside(nonlocal_bind: bool, check: impl FnOnce(&Device) + Send + 'static) {
     let Some(network) = NetworkNamespace::make(&[]) else {
         return;
@@ -355,7 +355,7 @@ const NOT_THEIRS: [(&str, Option<&str>); 7] = [
     ("[::ffff:172.18.0.2]:5432", None),
     ("[fd00:18::2]:5432", None),
     ("172.18.255.255:5432", None),
-    // The host, by the address that containers know it by, and by its own.
+    // The host, by the address that containers know, and by its own.
     ("172.18.0.1:22", None),
     ("[fd00:18::1]:22", None),
     ("192.0.2.1:22", None),

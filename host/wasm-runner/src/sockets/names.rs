@@ -17,7 +17,7 @@ impl Host for Sockets<'_> {
         name: String,
     ) -> SocketResult<Resource<ResolveAddressStream>> {
         let name = match self.rules().resolve(&name) {
-            // The resolver takes an address for itself, without asking anybody.
+            // The resolver returns a literal address unchanged, without asking anybody.
             Resolution::Address(address) => address.to_string(),
             Resolution::AskSystem => name,
             Resolution::Unknown => return Err(ErrorCode::NameUnresolvable.into()),

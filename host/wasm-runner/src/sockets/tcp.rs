@@ -1,4 +1,4 @@
-//! TCP: binding, connecting and the addresses shown are ours; the rest is wasmtime's.
+//! TCP: binding, connecting and the visible addresses are ours; the rest is wasmtime's.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ const TCP: Protocol = Protocol::Tcp;
 impl tcp::Host for Sockets<'_> {}
 
 impl Sockets<'_> {
-    /// Puts a socket for IPv4 in the place of one for IPv6 that was not used yet.
+    /// Replaces an IPv6 socket that was not used yet with an IPv4 one.
     fn tcp_becomes_ipv4(&mut self, socket: &Resource<TcpSocket>) -> SocketResult<()> {
         let family = HostTcpSocket::address_family(&mut self.inner, socket_again(socket));
         if family.map_err(SocketError::trap)? == IpAddressFamily::Ipv4 {
@@ -71,9 +71,9 @@ impl HostTcpSocket for Sockets<'_> {
         let this = socket_again(&socket);
         let is_bound = HostTcpSocket::local_address(&mut self.inner, this).is_ok();
         if !is_bound && self.rules().is_a_service(real.ip()) {
-            // So that the other service sees who calls it.
+            // The other service sees who connects.
             let (this, net, own) = (socket_again(&socket), again(&network), self.own_address());
-            // Binding waits for nothing but the rules, which answer at once.
+            // Binding only waits for the rules, which answer at once.
             let bind = HostTcpSocket::start_bind(&mut self.inner, this, net, own);
             bind.now_or_never().ok_or(ErrorCode::Unknown)??;
             HostTcpSocket::finish_bind(&mut self.inner, socket_again(&socket))?;

@@ -1,4 +1,4 @@
-//! UDP: binding, the addresses of datagrams and the addresses shown are ours; the rest is wasmtime's.
+//! UDP: binding, the addresses of datagrams and the visible addresses are ours; the rest is wasmtime's.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ const UDP: Protocol = Protocol::Udp;
 impl udp::Host for Sockets<'_> {}
 
 impl Sockets<'_> {
-    /// Puts a socket for IPv4 in the place of one for IPv6 that was not used yet.
+    /// Replaces an IPv6 socket that was not used yet with an IPv4 one.
     async fn udp_becomes_ipv4(&mut self, socket: &Resource<UdpSocket>) -> SocketResult<()> {
         let family = HostUdpSocket::address_family(&mut self.inner, socket_again(socket));
         if family.map_err(SocketError::trap)? == IpAddressFamily::Ipv4 {
@@ -77,7 +77,7 @@ impl HostUdpSocket for Sockets<'_> {
         let remote = remote.map(|remote| self.datagram_destination(remote));
         let as_ipv6 = self.is_as_ipv6(UDP, socket.rep());
         let streams = HostUdpSocket::stream(&mut self.inner, socket, remote.transpose()?).await?;
-        // Numbers are those of one table, whatever they are of.
+        // Resources of all kinds share one table, so their numbers are unique.
         self.facts(UDP, streams.0.rep()).as_ipv6 = as_ipv6;
         Ok(streams)
     }
@@ -156,7 +156,7 @@ impl HostOutgoingDatagramStream for Sockets<'_> {
             };
             match self.datagram_destination(requested) {
                 Ok(real) => datagrams[index].remote_address = Some(real),
-                // An error is for the first datagram alone; the service comes again with the rest.
+                // Only an error of the first datagram is returned; the service sends the rest again.
                 Err(error) if index == 0 => return Err(error.into()),
                 Err(_) => {
                     datagrams.truncate(index);

@@ -1,4 +1,4 @@
-//! How records are read and written.
+//! Reading and writing records.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -10,19 +10,19 @@ use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Services of one app, which share a group, read each other's states and ports.
+/// The services of one app share a group, and read each other's states and ports.
 const RECORD_MODE: u32 = 0o640;
-/// What is no secret of anybody's.
+/// The mode of records that are not secret.
 const OPEN_RECORD_MODE: u32 = 0o644;
 /// The longest record that is read, in bytes.
 const MAX_RECORD: u64 = 4 << 20;
 
-/// Reads a JSON record; `None` where there is no such file.
+/// Reads a JSON record; `None` if there is no such file.
 ///
-/// The folder may be a service's to write into: a link is not followed, and a pipe not waited for.
+/// A service may write into the folder: so links are not followed, and pipes are not waited for.
 ///
 /// # Errors
-/// Where it cannot be read, is longer than a record can be, or does not parse.
+/// If it cannot be read, is too long for a record, or does not parse.
 pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let file = match open_plain(path) {
         Ok(file) => file,
@@ -41,10 +41,10 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     Ok(Some(value))
 }
 
-/// Opens a plain file to read; what a service made of it, a link or a pipe, is refused.
+/// Opens a plain file to read; a link or a pipe that a service put there is refused.
 ///
 /// # Errors
-/// Where it cannot be opened, or is no plain file.
+/// If it cannot be opened, or is not a plain file.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::options()
@@ -60,26 +60,26 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     ))
 }
 
-/// Writes a JSON record so that readers see the old one or the new one, also after a power cut.
+/// Writes a JSON record so that readers see either the old or the new one, even after a power cut.
 ///
 /// # Errors
-/// Where it cannot be written; the old one is then still there.
+/// If it cannot be written; the old one then still exists.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     put(path, value, true, RECORD_MODE)
 }
 
-/// As [`write()`], but a power cut may take it back: for what is made anew after a reboot.
+/// As [`write()`], but a power cut may undo it: for records that are created again after a reboot.
 ///
 /// # Errors
-/// As there.
+/// As for [`write()`].
 pub fn write_volatile<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     put(path, value, false, RECORD_MODE)
 }
 
-/// As [`write_volatile`], for the eyes of all services.
+/// As [`write_volatile`], readable for all services.
 ///
 /// # Errors
-/// As there.
+/// As for [`write()`].
 pub fn write_for_services<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     put(path, value, false, OPEN_RECORD_MODE)
 }
@@ -89,8 +89,8 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Re
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let bytes = serde_json::to_vec_pretty(value)?;
-    // Nobody else's: the engine and a service's process may write in one folder, and several tasks of the engine the same
-    // record.
+    // A unique name: the engine and a service's process may write into one folder, and several tasks of the engine the
+    // same record.
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let unfinished = folder.join(format!(
         ".{}.{}.{}",
@@ -99,7 +99,7 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Re
         WRITES.fetch_add(1, Ordering::Relaxed)
     ));
     let write = || {
-        // One that a kill left, or that a service put there: what is made is new, and nobody's but ours.
+        // Left by a kill, or put there by a service: the file has to be new and only ours.
         match fs::remove_file(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -109,7 +109,7 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Re
             .create_new(true)
             .mode(mode)
             .open(&unfinished)?;
-        // Whatever the process takes away from modes.
+        // Independent of the process's umask.
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.write_all(&bytes)?;
         if durable {

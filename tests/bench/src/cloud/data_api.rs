@@ -1,4 +1,4 @@
-//! Reads of the cloud's data API against the same rows asked for by hand, in the same database.
+//! Reads of the cloud's data API compared with handwritten queries for the same rows, in the same database.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use super::place::Kind;
 use super::scene;
 use crate::figures::{Latencies, Section, millis};
 
-/// Fleets, and devices with two tags each.
+/// The number of fleets, and of devices with two tags each.
 const FLEETS: i64 = 100;
 const DEVICES: i64 = 10_000;
 const TIMES: usize = 60;
 
-/// What is asked, in the query language and by hand; `?` is the user.
+/// A query in the query language and handwritten as SQL; `?` is the user.
 struct BenchQuery {
     what: &'static str,
     path: &'static str,
@@ -26,15 +26,15 @@ struct BenchQuery {
     sqlite: String,
 }
 
-/// Devices that the user may see: of fleets of an organization of theirs, of fleets that are shared with them, and of
-/// fleets that their teams have.
+/// Devices that the user may see: of fleets of their organizations, of fleets that are shared with them, and of fleets
+/// that their teams have.
 const SEEN: &str = "FROM device d JOIN application f ON f.id = d.belongs_to__application WHERE \
     (f.organization IN (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?) \
     OR f.id IN (SELECT is_member_of__application FROM user_application_membership WHERE \"user\" = ?) \
     OR f.id IN (SELECT t.grants_access_to__application FROM team_application_access t \
     JOIN team_membership m ON m.is_member_of__team = t.team WHERE m.\"user\" = ?))";
 
-/// The organization of a fleet that they see; they need not be a member of it.
+/// The organization of a fleet that the user sees, if they are a member of it.
 const OF_FLEET: &str = "FROM organization o WHERE o.id = a.organization AND o.id IN \
     (SELECT is_member_of__organization FROM organization_membership WHERE \"user\" = ?)";
 
@@ -134,7 +134,7 @@ async fn side_by_side(
     Ok((ours, others))
 }
 
-/// The same question as SQL, in the words of one database.
+/// Returns the handwritten query in the SQL of one database.
 fn by_hand(dialect: Dialect, asked: &BenchQuery) -> BuiltStatement {
     let text = match dialect {
         Dialect::Postgres => asked.postgres.replace('?', "$1"),
@@ -175,7 +175,7 @@ async fn query(database: &Database, asked: &BenchQuery) -> Result<Vec<Option<Str
     }
 }
 
-/// A member of the first of twenty organizations, whose fleets are every second one.
+/// Creates a member of the first of twenty organizations, which owns every second fleet.
 async fn fill(database: &Database) -> Result<()> {
     let numbers = |most: i64| {
         format!("WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < {most}) ")

@@ -1,4 +1,4 @@
-//! Simulated fleets, in a process of their own: how long a release takes to reach all, and what that costs.
+//! Simulated fleets, in their own process: how long a release takes to reach all devices, and what that costs.
 
 use anyhow::{Context as _, Result, bail};
 use simulator::Outcome;
@@ -8,9 +8,9 @@ use super::place::{Kind, Place};
 use super::scene::program;
 use crate::figures::{Section, mebibytes};
 
-/// Faster than any cloud tells them.
+/// More notifications than any cloud sends.
 const AT_ONCE: &str = "1000000";
-/// Times that all devices are pinned, with a second between two of them.
+/// How many times all devices are pinned, with a second in between.
 const PINS: &str = "20";
 /// How long one part of a simulation may take, in seconds.
 const PATIENCE: &str = "300";
@@ -107,7 +107,7 @@ fn phase<'a>(outcome: &'a Outcome, name: &str) -> Result<&'a simulator::Phase> {
         .with_context(|| format!("the simulation has no part `{name}`"))
 }
 
-/// How a release came to all.
+/// Describes how a release reached all devices.
 fn on_release(outcome: &Outcome, release: &simulator::Phase) -> String {
     let [taken, told] = [release.taken, release.told].map(Option::unwrap_or_default);
     format!(

@@ -7,11 +7,11 @@ use data::testing::{POSTGRES, drop_postgres, fresh_postgres};
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Sqlite,
-    /// At the server with this address.
+    /// On the server with this address.
     Postgres(String),
 }
 
-/// A database that goes with the measurement.
+/// A database that is removed after the measurement.
 pub(crate) struct Place {
     pub(crate) url: String,
     pub(crate) name: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Place {
 }
 
 impl Kind {
-    /// Those that there are.
+    /// Returns the available kinds.
     pub(crate) fn all() -> Vec<Kind> {
         let mut kinds = vec![Kind::Sqlite];
         match std::env::var(POSTGRES) {
@@ -51,7 +51,7 @@ impl Kind {
 }
 
 impl Place {
-    /// Takes it away.
+    /// Removes the database.
     pub(crate) async fn end(self) {
         if self.folder.is_none() {
             drop_postgres(&self.url).await;

@@ -1,4 +1,4 @@
-//! A cloud with a fleet of many devices, which were put into its database at once.
+//! A cloud with a fleet of many devices, which are inserted into its database directly.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -11,9 +11,9 @@ use simulator::{Admin, Cloud, Fleet, Setup};
 
 use super::place::{Kind, Place};
 
-/// The first number of what is put there by hand: above all that the cloud makes meanwhile.
+/// The first number of inserted rows: above all numbers that the cloud assigns at the same time.
 const FIRST: usize = 1_000_000;
-/// Keys in one statement.
+/// The number of keys in one statement.
 const AT_ONCE: usize = 500;
 
 /// A cloud with a fleet.
@@ -21,9 +21,9 @@ pub(crate) struct Scene {
     pub(crate) cloud: Cloud,
     pub(crate) admin: Admin,
     pub(crate) fleet: Fleet,
-    /// The commits of its two releases, of which the first one runs.
+    /// The commits of its two releases; the devices run the first one.
     pub(crate) commits: [String; 2],
-    /// The uuid of the fleet, and where the images of the releases are.
+    /// The uuid of the fleet, and the locations of the releases' images.
     pub(crate) app: String,
     pub(crate) images: [String; 2],
     pub(crate) devices: usize,
@@ -40,7 +40,7 @@ impl Scene {
         let fleet = admin.fleet("bench", "generic-amd64").await?;
         let (second, later) = fleet.release(1).await?;
         fleet.finish(later).await?;
-        // Releases are ordered by when they were begun.
+        // Releases are ordered by when they were created.
         let (first, running) = fleet.release(2).await?;
         fleet.finish(running).await?;
         let row = admin
@@ -69,7 +69,7 @@ impl Scene {
     }
 }
 
-/// A program that was built for this.
+/// Returns a program that was built for the benchmarks.
 pub(crate) fn program(name: &str) -> Result<PathBuf> {
     let folder = std::env::var_os("BENCH_PROGRAMS");
     let folder = folder.context("BENCH_PROGRAMS is not set: start this by `cargo xtask bench`")?;
@@ -95,7 +95,7 @@ async fn image(admin: &Admin, release: i64) -> Result<String> {
     Ok(location.context("the release has no image")?.to_owned())
 }
 
-/// As if each had registered and told that it runs the release.
+/// Inserts devices as if each had registered and reported that it runs the release.
 async fn fill(place: &Place, fleet: i64, release: i64, devices: usize) -> Result<()> {
     let database = Database::open(&place.url, &Options::default()).await?;
     let last = FIRST + devices;
@@ -149,7 +149,7 @@ async fn fill(place: &Place, fleet: i64, release: i64, devices: usize) -> Result
     Ok(())
 }
 
-/// One after the other; a failure names its statement.
+/// Executes statements one after the other; an error names its statement.
 pub(super) async fn execute(
     database: &Database,
     statements: impl IntoIterator<Item = String>,
@@ -164,7 +164,7 @@ pub(super) async fn execute(
     Ok(())
 }
 
-/// Measures scenes of each kind and size, each on a fresh place: `of` is given the scene and the name of its
+/// Measures scenes of each kind and size, each with a fresh database: `of` receives the scene and the name of its
 /// database.
 pub(super) async fn each(
     kinds: &[Kind],

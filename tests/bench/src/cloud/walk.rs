@@ -1,4 +1,4 @@
-//! Requests of many devices, one after the other, over a few connections: each device's own, as it would send it.
+//! Requests of many devices, one after the other, over a few connections: each as the device itself would send it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,30 +11,30 @@ use tokio::net::TcpStream;
 
 use crate::figures::{Latencies, millis};
 
-/// Requests under way at a time.
+/// The number of requests under way at a time.
 const CONNECTIONS: usize = 16;
 
-/// How long it goes on.
+/// When a walk ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Until {
-    /// Until each request was sent once.
+    /// After each request was sent once.
     Once,
-    /// From the first again, for so long.
+    /// After this time, starting again from the first request if necessary.
     After(Duration),
 }
 
-/// What it came to.
+/// The result of a walk.
 pub(crate) struct WalkResult {
     pub(crate) latencies: Latencies,
     pub(crate) per_second: f64,
-    /// Time of processors that the cloud took for each.
+    /// CPU time of the cloud for each request.
     pub(crate) cpu: Duration,
     /// The ETag of the last answer to each request.
     pub(crate) tags: Vec<Option<String>>,
 }
 
 impl WalkResult {
-    /// In a line.
+    /// Returns the result as one line.
     pub(crate) fn told(&self) -> String {
         format!(
             "{:.0}/s, p50 {}, p99 {}; {:.0} us of the cloud's processor each",
@@ -46,7 +46,7 @@ impl WalkResult {
     }
 }
 
-/// Sends the requests, which are all to be answered with this status.
+/// Sends the requests; the answer to each must have this status.
 pub(crate) async fn walk(
     cloud: &Cloud,
     address: SocketAddr,
@@ -117,7 +117,7 @@ async fn walker(
     Ok((samples, tags))
 }
 
-/// Reads an answer to its end; its ETag.
+/// Reads an answer to its end; returns its ETag.
 async fn answer(
     connection: &mut TcpStream,
     buffer: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Lines that the stream has: those to come, and those that are kept.
+//! Lines of the stream: future lines and stored ones.
 
 use std::collections::VecDeque;
 
@@ -14,11 +14,11 @@ use crate::logs::line::LogLine;
 use crate::logs::live::{BEHIND, LineSubscription, Lines};
 use crate::logs::span::Span;
 
-/// Lines that are read at once.
+/// Lines that are read in one batch.
 const AT_ONCE: usize = 250;
 
 impl Stream {
-    /// Lines from now on.
+    /// Follows lines from now on.
     pub(in crate::logs) async fn follow(
         &self,
         device: i64,
@@ -40,7 +40,7 @@ impl Stream {
         Ok(follower)
     }
 
-    /// Lines that are kept, the oldest first.
+    /// Reads stored lines, the oldest first.
     pub(in crate::logs) async fn read(&self, span: Span) -> Result<Vec<LogLine>, StreamError> {
         if !self.nats.is_connected() {
             return Err(StreamError::Away);
@@ -95,7 +95,7 @@ impl Stream {
                 lines.push_back(line);
             }
             if read == before {
-                // The oldest ones went meanwhile.
+                // The oldest ones were deleted in the meantime.
                 break;
             }
         }
@@ -107,7 +107,7 @@ impl Stream {
     }
 }
 
-/// A line as it came; whatever else comes is passed over.
+/// Parses a received line; anything else is skipped.
 fn line(payload: &Bytes) -> Option<LogLine> {
     if i32::try_from(payload.len()).is_ok_and(|length| length <= LONGEST) {
         serde_json::from_slice::<LogLine>(payload)
@@ -118,7 +118,7 @@ fn line(payload: &Bytes) -> Option<LogLine> {
     }
 }
 
-/// Passes lines on to all who follow a device here, until nobody does.
+/// Passes lines on to all followers of a device here, until there are none.
 async fn pass_on(
     followed: LineSenders,
     device: i64,
@@ -142,7 +142,7 @@ async fn pass_on(
             }
             () = sender.closed() => {
                 let mut followed = followed.lock().await;
-                // Somebody may have come meanwhile.
+                // Somebody may have started to follow in the meantime.
                 if sender.receiver_count() == 0 {
                     followed.remove(&device);
                     return;

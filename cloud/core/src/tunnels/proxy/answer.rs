@@ -1,7 +1,7 @@
-//! What of a device's answer the caller gets.
+//! The part of a device's answer that the caller receives.
 //!
-//! A device is not trusted: of its headers only those that say what the body is are passed on, and a page of
-//! its own gets no rights in a browser.
+//! Devices are not trusted: only headers that describe the body are passed on, and pages of a device get no rights in a
+//! browser.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answer::json as json_answer;
 
-/// Bytes of one device's answer in a list.
+/// Maximum bytes of one device's answer in a list.
 const IN_LIST: usize = 256 << 10;
 
 /// Headers that are passed on.
@@ -24,20 +24,20 @@ const PASSED_ON: [HeaderName; 5] = [
     header::RETRY_AFTER,
 ];
 
-/// The body of an answer in a form that is not passed on.
+/// Returns the replacement for an answer in a format that is not passed on.
 fn bad_answer() -> Value {
     json!({ "error": "Bad API response from supervisor" })
 }
 
-/// What a body is.
+/// The format of a body.
 #[derive(Debug, PartialEq, Eq)]
 enum Kind {
-    /// There is none, or it is not said what it is.
+    /// No body, or no stated format.
     Nothing,
     Json,
-    /// Text, or the host's journal in the journal's own form.
+    /// Text, or the host's journal in its own format.
     Other,
-    /// Nothing that a supervisor answers.
+    /// A format that supervisors never send.
     Bad,
 }
 
@@ -60,7 +60,7 @@ fn kind(headers: &HeaderMap) -> Kind {
     }
 }
 
-/// One device's answer, as it comes.
+/// Passes on the answer of one device, as a stream.
 pub(super) fn passed_on(answer: http::Response<Incoming>, method: &Method) -> Response {
     let (head, body) = answer.into_parts();
     let kind = kind(&head.headers);
@@ -92,7 +92,7 @@ pub(super) fn passed_on(answer: http::Response<Incoming>, method: &Method) -> Re
     response
 }
 
-/// One device's answer in a list of several.
+/// Returns one device's answer as an entry of a list.
 pub(super) async fn entry(answer: http::Response<Incoming>) -> Value {
     let (head, body) = answer.into_parts();
     let bad = || json!({ "statusCode": 500, "body": bad_answer() });
@@ -117,7 +117,7 @@ pub(super) async fn entry(answer: http::Response<Incoming>) -> Value {
     json!({ "statusCode": head.status.as_u16(), "body": body })
 }
 
-/// The entry of a device that gave no answer.
+/// Returns the entry of a device that did not answer.
 pub(super) fn failed(why: &str) -> Value {
     json!({ "statusCode": StatusCode::BAD_GATEWAY.as_u16(), "body": why })
 }

@@ -1,4 +1,4 @@
-//! What a caller of the proxy asks, and of whom.
+//! The request of a caller of the proxy, and its target devices.
 
 use axum::body::Bytes;
 use http::{Method, Uri};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::tunnels::device_request::DeviceRequest;
 
-/// What is asked.
+/// A request to one or several devices.
 #[derive(Debug)]
 pub(super) struct ProxyRequest {
     pub(super) recipients: Recipients,
     pub(super) device_request: DeviceRequest,
 }
 
-/// Of whom: each that is given must be so.
+/// The target devices: every given criterion must match.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Recipients {
     uuid: Option<String>,
@@ -22,7 +22,7 @@ pub(super) struct Recipients {
 }
 
 impl Recipients {
-    /// The devices, in the query language, as it stands in an address.
+    /// Returns the filter for the devices in the query language, in the form used in an address.
     pub(super) fn filter(&self) -> String {
         let uuid = self
             .uuid
@@ -36,19 +36,19 @@ impl Recipients {
         all.join("%20and%20")
     }
 
-    /// Whether it cannot be more than one.
+    /// Whether at most one device can match.
     pub(super) fn is_one(&self) -> bool {
         self.uuid.is_some() || self.device.is_some()
     }
 
-    /// The fleet all of whose devices are meant.
+    /// Returns the fleet, if all its devices are targets.
     pub(super) fn whole_fleet(&self) -> Option<i64> {
         self.fleet.filter(|_| !self.is_one())
     }
 }
 
 impl ProxyRequest {
-    /// That all devices of a fleet restart its services.
+    /// Creates the request that makes all devices of a fleet restart its services.
     pub(super) fn restart(fleet: i64) -> Self {
         let data = serde_json::json!({ "appId": fleet });
         ProxyRequest {
@@ -68,7 +68,7 @@ impl ProxyRequest {
     /// Reads a request to `/supervisor/…`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the request.
     pub(super) fn of(uri: &Uri, body: &Map<String, Value>) -> Result<Self, String> {
         let path = uri.path().strip_prefix("/supervisor").unwrap_or_default();
         if !path.starts_with('/') {
@@ -102,7 +102,7 @@ impl ProxyRequest {
     }
 }
 
-/// It goes into a filter, so it is what a uuid is and nothing else.
+/// Checks a uuid: it becomes part of a filter, so it must have the form of one.
 fn uuid(value: &Value) -> Result<String, String> {
     match value.as_str() {
         Some(uuid)
@@ -142,7 +142,7 @@ fn method(value: &Value) -> Result<Method, String> {
         .ok_or_else(|| "`method` must be one of PUT, PATCH, POST, HEAD, DELETE and GET".to_owned())
 }
 
-/// The caller's own key is none of the device's business.
+/// Removes the caller's own key, which the device must not receive.
 fn without_key(query: &str) -> Option<String> {
     let parts: Vec<&str> = query
         .split('&')

@@ -1,13 +1,13 @@
-//! Requests of the query language for resources that there are, made from numbers: each says which way to go where
-//! the language has several. The fewer and smaller they are, the simpler is the request.
+//! Generates requests of the query language for existing resources from numbers: each number chooses an alternative of
+//! the language. Fewer and smaller numbers make simpler requests.
 
 use odata_names::*;
 use resources::{Field, Model, Resource, Type};
 
-/// How deep links and expressions nest at most.
+/// The maximum nesting depth of links and expressions.
 const DEEPEST: usize = 3;
 
-/// The request that these numbers make, behind the version.
+/// Returns the request for these numbers, without the version.
 pub(crate) fn request(model: &'static Model, numbers: &[u16]) -> String {
     let mut grammar = Grammar {
         model,
@@ -61,7 +61,7 @@ struct Grammar<'a> {
 }
 
 impl Grammar<'_> {
-    /// The next number, below `end`.
+    /// Returns the next number, below `end`.
     fn below(&mut self, end: usize) -> usize {
         usize::from(self.numbers.next().copied().unwrap_or(0)) % end.max(1)
     }
@@ -70,7 +70,7 @@ impl Grammar<'_> {
         words[self.below(words.len())]
     }
 
-    /// True once in so many.
+    /// Returns true once in this many times.
     fn rarely(&mut self, times: usize) -> bool {
         self.below(times) == times - 1
     }
@@ -196,7 +196,7 @@ impl Grammar<'_> {
         expanded.join(",")
     }
 
-    /// Whatever stands first, the row's number stands last, where it has one, so that there is one order.
+    /// Generates an order that ends with the row's number, if it has one, so that it is unambiguous.
     fn order(&mut self, resource: &'static Resource) -> String {
         let mut orders = Vec::new();
         for _ in 0..=self.below(2) {
@@ -256,7 +256,7 @@ impl Grammar<'_> {
         }
     }
 
-    /// A field and something of its kind, or of another.
+    /// Generates a comparison of a field with a value of its kind, or of another.
     fn comparison(&mut self, resource: &'static Resource, of: &str) -> String {
         let field = self.field(resource);
         let value = match (self.rarely(8), field.kind) {

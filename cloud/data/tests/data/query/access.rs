@@ -1,4 +1,4 @@
-//! Nothing is reached by a filter, an expansion or a count that a plain read would not show.
+//! A filter, an expansion or a count reveals nothing that a plain read would not show.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{ann, bob, get};
 use crate::fixture;
 
-/// A row, by its id, or where it has none by all that it is.
+/// Returns a row's id, or all of its content if it has none.
 fn named(row: &Value) -> String {
     match row.get("id") {
         Some(Value::Number(id)) => id.to_string(),
@@ -90,7 +90,7 @@ async fn for_every_pair_of_linked_resources_a_link_shows_no_more_than_a_plain_re
                             })
                             .map(|row| match row.get("id") {
                                 Some(Value::Number(_)) => named(row),
-                                // Without an id a row is compared without what is expanded of it.
+                                // A row without an id is compared without its expanded link.
                                 _ => {
                                     let mut row = row.clone();
                                     row.as_object_mut().expect("an object").remove(name);

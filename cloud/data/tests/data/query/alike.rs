@@ -1,4 +1,4 @@
-//! Conditions at random: both databases answer the same, and neither fails.
+//! Random conditions: both databases return the same answer, and neither fails.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use crate::fixture;
 
 const CASES: usize = 600;
 
-/// A whole number.
+/// Generates a whole number.
 fn number() -> BoxedStrategy<String> {
     let leaf = prop_oneof![
         Just("id".to_owned()),
@@ -143,7 +143,7 @@ async fn conditions_at_random_are_answered_alike() {
         let mut all: Vec<Result<Value, QueryError>> = Vec::new();
         for url in &urls {
             let answer = get(&database, &ann(), url).await;
-            // And a condition and its opposite share every row between them.
+            // A condition and its opposite together match every row exactly once.
             if let Ok(found) = &answer {
                 let opposite = url.replacen("$filter=", "$filter=not(", 1).replacen(
                     "&$orderby",

@@ -73,7 +73,7 @@ async fn a_row_reads_as_its_types_do() {
 async fn the_raw_version_says_what_sets_a_release_apart() {
     on_both(async |database| {
         fixture::cloud(&database).await;
-        // The parts behind `1.2.3`; a draft has no revision.
+        // The parts after `1.2.3`; a draft has no revision.
         for (prerelease, build, revision, variant, raw) in [
             ("", "", Some(0), "", "1.2.3"),
             ("", "", Some(4), "", "1.2.3+rev4"),
@@ -163,7 +163,7 @@ async fn filters_compare_as_the_language_says() {
         ("status in ('Idle',null)", &[7, 8]),
         ("not(status in ('Idle'))", &[8]),
         ("status gt null", &[]),
-        // Constants are read as what they are compared with.
+        // Constants are converted to what they are compared with.
         ("belongs_to__application eq '4'", &[7, 8]),
         ("is_online eq 'true'", &[7]),
         ("is_online eq 1", &[7]),
@@ -172,7 +172,7 @@ async fn filters_compare_as_the_language_says() {
         ("created_at gt (now() sub duration'P2D')", &[7, 8]),
         ("created_at gt (now() sub duration'PT23H')", &[]),
         ("id in ('7')", &[7]),
-        // Wildcards mean nothing, and case does.
+        // Wildcards have no meaning, and case matters.
         ("contains(device_name,'%25')", &[8]),
         ("contains(device_name,'0%25_c')", &[8]),
         ("startswith(device_name,'it''s 100%25')", &[8]),

@@ -59,7 +59,7 @@ async fn every_example_request_is_answered_alike_by_both_databases() {
         let mut all = Vec::new();
         let mut strange = Vec::new();
         let requests = requests.lines().filter(|line| line.starts_with('/'));
-        // An action is no record: the server knows it.
+        // An action is not a record: only the server knows it.
         let requests: Vec<&str> = requests
             .filter(|url| !url.ends_with("/canAccess"))
             .collect();

@@ -1,4 +1,4 @@
-//! How large an answer may be, the same on both databases.
+//! The maximum size of an answer, the same on both databases.
 
 use data::query::{Caller, ReadStatement, read};
 use data::testing::on_both;
@@ -8,7 +8,7 @@ use data::{DataError, Database};
 use super::{ann, setting, split};
 use crate::fixture;
 
-/// Gives device 7 so many tags with values of so many characters.
+/// Gives device 7 this many tags with values of this many characters.
 async fn tags(database: &Database, count: i64, length: usize) {
     let clear = sql("DELETE FROM device_tag WHERE device = ?").with(7_i64);
     database.execute(&clear).await.expect("no tags");

@@ -24,9 +24,9 @@ async fn letters_beyond_ascii_have_a_case_on_both_databases() {
                 "tolower(toupper(tolower(device_name))) eq tolower(device_name)",
                 true,
             ),
-            // By bytes, as all texts: `é` comes after `z`.
+            // Compared by bytes, like all texts: `é` comes after `z`.
             ("tolower(device_name) gt 'z'", true),
-            // Nothing else looks past the case.
+            // No other comparison ignores case.
             ("contains(device_name,'école')", false),
             ("startswith(device_name,'éc')", false),
             ("substringof('жук',device_name)", false),
@@ -45,7 +45,7 @@ async fn letters_beyond_ascii_have_a_case_on_both_databases() {
     .await;
 }
 
-/// What a function makes of a text.
+/// Returns the result of a function for a text.
 async fn made(database: &Database, function: &'static str, text: &str) -> String {
     let made = database.texts(&sql(function).with(text)).await;
     made.expect("an answer").remove(0).expect("a text")
@@ -53,7 +53,7 @@ async fn made(database: &Database, function: &'static str, text: &str) -> String
 
 #[tokio::test]
 async fn every_character_has_the_same_case_on_both_databases() {
-    // Beyond that no letters have a case.
+    // Beyond these, no letters have a case.
     let all: String = ('\u{1}'..'\u{1f000}').collect();
     let answers = std::sync::Mutex::new(Vec::new());
     on_both(async |database| {

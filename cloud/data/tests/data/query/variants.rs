@@ -1,5 +1,5 @@
-//! The same text with values of other types: what one request leaves prepared on a connection changes nothing of what
-//! the next one means.
+//! The same text with values of other types: a statement that one request leaves prepared on a connection does not
+//! affect the next request.
 
 use data::query::{Caller, ReadStatement, read};
 use data::{Database, Options};
@@ -7,16 +7,16 @@ use fuzz::variants::with_variants;
 
 use super::{setting, split};
 
-/// Variants of one request at most, chosen at random.
+/// The maximum number of variants of one request, chosen at random.
 const OF_ONE: usize = 18;
 
-/// Answers requests and their variants in random order on one connection, which keeps their statements, and each alone,
-/// by one that keeps none.
+/// Executes requests and their variants in random order on one connection, which keeps prepared statements, and
+/// compares each with one that keeps none.
 pub(crate) async fn agree(url: &str, caller: &Caller, requests: &[&str]) {
     let variants = with_variants(requests, OF_ONE);
     let keeping = open(url, Options::default().prepared).await;
     let forgetting = open(url, 0).await;
-    // Twice: what came first is there for all of them the second time.
+    // Twice: in the second round, every statement has been prepared before.
     for variant in variants.iter().chain(&variants) {
         let (together, alone) = (
             answer(&keeping, caller, variant).await,
@@ -58,7 +58,7 @@ async fn answer(database: &Database, caller: &Caller, url: &str) -> Result<Vec<S
     Ok(texts.into_iter().flatten().collect())
 }
 
-/// A value that is out of range is the request's fault; anything else is not.
+/// Describes a failure: a value that is out of range is the request's fault, anything else is not.
 fn failed(error: data::DataError) -> String {
     match error {
         data::DataError::OutOfRange(_) => format!("refused: {error}"),
@@ -66,7 +66,7 @@ fn failed(error: data::DataError) -> String {
     }
 }
 
-/// What another tenant asked before changes nothing (C4).
+/// Earlier requests of another tenant change nothing (C4).
 #[tokio::test]
 async fn what_was_asked_before_changes_nothing_of_what_a_request_means() {
     data::testing::on_both_at(async |url, database| {

@@ -1,4 +1,4 @@
-//! Requests at the same time.
+//! Concurrent requests.
 
 use data::write::{Verb, WriteError};
 use serde_json::json;
@@ -111,7 +111,7 @@ async fn who_goes_away_in_the_middle_leaves_nothing_held_or_half_done() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
         let url = format!("/device({device})");
-        // Each is dropped a step later than the one before.
+        // Each is dropped one step later than the previous one.
         for steps in 0..40 {
             let change = cloud.patch(&cloud.ann, &url, json!({"note": steps.to_string()}));
             let mut change = Box::pin(change);
@@ -178,7 +178,7 @@ async fn a_filter_that_takes_long_keeps_nobody_from_writing() {
                 cloud.patch(&key, &url, json!({"status": "x"})).await
             }
         });
-        // It has begun before the first of these ends.
+        // It begins before the first of these ends.
         for _ in 0..10 {
             let mut transaction = database.begin().await.unwrap();
             let touch =

@@ -1,4 +1,4 @@
-//! What a new database starts with.
+//! The initial contents of a new database.
 
 use data::SystemPurpose;
 use data::catalogue::{CATALOGUE, Catalogue};

@@ -1,4 +1,4 @@
-//! A cloud as people find it, and requests to it.
+//! A cloud in its initial state, and requests to it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ pub(crate) struct Cloud {
     /// The administrator.
     pub(crate) ann: Caller,
     pub(crate) effects: Arc<Mutex<Vec<Effect>>>,
-    /// Milliseconds; each request is one later.
+    /// Milliseconds; each request is one millisecond later.
     now: Arc<AtomicI64>,
 }
 
@@ -91,7 +91,7 @@ impl Cloud {
         }
     }
 
-    /// Another person, with an organization of their own where it has a name.
+    /// Creates another person, with their own organization if it has a name.
     pub(crate) async fn person(&self, name: &str, organization: Option<&str>) -> Caller {
         let body = json!({"username": name, "email": format!("{name}@example.com")});
         let user = self
@@ -109,7 +109,7 @@ impl Cloud {
         caller
     }
 
-    /// What a key of this device makes of its holder.
+    /// Returns the caller with a key of this device.
     pub(crate) async fn device_key(&self, device: i64) -> Caller {
         Caller::Holder {
             role: Role::DeviceKey,
@@ -118,7 +118,7 @@ impl Cloud {
         }
     }
 
-    /// The next moment.
+    /// Returns the next moment.
     pub(crate) fn later(&self) -> i64 {
         self.now.fetch_add(1, Ordering::SeqCst) + 1
     }
@@ -175,7 +175,7 @@ impl Cloud {
         }
     }
 
-    /// A POST that succeeds.
+    /// Sends a POST that must succeed.
     pub(crate) async fn made(&self, caller: &Caller, resource: &str, body: Value) -> i64 {
         match self.post(caller, resource, body.clone()).await {
             Ok(id) => id,
@@ -205,7 +205,7 @@ impl Cloud {
         changed(self.write(caller, Verb::Delete, url, json!({})).await)
     }
 
-    /// A PATCH by the administrator that changes one row.
+    /// Sends a PATCH by the administrator that must change one row.
     pub(crate) async fn set(&self, url: &str, body: Value) {
         match self.patch(&self.ann, url, body.clone()).await {
             Ok(1) => {}
@@ -213,7 +213,7 @@ impl Cloud {
         }
     }
 
-    /// The rows that a GET lists.
+    /// Returns the rows of a GET.
     pub(crate) async fn get(&self, caller: &Caller, url: &str) -> Value {
         let (path, query) = match url.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -237,7 +237,7 @@ impl Cloud {
         }
     }
 
-    /// A field of a row.
+    /// Returns a field of a row.
     pub(crate) async fn field(&self, resource: &str, id: i64, field: &str) -> Value {
         let url = format!("/{resource}({id})?$select={field}");
         self.get(&Caller::Platform(SystemPurpose::Rules), &url)
@@ -245,13 +245,13 @@ impl Cloud {
             .clone()
     }
 
-    /// What a link leads to; -1 where it leads nowhere.
+    /// Returns the target of a link; -1 if it has none.
     pub(crate) async fn link(&self, resource: &str, id: i64, field: &str) -> i64 {
         let value = self.field(resource, id, field).await;
         value["__id"].as_i64().unwrap_or(-1)
     }
 
-    /// How many rows there are, whoever may see them.
+    /// Returns the number of rows, whoever may see them.
     pub(crate) async fn count(&self, resource_and_filter: &str) -> i64 {
         let (resource, filter) = match resource_and_filter.split_once('?') {
             Some((resource, filter)) => (resource, format!("?{filter}")),
@@ -264,7 +264,7 @@ impl Cloud {
             .expect("a count")
     }
 
-    /// The number of a kind of board.
+    /// Returns the number of a kind of board.
     pub(crate) async fn board(&self, slug: &str) -> i64 {
         let url = format!("/device_type(slug='{slug}')?$select=id");
         self.get(&Caller::Platform(SystemPurpose::Rules), &url)
@@ -273,7 +273,7 @@ impl Cloud {
             .expect(slug)
     }
 
-    /// A fleet of the administrator's, for boards of this kind.
+    /// Creates a fleet of the administrator, for boards of this kind.
     pub(crate) async fn fleet_for(&self, name: &str, board: &str) -> i64 {
         let organization = self.get(&self.ann, "/organization?$select=id").await[0]["id"].clone();
         let board = self.board(board).await;
@@ -283,19 +283,19 @@ impl Cloud {
         self.made(&self.ann, "application", body).await
     }
 
-    /// The same for Raspberry Pis 4.
+    /// Creates a fleet of the administrator, for Raspberry Pi 4 boards.
     pub(crate) async fn fleet(&self, name: &str) -> i64 {
         self.fleet_for(name, "raspberrypi4-64").await
     }
 
-    /// A device of a fleet.
+    /// Creates a device of a fleet.
     pub(crate) async fn device(&self, fleet: i64) -> i64 {
         let board = self.board("raspberrypi4-64").await;
         let body = json!({"belongs_to__application": fleet, "is_of__device_type": board});
         self.made(&self.ann, "device", body).await
     }
 
-    /// What a request for a successful release of a fleet says.
+    /// Returns the body of a request for a successful release of a fleet.
     pub(crate) fn release_body(&self, fleet: i64, commit: &str) -> Value {
         json!({
             "belongs_to__application": fleet, "commit": commit, "composition": {"services": {}},
@@ -303,19 +303,19 @@ impl Cloud {
         })
     }
 
-    /// A successful release of a fleet.
+    /// Creates a successful release of a fleet.
     pub(crate) async fn release(&self, fleet: i64, commit: &str) -> i64 {
         self.made(&self.ann, "release", self.release_body(fleet, commit))
             .await
     }
 
-    /// The same with more in its request.
+    /// Creates a successful release of a fleet, with more fields.
     pub(crate) async fn release_with(&self, fleet: i64, commit: &str, more: Value) -> i64 {
         let body = with(self.release_body(fleet, commit), more);
         self.made(&self.ann, "release", body).await
     }
 
-    /// A service with an image of it in a release; the service.
+    /// Creates a service with an image in a release; returns the service.
     pub(crate) async fn service_in(&self, release: i64, name: &str) -> i64 {
         let fleet = self
             .link("release", release, "belongs_to__application")
@@ -336,7 +336,7 @@ impl Cloud {
         self.made(&self.ann, "image", body).await
     }
 
-    /// The services that a device has, by their ids.
+    /// Returns the services of a device, by their ids.
     pub(crate) async fn installed(&self, device: i64) -> Vec<i64> {
         let url = format!("/service_install?$select=installs__service&$filter=device eq {device}");
         let rows = self
@@ -350,7 +350,7 @@ impl Cloud {
         services
     }
 
-    /// What was told since the last look.
+    /// Returns the effects reported since the last call.
     pub(crate) fn told(&self) -> Vec<Effect> {
         std::mem::take(&mut *self.effects.lock().expect("no panic"))
     }
@@ -379,7 +379,7 @@ fn changed(written: Result<WriteOutcome, WriteError>) -> Result<u64, WriteError>
     }
 }
 
-/// A body with more fields, or others.
+/// Returns a body with more fields, or other values.
 pub(crate) fn with(body: Value, more: Value) -> Value {
     let mut body = object(body);
     body.extend(object(more));
@@ -393,7 +393,7 @@ fn object(body: Value) -> Map<String, Value> {
     }
 }
 
-/// A 400 whose text has this in it.
+/// Checks for a 400 whose text contains this part.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, WriteError>, part: &str) {
     match result {
@@ -402,7 +402,7 @@ pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, WriteError>, part: &
     }
 }
 
-/// A 409 of this text.
+/// Checks for a 409 with this text.
 #[track_caller]
 pub(crate) fn conflict<T: std::fmt::Debug>(result: Result<T, WriteError>, expected: &str) {
     match result {
@@ -411,7 +411,7 @@ pub(crate) fn conflict<T: std::fmt::Debug>(result: Result<T, WriteError>, expect
     }
 }
 
-/// A 401.
+/// Checks for a 401.
 #[track_caller]
 pub(crate) fn no_rights<T: std::fmt::Debug>(result: Result<T, WriteError>) {
     match result {

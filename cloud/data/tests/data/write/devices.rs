@@ -64,7 +64,7 @@ async fn a_pin_is_a_successful_release_of_the_devices_fleet() {
                 .await,
             good
         );
-        // What is wrong with it later does not unpin it.
+        // A later problem of the release does not unpin the device.
         cloud
             .set(
                 &format!("/release({good})"),
@@ -155,7 +155,7 @@ async fn a_move_takes_a_device_out_of_the_old_fleet_wholly() {
                 .await,
             json!(null)
         );
-        // Back, pinned at once.
+        // Back, and pinned in the same request.
         let back = json!({"belongs_to__application": fleet, "is_pinned_on__release": mine});
         cloud.set(&url, back).await;
         assert_eq!(
@@ -191,7 +191,7 @@ async fn a_move_goes_to_a_fleet_that_is_there_and_that_the_device_can_run() {
         assert!(matches!(hidden, Err(WriteError::NotFound(_))), "{hidden:?}");
         let nucs = cloud.fleet_for("nucs", "intel-nuc").await;
         refused(cloud.patch(&cloud.ann, &url, to(nucs)).await, "cannot run");
-        // A 64-bit board runs what is built for lesser ones of its family.
+        // A 64-bit board can run what is built for smaller ones of its family.
         let small = cloud.fleet_for("small", "raspberry-pi2").await;
         cloud.set(&url, to(small)).await;
     })

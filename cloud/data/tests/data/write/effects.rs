@@ -1,4 +1,4 @@
-//! Who is told of what.
+//! Reported effects.
 
 use data::Effect::{DevicesChanged, FleetsChanged};
 use serde_json::{Value, json};

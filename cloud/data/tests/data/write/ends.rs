@@ -1,4 +1,4 @@
-//! What a row is of changes only where both ends agree, and a device says nothing but how it is
+//! A row's owner changes only if both sides agree, and a device reports only its own state
 //! (docs/spec/cloud.md#odata-ownership).
 
 use data::SystemPurpose;
@@ -14,13 +14,13 @@ fn number(caller: &Caller) -> i64 {
     user.expect("a user")
 }
 
-/// The organization of somebody who is in one.
+/// Returns the organization of a user.
 async fn organization(cloud: &Cloud, who: &Caller) -> i64 {
     let rows = cloud.get(who, "/organization?$select=id").await;
     rows[0]["id"].as_i64().expect("an organization")
 }
 
-/// Shares a fleet of the administrator's with somebody.
+/// Shares a fleet of the administrator with a user.
 async fn share(cloud: &Cloud, fleet: i64, with: &Caller, role: &str) {
     let url = format!("/application_membership_role?$select=id&$filter=name eq '{role}'");
     let role = cloud
@@ -39,7 +39,7 @@ async fn share(cloud: &Cloud, fleet: i64, with: &Caller, role: &str) {
         .await;
 }
 
-/// A fleet in somebody's organization.
+/// Creates a fleet in a user's organization.
 async fn fleet_of(cloud: &Cloud, who: &Caller, organization: i64, name: &str) -> i64 {
     let board = cloud.board("raspberrypi4-64").await;
     let body = json!({
@@ -54,7 +54,7 @@ async fn a_fleet_is_given_away_by_administrators_of_both_organizations() {
         let acme = organization(&cloud, &cloud.ann).await;
         let fleet = cloud.fleet("pump").await;
         let url = format!("/application({fleet})");
-        // A developer of the fleet, and an ordinary member of its organization, each with one of their own.
+        // A developer of the fleet, and an ordinary member of its organization, each with their own organization.
         let developer = cloud.person("eve", Some("eve")).await;
         share(&cloud, fleet, &developer, "developer").await;
         let member = cloud.person("mel", Some("mel")).await;
@@ -74,7 +74,7 @@ async fn a_fleet_is_given_away_by_administrators_of_both_organizations() {
             no_rights(cloud.patch(thief, &all, json!({"organization": own})).await);
         }
         assert_eq!(cloud.link("application", fleet, "organization").await, acme);
-        // Nor into one in which somebody is an ordinary member.
+        // Nor into one of which the caller is only an ordinary member.
         let (_, hers) = into[0].clone();
         let membership = json!({"user": number(&cloud.ann), "is_member_of__organization": hers});
         cloud.made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", membership).await;
@@ -100,14 +100,14 @@ async fn operators_and_observers_move_no_device() {
             let moved = cloud
                 .patch(&who, &url, json!({"belongs_to__application": own}))
                 .await;
-            // To somebody who may change no device there is none to be changed.
+            // For a caller who may change no device, there is none to change.
             if role == "operator" {
                 no_rights(moved);
             } else {
                 assert_eq!(moved.unwrap(), 0);
             }
         }
-        // Whoever develops both moves it.
+        // A developer of both fleets may move it.
         let eve = cloud.person("eve", Some("eve")).await;
         share(&cloud, fleet, &eve, "developer").await;
         let own = fleet_of(&cloud, &eve, organization(&cloud, &eve).await, "mine").await;
@@ -222,7 +222,7 @@ async fn a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
                 .unwrap();
             assert_eq!(row().await[field], before[field], "{field}");
         }
-        // What it reports is taken.
+        // What it reports is accepted.
         cloud
             .patch(&key, &url, json!({"status": "Idle", "cpu_usage": 7}))
             .await
@@ -246,7 +246,7 @@ async fn a_device_is_named_and_pinned_by_what_it_was_set_up_with_alone() {
             cloud.link("device", device, "is_pinned_on__release").await,
             release
         );
-        // From its first poll on it has no say in that any more.
+        // From its first poll on, it can no longer write these fields.
         cloud
             .platform_sets("device", device, json!({"api_heartbeat_state": "online"}))
             .await;

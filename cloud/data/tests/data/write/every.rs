@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::cloud::{Cloud, on_clouds};
 
-/// A value that the field takes; rows that it may link to are known by their resources.
+/// Returns a value that the field accepts; `rows` has a row of each resource for links.
 pub(super) fn value(field: &Field, number: i64, rows: &HashMap<&str, i64>) -> Option<Value> {
     Some(match field.kind {
         Type::Integer => number.into(),
@@ -36,7 +36,7 @@ pub(super) fn value(field: &Field, number: i64, rows: &HashMap<&str, i64>) -> Op
     })
 }
 
-/// Whether a request for a row of this resource may say the field here: its rules have no say in it.
+/// Returns whether a request for a row of this resource may set the field freely, without influence of the rules.
 pub(super) fn is_free(resource: &Resource, field: &Field) -> bool {
     let plain = matches!(field.column, Column::Stored(_)) && field.writer != Writer::Input;
     let by_the_platform = ["id", "created_at", "modified_at"];
@@ -64,9 +64,9 @@ pub(super) fn is_free(resource: &Resource, field: &Field) -> bool {
     plain && !field.owns && !by_others
 }
 
-/// What a field reads as, where the database may be asked for it.
+/// Returns the value of a field, if it can be read.
 async fn read(cloud: &Cloud, resource: &Resource, id: i64, field: &Field) -> Option<Value> {
-    // All flags are set here, the one that hides it as well.
+    // All flags are set here, including the one that hides the field.
     if field.secret || field.secret_where.is_some() {
         return None;
     }
@@ -85,7 +85,7 @@ async fn every_field_of_every_resource_is_kept_as_it_was_written() {
         let tables = resources::v7().resources().iter();
         let tables: Vec<_> = tables.filter(|one| one.source == Source::Table).collect();
         let mut waiting = tables.clone();
-        // Those first that link to nothing that is not there yet.
+        // First those whose links only need existing rows.
         while !waiting.is_empty() {
             let ready = |one: &&Resource| {
                 one.fields.iter().all(|field| match field.kind {
@@ -98,7 +98,7 @@ async fn every_field_of_every_resource_is_kept_as_it_was_written() {
                 .position(ready)
                 .expect("a resource that can be made");
             let resource = waiting.remove(at);
-            // The catalogue has these, and their words are few.
+            // The catalogue has these, and they have only a few words.
             if resource.name == "cpu_architecture" {
                 rows.insert(resource.name, 1);
                 continue;
@@ -148,7 +148,7 @@ async fn every_field_of_every_resource_is_kept_as_it_was_written() {
             }
             rows.insert(resource.name, id);
         }
-        // All can go again, those that others need at last.
+        // All can be deleted again, those needed by others last.
         let mut left: Vec<_> = tables
             .iter()
             .filter(|one| rows.contains_key(one.name) && one.name != "cpu_architecture")

@@ -107,7 +107,8 @@ async fn the_target_follows_the_latest_release_that_is_fit() {
         };
         let first = cloud.release(fleet, "a1").await;
         assert_eq!(target().await, first);
-        // Latest by its start, not by its number; drafts, failures and the untested do not count.
+        // The latest by its start, not by its number; drafts, failures and untested ones do not
+        // count.
         let early = json!({"start_timestamp": 5});
         cloud.release_with(fleet, "a2", early).await;
         assert_eq!(target().await, first);

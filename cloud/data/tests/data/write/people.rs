@@ -1,4 +1,4 @@
-//! Organizations, their members, and who is asked to become one (docs/spec/cloud.md#model-organizations,
+//! Organizations, their members, and invites (docs/spec/cloud.md#model-organizations,
 //! docs/spec/cloud.md#model-invites).
 
 use data::SystemPurpose;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cloud::{Cloud, conflict, no_rights, on_clouds, refused, with};
 
-/// The number of a role of members.
+/// Returns the number of a role of members.
 async fn role(cloud: &Cloud, name: &str) -> i64 {
     let url = format!("/organization_membership_role(name='{name}')?$select=id");
     let rows = cloud
@@ -65,7 +65,7 @@ async fn an_organization_keeps_an_administrator() {
             "/organization_membership?$filter=is_member_of__organization eq {organization}"
         );
         refused(cloud.delete(&cloud.ann, &all).await, why);
-        // With another there is no need of this one.
+        // With another administrator, this one is no longer needed.
         let promoted = json!({"organization_membership_role": administrator});
         let at = format!("/organization_membership({bobs})");
         assert_eq!(cloud.patch(&cloud.ann, &at, promoted).await.unwrap(), 1);
@@ -81,7 +81,7 @@ async fn an_organization_keeps_an_administrator() {
     .await;
 }
 
-/// The number of a role in a fleet that is shared.
+/// Returns the number of a role in a shared fleet.
 async fn fleet_role(cloud: &Cloud, name: &str) -> i64 {
     let url = format!("/application_membership_role(name='{name}')?$select=id");
     let rows = cloud
@@ -90,7 +90,8 @@ async fn fleet_role(cloud: &Cloud, name: &str) -> i64 {
     rows[0]["id"].as_i64().expect("a role")
 }
 
-/// What somebody may do with a fleet and its device: read, change the device, change the fleet, change its release.
+/// Returns what a user may do with a fleet and its device: read, change the device, change the fleet, change its
+/// release.
 async fn may(cloud: &Cloud, who: &Caller, fleet: i64, device: i64, release: i64) -> [bool; 4] {
     let reads = cloud
         .get(who, &format!("/application({fleet})?$select=id"))
@@ -160,7 +161,7 @@ async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allow
             .made(&cloud.ann, "team_application_access", body.clone())
             .await;
         let access = format!("/team_application_access({access})");
-        // Whoever says nothing of a role means developers.
+        // A share without a role makes developers.
         let all = [true, true, true, true];
         assert_eq!(may(&cloud, &bob, fleet, device, release).await, all);
         let direct = "/application?$filter=is_directly_accessible_by__user/any(u:true)&$select=id";
@@ -176,7 +177,7 @@ async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allow
             let got = may(&cloud, &bob, fleet, device, release).await;
             assert_eq!(got, expected, "{name}");
         }
-        // He is no administrator: he adds nobody, and gives the team no fleet, not even his own.
+        // He is not an administrator: he cannot add members, nor share a fleet with the team, not even his own.
         let more = json!({"user": user(&cloud.ann), "is_member_of__team": team});
         let added = cloud.post(&bob, "team_membership", more).await;
         assert!(added.is_err(), "{added:?}");
@@ -224,12 +225,12 @@ async fn who_a_fleet_is_shared_with_does_what_the_role_allows() {
             assert_eq!(cloud.patch(&cloud.ann, &at, role.clone()).await.unwrap(), 1);
             let got = may(&cloud, &bob, fleet, device, release).await;
             assert_eq!(got, expected, "{name}");
-            // Nobody raises themself.
+            // Users cannot raise their own role.
             let role =
                 json!({"application_membership_role": fleet_role(&cloud, "developer").await});
             assert_eq!(cloud.patch(&bob, &at, role).await.unwrap(), 0);
         }
-        // As it was before there were roles.
+        // As it was before roles existed.
         cloud
             .platform_sets(
                 "user_application_membership",
@@ -267,7 +268,7 @@ async fn an_invite_is_made_for_an_address_and_seen_by_administrators_alone() {
             let body = with(invite.clone(), json!({"invitee": wrong}));
             refused(cloud.post(&cloud.ann, "organization_invite", body).await, "`");
         }
-        // An ordinary member neither sees it nor makes one.
+        // An ordinary member can neither see it nor create one.
         let member = json!({"user": user(&bob), "is_member_of__organization": organization});
         cloud.made(&Caller::Platform(SystemPurpose::Rules), "organization_membership", member).await;
         for resource in ["organization_invite", "application_invite", "invitee"] {
@@ -279,7 +280,7 @@ async fn an_invite_is_made_for_an_address_and_seen_by_administrators_alone() {
         no_rights(cloud.post(&bob, "application_invite", of_fleet.clone()).await);
         cloud.made(&cloud.ann, "application_invite", of_fleet).await;
         assert_eq!(cloud.count("invitee").await, 1);
-        // One that is over makes room for another.
+        // An expired one makes room for another.
         cloud.platform_sets("organization_invite", id, json!({"expiry_date": 1})).await;
         let again = cloud.made(&cloud.ann, "organization_invite", invite).await;
         assert_ne!(again, id);
@@ -366,7 +367,7 @@ async fn nobody_is_added_who_has_accepted_no_invite() {
             assert!(bobs.starts_with("Err"), "{resource}: {bobs}");
             assert_eq!(bobs, unknown, "who is there is not told");
         }
-        // Who accepted an invite to one fleet is known to the organization: the others may follow.
+        // A user who accepted an invite to one fleet is known to the organization: other memberships may follow.
         let share = json!({"user": user(&bob), "is_member_of__application": fleet});
         cloud
             .made(
@@ -384,7 +385,7 @@ async fn nobody_is_added_who_has_accepted_no_invite() {
                 made.unwrap();
             }
         }
-        // Another organization of hers does not know him, nor does this one know eve.
+        // Her other organization does not know him, nor does this one know eve.
         let body = json!({"name": "other", "handle": "other"});
         let second = cloud.made(&cloud.ann, "organization", body).await;
         let board = cloud.board("raspberrypi4-64").await;
@@ -408,7 +409,7 @@ async fn nobody_is_added_who_has_accepted_no_invite() {
                 .await
                 .is_err()
         );
-        // And a row that is there becomes nobody else's.
+        // And an existing row cannot be transferred to another user.
         let at = format!(
             "/team_membership(user={},is_member_of__team={team})",
             user(&bob)
@@ -488,7 +489,7 @@ async fn addresses_are_shown_to_their_owner_and_to_administrators_of_both() {
                 "{name} {}",
                 of.0
             );
-            // Nor is it found by guessing.
+            // Nor can it be found by guessing.
             let address = cloud.field("user", user(&of.1), "email").await;
             let address = address.as_str().unwrap();
             for filter in [

@@ -1,4 +1,4 @@
-//! What counts towards quotas.
+//! The rows that count towards quotas.
 
 use data::Keyring;
 use data::write::WriteError;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::cloud::{Cloud, on_clouds};
 
-/// Two fleets with room for 100 bytes of variables each, as they are with these keys and without.
+/// Runs a test on two fleets with room for 100 bytes of variables each, one with encryption keys and one without.
 async fn in_each_fleet(test: impl AsyncFn(&Cloud, i64)) {
     let test = &test;
     on_clouds(|mut cloud| async move {
@@ -44,7 +44,7 @@ fn over(made: Result<i64, WriteError>, kept: u64) {
 #[tokio::test]
 async fn secret_variables_count_by_the_bytes_that_were_written() {
     in_each_fleet(async |cloud, fleet| {
-        // Of each length that base64 ends in another way with; and what looks as if it were encrypted.
+        // All lengths that base64 encodes with different endings; and values that look encrypted.
         let values = [
             "",
             "a",
@@ -100,7 +100,7 @@ async fn values_count_by_their_bytes_and_not_by_their_characters() {
             .await
             .expect("99 bytes");
         over(variable(&cloud, fleet, "B", "é", false).await, 101);
-        // What only looks as if it were encrypted counts as it stands there.
+        // A value that only looks encrypted counts with its full length.
         let looks = format!("sealed:1:key:{}", "A".repeat(88));
         let other = cloud.fleet("valve").await;
         over(variable(&cloud, other, "A", &looks, false).await, 101);

@@ -155,7 +155,7 @@ async fn releases_that_are_made_final_at_once_get_different_numbers() {
                     .await
             })
         });
-        // And as many new ones beside them.
+        // And as many new ones at the same time.
         let made = (0..AT_ONCE).map(|at| {
             let cloud = cloud.clone();
             let body = cloud.release_body(fleet, &format!("b{at}"));
@@ -305,7 +305,7 @@ async fn a_fleet_of_a_simple_type_has_one_image_a_release() {
         let second = json!({"image": image, "is_part_of__release": release});
         let result: Result<i64, WriteError> = cloud.post(&cloud.ann, "release_image", second).await;
         refused(result, "one image at most");
-        // Nor does a fleet with more become one of that type.
+        // Nor can a fleet with several change to that type.
         let other = cloud.fleet("valve").await;
         let release = cloud.release(other, "b1").await;
         cloud.service_in(release, "one").await;
@@ -338,7 +338,7 @@ async fn what_is_to_be_run_stays_successful() {
         for release in [old, new] {
             let url = format!("/release({release})");
             assert!(cloud.patch(&cloud.ann, &url, failed.clone()).await.is_err());
-            // Finding it bad is another matter.
+            // Invalidating it is allowed.
             cloud.set(&url, json!({"is_invalidated": true})).await;
         }
         cloud

@@ -1,4 +1,4 @@
-//! What goes with what, and what stands in the way (docs/spec/cloud.md#model-deletion).
+//! Dependent rows, and rows that prevent a deletion (docs/spec/cloud.md#model-deletion).
 
 use data::Effect;
 use data::SystemPurpose;
@@ -93,7 +93,7 @@ async fn a_fleet_stays_while_a_device_of_another_is_held_by_its_releases() {
         let (fleet, other) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
         let release = cloud.release(fleet, "a1").await;
         let device = cloud.device(other).await;
-        // No request makes such a pin; older data may have it.
+        // No request can create such a pin; older data may have it.
         let pin = data::testing::sql("UPDATE device SET is_pinned_on__release = ? WHERE id = ?");
         cloud
             .database
@@ -238,7 +238,7 @@ async fn an_organization_goes_with_its_fleets_and_their_devices() {
 
 #[tokio::test]
 async fn a_fleet_of_thousands_is_pinned_and_deleted_like_one_of_a_few() {
-    /// More than one statement names.
+    /// More than one statement can name.
     const DEVICES: i64 = 4500;
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;

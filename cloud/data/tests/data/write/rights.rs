@@ -73,7 +73,7 @@ async fn a_link_leads_to_what_the_caller_may_read() {
 #[tokio::test]
 async fn a_row_stays_one_that_its_changer_may_change() {
     on_clouds(|cloud| async move {
-        // A member of another organization, with whom one fleet is shared, may not take it there.
+        // A member of another organization, with whom one fleet is shared, may not move it there.
         let fleet = cloud.fleet("pump").await;
         let bob = cloud.person("bob", Some("other")).await;
         let Caller::Holder { user, .. } = bob else {
@@ -95,7 +95,7 @@ async fn a_row_stays_one_that_its_changer_may_change() {
                 .unwrap(),
             1
         );
-        // A device key changes its own device, not whose it is.
+        // A device key may change its own device, but not the device's owner.
         let device = cloud.device(fleet).await;
         let other = cloud.device(fleet).await;
         let key = cloud.device_key(device).await;
@@ -236,7 +236,7 @@ async fn a_device_is_put_where_somebody_sees_it() {
         let board = cloud.board("raspberrypi4-64").await;
         let body = json!({"is_of__device_type": board});
         no_rights(cloud.post(&cloud.ann, "device", body).await);
-        // The platform may; then only the device itself sees it.
+        // The platform may; then only the device itself can see it.
         cloud.platform_sets("device", device, nowhere).await;
         assert_eq!(cloud.get(&cloud.ann, &url).await, json!([]));
         let key = cloud.device_key(device).await;

@@ -1,5 +1,5 @@
-//! The table of rights in docs/security.md, which is written by hand, against what the database is asked: each cell,
-//! and so each right that it does not name.
+//! The hand-written table of rights in docs/security.md, compared with the database: each cell, and so also each right
+//! that it does not mention.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,7 +33,7 @@ const COLUMNS: [&str; 11] = [
     "tunnel server",
 ];
 
-/// A row of each resource, each of what the others are: one organization, one fleet, one device, one user.
+/// Creates a row of each resource that belong together: one organization, one fleet, one device, one user.
 async fn one_of_each(cloud: &Cloud) -> HashMap<&'static str, i64> {
     let mut rows: HashMap<&str, i64> = HashMap::from([("cpu_architecture", 1)]);
     let tables = resources::v7().resources().iter();
@@ -99,7 +99,7 @@ async fn named(cloud: &Cloud, resource: &str, name: &str) -> i64 {
     rows[0]["id"].as_i64().expect(name)
 }
 
-/// Who asks, by their column.
+/// Returns the callers, by their column.
 async fn callers(cloud: &Cloud, rows: &HashMap<&'static str, i64>) -> Vec<(&'static str, Caller)> {
     let (fleet, organization) = (rows["application"], rows["organization"]);
     let holder = |role, actor, user| Caller::Holder { role, actor, user };
@@ -158,7 +158,7 @@ async fn callers(cloud: &Cloud, rows: &HashMap<&'static str, i64>) -> Vec<(&'sta
     callers
 }
 
-/// What somebody may do with a row.
+/// Returns the rights of a caller on a row.
 async fn rights(cloud: &Cloud, who: &Caller, resource: &str, id: i64) -> String {
     let mut rights = String::new();
     for (letter, method) in METHODS {
@@ -180,7 +180,7 @@ async fn rights(cloud: &Cloud, who: &Caller, resource: &str, id: i64) -> String 
     rights
 }
 
-/// The table as it is written: for each resource what each column has.
+/// Returns the table as written: for each resource the content of each column.
 fn written() -> BTreeMap<String, Vec<String>> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md");
     let page = std::fs::read_to_string(page).expect("the page");
@@ -212,7 +212,7 @@ async fn every_right_is_in_the_table_and_what_it_does_not_name_is_refused() {
         assert_eq!(order, COLUMNS);
         let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (column, who) in &callers {
-            // A guest's rights are those on public fleets; the others are asked about one that is not.
+            // A guest's rights are those on public fleets; for all others, a non-public one is checked.
             let public = json!({"is_public": *column == "guest"});
             cloud
                 .platform_sets("application", rows["application"], public)

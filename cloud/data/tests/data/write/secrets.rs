@@ -1,4 +1,4 @@
-//! Variables whose value nobody reads but the devices that get it.
+//! Variables whose value can be read only by the devices that receive it.
 
 use data::SystemPurpose;
 use data::query::Caller;
@@ -9,7 +9,8 @@ use super::cloud::{Cloud, on_clouds, refused};
 
 const SECRET: &str = "s3cret";
 
-/// A secret variable of each kind that has them: its resource, its id, its link to what it is of and another such.
+/// Creates a secret variable of each kind that has them; returns its resource, its id, its link to its owner, and
+/// another owner.
 async fn variables(cloud: &Cloud) -> Vec<(&'static str, i64, &'static str, Value)> {
     let mut owners = Vec::new();
     for name in ["pump", "valve"] {
@@ -84,12 +85,12 @@ async fn secret_values_are_found_by_no_question() {
                     let url = format!("/{resource}/$count?$filter={question}");
                     assert_eq!(cloud.get(caller, &url).await, 0, "{caller:?} {url}");
                 }
-                // By links, from what it is of.
+                // Through links, from its owner.
                 let url = format!("/{resource}({id})?$select={of}&$expand={of}($select=id)");
                 let owner = cloud.get(caller, &url).await;
                 assert_eq!(owner.as_array().map(Vec::len), Some(1), "{caller:?} {url}");
             }
-            // An order says nothing: the one that is secret stands with those that have no value, whatever it is.
+            // Sorting reveals nothing: the secret one is placed with those without a value, whatever it is.
             let order = format!("/{resource}?$select=id,value&$orderby=value asc");
             let listed = cloud.get(&cloud.ann, &order).await;
             assert_eq!(listed, json!([{"id": id, "value": null}]));
@@ -139,7 +140,7 @@ async fn secret_values_are_overwritten_and_never_shown() {
                 patch(json!({"value": null, "is_secret": false})).await,
                 "null",
             );
-            // It does not go to somebody else's device by its link either.
+            // It cannot be moved to somebody else's device by changing its link either.
             refused(
                 patch(json!({of: other})).await,
                 "together with a new `value`",
@@ -151,7 +152,7 @@ async fn secret_values_are_overwritten_and_never_shown() {
                 1
             );
             assert_eq!(row().await, secret, "{resource}");
-            // Who replaces the row without knowing of the flag.
+            // A PUT that does not know about the flag.
             let name = cloud.field(resource, id, "name").await;
             let owner = cloud.link(resource, id, of).await;
             let key = format!(
@@ -166,7 +167,7 @@ async fn secret_values_are_overwritten_and_never_shown() {
                 1
             );
             assert_eq!(row().await, secret, "{resource}");
-            // Of many rows at once.
+            // Many rows at once.
             let all = format!("/{resource}?$filter=true");
             refused(
                 cloud
@@ -229,7 +230,7 @@ async fn settings_that_the_cloud_tells_of_are_not_secret() {
         let url = format!("/application_config_variable({id})");
         let renamed = cloud.patch(&cloud.ann, &url, json!({"name": name})).await;
         refused(renamed, "cannot be secret");
-        // Nobody would get it.
+        // No device would receive it.
         let body = json!({"application": fleet, "name": "A", "value": "x", "is_secret": true});
         let build = cloud.made(&cloud.ann, "build_environment_variable", body).await;
         assert_eq!(cloud.field("build_environment_variable", build, "value").await, "x");

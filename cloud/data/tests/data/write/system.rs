@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::cloud::{Cloud, on_clouds, refused};
 
-/// A public fleet of the platform's organization.
+/// Creates a public fleet of the platform's organization.
 async fn platform_fleet(cloud: &Cloud, name: &str, board: &str, is_host: bool) -> i64 {
     let organization = cloud
         .get(
@@ -167,7 +167,7 @@ async fn an_operating_system_follows_the_device_upwards() {
     .await;
 }
 
-/// A public fleet of somebody, and a release in it.
+/// Creates a public fleet of a user, and a release in it.
 async fn release_of(
     cloud: &Cloud,
     who: &Caller,
@@ -205,7 +205,7 @@ async fn devices_take_no_system_of_another_tenant() {
             let set = cloud.patch(&cloud.ann, &url, json!({field: release})).await;
             refused(set, "release");
         }
-        // Nor where the name that her organization once had is the system's.
+        // Nor if the former handle of her organization becomes that of the system.
         let rename =
             sql("UPDATE organization SET handle = 'platform_os_old' WHERE is_system = TRUE");
         cloud.database.execute(&rename).await.unwrap();
@@ -240,7 +240,7 @@ async fn a_device_takes_systems_of_its_own_organization_and_leaves_them_behind()
         assert_eq!(target("should_be_managed_by__release").await, -1, "it has to be asked for");
         assert_eq!(target("should_be_operated_by__release").await, system);
         cloud.set(&url, json!({"should_be_managed_by__release": supervisor})).await;
-        // In another organization they would be a stranger's.
+        // In another organization they would belong to a stranger.
         let other = json!({"name": "other", "handle": "other"});
         let other = cloud.made(&cloud.ann, "organization", other).await;
         let body = json!({
@@ -251,7 +251,7 @@ async fn a_device_takes_systems_of_its_own_organization_and_leaves_them_behind()
         cloud.set(&url, json!({"belongs_to__application": valve})).await;
         assert_eq!(target("should_be_managed_by__release").await, -1);
         assert_eq!(target("should_be_operated_by__release").await, -1);
-        // The same where the whole fleet is given away.
+        // The same if the whole fleet is moved.
         let device = cloud.device(cloud.fleet("press").await).await;
         let url = format!("/device({device})");
         let set = json!({"should_be_managed_by__release": supervisor, "should_be_operated_by__release": system});
@@ -268,7 +268,7 @@ async fn a_device_takes_systems_of_its_own_organization_and_leaves_them_behind()
 #[tokio::test]
 async fn an_organization_that_had_the_handle_first_is_not_the_systems() {
     on_clouds(|cloud| async move {
-        // As a version that knew no organization of the system left it.
+        // As left by a version without an organization of the system.
         let older = sql("DELETE FROM organization WHERE is_system = TRUE");
         cloud.database.execute(&older).await.unwrap();
         let nobody = sql("UPDATE \"user\" SET is_cloud_administrator = FALSE WHERE id > 0");
@@ -308,7 +308,7 @@ async fn an_organization_that_had_the_handle_first_is_not_the_systems() {
             .unwrap()
             .expect("one");
         assert_eq!(row.id(0).unwrap(), 1, "the user whom the first start made");
-        // As soon as the handle is free, the system's organization has it.
+        // As soon as the handle is free, the system's organization gets it.
         let again = start().await;
         assert_eq!((again.id, again.is_new), (kept.id, false));
         assert_eq!(again.handle, "platform_os_2");

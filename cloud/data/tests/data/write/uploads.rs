@@ -1,4 +1,4 @@
-//! Files beside releases that come in parts.
+//! Release assets uploaded in parts.
 
 use data::file::File;
 use data::upload::{Announcement, PartWriter, Upload};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::cloud::{Cloud, on_clouds};
 
-/// Sends a part of two bytes; its digest.
+/// Sends a part of two bytes with a digest.
 async fn sent(cloud: &Cloud, upload: &Upload, bytes: &[u8], etag: &str) {
     let mut part = begun(cloud, upload).await;
     let database = &cloud.database;
@@ -23,7 +23,7 @@ async fn begun(cloud: &Cloud, upload: &Upload) -> PartWriter {
     part.expect("an answer").expect("the part is there")
 }
 
-/// As `commitUpload` does with the parts that it saw.
+/// Commits an upload as `commitUpload` does, with the parts that it saw.
 async fn committed(cloud: &Cloud, upload: &Upload, etag: &str) -> Result<WriteOutcome, WriteError> {
     let file = File {
         id: upload.file,
@@ -79,12 +79,12 @@ async fn a_part_that_is_sent_anew_after_the_commit_looked_at_it_refuses_the_comm
             );
         };
         sent(&cloud, &upload, b"ab", "first").await;
-        // It is under way once more, and then another one.
+        // It is being sent again, and then with other content.
         let _part = begun(&cloud, &upload).await;
         refused("first").await;
         sent(&cloud, &upload, b"cd", "second").await;
         refused("first").await;
-        // The upload is as it was; and once it is committed, nobody sends a part of it.
+        // The upload is unchanged; once it is committed, none of its parts can be sent.
         let whole = cloud.database.whole_parts(&upload).await.unwrap();
         assert_eq!(whole, [(1, "second".to_owned())].into());
         committed(&cloud, &upload, "second").await.unwrap();

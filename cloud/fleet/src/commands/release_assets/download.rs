@@ -1,4 +1,5 @@
-//! A file comes from the cloud; it is written beside its place until it is whole.
+//! Downloads a file from the cloud; it has a temporary name in the same folder until it is
+//! complete.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,7 +55,7 @@ pub(super) async fn download(
     let placed = if overwrite {
         beside.persist(&to)
     } else {
-        // A renaming alone would take the place of what came meanwhile.
+        // A plain rename would replace a file that was created in the meantime.
         beside.persist_noclobber(&to)
     };
     placed.map_err(|error| unwritable(error.error))?;
@@ -69,7 +70,7 @@ fn not_written(error: std::io::Error) -> Failure {
     Failure::failed("the file cannot be written").because(error)
 }
 
-/// Until it is whole, or somebody stops the program.
+/// Copies until the file is complete, or somebody stops the program.
 async fn copy(
     cloud: &Cloud,
     mut answer: reqwest::Response,
@@ -100,7 +101,8 @@ async fn copy(
     }
 }
 
-/// A file's own name, where that is one in this folder: the cloud's word does not lead elsewhere.
+/// Returns a file's own name if it is a name within this folder: the cloud cannot redirect it
+/// elsewhere.
 fn own_name(name: &str) -> Result<&str> {
     let is_plain = !name.is_empty()
         && !name.starts_with(['.', '-'])

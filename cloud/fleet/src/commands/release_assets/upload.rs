@@ -1,4 +1,4 @@
-//! A file goes to the cloud in as many parts as that wants; one that is lost is sent again, and what fails leaves nothing.
+//! Uploads a file to the cloud in as many parts as it wants; a lost part is sent again, and a failed upload is undone.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -18,12 +18,12 @@ use crate::find::Release;
 use crate::interrupt::told_to_stop;
 use crate::output::{Output, size};
 
-/// From the first byte of a part to its answer.
+/// The time limit from the first byte of a part to its answer.
 const PART: Duration = Duration::from_secs(600);
-/// How often a part is sent.
+/// The maximum number of times that a part is sent.
 const TRIES: u32 = 4;
 
-/// A file that is to be sent.
+/// A file to upload.
 pub(super) struct Source {
     file: File,
     path: PathBuf,
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// The next bytes of it.
+    /// Reads its next bytes.
     fn read(&mut self, bytes: u64) -> Result<Bytes> {
         let mut piece = Vec::new();
         let read = (&mut self.file).take(bytes).read_to_end(&mut piece);
@@ -100,7 +100,7 @@ pub(super) async fn upload(
         stopped = told_to_stop() => Err(stopped),
     };
     if let Err(failure) = sent {
-        // Half of it is nothing to anybody; what was there before stays.
+        // A partial file is useless; a previous file is kept.
         if is_new {
             let _ = cloud.delete(&format!("release_asset({id})")).await;
         }
@@ -119,7 +119,7 @@ pub(super) async fn upload(
     Ok(())
 }
 
-/// Sends a file in as many parts as the cloud wants.
+/// Uploads a file in as many parts as the cloud wants.
 async fn send(cloud: &Cloud, output: &Output, id: i64, source: &mut Source) -> Result<()> {
     if source.size == 0 {
         return send_nothing(cloud, id, source).await;
@@ -179,7 +179,7 @@ async fn send(cloud: &Cloud, output: &Output, id: i64, source: &mut Source) -> R
     }
 }
 
-/// A part, once more where it is lost on the way.
+/// Sends a part, and sends it again if it is lost.
 async fn send_part(cloud: &Cloud, path: &str, bytes: Bytes) -> Result<String> {
     let mut tries = 0;
     loop {
@@ -217,10 +217,10 @@ async fn send_part(cloud: &Cloud, path: &str, bytes: Bytes) -> Result<String> {
     }
 }
 
-/// A file of no bytes has no parts: it is sent as a form.
+/// Uploads a file without bytes, which has no parts, as a form.
 async fn send_nothing(cloud: &Cloud, id: i64, source: &Source) -> Result<()> {
     let boundary = "5d41402abc4b2a76b9719d911017c592";
-    // A name that would end the line or the quotes is none that the cloud keeps anyway.
+    // The cloud would not store a name that ends the line or the quotes anyway.
     let name: String = source
         .name
         .chars()

@@ -1,11 +1,11 @@
-//! A statement in words, for whoever is about to sign it.
+//! A statement in words, for the person who is about to sign it.
 
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use signed_targets::{SignedService, Statement};
 
-/// All that is signed. Digests stand for what the owner cannot read at a glance; the images have their whole digests.
+/// Describes everything that is signed. Long values are replaced by digests; images are shown with their full digests.
 pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> String {
     let mut text = format!(
         "the release {release} of {fleet}, version {}, {}\n",
@@ -34,7 +34,7 @@ pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> Str
 }
 
 fn of_service(text: &mut String, name: &str, service: &SignedService) {
-    // Writing into a text does not fail.
+    // Writing into a string does not fail.
     let _ = writeln!(text, "  service {name}: {}", service.image);
     list(text, "    compose fields", service.compose.keys());
     let labels = service.labels.iter();
@@ -56,7 +56,7 @@ fn list<'a>(text: &mut String, what: &str, names: impl Iterator<Item = &'a Strin
     }
 }
 
-/// A time in milliseconds since the epoch, as people read it.
+/// Formats a time in milliseconds since the epoch for people.
 pub(super) fn time(ms: u64) -> String {
     let time = i64::try_from(ms).map(Timestamp::from_millisecond);
     match time {

@@ -1,4 +1,4 @@
-//! Where a variable is kept: of a fleet or a device, of all services or one, as configuration or not.
+//! Where a variable is stored: for a fleet or a device, for all services or one, as configuration or not.
 
 use serde::Deserialize;
 
@@ -10,17 +10,19 @@ use crate::find::{self, Device, Target};
 use crate::odata::literal;
 use crate::rows::Id;
 
-/// Where one variable is kept.
+/// Where one variable is stored.
 pub(super) struct Place {
     pub(super) address: String,
-    /// Of what.
+    /// Its owner, as it is printed.
     pub(super) name: String,
     pub(super) kind: &'static str,
 }
 
 impl Place {
+    /// Checks that the variable exists.
+    ///
     /// # Errors
-    /// Where there is no variable.
+    /// If it does not.
     pub(super) async fn require(&self, cloud: &Cloud, name: &str) -> Result<()> {
         let row: Option<Row> = cloud.row(&self.address, SELECT).await?;
         row.map(drop).ok_or_else(|| {
@@ -34,7 +36,7 @@ pub(super) fn kind(is_config: bool) -> &'static str {
     if is_config { "config" } else { "environment" }
 }
 
-/// How names begin that the cloud keeps for configuration: its vendor chooses.
+/// Returns the prefixes of names that the cloud reserves for configuration; its vendor chooses them.
 pub(crate) async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -45,7 +47,7 @@ pub(crate) async fn prefixes(cloud: &Cloud) -> Result<Vec<String>> {
     Ok(rules.reserved_namespaces)
 }
 
-/// What variables are asked for or changed of.
+/// Finds the fleet or device whose variables are listed or changed.
 pub(super) async fn owner(cloud: &Cloud, of: &VariableScope) -> Result<Target> {
     match (&of.owner.device, &of.owner.fleet) {
         (Some(device), _) => Ok(Target::Device(find::device(cloud, device).await?)),
@@ -54,10 +56,10 @@ pub(super) async fn owner(cloud: &Cloud, of: &VariableScope) -> Result<Target> {
     }
 }
 
-/// The place of one variable.
+/// Returns the place of one variable.
 ///
 /// # Errors
-/// Where its name is not of that kind, or the fleet or the device has no such service.
+/// If its name is not of that kind, or the fleet or the device has no such service.
 pub(super) async fn place(
     cloud: &Cloud,
     of: &VariableScope,
@@ -115,7 +117,7 @@ pub(super) async fn place(
     })
 }
 
-/// That a device is to run a service.
+/// Returns the id of a service's installation on a device.
 async fn install(cloud: &Cloud, device: &Device, service: &str) -> Result<i64> {
     let id = find::service(cloud, device.fleet()?, service).await?;
     let query = format!(

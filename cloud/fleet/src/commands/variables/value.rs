@@ -1,14 +1,15 @@
-//! A variable's name and value, as people and scripts give them.
+//! A variable's name and value, as people and scripts pass them.
 
 use std::io::{IsTerminal as _, Read as _};
 
 use crate::ask;
 use crate::failure::{Failure, Result};
 
-/// Bytes that are read from standard input; the cloud takes 100,000 characters.
+/// The maximum number of bytes that are read from standard input; the cloud accepts 100,000
+/// characters.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// A name without a value.
+/// Checks that an argument is a name without a value.
 pub(super) fn bare(name: String) -> Result<String> {
     if name.contains('=') {
         Err(Failure::usage(
@@ -19,7 +20,7 @@ pub(super) fn bare(name: String) -> Result<String> {
     }
 }
 
-/// What comes on standard input; at a terminal, what somebody types there unseen.
+/// Reads standard input; at a terminal, the input is not shown.
 pub(super) fn from_stdin() -> Result<String> {
     if std::io::stdin().is_terminal() {
         return ask::secret("Value", "what is piped to standard input");
@@ -35,7 +36,7 @@ pub(super) fn from_stdin() -> Result<String> {
     Ok(line.strip_suffix('\r').unwrap_or(line).to_owned())
 }
 
-/// `NAME VALUE` or `NAME=VALUE`.
+/// Parses `NAME VALUE` or `NAME=VALUE`.
 pub(super) fn pair(name: String, value: Option<String>) -> Result<(String, String)> {
     match (name.split_once('='), value) {
         (None, Some(value)) => Ok((name, value)),

@@ -1,4 +1,4 @@
-//! Compose files that nobody would write: each is read or refused, soon, and what is read can be sent.
+//! Fuzz tests with unusual compose files: each is accepted or refused quickly, and an accepted one can be sent.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Composition, MOST};
 
-/// Files, a line each: such as people write, and what once was too much.
+/// Files, one per line: typical ones, and ones that once caused problems.
 const CORPUS: &str = include_str!("corpus.txt");
 const WORDS: &[&str] = &[
     "services:",
@@ -67,7 +67,7 @@ const WORDS: &[&str] = &[
 /// Far longer than any file of a million bytes may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads one.
+/// Reads a compose file.
 fn read(text: &str) -> Result<(), TestCaseError> {
     if text.len() as u64 > MOST {
         return Ok(());
@@ -79,7 +79,7 @@ fn read(text: &str) -> Result<(), TestCaseError> {
             let sent = composition.value.to_string();
             let back: serde_json::Value = serde_json::from_str(&sent)
                 .map_err(|error| TestCaseError::fail(error.to_string()))?;
-            // Numbers that no 64 bits hold may come back as a neighbour.
+            // Numbers beyond 64 bits may come back as a neighbouring value.
             prop_assert_eq!(
                 back["services"].as_object().map(serde_json::Map::len),
                 Some(composition.services.len())

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{gone, taken};
 use crate::state::{Server, ServerState};
 
-/// Lines in one request.
+/// Maximum number of lines in one request.
 const MOST: usize = 10;
 
 /// `POST /device/v2/:uuid/logs`
@@ -66,10 +66,10 @@ pub(crate) async fn batch(
     Ok(taken())
 }
 
-/// Keeps lines of a device.
+/// Stores lines of a device.
 ///
 /// # Errors
-/// 401, late, where the device is gone; 503 where they cannot be kept.
+/// 401, after a delay, if the device was deleted; 503 if the lines cannot be stored.
 pub(super) async fn keep(
     server: &Server,
     device: i64,
@@ -84,10 +84,10 @@ pub(super) async fn keep(
     }
 }
 
-/// The device whose lines the request has, and who sends them.
+/// Returns the device whose lines the request contains, and the caller.
 ///
 /// # Errors
-/// 401; late, where there is no such device (any more).
+/// 401; after a delay if there is no such device (any more).
 pub(super) async fn admitted(
     server: &Server,
     uuid: &str,

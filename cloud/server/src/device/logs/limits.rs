@@ -1,4 +1,4 @@
-//! How much devices may send of their logs.
+//! Limits on the logs that devices send.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use super::upload::open::Uploads;
 use crate::bounds::LATE_ANSWERS;
 use cloud_core::concurrency::ConcurrencyLimit;
 
-/// Batches of one device in [`BATCHES_WITHIN`].
+/// Maximum number of batches of one device in [`BATCHES_WITHIN`].
 const BATCHES: NonZeroU32 = NonZeroU32::MIN.saturating_add(14);
 const BATCHES_WITHIN: Duration = Duration::from_secs(10);
 
-/// How much devices may send of their logs.
+/// Limits on the logs that devices send.
 pub(crate) struct LogLimits {
     pub(super) batches: DefaultKeyedRateLimiter<i64>,
     pub(super) lines: LineLimits,
-    /// Requests of devices that are gone, by network.
+    /// Requests of deleted devices, by network.
     pub(super) late: ConcurrencyLimit<Network>,
-    /// The streams that devices have open.
+    /// The open streams of devices.
     pub(super) uploads: Uploads,
 }
 
@@ -39,7 +39,7 @@ impl Default for LogLimits {
 }
 
 impl LogLimits {
-    /// Forgets devices that sent nothing for a while.
+    /// Removes devices that sent nothing for a while.
     pub(super) fn tidy(&self) {
         self.batches.retain_recent();
         self.batches.shrink_to_fit();

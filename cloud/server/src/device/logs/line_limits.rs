@@ -1,5 +1,5 @@
-//! How many lines a device may send, and all devices of an organization together: quotas, which administrators of the
-//! cloud change (`data::quota`). What is beyond them is left out, and the log says how many lines that were.
+//! Limits on the number of lines of a device, and of all devices of an organization together: quotas that
+//! administrators of the cloud can change (`data::quota`). Lines beyond them are dropped, and the log states how many.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 
 use crate::state::Server;
 
-/// How many seconds' worth of lines may come at once.
+/// How many seconds' worth of lines may arrive at once.
 const BURST: u32 = 10;
-/// How long a stream goes by quotas before it looks at them again.
+/// How long a stream uses quotas before it reads them again.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// For whom lines are counted.
+/// What lines are counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Sender {
     Device(i64),
@@ -27,7 +27,7 @@ enum Sender {
 
 type Limiter = Arc<DefaultKeyedRateLimiter<Sender>>;
 
-/// The lines that were sent lately, counted apart for each rate that anybody has.
+/// Recently sent lines, counted separately for each rate in use.
 #[derive(Default)]
 pub(super) struct LineLimits(Mutex<HashMap<NonZeroU32, Limiter>>);
 
@@ -43,7 +43,7 @@ impl LineLimits {
         Some(self.0.lock().entry(rate).or_insert_with(limiter).clone())
     }
 
-    /// Forgets who sent nothing for a while.
+    /// Removes senders that sent nothing for a while.
     pub(super) fn tidy(&self) {
         self.0.lock().retain(|_, limiter| {
             limiter.retain_recent();
@@ -53,18 +53,18 @@ impl LineLimits {
     }
 }
 
-/// What one stream of a device may send.
+/// The limits of one stream of a device.
 pub(super) struct LineShare {
     device: i64,
     quotas: LogLineQuotas,
-    /// None where nothing may be sent.
+    /// None if nothing may be sent.
     of_device: Option<Limiter>,
     of_organization: Option<Limiter>,
     until: Instant,
 }
 
 impl LineShare {
-    /// By the quotas of now; where they cannot be read, by those that everybody has.
+    /// Uses the current quotas; if they cannot be read, the defaults.
     pub(super) async fn of(server: &Server, device: i64) -> Self {
         let limits = &server.devices.logs.lines;
         let defaults = &server.cloud.environment.quotas;
@@ -93,14 +93,14 @@ impl LineShare {
         }
     }
 
-    /// Looks at the quotas again where that is due.
+    /// Reads the quotas again if that is due.
     pub(super) async fn refresh(&mut self, server: &Server) {
         if self.until <= Instant::now() {
             *self = Self::of(server, self.device).await;
         }
     }
 
-    /// Whether one line more may be sent; it is counted.
+    /// Counts one more line; returns whether it may be sent.
     pub(super) fn takes(&self) -> bool {
         let may = |limiter: &Option<Limiter>, sender| {
             let limiter = limiter.as_ref();

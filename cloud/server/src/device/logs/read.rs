@@ -1,4 +1,4 @@
-//! `GET /device/v2/:uuid/logs`: what was written, and what is being written.
+//! `GET /device/v2/:uuid/logs`: stored lines, and new ones as they are written.
 
 use std::convert::Infallible;
 
@@ -19,7 +19,7 @@ use resources::{Method, Role};
 
 use crate::device::parameter;
 
-/// How far back one who follows looks, unless told otherwise, in milliseconds.
+/// How far back a follower reads by default, in milliseconds.
 const DAY: i64 = 24 * 3600 * 1000;
 /// `GET /device/v2/:uuid/logs?stream=1&count=N&start=T`
 pub(crate) async fn read(
@@ -119,14 +119,14 @@ fn moment(text: &str) -> Option<i64> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(time.as_millisecond());
     }
-    // Without a zone, or without a time.
+    // Without a zone, or without a time of day.
     let time = text.parse::<jiff::civil::DateTime>().ok()?;
     let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Some(time.timestamp().as_millisecond())
 }
 
-/// A line of JSON for each; a blank one where there is none, so that who follows knows that the answer began, or
-/// goes on.
+/// Returns one line of JSON for each; a blank line if there are none, which shows a follower that the answer has begun,
+/// or continues.
 fn text(lines: &[LogLine]) -> Bytes {
     let mut text = String::new();
     if lines.is_empty() {

@@ -27,18 +27,18 @@ use crate::state::{Server, ServerState};
 use lines::Decoder;
 use stored_lines::StoredLines;
 
-/// Lines that are kept together.
+/// Number of lines that are stored together.
 const TOGETHER: usize = 50;
 /// How long a line waits for others.
 const WAIT: Duration = Duration::from_millis(500);
-/// For how long a request may bring what is kept already: a device begins with it.
+/// How long a request may contain lines that are already stored: a device sends them first.
 const AGAIN: Duration = Duration::from_secs(60);
-/// How long ago a device sent what it sends again, at most, in milliseconds.
+/// The maximum age of lines that a device sends again, in milliseconds.
 const LATELY: i64 = 3600 * 1000;
-/// What such a body is.
+/// The content type of such a body.
 const NDJSON: &str = "application/x-ndjson";
 
-/// `POST /device/v2/:uuid/log-stream`. A device takes any answer for the end, so there is none while it sends.
+/// `POST /device/v2/:uuid/log-stream`. A device treats any answer as the end, so there is none while it sends.
 pub(crate) async fn stream(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
@@ -66,7 +66,7 @@ pub(crate) async fn stream(
     };
     tokio::select! {
         answer = upload.run(body, decoder) => answer,
-        // Whoever sends both lines of one is no device that lost its connection; what is not kept is sent again.
+        // A device that lost its connection does not send on the old one. Lines that are not stored are sent again.
         () = open.replaced() => Err(Refusal::Conflict(
             "the device has opened another stream of logs; this one ends".to_owned(),
         )),
@@ -96,21 +96,21 @@ struct Upload<'a> {
     share: LineShare,
     address: IpAddr,
     waiting: Vec<LogLine>,
-    /// Lines that were one too many.
+    /// The number of lines beyond the limits.
     suppressed: u64,
     repeats: Repeats,
     begun: Instant,
-    /// What the device may do as long as the request is open.
+    /// The right of the device, checked for as long as the request is open.
     lease: Lease,
 }
 
-/// Whether a request brings what is kept already, since its device does not know that it is.
+/// Whether a request may contain lines that are already stored, because the device does not know that they are.
 enum Repeats {
-    /// Nothing came so far.
+    /// Nothing has arrived so far.
     Maybe,
-    /// Perhaps some of these.
+    /// The lines may include some of these.
     Some(StoredLines),
-    /// What comes now is new.
+    /// All further lines are new.
     Nothing,
 }
 
@@ -125,15 +125,15 @@ impl Upload<'_> {
                 }
             };
             tokio::select! {
-                // A device that has sent enough is written for, however much more it sends.
+                // Lines that are due are stored first, however much more the device sends.
                 biased;
                 () = self.server.cloud.stop.cancelled() => {
                     self.flush().await?;
-                    // No success: what is on its way is sent again, to whoever serves next.
+                    // Not a success, so lines in transit are sent again, to the next replica.
                     return Err(unavailable());
                 }
                 () = self.lease.over() => {
-                    // What it sent before is kept.
+                    // Lines sent before are stored.
                     self.flush().await?;
                     return Err(Refusal::Unauthorized);
                 }
@@ -147,7 +147,7 @@ impl Upload<'_> {
                         self.take(last.iter())?;
                         break;
                     }
-                    // The device went away; what it sent is kept.
+                    // The device disconnected; lines sent before are stored.
                     Some(Err(_)) => break,
                     Some(Ok(frame)) => {
                         let Ok(mut data) = frame.into_data() else { continue };
@@ -169,7 +169,7 @@ impl Upload<'_> {
         Ok(taken())
     }
 
-    /// Lines of JSON; blank ones keep the connection open.
+    /// Parses lines of JSON; blank ones keep the connection open.
     fn take<'b>(&mut self, lines: impl Iterator<Item = &'b Vec<u8>>) -> Result<(), Refusal> {
         let now = now();
         for text in lines {
@@ -205,8 +205,8 @@ impl Upload<'_> {
         keep(self.server, self.device, lines, self.address).await
     }
 
-    /// So many of the lines that were kept lately, the oldest first; none where they cannot be read: a line that
-    /// is kept twice is better than one that is refused.
+    /// Returns this many of the recently stored lines, the oldest first; none if they cannot be read, because a line
+    /// that is stored twice is better than one that is refused.
     async fn newest(&self, count: usize) -> Vec<LogLine> {
         let span = Span {
             device: self.device,
@@ -218,7 +218,7 @@ impl Upload<'_> {
         lines.unwrap_or_default()
     }
 
-    /// Takes out of `lines` what is kept already.
+    /// Removes lines that are already stored from `lines`.
     async fn leave_out_repeated(&mut self, lines: &mut Vec<LogLine>) {
         let Some(oldest) = lines.iter().map(|line| line.timestamp).min() else {
             return;
@@ -227,7 +227,7 @@ impl Upload<'_> {
             self.repeats = Repeats::Nothing;
         }
         if matches!(self.repeats, Repeats::Maybe) {
-            // Most requests begin behind the last line: that one is looked at alone first.
+            // Most requests begin after the last stored line, so only that one is read first.
             let last = self.newest(1).await;
             let is_new = last.iter().all(|last| last.timestamp < oldest);
             self.repeats = if is_new {

@@ -1,12 +1,12 @@
-//! What a device says of what it runs.
+//! What a device reports about the apps that it runs.
 
 use cloud_core::answer::Refusal;
 use serde_json::{Map, Value};
 
-/// Images in one report.
+/// Maximum number of images in one report.
 const MOST: usize = 1000;
 
-/// Words of a state of an update, the one that is told first.
+/// The words for the state of an update, the most important first.
 const UPDATE_STATES: [&str; 6] = [
     "rejected",
     "aborted",
@@ -16,20 +16,20 @@ const UPDATE_STATES: [&str; 6] = [
     "done",
 ];
 
-/// What a device runs.
+/// The reported apps of a device.
 #[derive(Debug, Default)]
 pub(super) struct Apps {
     pub(super) releases: Vec<ReportedRelease>,
-    /// By the uuid of the app: the release that it says it runs.
+    /// By the uuid of the app: the release that the device reports as running.
     pub(super) running: Vec<(String, String)>,
 }
 
-/// How an app is named.
+/// How an app is identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReportedApp {
     /// By its uuid.
     Uuid(String),
-    /// As the app of the device.
+    /// The device's own app.
     Own,
 }
 
@@ -37,12 +37,12 @@ pub(super) enum ReportedApp {
 pub(super) struct ReportedRelease {
     pub(super) app: ReportedApp,
     pub(super) name: RowName,
-    /// Its place in [`UPDATE_STATES`].
+    /// The index in [`UPDATE_STATES`].
     pub(super) update: Option<usize>,
     pub(super) images: Vec<ReportedImage>,
 }
 
-/// How a release or an image is named.
+/// How a release or an image is identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RowName {
     /// A release by its commit, an image by its location without its hash.
@@ -54,14 +54,14 @@ pub(super) enum RowName {
 #[derive(Debug)]
 pub(super) struct ReportedImage {
     pub(super) name: RowName,
-    /// None where it is unknown or not said.
+    /// None if it is unknown or not reported.
     pub(super) status: Option<&'static str>,
     /// Percent.
     pub(super) progress: Option<i64>,
 }
 
 impl Apps {
-    /// `apps` of version 3: by uuid, commit and name of the service.
+    /// Parses `apps` of version 3: by uuid, commit and name of the service.
     pub(super) fn read(apps: &Value) -> Result<Self, Refusal> {
         let mut read = Apps::default();
         for (uuid, app) in object(apps, "apps")? {
@@ -106,7 +106,7 @@ impl Apps {
         }
     }
 
-    /// How the update of an app fares: the state that is told first of those of its releases.
+    /// Returns the state of an app's update: the most important one of its releases.
     pub(super) fn update_status(
         &self,
         is_it: impl Fn(&ReportedApp) -> bool,
@@ -135,7 +135,7 @@ fn image(service: &Map<String, Value>) -> Result<ReportedImage, Refusal> {
     })
 }
 
-/// `download_progress`, in percent.
+/// Parses `download_progress`, in percent.
 pub(super) fn progress(service: &Map<String, Value>) -> Result<Option<i64>, Refusal> {
     match present(service, "download_progress") {
         None => Ok(None),
@@ -151,7 +151,7 @@ pub(super) fn progress(service: &Map<String, Value>) -> Result<Option<i64>, Refu
     }
 }
 
-/// A word that `image_install.status` has.
+/// Returns the value of `image_install.status` for a word.
 pub(super) fn status(word: &str) -> Option<&'static str> {
     let field = resources::v7()
         .resource("image_install")?
@@ -169,7 +169,7 @@ pub(super) fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Map<String,
     }
 }
 
-/// A field that is there and not null.
+/// Returns a field that is present and not null.
 pub(super) fn present<'a>(of: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     of.get(name).filter(|value| !value.is_null())
 }

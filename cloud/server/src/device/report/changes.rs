@@ -1,4 +1,4 @@
-//! What of a report differs from what is known, and writing that.
+//! Finds the differences between a report and the stored data, and writes them.
 
 mod installs;
 mod plugin_rows;
@@ -25,7 +25,7 @@ use installs::{Install, ReportRows};
 /// The field that is encrypted in the database.
 const SECRET: &str = "api_secret";
 
-/// A device by its uuid, with the uuid of its fleet; made once.
+/// Selects a device by its uuid, with the uuid of its fleet; built once.
 static SELECT: LazyLock<&str> = LazyLock::new(|| {
     let fields = FIELDS.iter().map(|field| format!("d.\"{}\"", field.name));
     let fields: Vec<String> = fields.collect();
@@ -37,19 +37,19 @@ static SELECT: LazyLock<&str> = LazyLock::new(|| {
     select.leak()
 });
 
-/// What one device says.
+/// The report of one device.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) fields: ReportedFields,
-    /// None where it says nothing of what it runs.
+    /// None if it does not report what it runs.
     pub(super) apps: Option<Apps>,
-    /// The commit of its fleet's release that it runs, where that is said apart from `apps`.
+    /// The commit of its fleet's release that it runs, if reported separately from `apps`.
     pub(super) running: Option<String>,
-    /// None where it says nothing of its plugins' fields.
+    /// None if it does not report fields of plugins.
     pub(super) plugin_fields: Option<PluginFields>,
 }
 
-/// A device as it is known.
+/// The stored data of a device.
 pub(super) struct StoredDevice {
     pub(super) device: DeviceRef,
     /// The uuid of its fleet.
@@ -60,7 +60,7 @@ pub(super) struct StoredDevice {
 }
 
 impl StoredDevice {
-    /// None where there is no such device.
+    /// Loads a device; none if it does not exist.
     pub(super) async fn of(cloud: &Cloud, uuid: &str) -> Result<Option<Self>, Refusal> {
         if !cloud_core::device::is_uuid(uuid) {
             return Ok(None);
@@ -95,10 +95,10 @@ impl StoredDevice {
             .unwrap_or(&Value::Null)
     }
 
-    /// What a report changes.
+    /// Returns what a report changes.
     ///
     /// # Errors
-    /// 401, where it names a release or an image that is not one that the device could have.
+    /// 401 if it names a release or an image that the device could not have.
     pub(super) async fn changed_by(
         &self,
         server: &Server,
@@ -152,7 +152,7 @@ impl StoredDevice {
         })
     }
 
-    /// The commit that it says it runs of its own fleet.
+    /// Returns the commit of its own fleet that the device reports as running.
     fn running(&self, apps: &Apps) -> Option<String> {
         let fleet = self.fleet.as_ref()?;
         let mut running = apps.running.iter();
@@ -161,11 +161,11 @@ impl StoredDevice {
             .map(|(_, commit)| commit.clone())
     }
 
-    /// Fields that are worth a write.
+    /// Returns the fields that should be written.
     fn differing(&self, server: &Server, fields: ReportedFields) -> Vec<(&'static Field, Value)> {
         let mut fields = fields.0;
         fields.retain(|(field, value)| match (field.name, self.value(field)) {
-            // One that cannot be read is told anew.
+            // A secret that cannot be read is written again.
             (SECRET, Value::String(kept)) => {
                 let current_key =
                     supervisor_key(&server.cloud.environment.keyring, self.device.id, kept);
@@ -183,18 +183,18 @@ impl StoredDevice {
     }
 }
 
-/// What is to be written.
+/// The changes to write.
 pub(super) struct DeviceChanges {
     device: i64,
     fields: Vec<(&'static Field, Value)>,
     public_address: Option<String>,
     installs: Vec<Install>,
-    /// All of them, where they differ from the rows.
+    /// All of them, if they differ from the rows.
     plugin_fields: Option<PluginFields>,
 }
 
 impl DeviceChanges {
-    /// Writes it, in one transaction; nothing where nothing is to be.
+    /// Writes the changes in one transaction; nothing if there are none.
     pub(super) async fn write(self, server: &Server) -> Result<(), Refusal> {
         let is_same = self.fields.is_empty()
             && self.installs.is_empty()
@@ -237,7 +237,7 @@ impl DeviceChanges {
         Ok(transaction.commit().await?)
     }
 
-    /// Fields that nothing follows from but when that was.
+    /// Writes fields that nothing follows from, except the time.
     async fn update(
         &self,
         transaction: &mut Transaction,
@@ -274,7 +274,7 @@ impl DeviceChanges {
     }
 }
 
-/// A value as the column takes it; a null has a type as well.
+/// Returns a value in the form required by the column; a null has a type as well.
 fn bound(field: &Field, value: &Value) -> SimpleExpr {
     Expr::val(match field.kind {
         FieldKind::Number => sea_query::Value::BigInt(value.as_i64()),

@@ -1,36 +1,36 @@
-//! The fields of a device that it reports, and what becomes of values that do not fit: over-long text is cut,
-//! large numbers are the largest, and only another type is refused.
+//! The fields that a device reports, and the handling of values that do not fit: long text is cut, large numbers become
+//! the largest possible one, and only values of another type are refused.
 
 use cloud_core::answer::Refusal;
 use resources::split_os_version;
 use serde_json::{Map, Value};
 
-/// What a field holds.
+/// The kind of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldKind {
-    /// So many characters at most; the rest is cut off.
+    /// At most this many characters; the rest is cut off.
     Text(usize),
     /// The same, cut at a space.
     Spaced(usize),
-    /// A name in one line.
+    /// A name on one line.
     Name,
-    /// In lower case and plain characters, or nothing at all.
+    /// Lower case and plain characters, or nothing.
     CpuId,
-    /// `prod` or `dev`; anything else is left out.
+    /// `prod` or `dev`; any other value is ignored.
     Variant,
     /// A whole number.
     Number,
     Flag,
 }
 
-/// What else happens when a field is written.
+/// The consequences of writing a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Matter {
-    /// Nothing.
+    /// None.
     Plain,
-    /// A measurement: not worth a write of its own more than once a minute.
+    /// A measurement: written separately at most once a minute.
     Metric,
-    /// Other fields or rows follow from it, by the rules of the data API.
+    /// Other fields or rows depend on it, by the rules of the data API.
     Ruled,
 }
 
@@ -67,15 +67,15 @@ pub(super) const FIELDS: [Field; 24] = [
     field("storage_block_device", FieldKind::Text(255), Matter::Metric),
     field("cpu_temp", FieldKind::Number, Matter::Metric),
     field("cpu_usage", FieldKind::Number, Matter::Metric),
-    // Not of version 3, where people alone name devices.
+    // Not in version 3, where only people name devices.
     field("device_name", FieldKind::Name, Matter::Ruled),
     field("note", FieldKind::Text(1_000_000), Matter::Plain),
-    // Made from other things that are said.
+    // Derived from other reported values.
     field("is_running__release", FieldKind::Number, Matter::Ruled),
     field("update_status", FieldKind::Text(50), Matter::Plain),
 ];
 
-/// Fields that version 3 does not take from the body as they are.
+/// Fields that version 3 does not copy from the body.
 const NOT_OF_V3: [&str; 5] = [
     "download_progress",
     "device_name",
@@ -84,17 +84,17 @@ const NOT_OF_V3: [&str; 5] = [
     "update_status",
 ];
 
-/// What a device says of its fields; null where it says that there is nothing.
+/// The reported fields of a device; null if the device reports that there is no value.
 #[derive(Debug, Default)]
 pub(super) struct ReportedFields(pub(super) Vec<(&'static Field, Value)>);
 
 impl ReportedFields {
-    /// Of version 3.
+    /// Reads the fields of version 3.
     pub(super) fn read(body: &Map<String, Value>) -> Result<Self, Refusal> {
         Self::read_those(body, |field| !NOT_OF_V3.contains(&field.name))
     }
 
-    /// Those that are wanted; what else the body has is passed over.
+    /// Reads the selected fields; everything else in the body is ignored.
     pub(super) fn read_those(
         body: &Map<String, Value>,
         is_reported: impl Fn(&Field) -> bool,
@@ -123,7 +123,7 @@ impl ReportedFields {
         found.map(|(_, value)| value)
     }
 
-    /// `2.0.0 (prod)`: as it would be kept, so that it is compared with what is kept.
+    /// Splits `2.0.0 (prod)` as it would be stored, so that it can be compared with the stored value.
     fn split_os_version(&mut self) {
         let Some(Value::String(reported)) = self.get("os_version").cloned() else {
             return;
@@ -137,7 +137,7 @@ impl ReportedFields {
     }
 }
 
-/// The value as the field holds it; none where it is left out.
+/// Returns the value in the form of the field; none if it is left out.
 fn fit(field: &Field, value: &Value) -> Result<Option<Value>, Refusal> {
     let wrong = |what: &str| Err(Refusal::Wrong(format!("`{}` must be {what}", field.name)));
     match (field.kind, value) {
@@ -147,7 +147,7 @@ fn fit(field: &Field, value: &Value) -> Result<Option<Value>, Refusal> {
         (_, Value::Null) => Ok(Some(Value::Null)),
         (FieldKind::Number, Value::Number(number)) => {
             let whole = number.as_i64().or_else(|| {
-                // Fractions are rounded; what no number holds is the largest.
+                // Fractions are rounded; numbers that are too large become the largest one.
                 #[expect(clippy::cast_possible_truncation, reason = "such a cast saturates")]
                 number.as_f64().map(|number| number.round() as i64)
             });
@@ -190,7 +190,7 @@ fn fit_text(kind: FieldKind, text: &str) -> Option<String> {
     }
 }
 
-/// The first so many characters. Databases have no place for the character 0.
+/// Returns the first characters, up to this number. Databases cannot store the character 0.
 fn cut(text: &str, most: usize) -> &str {
     let text = text.split('\0').next().unwrap_or_default();
     match text.char_indices().nth(most) {

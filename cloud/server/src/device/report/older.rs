@@ -1,4 +1,4 @@
-//! The report of version 2: `{"local": {…}}`, by numbers.
+//! Reports of version 2: `{"local": {…}}`, with numbers as identifiers.
 
 use cloud_core::answer::Refusal;
 use serde_json::{Map, Value};
@@ -10,11 +10,11 @@ use super::apps::{
 use super::changes::Report;
 use super::fields::ReportedFields;
 
-/// What of fields such a report does not have.
+/// Fields that such a report does not contain.
 const NOT_SAID: [&str; 2] = ["is_running__release", "update_status"];
 
 /// # Errors
-/// 400, where something is of another type.
+/// 400 if a value has another type.
 pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
     let Some(local) = present(body, "local") else {
         return Err(Refusal::Wrong("`local` is required".to_owned()));

@@ -1,6 +1,6 @@
-//! What plugins of a device add to its report (docs/spec/cloud.md#device-report-plugin-fields):
-//! `{PLUGIN: {FIELD: {"value": …, "unit": …}}}`. All of it may be somebody's who has broken into a device, and people read
-//! it: it is bounded in number and length, and each text becomes one plain line.
+//! Fields that plugins of a device add to its report (docs/spec/cloud.md#device-report-plugin-fields): `{PLUGIN:
+//! {FIELD: {"value": …, "unit": …}}}`. All of it may come from somebody who has broken into a device, and people read
+//! it: so number and length are limited, and each text becomes one plain line.
 
 use std::collections::BTreeMap;
 
@@ -9,37 +9,37 @@ use serde_json::{Map, Number, Value};
 
 use super::apps::{object, present, text};
 
-/// Fields of one device.
+/// Maximum number of fields of one device.
 const MOST: usize = 64;
 /// The longest name of a plugin, in bytes.
 const PLUGIN: usize = 63;
 /// The longest name of a field, in bytes.
 const NAME: usize = 64;
-/// The longest text, in characters; what is longer is cut.
+/// The longest text, in characters; longer texts are cut.
 const TEXT: usize = 256;
-/// The longest unit, in characters; what is longer is cut.
+/// The longest unit, in characters; longer units are cut.
 const UNIT: usize = 16;
-/// The whole numbers up to which each has a value of its own in 64 bits of floating point: 2^53.
+/// Up to this number, each whole number has its own value in 64 bits of floating point: 2^53.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// The fields by plugin and name: all that the device has.
+/// All fields of a device, by plugin and name.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct PluginFields(pub(super) BTreeMap<(String, String), PluginField>);
 
-/// A field, as its row has it.
+/// A field, in the form of its row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PluginField {
     pub(super) value: String,
-    /// A word of `device_plugin_field.value_type`.
+    /// A value of `device_plugin_field.value_type`.
     pub(super) value_type: &'static str,
     pub(super) unit: Option<String>,
 }
 
 impl PluginFields {
-    /// `plugin_fields` of version 3.
+    /// Parses `plugin_fields` of version 3.
     ///
     /// # Errors
-    /// 400, where something is of another type, a name is none, or there are too many fields.
+    /// 400 if a value has another type, a name is invalid, or there are too many fields.
     pub(super) fn read(plugins: &Value) -> Result<Self, Refusal> {
         let mut read = BTreeMap::new();
         for (plugin, fields) in object(plugins, "`plugin_fields`")? {
@@ -85,7 +85,7 @@ impl PluginField {
     }
 }
 
-/// A word of the column, as it was read from there.
+/// Returns the word for a value that was read from the column.
 pub(super) fn value_type(word: &str) -> &'static str {
     match word {
         "number" => "number",
@@ -99,13 +99,13 @@ fn bad_name(of: &str, name: &str) -> Refusal {
     Refusal::Wrong(format!("`{shown}` cannot be the name of {of}"))
 }
 
-/// As plugins are called on devices.
+/// Whether the name follows the rules for names of plugins on devices.
 fn is_plugin(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=PLUGIN).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(fits)
 }
 
-/// As plugins call their fields.
+/// Whether the name follows the rules for names of plugins' fields.
 fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=NAME).contains(&name.len())
@@ -113,7 +113,8 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(fits)
 }
 
-/// The first so many characters, without those that steer a terminal, end a line, or turn the direction of writing.
+/// Returns the first characters, up to this number, without those that control a terminal, end a line, or change the
+/// writing direction.
 fn plain(text: &str, most: usize) -> String {
     let turns = |char: char| matches!(char, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let plain = text
@@ -122,7 +123,7 @@ fn plain(text: &str, most: usize) -> String {
     plain.take(most).collect()
 }
 
-/// A number in its shortest form: `5` and not `5.0`.
+/// Formats a number in its shortest form: `5` and not `5.0`.
 fn digits(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= WHOLE => {

@@ -1,4 +1,4 @@
-//! Target states that were made already.
+//! A cache of target states.
 
 use std::collections::HashMap;
 
@@ -13,29 +13,29 @@ use super::generation::Generations;
 use super::rows::Rows;
 use crate::etag::etag;
 
-/// Bytes of documents that are remembered.
+/// Maximum bytes of cached documents.
 const MOST_BYTES: usize = 256 << 20;
-/// What one costs beside its document, about, in bytes.
+/// Approximate cost of an entry in addition to its document, in bytes.
 const EACH: usize = 512;
 
-/// A state as it was made.
+/// A cached state.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedState {
     pub(crate) device: DeviceRef,
-    /// The fleets that it is made from.
+    /// The fleets that it depends on.
     pub(crate) depends: Vec<i64>,
     pub(crate) generation: i64,
-    /// The document holds values that people are not shown.
+    /// Whether the document contains values that people may not see.
     pub(crate) has_secrets: bool,
-    /// How often the device is to poll, in milliseconds.
+    /// The poll interval of the device, in milliseconds.
     pub(crate) poll: i64,
     pub(crate) tag: HeaderValue,
-    /// Shown by [`CachedState::document`] alone: it holds the variables of the device.
+    /// Accessible only by [`CachedState::document`]: it contains the variables of the device.
     document: Bytes,
 }
 
 impl CachedState {
-    /// What `rows` are of the state of a device.
+    /// Creates the state of a device from its rows.
     pub(super) fn new(device: DeviceRef, rows: &Rows, branding: &Branding) -> Self {
         let document = rows.document(branding).to_string();
         CachedState {
@@ -49,7 +49,7 @@ impl CachedState {
         }
     }
 
-    /// The state, for whoever has the right to read this one.
+    /// Returns the document, for a caller with the right to read this state.
     pub(super) fn document(&self, right: &RowRight) -> Option<Bytes> {
         let may = right.is_to(Action::ReadTargetState, "device", self.device.id);
         may.then(|| self.document.clone())
@@ -60,7 +60,7 @@ impl CachedState {
 #[derive(Default)]
 pub(crate) struct StateCache {
     made: Mutex<CacheEntries>,
-    /// Whether they still hold.
+    /// Checks whether states are still valid.
     pub(super) generations: Generations,
 }
 
@@ -80,7 +80,7 @@ impl StateCache {
         made.remove(uuid);
         let bytes = EACH + remembered.document.len();
         if made.bytes + bytes > MOST_BYTES {
-            // All devices poll, each in its turn: none is worth more than another.
+            // All devices poll in turn: no entry is more useful than another.
             made.by_uuid.clear();
             made.bytes = 0;
         }

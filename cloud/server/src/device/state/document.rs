@@ -1,4 +1,4 @@
-//! The document of a target state, out of its rows: the same rows make the same bytes
+//! Builds the document of a target state from its rows: the same rows result in the same bytes
 //! (docs/spec/cloud.md#device-state-etag).
 
 use std::collections::BTreeMap;
@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::rows::{AppRole, Level, Rows, StateApp, StateImage};
 
-/// What devices poll at least this often, in milliseconds (docs/spec/cloud.md#device-state).
+/// The default and shortest interval of a device's polls, in milliseconds (docs/spec/cloud.md#device-state).
 pub(crate) const POLL: i64 = 600_000;
-/// And at least this often: what timers of devices can hold.
+/// The longest interval: the maximum for timers of devices.
 const LONGEST_POLL: i64 = i32::MAX as i64;
 const POLL_NAME: &str = "SUPERVISOR_POLL_INTERVAL";
 
-/// What is nested deeper in a composition or contract is left out: a device's parser takes 128 levels, some of
-/// which the document around it needs.
+/// Deeper levels of a composition or contract are left out: a device's parser accepts 128 levels, some of which the
+/// surrounding document needs.
 const DEEPEST: usize = 64;
 
 impl Rows {
@@ -27,7 +27,7 @@ impl Rows {
         Value::Object(Map::from_iter([(self.uuid.clone(), inside)]))
     }
 
-    /// `GET /device/v2/:uuid/state`: the fleet's app alone, by numbers.
+    /// `GET /device/v2/:uuid/state`: only the fleet's app, by numbers.
     pub(crate) fn older_document(&self, branding: &Branding) -> Value {
         let mut apps = Map::new();
         if let Some(app) = self.apps.get(&AppRole::Fleet) {
@@ -65,15 +65,15 @@ impl Rows {
         })
     }
 
-    /// How often it is to poll, in milliseconds.
+    /// Returns the poll interval, in milliseconds.
     pub(crate) fn poll_interval(&self, branding: &Branding) -> i64 {
         let interval = self.settings(branding).remove(POLL_NAME);
         let interval = interval.and_then(|text| text.trim().parse::<i64>().ok());
         interval.unwrap_or(POLL).clamp(POLL, LONGEST_POLL)
     }
 
-    /// Configuration variables by their names without a prefix: what the device has wins over its fleet, the
-    /// current prefix over older ones.
+    /// Returns configuration variables by their names without a prefix: those of the device take precedence over those
+    /// of its fleet, the current prefix over older ones.
     fn settings(&self, branding: &Branding) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
         for level in [Level::Fleet, Level::Device] {
@@ -91,7 +91,7 @@ impl Rows {
 
     fn config(&self, branding: &Branding) -> Map<String, Value> {
         let mut settings = self.settings(branding);
-        // These are for people's interfaces, and for devices of long ago.
+        // These are for user interfaces, and for very old devices.
         settings.retain(|name, _| !name.starts_with("UI") && name != "HOST_LOG_TO_DISPLAY");
         let poll = self.poll_interval(branding).to_string();
         settings.insert(POLL_NAME.to_owned(), poll);
@@ -107,7 +107,7 @@ impl Rows {
     fn apps(&self, branding: &Branding) -> Map<String, Value> {
         let mut apps = BTreeMap::new();
         for (part, app) in &self.apps {
-            // Devices run whatever is a fleet: what manages them is none, whatever its row says.
+            // Devices run any app that is a fleet: the one that manages them is not, whatever its row says.
             let class = match part {
                 AppRole::Supervisor => "app",
                 AppRole::System | AppRole::Fleet => app.class.as_str(),
@@ -195,7 +195,7 @@ impl Rows {
                     ("SUPERVISOR_UPDATE_STRATEGY", "update.strategy"),
                     ("SUPERVISOR_HANDOVER_TIMEOUT", "update.handover-timeout"),
                 ] {
-                    // A label under any of its names is one.
+                    // A label counts under any of its names.
                     let there = branding.label_namespaces().any(|namespace| {
                         let name = format!("{namespace}.{label}");
                         let mut own = levels.iter().filter_map(|level| self.labels.get(level));
@@ -212,7 +212,7 @@ impl Rows {
     }
 }
 
-/// The current name, and the older ones that devices are sent as well.
+/// Returns the current name, and the older ones that are also sent to devices.
 fn written<'a>(
     names: impl Iterator<Item = &'a str>,
     branding: &'a Branding,
@@ -223,7 +223,7 @@ fn written<'a>(
         .map(|(_, name)| name)
 }
 
-/// Later ones win; in the order of their names.
+/// Merges levels in the order of names; later levels take precedence.
 fn merged<'a>(levels: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Map<String, Value> {
     let all: BTreeMap<&String, &String> = levels.flatten().collect();
     all.into_iter()
@@ -232,7 +232,7 @@ fn merged<'a>(levels: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Map
 }
 
 impl StateImage {
-    /// What a device pulls.
+    /// Returns the reference by which a device pulls the image.
     fn reference(&self) -> String {
         let reference = match self.hash.as_deref() {
             None | Some("") => self.location.clone(),
@@ -247,7 +247,7 @@ impl StateImage {
     }
 }
 
-/// What somebody built, of which nothing is known until it is looked at.
+/// A composition built by a user, whose content is not validated.
 struct Composition(Map<String, Value>);
 
 impl Composition {
@@ -262,7 +262,7 @@ impl Composition {
         })
     }
 
-    /// What it says of a service, without what is only for builds.
+    /// Returns the definition of a service, without the parts that only builds need.
     fn service(&self, name: &str) -> Option<Map<String, Value>> {
         let service = self.0.get("services")?.get(name)?;
         let mut fields = service
@@ -273,7 +273,7 @@ impl Composition {
         Some(fields)
     }
 
-    /// Networks and volumes.
+    /// Returns networks and volumes.
     fn shared(&self) -> impl Iterator<Item = (&'static str, Value)> {
         ["networks", "volumes"].into_iter().filter_map(|name| {
             let part = self.0.get(name)?;

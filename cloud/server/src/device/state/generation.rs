@@ -1,7 +1,7 @@
-//! Whether a state that is remembered still holds: the numbers that writes raise (`data::generation`).
+//! Checks whether a cached state is still valid, by the numbers that writes increase (`data::generation`).
 //!
-//! Polls that come while the database is asked for others are asked for together, by the next statement. So many
-//! polls at once cost few statements, and each is answered by one that was begun after it came.
+//! Polls that arrive during a statement are handled together by the next one. So many simultaneous polls need few
+//! statements, and each poll is answered by a statement that began after it arrived.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use data::{DataError, Database, SystemPurpose};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Polls that one statement asks for.
+/// Maximum number of polls in one statement.
 const AT_ONCE: usize = 64;
 
-/// Looks at the numbers. Clones are the same one.
+/// Reads the numbers. Clones share one queue.
 #[derive(Clone, Default)]
 pub(super) struct Generations {
     waiting: Arc<Mutex<PollQueue>>,
@@ -22,7 +22,7 @@ pub(super) struct Generations {
 
 #[derive(Default)]
 struct PollQueue {
-    /// Somebody asks the database, and will for those who wait.
+    /// Whether a task is running statements for the waiting polls.
     is_asking: bool,
     polls: Vec<Poll>,
 }
@@ -34,11 +34,11 @@ struct Poll {
 }
 
 impl Generations {
-    /// The [`fingerprint`] of the numbers of a device and of the fleets that its state is made from; none where the
-    /// device is gone.
+    /// Returns the [`fingerprint`] of the numbers of a device and of the fleets that its state depends on; none if the
+    /// device was deleted.
     ///
     /// # Errors
-    /// Where the database fails.
+    /// If the database fails.
     pub(super) async fn of(
         &self,
         database: &Database,
@@ -57,7 +57,7 @@ impl Generations {
             !std::mem::replace(&mut waiting.is_asking, true)
         };
         if is_first {
-            // Whoever stops waiting for the answer does not stop those who wait for it as well.
+            // A caller that stops waiting must not stop the statement that others wait for.
             let asking = GenerationQuery {
                 generations: self.clone(),
                 is_over: false,
@@ -66,7 +66,7 @@ impl Generations {
         }
         match answered.await {
             Ok(generation) => Ok(generation),
-            // What was wrong is told to each by a statement of its own.
+            // Each caller runs its own statement to get the error.
             Err(_) => {
                 let rows = look(database, &[device], fleets).await?;
                 Ok(rows.fingerprint(device, fleets))
@@ -75,7 +75,7 @@ impl Generations {
     }
 }
 
-/// Asks for those who wait. Where it is dropped before it is over, they ask for themselves.
+/// Runs statements for waiting polls. If it is dropped early, the callers run their own.
 struct GenerationQuery {
     generations: Generations,
     is_over: bool,
@@ -89,7 +89,7 @@ impl GenerationQuery {
                 let most = waiting.polls.len().min(AT_ONCE);
                 let polls: Vec<Poll> = waiting.polls.drain(..most).collect();
                 if polls.is_empty() {
-                    // From here on it is another's.
+                    // From here on, another task may take over.
                     waiting.is_asking = false;
                     drop(waiting);
                     self.is_over = true;
@@ -106,7 +106,7 @@ impl GenerationQuery {
             };
             for poll in polls {
                 let generation = rows.fingerprint(poll.device, &poll.fleets);
-                // Whoever does not wait any more needs no answer.
+                // An error means that the caller no longer waits.
                 let _ = poll.answer.send(generation);
             }
         }
@@ -124,7 +124,7 @@ impl Drop for GenerationQuery {
     }
 }
 
-/// So many numbers that there are few different statements, which stay prepared.
+/// Pads the list, so that there are few different statements, which stay prepared.
 fn padded(numbers: HashSet<i64>) -> Vec<i64> {
     let mut numbers: Vec<i64> = numbers.into_iter().collect();
     let last = numbers.last().copied().unwrap_or(-1);
@@ -132,7 +132,7 @@ fn padded(numbers: HashSet<i64>) -> Vec<i64> {
     numbers
 }
 
-/// Numbers as one statement found them.
+/// The numbers found by one statement.
 struct GenerationRows {
     devices: HashMap<i64, i64>,
     fleets: HashMap<i64, i64>,

@@ -1,4 +1,4 @@
-//! The rows that a target state is made from, as one statement (`statement.rs`) finds them.
+//! The rows of a target state, as read by one statement (`statement.rs`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,10 +7,10 @@ use cloud_core::generation::fingerprint;
 use data::{DataError, Keyring, Place, Row, Sql, UnreadableSecret};
 use strum::VariantArray;
 
-/// All that a target state is made from, as it was at one moment.
+/// All inputs of a target state, at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    /// None in the state of a fleet for any device of it.
+    /// None in the state for any device of a fleet.
     pub(crate) device: Option<i64>,
     /// The device's actor.
     pub(crate) actor: Option<i64>,
@@ -20,9 +20,9 @@ pub(crate) struct Rows {
     pub(crate) name: String,
     /// The device's own number of `data::generation`.
     of_device: i64,
-    /// Those of the fleets that have one.
+    /// The numbers of those fleets that have one.
     of_fleets: HashMap<i64, i64>,
-    /// Its fleet, and those of its supervisor and its operating system.
+    /// Its fleet, and the fleets of its supervisor and its operating system.
     pub(crate) apps: BTreeMap<AppRole, StateApp>,
     /// Variables of services, and settings of the device.
     pub(crate) variables: Assignments,
@@ -31,21 +31,21 @@ pub(crate) struct Rows {
     secrets: Vec<SecretVariable>,
 }
 
-/// Values by their names, by where they are said: the level, and which service or image of it. Settings, which concern
-/// the whole device, are of none.
+/// Values by name, for each place where they are set: the level, and the service or image there. Settings concern the
+/// whole device and have no service or image.
 pub(crate) type Assignments = BTreeMap<(Level, Option<i64>), BTreeMap<String, String>>;
 
-/// Whether a state is for the devices that are to run it, or for people, to whom no secret is shown.
+/// Whether a state is for the devices that should run it, or for people, who may not see secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SecretValues {
     Shown,
     Hidden,
 }
 
-/// What stands in place of a secret.
+/// The replacement for a secret.
 const MASK: &str = "(secret)";
 
-/// Where the value of a secret variable stands.
+/// The place of a secret variable's value.
 #[derive(Debug)]
 struct SecretVariable {
     id: i64,
@@ -53,7 +53,7 @@ struct SecretVariable {
     name: String,
 }
 
-/// What an app is for a device. The later one wins where two are the same app.
+/// The role of an app for a device. If two are the same app, the later role takes precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub(crate) enum AppRole {
     Supervisor,
@@ -61,22 +61,22 @@ pub(crate) enum AppRole {
     Fleet,
 }
 
-/// Where a variable is said; the later one wins.
+/// The place where a variable is set; later ones take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub(crate) enum Level {
-    /// Of `release_image`.
+    /// On `release_image`.
     Image,
-    /// Of `application`.
+    /// On `application`.
     Fleet,
-    /// Of `service`.
+    /// On `service`.
     Service,
-    /// Of the device.
+    /// On the device.
     Device,
-    /// Of a `service` on the device.
+    /// On a `service` on the device.
     DeviceService,
 }
 
-/// What a row of the answer is.
+/// The kind of a row in the result.
 #[derive(Debug, Clone, Copy, VariantArray)]
 enum RowKind {
     Target,
@@ -89,7 +89,7 @@ enum RowKind {
     FleetGeneration,
 }
 
-/// The variant that the statement means by the number in this column: it counts them from 1.
+/// Returns the variant for the number in this column: the statement counts variants from 1.
 fn numbered<T: VariantArray + Copy>(row: &Row, column: usize) -> Result<T, DataError> {
     let number = row.id(column)?;
     let at = usize::try_from(number)
@@ -115,9 +115,9 @@ pub(crate) struct StateApp {
 pub(crate) struct StateRelease {
     pub(crate) id: i64,
     pub(crate) commit: String,
-    /// JSON, whatever somebody built.
+    /// JSON, not validated.
     pub(crate) composition: String,
-    /// What its owner has signed of it, for devices alone to understand.
+    /// The part signed by its owner, which only devices interpret.
     pub(crate) signed_statement: Option<String>,
 }
 
@@ -146,11 +146,11 @@ impl SecretVariable {
 }
 
 impl Rows {
-    /// What one of these statements finds; none where there is no such device or fleet.
+    /// Reads the rows of one of these statements; none if there is no such device or fleet.
     ///
     /// # Errors
-    /// Where the database fails; where a secret is to be shown and cannot be read: a state without it would have the
-    /// device start its services without it.
+    /// If the database fails, or a secret that has to be shown cannot be read: without it, the device would start its
+    /// services without it.
     pub(crate) async fn read(
         cloud: &Cloud,
         statement: &Sql,
@@ -170,7 +170,7 @@ impl Rows {
         Ok(has_target.then_some(rows))
     }
 
-    /// Whether any of it is for devices alone.
+    /// Whether any of it is only for devices.
     pub(crate) fn has_secrets(&self) -> bool {
         !self.secrets.is_empty()
     }
@@ -200,7 +200,7 @@ impl Rows {
         self.variables.get_mut(place)?.get_mut(name)
     }
 
-    /// One row of the answer, in whatever order they come.
+    /// Adds one row of the result, in any order.
     fn take(&mut self, kind: RowKind, row: &Row) -> Result<(), DataError> {
         let number = |at| row.number(at).map(Option::unwrap_or_default);
         match kind {
@@ -238,8 +238,8 @@ impl Rows {
                 };
                 let images = &mut self.app(row)?.images;
                 let service = row.some_text(5)?;
-                // Two images of one service in a release are a mistake; the later one is as good as any,
-                // and always the same.
+                // Two images of one service in a release are a mistake; the later one is used, so that the choice is
+                // always the same.
                 match images.get(&service) {
                     Some(other) if other.id > image.id => {}
                     _ => {
@@ -270,14 +270,14 @@ impl Rows {
         Ok(())
     }
 
-    /// What all of this was made from (`data::generation`), in one number.
+    /// Returns one number for all inputs (`data::generation`).
     pub(crate) fn fingerprint(&self) -> i64 {
         let of_fleet = |app: &StateApp| self.of_fleets.get(&app.id).copied().unwrap_or_default();
         let of_fleets = self.apps.values().map(|app| (app.id, of_fleet(app)));
         fingerprint(self.of_device, &of_fleets.collect())
     }
 
-    /// The app that a row is of.
+    /// Returns the app that a row belongs to.
     fn app(&mut self, row: &Row) -> Result<&mut StateApp, DataError> {
         let role = numbered(row, 1)?;
         Ok(self.apps.entry(role).or_default())

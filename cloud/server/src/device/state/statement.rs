@@ -1,10 +1,10 @@
-//! The statement that finds all that a target state is made from.
+//! The statement that reads all inputs of a target state.
 
 use data::{RowRight, Sql, SystemPurpose};
 
-/// The statement for a `target`: one row with the device or fleet, and the releases that it is to run. Each
-/// row of the answer is of a kind (`RowKind` in `rows.rs`), four numbers and four texts. The third number of a secret variable is
-/// its id.
+/// The statement for a `target`: one row with the device or fleet, and the releases that it should run. Each row of the
+/// result consists of a kind (`RowKind` in `rows.rs`), four numbers and four texts. The third number of a secret
+/// variable is its id.
 macro_rules! state_of {
     ($target:expr) => {
         concat!(
@@ -59,7 +59,7 @@ macro_rules! state_of {
     };
 }
 
-/// What the state of a device is made from, found by what the text names.
+/// The statement for the state of a device that the condition selects.
 macro_rules! state_of_device {
     ($by:literal) => {
         state_of!(concat!(
@@ -72,18 +72,18 @@ macro_rules! state_of_device {
     };
 }
 
-/// Of the device with this uuid, for whoever turns out to have the right to it.
+/// Selects the device with this uuid, before the caller's right to it is known.
 pub(crate) fn of_device(uuid: &str) -> Sql {
     let select = SystemPurpose::TargetState.sql(state_of_device!("d.uuid = ?"));
     select.with(uuid)
 }
 
-/// Of the device of this right.
+/// Selects the device of this right.
 pub(crate) fn of_device_with(right: &RowRight) -> Sql {
     right.sql(state_of_device!("d.id = ?"))
 }
 
-/// Of any device of the fleet of this right, with its target release.
+/// Selects any device of the fleet of this right, with its target release.
 pub(crate) fn of_fleet(right: &RowRight) -> Sql {
     right.sql(state_of!(
         "SELECT CAST(NULL AS BIGINT) AS device, CAST(NULL AS BIGINT) AS actor, a.id AS fleet, a.uuid AS uuid, \
@@ -93,7 +93,7 @@ pub(crate) fn of_fleet(right: &RowRight) -> Sql {
     ))
 }
 
-/// Of any device of the fleet of this right that is to run this release.
+/// Selects any device of the fleet of this right that should run this release.
 pub(crate) fn of_fleet_with(right: &RowRight, release: i64) -> Sql {
     let select = right.sql(state_of!(
         "SELECT CAST(NULL AS BIGINT) AS device, CAST(NULL AS BIGINT) AS actor, a.id AS fleet, a.uuid AS uuid, \

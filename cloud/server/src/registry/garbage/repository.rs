@@ -1,4 +1,4 @@
-//! The manifests of one repository, as the registry's API (Docker Registry v2) lists and deletes them.
+//! The manifests of one repository, listed and deleted by the registry's API (Docker Registry v2).
 
 use std::collections::HashSet;
 
@@ -11,20 +11,20 @@ use serde::Deserialize;
 use crate::registry::Access;
 use crate::state::Server;
 
-/// Tags that are asked for at once.
+/// Tags that are requested at once.
 const TAGS: usize = 100;
-/// Bytes of an answer that is read: registries take no longer manifest.
+/// Maximum bytes of an answer: registries accept no longer manifests.
 const LONGEST_ANSWER: usize = 4 << 20;
-/// How deep indexes may name indexes; what is deeper stays.
+/// Maximum depth of indexes that name indexes; deeper ones remain.
 const DEEPEST: usize = 4;
-/// Bytes of what a registry says that are passed on.
+/// Maximum bytes of a registry's message that are passed on.
 const SAID: usize = 300;
 
 const INDEXES: [&str; 2] = [
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 ];
-/// In the order of preference: without the indexes a registry may answer one of the manifests that an index names.
+/// In order of preference: without the indexes, a registry may answer with one of the manifests that an index names.
 const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.oci.image.manifest.v1+json, \
@@ -33,16 +33,16 @@ const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, \
 /// Why a repository was not emptied.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// No repository can be emptied: the registry is away, refuses the cloud, or deletes nothing.
+    /// No repository can be emptied: the registry cannot be reached, refuses the cloud, or deletes nothing.
     Registry(String),
-    /// This one cannot.
+    /// This repository cannot be emptied.
     Repository(String),
 }
 
-/// A repository of the registry, with a token to look at it and to delete in it.
+/// A repository of the registry, with a token to read it and to delete in it.
 pub(super) struct Repository<'a> {
     client: &'a Client,
-    /// Of the registry, without a slash at its end.
+    /// The address of the registry, without a trailing slash.
     url: &'a str,
     name: &'a str,
     token: String,
@@ -69,8 +69,8 @@ struct Entry {
 }
 
 impl<'a> Repository<'a> {
-    /// `name` is of an image that is no more. The token is good for this repository alone; nobody else is ever given
-    /// one to delete.
+    /// `name` is the repository of a deleted image. The token is valid only for this repository; tokens to delete are
+    /// never issued to anybody else.
     pub(super) fn of(
         server: &Server,
         client: &'a Client,
@@ -95,7 +95,7 @@ impl<'a> Repository<'a> {
         })
     }
 
-    /// Deletes the manifests that its tags name, and the one of this digest; how many there were.
+    /// Deletes the manifests that its tags name, and the one of this digest; returns how many there were.
     pub(super) async fn empty(&self, content_hash: Option<&str>) -> Result<u64, Failure> {
         let mut visited = HashSet::new();
         let mut deleted = 0;
@@ -110,7 +110,7 @@ impl<'a> Repository<'a> {
             let tags = self.tags(last.as_deref()).await?;
             let before = looked_at.len();
             for tag in &tags {
-                // Older registries know no pages, and list all tags each time.
+                // Older registries have no paging, and list all tags each time.
                 if looked_at.insert(tag.clone())
                     && let Some(digest) = self.digest_of(tag).await?
                 {
@@ -126,7 +126,7 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// Tags that come after this one, in their order.
+    /// Returns the tags that follow this one in sort order.
     async fn tags(&self, last: Option<&str>) -> Result<Vec<String>, Failure> {
         let mut path = format!("tags/list?n={TAGS}");
         if let Some(last) = last {
@@ -139,12 +139,12 @@ impl<'a> Repository<'a> {
         }
         let Tags { tags } = self.json(answer, "its tags").await?;
         let mut tags = tags.unwrap_or_default();
-        // As the API has them; others would be parts of a path.
+        // Only tags that are valid in the API; others would become parts of a path.
         tags.retain(|tag| is_tag(tag));
         Ok(tags)
     }
 
-    /// The digest of what a tag names, while it names anything.
+    /// Returns the digest that a tag refers to, if it exists.
     async fn digest_of(&self, tag: &str) -> Result<Option<String>, Failure> {
         let answer = self.ask(Method::HEAD, &format!("manifests/{tag}")).await?;
         if answer.status() == StatusCode::NOT_FOUND {
@@ -161,15 +161,15 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// Deletes a manifest, and before it what it names where it is an index: so that what is left after an
-    /// interruption can still be found.
+    /// Deletes a manifest. If it is an index, the manifests that it names are deleted first, so that the rest can still
+    /// be found after an interruption.
     async fn delete_with_parts(
         &self,
         digest: String,
         visited: &mut HashSet<String>,
     ) -> Result<u64, Failure> {
         let mut deleted = 0;
-        // Each is on the list twice: to be looked at, and then to be deleted.
+        // Each is on the list twice: to be read, and then to be deleted.
         let mut next = vec![(digest, 0, Step::Look)];
         while let Some((digest, depth, step)) = next.pop() {
             if step == Step::Delete {
@@ -197,7 +197,7 @@ impl<'a> Repository<'a> {
         Ok(deleted)
     }
 
-    /// The manifests that this one names, if it is an index.
+    /// Returns the manifests that this one names, if it is an index.
     async fn parts(&self, digest: &str) -> Result<Vec<Entry>, Failure> {
         let answer = self
             .ask(Method::GET, &format!("manifests/{digest}"))
@@ -217,7 +217,7 @@ impl<'a> Repository<'a> {
         Ok(manifests)
     }
 
-    /// Whether it was there.
+    /// Deletes a manifest; returns whether it existed.
     async fn delete(&self, digest: &str) -> Result<bool, Failure> {
         let answer = self
             .ask(Method::DELETE, &format!("manifests/{digest}"))
@@ -243,7 +243,7 @@ impl<'a> Repository<'a> {
         })
     }
 
-    /// The answer, if it is no refusal.
+    /// Returns the answer, unless it is a refusal.
     async fn good(&self, answer: Response, what: &str) -> Result<Response, Failure> {
         let status = answer.status();
         if status.is_success() {
@@ -305,7 +305,7 @@ enum Step {
     Delete,
 }
 
-/// As the API has them: a word, then at most 127 of these.
+/// Whether this is a tag by the rules of the API: a word character, then at most 127 of these.
 fn is_tag(text: &str) -> bool {
     let mut bytes = text.bytes();
     let first = bytes.next();

@@ -1,4 +1,4 @@
-//! Who did what to which row, from where and when.
+//! The audit log: who did what to which row, from where and when.
 
 use reqwest::header::COOKIE;
 use reqwest::{Method, StatusCode};
@@ -60,7 +60,7 @@ async fn audit_tells_who_did_what_to_which_row_by_which_credential_and_from_wher
             && event["credential"] == json!("session")
             && event["fields"]["key_hash"] == json!("…")));
 
-        // Sign-ins, and those that fail together.
+        // Successful sign-ins, and failed ones, which are combined.
         for _ in 0..3 {
             cloud.sign_in_from([127, 0, 0, 9], EMAIL, "wrong").await;
         }
@@ -108,7 +108,7 @@ async fn audit_events_are_written_by_nobody_and_read_by_administrators_alone() {
         assert_eq!(events(&ann, &of_fleet).await.len(), 1);
         for other in [&member, &stranger] {
             assert!(events(other, &of_fleet).await.is_empty());
-            // Their own doings they see.
+            // They see their own actions.
             assert!(!events(other, "verb eq 'sign-in'").await.is_empty());
         }
         let body = json!({ "verb": "create", "resource": "user", "times": 1 });
@@ -149,7 +149,7 @@ async fn audit_leaves_out_what_devices_report_and_what_was_undone() {
         let tag = json!({ "device": device.id, "tag_key": "a", "value": "b" });
         by_device.create("device_tag", tag.clone()).await;
         assert_eq!(count().await, before);
-        // The second of this key is refused, and so nothing was done.
+        // The second tag with this key is refused, so nothing was done.
         let again = ann.send(Method::POST, "/v7/device_tag", tag).await;
         assert_eq!(again.0, StatusCode::CONFLICT);
         assert_eq!(count().await, before);
@@ -162,7 +162,7 @@ async fn audit_leaves_out_what_devices_report_and_what_was_undone() {
         let last = last.last().expect("an event");
         assert_eq!(last["row_id"], json!(device.id));
         assert_eq!(last["fields"], json!({ "note": "by the door" }));
-        // What somebody asks of a device that is away is asked of nobody.
+        // A request to a disconnected device is sent to nobody.
         let ask = json!({ "deviceId": device.id, "data": { "force": true } });
         let away = ann.send(Method::POST, "/supervisor/v1/reboot", ask).await;
         assert_eq!(away.0, StatusCode::NOT_FOUND);

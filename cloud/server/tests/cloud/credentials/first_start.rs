@@ -1,4 +1,5 @@
-//! What the first start of a cloud makes: its files, its keys, the administrator and the password; and the cookie of sessions.
+//! Results of the first start of a cloud: its files, its keys, the administrator and the password; and the cookie of
+//! sessions.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -30,7 +31,7 @@ async fn the_files_of_the_database_are_their_owners_alone() {
     for end in ["", "-wal", "-shm"] {
         assert_eq!(mode(&path(end)), 0o600, "{end}");
     }
-    // Those of an older version are changed.
+    // Files of an older version are changed.
     cloud.kill();
     drop(cloud);
     for end in ["", "-wal", "-shm"] {

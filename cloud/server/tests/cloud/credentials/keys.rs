@@ -1,4 +1,4 @@
-//! Who makes keys, and what keys may do.
+//! Who may create keys, and what keys may do.
 
 use std::time::{Duration, Instant};
 
@@ -89,7 +89,7 @@ async fn a_key_makes_no_people_organizations_or_keys() {
         let path = format!("/v7/organization({organization})");
         let patched = key.send(Method::PATCH, &path, json!({ "name": "mine" })).await;
         assert_eq!(patched.0, StatusCode::UNAUTHORIZED);
-        // What is no credential it changes as its user does.
+        // It can change anything but credentials, as its user can.
         assert!(key.fleet("pump", "raspberrypi4-64").await > 0);
     })
     .await;
@@ -160,7 +160,7 @@ async fn a_key_does_what_its_scope_is_for_in_its_fleet_and_nothing_else() {
                 let fleets = organization["application"].as_array().expect("fleets").len();
                 assert!(fleets <= if fleet.is_some() { 1 } else { 2 });
             }
-            // No key of its own makes another.
+            // A key cannot create another.
             let path = format!("/api-key/application/{pump}/provisioning");
             let (status, _) = key.send(Method::POST, &path, json!({})).await;
             assert_eq!(status, StatusCode::UNAUTHORIZED, "{scope:?}");

@@ -1,11 +1,11 @@
-//! Requests that are refused count as those that are answered, and their bodies are not read first.
+//! Refused requests count like answered ones, and their bodies are not read first.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::harness::Cloud;
 
-/// Addresses that take a credential, and so could be used to try many.
+/// Addresses that accept a credential, and so could be used to try many.
 const DOORS: [(&str, &str); 14] = [
     ("GET", "/v7/device"),
     ("POST", "/v7/device/canAccess"),
@@ -59,7 +59,7 @@ async fn who_has_no_credential_sends_no_long_bodies() {
     for (path, expected) in [
         ("/login_", StatusCode::PAYLOAD_TOO_LARGE),
         ("/download-config", StatusCode::PAYLOAD_TOO_LARGE),
-        // Refused before a body is read.
+        // Refused before the body is read.
         ("/user/register", StatusCode::UNAUTHORIZED),
         ("/api-key/user/full", StatusCode::UNAUTHORIZED),
         ("/device/register", StatusCode::UNAUTHORIZED),

@@ -1,4 +1,4 @@
-//! Sessions can be looked at and ended, and none lasts for ever.
+//! Sessions can be listed and ended, and all of them expire.
 
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ async fn a_session_ends_in_the_end_however_often_it_is_refreshed() {
         assert!(execute(&cloud, end).await >= 1);
         assert!(!is_good(&ann).await);
         assert!(!is_good(&cloud.by(refreshed.to_owned())).await);
-        // A token that some program signed without a session is none.
+        // A token that a program signed without a session is not valid.
         let ann = cloud.sign_in().await;
         let without = saying(&cloud, &ann.token, |claims| {
             claims.as_object_mut().expect("claims").remove("session");

@@ -1,4 +1,4 @@
-//! Passwords are guessed by many, slowly and at once.
+//! Guessing of passwords: by many clients, slowly and at once.
 
 use std::time::{Duration, Instant};
 
@@ -118,7 +118,7 @@ async fn an_account_is_tried_so_often_a_day_from_all_addresses_together() {
             .sign_in_from([127, 0, 3, 100], "nobody", "wrong")
             .await;
         assert_eq!(other.status(), StatusCode::UNAUTHORIZED, "another account");
-        // What was counted outlives the program, and so other programs see it.
+        // The counters survive the program, so other programs see them.
         cloud.end().await;
         let again = Cloud::start_with(&database, limits).await;
         let refused = again.sign_in_from([127, 0, 3, 101], EMAIL, PASSWORD).await;
@@ -155,7 +155,7 @@ async fn failed_sign_ins_leave_no_memory_behind() {
     assert!(at_once.max(one_by_one) < before + (60 << 20));
 }
 
-/// Two programs at one database count the tries of one account together.
+/// Checks that two programs with one database share the count of attempts on an account.
 #[tokio::test]
 async fn replicas_count_the_tries_of_an_account_together() {
     let Ok(server) = std::env::var(data::testing::POSTGRES) else {

@@ -1,4 +1,4 @@
-//! What stays open ends with the right that opened it.
+//! Streams end with the right that opened them.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn who_follows_a_log_stops_with_their_session_key_password_and_membership(
         assert_eq!(changed.0, StatusCode::OK);
         following.end().await;
 
-        // Nobody is told of this one: it is found by looking again.
+        // This change is not announced, and is found by the next check.
         let ann = cloud.by(changed.1.as_str().expect("a token").to_owned());
         let mut following = Following::of(&ann, &device, "&count=all").await;
         assert_eq!(following.message().await, "one");

@@ -1,8 +1,8 @@
-//! A headless Chromium, and its pages as a person meets them.
+//! A headless Chromium, and its pages as a person uses them.
 //!
-//! What is pressed and filled in is found by its role and name in the tree that Chromium makes for assistive
-//! programs, and is pressed with the mouse or the keyboard: what cannot be found so cannot be used so. Every
-//! step waits, with a deadline, until it can be done.
+//! Controls are found by their role and name in Chromium's accessibility tree, and are pressed with the mouse or the
+//! keyboard: a control that cannot be found in this way cannot be used in it either. Every step waits, with a deadline,
+//! until it can be done.
 
 mod devtools;
 mod looks;
@@ -18,14 +18,14 @@ use serde_json::{Value, json};
 
 use devtools::DevTools;
 
-/// The variable that names the program.
+/// The variable with the path of the program.
 const PROGRAM: &str = "SUPERVISOR_TEST_CHROMIUM";
 /// How long any step may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at a page.
+/// Interval between two checks of a page.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// Tells of what a page was kept from doing; the console would not always.
+/// Reports actions that a page's policy blocked; the console does not always.
 const TELL_OF_VIOLATIONS: &str = "addEventListener('securitypolicyviolation', event => \
     console.error('policy: ' + event.violatedDirective + ' of ' + event.blockedURI + ' ' + event.sample))";
 
@@ -40,7 +40,7 @@ struct Running {
 }
 
 impl Chromium {
-    /// Starts the program that `SUPERVISOR_TEST_CHROMIUM` names; nothing where it is not set.
+    /// Starts the program in `SUPERVISOR_TEST_CHROMIUM`; none if it is not set.
     pub(crate) async fn start() -> Option<Self> {
         let Some(program) = std::env::var_os(PROGRAM) else {
             println!("SKIPPED: {PROGRAM} is not set, so nothing was tried in a browser");
@@ -63,7 +63,7 @@ impl Chromium {
             ])
             .args(["--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"])
             .args(["--password-store=basic", "--force-color-profile=srgb"])
-            // Whatever it keeps elsewhere.
+            // Data that it stores elsewhere.
             .env("HOME", profile.path())
             .env("XDG_CONFIG_HOME", profile.path())
             .env("XDG_CACHE_HOME", profile.path())
@@ -72,10 +72,10 @@ impl Chromium {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            // Its helpers end with it.
+            // Its helper processes end with it.
             .process_group(0);
         if rustix::process::geteuid().is_root() {
-            // As root it has no sandbox.
+            // As root, it cannot use its sandbox.
             command.arg("--no-sandbox");
         }
         let mut process = Ending(Some(command.arg("about:blank").spawn().expect("Chromium")));
@@ -88,14 +88,14 @@ impl Chromium {
         })))
     }
 
-    /// A command to the browser itself; answers with this text of its answer.
+    /// Sends a command to the browser itself, and returns this text of its answer.
     async fn text_of(&self, command: &str, parameters: Value, name: &str) -> String {
         let answer = self.0.tools.command(None, command, parameters).await;
         let answer = answer.unwrap_or_else(|why| panic!("{command}: {why}"));
         answer[name].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Somebody new, whose cookies nobody shares, before an empty page; addresses are below `site`.
+    /// Opens an empty page for a new person, with separate cookies; addresses are below `site`.
     pub(crate) async fn somebody(&self, site: &str) -> Visitor {
         let command = "Target.createBrowserContext";
         let context = self.text_of(command, json!({}), "browserContextId").await;
@@ -151,7 +151,7 @@ impl Drop for Running {
     }
 }
 
-/// A process that ends where nobody takes it.
+/// A process that is ended unless somebody takes it.
 struct Ending(Option<Child>);
 
 impl Drop for Ending {
@@ -162,7 +162,7 @@ impl Drop for Ending {
     }
 }
 
-/// Ends a browser with its helpers, and waits for it.
+/// Ends a browser and its helper processes, and waits for it.
 fn end(process: &mut Child) {
     let group = i32::try_from(process.id()).ok();
     if let Some(group) = group.and_then(rustix::process::Pid::from_raw) {
@@ -171,7 +171,7 @@ fn end(process: &mut Child) {
     let _ = process.wait();
 }
 
-/// Where a browser that starts is to be told what to do.
+/// Reads the address of a starting browser's command interface.
 fn address(process: &mut Child) -> String {
     let mut log = BufReader::new(process.stderr.take().expect("its log"));
     let mut stderr = String::new();
@@ -182,7 +182,7 @@ fn address(process: &mut Child) -> String {
         assert!(read > 0, "Chromium ended: {stderr}");
         if let Some((_, address)) = stderr[from..].split_once("DevTools listening on ") {
             let address = address.trim().to_owned();
-            // Somebody has to read on, or it waits for it.
+            // Its output must be read, or it blocks.
             std::thread::spawn(move || log.read_to_end(&mut Vec::new()));
             return address;
         }
@@ -193,7 +193,7 @@ fn address(process: &mut Child) -> String {
     }
 }
 
-/// What a page complained of: errors of its scripts, and what its policy forbade.
+/// Complaints of a page: errors of its scripts, and violations of its policy.
 #[derive(Debug, Clone, Default)]
 struct Complaints(Arc<Mutex<Vec<String>>>);
 
@@ -211,7 +211,7 @@ impl Complaints {
                 let values = values.filter_map(|it| it.get("value").map(Value::to_string));
                 let line = values.collect::<Vec<_>>().join(" ");
                 let is_one = ["error", "warning", "assert"].contains(&kind.as_str());
-                // htmx tells of each form that is refused; that is shown to people where they filled it in.
+                // htmx logs each form that is refused; people see the refusal at the form.
                 (is_one && !line.contains("Response Status Error Code 4"))
                     .then(|| format!("console {kind}: {line}"))
             }
@@ -223,7 +223,7 @@ impl Complaints {
             "Log.entryAdded" => {
                 let entry = &parameters["entry"];
                 let (source, level) = (text(&entry["source"]), text(&entry["level"]));
-                // A status of 401 or a server that restarts is no fault of the page.
+                // A status of 401 or a restarting server is not a fault of the page.
                 (level == "error" && source != "network")
                     .then(|| format!("{source}: {}", text(&entry["text"])))
             }
@@ -233,33 +233,33 @@ impl Complaints {
     }
 }
 
-/// A person before a page, or before a part of it.
+/// A person who views a page, or a part of it.
 #[derive(Clone)]
 pub(crate) struct Visitor {
     chromium: Chromium,
-    /// Whose cookies they are.
+    /// The browser context, which owns the cookies.
     context: String,
-    /// The page, as the browser counts its pages.
+    /// The browser's id of the page.
     target: String,
-    /// The session in which the page gets its commands.
+    /// The session for commands to the page.
     session: String,
     site: String,
     complaints: Complaints,
-    /// An expression of the part that is looked at; all of the page without one.
+    /// An expression for the part in view; none for the whole page.
     within: Option<String>,
 }
 
 impl Visitor {
-    /// The same person before another page.
+    /// Opens another page for the same person.
     pub(crate) async fn another(&self) -> Visitor {
         let chromium = self.chromium.clone();
         chromium.page(self.context.clone(), &self.site).await
     }
 
-    /// Leaves.
+    /// Closes the page.
     ///
     /// # Panics
-    /// Where a page complained of anything.
+    /// If a page complained of anything.
     pub(crate) async fn leave(self) {
         let complaints = self.complaints().await;
         assert!(
@@ -275,14 +275,15 @@ impl Visitor {
         closed.await.expect("the page closes");
     }
 
-    /// What pages complained of up to now.
+    /// Returns the complaints of pages so far.
     pub(crate) async fn complaints(&self) -> Vec<String> {
-        // What came before this answer has been heard.
+        // Complaints before this answer have been received.
         self.script("1").await;
         self.complaints.list().clone()
     }
 
-    /// One command to the browser, for this page. Where the page goes to another meanwhile, it is for the other.
+    /// Sends one command to the browser, for this page. If the page navigates during that, the command is for the new
+    /// page.
     async fn command(&self, name: &'static str, parameters: Value) -> Value {
         let begun = Instant::now();
         loop {
@@ -307,8 +308,8 @@ impl Visitor {
         answer.unwrap_or_else(|_| Err(format!("no answer within {PATIENCE:?}")))
     }
 
-    /// The value of an expression; of a promise, what it becomes. Where the page goes to another meanwhile, the
-    /// value is that of the other.
+    /// Returns the value of an expression, or the result of a promise. If the page navigates during that, the value is
+    /// that of the new page.
     pub(crate) async fn script(&self, expression: &str) -> Value {
         let request =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -320,7 +321,7 @@ impl Visitor {
     }
 }
 
-/// Whether Chromium refused since the page that was asked went to another address.
+/// Whether Chromium refused because the page has navigated since.
 fn is_of_a_page_that_went(why: &str) -> bool {
     [
         "navigated or closed",
@@ -332,7 +333,7 @@ fn is_of_a_page_that_went(why: &str) -> bool {
     .any(|words| why.contains(words))
 }
 
-/// Waits until there is something to find.
+/// Waits until a value is found.
 async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! A device's pages, with a fake device that reports, writes lines, and answers through its tunnel.
+//! The pages of a device, with a fake device that reports, writes lines, and answers through its
+//! tunnel.
 
 mod asked;
 mod log;
@@ -21,24 +22,24 @@ use crate::fake_device::{KnownDevice, connect};
 use crate::harness::Cloud;
 use crate::shop::{Device, until};
 
-/// Where a device is shown.
+/// Returns the address of a device's page.
 pub(super) fn page(device: &Device<'_>) -> String {
     format!("/dashboard/devices/{}", device.uuid)
 }
 
-/// A supervisor that notes what it is asked.
+/// A fake supervisor that records requests.
 #[derive(Clone)]
 pub(super) struct Supervisor {
-    /// The path of each request and the body that matters.
+    /// The path of each request, and the relevant body.
     asked: Arc<Mutex<Vec<(String, Value)>>>,
-    /// An update lock is held.
+    /// Whether an update lock is held.
     locked: Arc<Mutex<bool>>,
-    /// It answers where there is one to take.
+    /// Each answer uses up one permit.
     turns: Arc<Semaphore>,
 }
 
 impl Supervisor {
-    /// Connects one in the place of a device.
+    /// Connects one for a device.
     pub(super) async fn of(cloud: &Cloud, device: &Device<'_>) -> Self {
         let supervisor = Supervisor {
             asked: Arc::default(),
@@ -72,7 +73,7 @@ impl Supervisor {
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let path = parts.uri.path().to_owned();
         let force = body["force"] == true;
-        // The cloud pushes by itself; only what somebody asks for by a page names the app.
+        // The cloud pushes by itself; only requests from a page name the app.
         if body.get("appId").is_none() && body.get("serviceName").is_none() {
             return StatusCode::NO_CONTENT.into_response();
         }
@@ -86,7 +87,7 @@ impl Supervisor {
         }
     }
 
-    /// What it was asked since the last time, in order.
+    /// Returns the requests since the last call, in order.
     pub(super) fn taken(&self) -> Vec<(String, Value)> {
         std::mem::take(&mut *self.asked.lock().expect("a list"))
     }

@@ -1,4 +1,4 @@
-//! What is done with a fleet, or with several of its devices at once.
+//! Actions on a fleet, or on several of its devices at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use crate::fake_device::{connect, known};
 use crate::reach::until;
 use crate::shop::Shop;
 
-/// Answers as a supervisor whose update lock is held, or is not.
+/// Answers like a supervisor, with or without a held update lock.
 fn supervisor(locked: bool, blinked: Arc<AtomicUsize>) -> Router {
     let update = move |Json(body): Json<Value>| async move {
         if locked && body["force"] != true {
@@ -159,7 +159,7 @@ async fn devices_that_are_ticked_are_restarted_rebooted_deactivated_and_moved_to
     .await;
 }
 
-/// The text of a choice that begins so.
+/// Returns the text of the option with this beginning.
 async fn option(ann: &Visitor, begins: &str) -> String {
     let script = format!(
         "[...document.querySelectorAll('option')].map(it => it.label.trim()).find(it => it.startsWith('{begins}'))"
@@ -185,7 +185,7 @@ async fn a_whole_fleet_is_updated_now_and_its_locks_are_overridden() {
         ann.press("Update all now, overriding locks").await;
         ann.see("2 done.").await;
 
-        // From now on updates wait for no lock.
+        // From now on, updates ignore locks.
         ann.is_on("Override update locks", false).await;
         ann.press("Override update locks").await;
         ann.is_on("Override update locks", true).await;

@@ -108,7 +108,7 @@ async fn devices_are_shown_as_they_are_while_they_report() {
         assert_eq!(one.report(running).await, StatusCode::OK);
         row.see("shop-on").await;
 
-        // Found by what people know of them, and the keyboard.
+        // Found by what people know about them, and by keyboard.
         ann.key("/").await;
         ann.write("NORTH").await;
         ann.key("Enter").await;

@@ -1,4 +1,4 @@
-//! That the browser notices what the tests of the pages rely on: without this they could pass on nothing.
+//! Checks that the browser detects what the page tests rely on: otherwise, they could pass without testing anything.
 
 use axum::Router;
 use axum::response::Html;
@@ -8,7 +8,7 @@ use super::browser::Chromium;
 
 const POLICY: &str = "default-src 'self'; script-src 'self'; style-src 'unsafe-inline'";
 
-/// A page with this body; its address.
+/// Serves a page with this body, and returns its address.
 async fn site(body: &'static str) -> String {
     let page = move || async move {
         let page = format!(

@@ -1,4 +1,4 @@
-//! The picture of the dashboard in README.md. `UPDATE_DOCS=1` makes it anew.
+//! The picture of the dashboard in README.md. `UPDATE_DOCS=1` recreates it.
 
 use std::path::Path;
 
@@ -64,14 +64,14 @@ async fn the_readme_shows_a_fleet_as_the_dashboard_does() {
         if std::env::var_os("UPDATE_DOCS").is_some() {
             std::fs::write(&file, &picture).expect("a picture");
         }
-        // Fonts differ between machines, so that only the size can be the same everywhere.
+        // Fonts differ between machines, so only the size can be the same everywhere.
         let kept = std::fs::read(&file).expect("UPDATE_DOCS=1 makes it");
         assert_eq!(size(&kept), size(&picture), "UPDATE_DOCS=1 makes it anew");
     })
     .await;
 }
 
-/// The width and height of a PNG, which begins with them (RFC 2083, section 11.2.1).
+/// Returns the width and height of a PNG, which are at its beginning (RFC 2083, section 11.2.1).
 fn size(png: &[u8]) -> &[u8] {
     assert!(png.starts_with(b"\x89PNG\r\n"), "not a PNG");
     png.get(16..24).expect("a whole PNG")

@@ -77,7 +77,7 @@ async fn a_release_is_named_noted_invalidated_and_deleted() {
         ann.press("Mark as valid").await;
         ann.can_press("Pin the fleet to this release").await;
 
-        // The target of a fleet is not deleted, and that is said at the form.
+        // The target of a fleet cannot be deleted, and the form says so.
         ann.open(&format!("/dashboard/releases/{}", other.id)).await;
         ann.press("Delete this release").await;
         ann.fill("Type its commit, shop-two, to confirm", "shop-two").await;

@@ -1,4 +1,4 @@
-//! Sessions of the dashboard, and what its answers say to browsers; asked as a browser asks, without one.
+//! Sessions of the dashboard, and the headers of its answers for browsers; requested like a browser, without one.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cloud, EMAIL, PASSWORD, on_both};
 
-/// Asks as a page of the dashboard does.
+/// Sends a request like a page of the dashboard.
 fn ask(cloud: &Cloud, method: Method, path: &str) -> RequestBuilder {
     let client = crate::harness::plain_http()
         .redirect(reqwest::redirect::Policy::none())
@@ -54,12 +54,12 @@ fn header(headers: &HeaderMap, name: impl reqwest::header::AsHeaderName) -> Stri
     value.unwrap_or_default().to_owned()
 }
 
-/// The cookie of a session, as a browser sends it back.
+/// Returns the cookie of a session, in the form that a browser sends back.
 pub(crate) async fn cookie(cloud: &Cloud) -> String {
     cookie_of(cloud, EMAIL).await
 }
 
-/// Sends a form as a page of the dashboard does.
+/// Sends a form like a page of the dashboard.
 pub(crate) async fn post(
     cloud: &Cloud,
     cookie: &str,
@@ -71,7 +71,7 @@ pub(crate) async fn post(
     (answer.status(), answer.text().await.expect("a page"))
 }
 
-/// The cookie of a session of somebody whose password is everybody's in these tests.
+/// Returns the cookie of a session of a user with the password common to these tests.
 pub(crate) async fn cookie_of(cloud: &Cloud, name: &str) -> String {
     let answer = sign_in_as(cloud, name, PASSWORD, "").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
@@ -124,14 +124,14 @@ async fn whoever_is_not_signed_in_does_so_and_comes_to_the_page_asked_for() {
     .await;
 }
 
-/// The claims of the session in a cookie.
+/// Returns the claims of the session in a cookie.
 fn claims(cookie: &str) -> Value {
     let payload = cookie.split('.').nth(1).expect("a payload");
     let payload = URL_SAFE_NO_PAD.decode(payload).expect("base64");
     serde_json::from_slice(&payload).expect("JSON")
 }
 
-/// The cookie of this session as it would be so many days later.
+/// Returns the cookie that this session would have this many days later.
 pub(crate) async fn aged(cloud: &Cloud, cookie: &str, days: i64) -> String {
     let mut claims = claims(cookie);
     for name in ["iat", "exp"] {
@@ -209,7 +209,7 @@ async fn a_wrong_password_is_said_and_tried_so_often_and_no_more() {
         assert!(shown.contains("The name or the password is incorrect."));
         assert!(shown.contains(EMAIL), "the name is still there");
     }
-    // The same count as the API's.
+    // It shares the counter of the API.
     let answer = sign_in(&cloud, PASSWORD, "").await;
     assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
     let login = json!({ "username": EMAIL, "password": PASSWORD });
@@ -432,7 +432,7 @@ async fn forms_work_without_a_script() {
         assert_eq!(status, StatusCode::OK);
         assert!(shown.contains("pumps"));
 
-        // The same again is refused by the API, and said on a page.
+        // A repetition is refused by the API, and a page says so.
         let answer = post("/dashboard/fleets", &new).await;
         assert_eq!(answer.status(), StatusCode::CONFLICT);
         assert!(header(answer.headers(), "content-type").starts_with("text/html"));
@@ -475,7 +475,7 @@ async fn a_new_password_ends_the_sessions_of_the_dashboard() {
     );
 }
 
-/// On SQLite.
+/// Starts a cloud on SQLite.
 async fn fresh() -> FreshCloud {
     let folder = tempfile::tempdir().expect("a folder");
     let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
@@ -485,7 +485,7 @@ async fn fresh() -> FreshCloud {
     }
 }
 
-/// A cloud, and where its database is.
+/// A cloud, and the location of its database.
 struct FreshCloud {
     cloud: Cloud,
     _folder: tempfile::TempDir,

@@ -47,7 +47,7 @@ async fn light_and_dark_are_chosen_and_kept() {
         ann.press("Light").await;
         ann.can_press("Dark").await;
         assert_eq!(ground().await, light);
-        // The choice counts, and not what the system prefers.
+        // The user's choice takes precedence over the system's preference.
         ann.prefers_dark(true).await;
         ann.reload().await;
         ann.can_press("Dark").await;

@@ -1,4 +1,4 @@
-//! The way through the dashboard that most people go, with each database.
+//! The most common path through the dashboard, with each database.
 
 use data::testing::on_fresh;
 use http::StatusCode;

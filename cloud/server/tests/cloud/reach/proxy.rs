@@ -24,7 +24,7 @@ use crate::shop::Shop;
 
 pub(crate) const PIECE: usize = 16 << 10;
 
-/// Says what it was asked.
+/// Creates a supervisor that answers with the request.
 pub(crate) fn echo() -> Router {
     let say = async |request: Request| {
         let (head, body) = request.into_parts();
@@ -66,7 +66,7 @@ pub(crate) async fn asked(by: &Signed<'_>, path: &str, body: Value) -> Response 
     request.send().await.expect("an answer")
 }
 
-/// A fleet, and a device of it that is connected.
+/// Creates a connected device of a fleet.
 async fn connected(cloud: &Cloud, ann: &Signed<'_>, fleet: i64, router: Router) -> KnownDevice {
     let device = known(cloud, ann, fleet).await;
     connect(cloud, &device, router).await;
@@ -105,7 +105,7 @@ async fn a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on() {
                 r#"{"network":{"force":true}}"#,
             ),
         ] {
-            // The caller's key in the address is the caller's: a session is in the header here.
+            // A key in the address belongs to the caller: here, a session is in the header.
             let path = path.replace("apikey=mine", &format!("apikey={}", ann.token));
             let (status, said) = read(asked(&ann, &path, body.clone()).await).await;
             assert_eq!(status, StatusCode::OK, "{body}");
@@ -222,7 +222,7 @@ async fn who_may_not_see_a_device_finds_none_and_who_may_not_change_it_is_refuse
                 400,
                 None,
             ),
-            // Services of the device ask with the device's own key.
+            // Services of the device use the device's own key.
             (&itself, json!({ "uuid": device.uuid }), 200, None),
             (
                 &itself,
@@ -354,7 +354,7 @@ async fn lines_come_as_the_device_writes_them() {
     .await;
 }
 
-/// A device whose answer never ends: how many pieces it made, and whether anybody still wants them.
+/// A device whose answer never ends: how many pieces it has sent, and whether they are still read.
 #[derive(Clone, Default)]
 pub(crate) struct Flood {
     pieces: Arc<AtomicUsize>,
@@ -390,7 +390,7 @@ impl Flood {
         self.pieces.load(Ordering::SeqCst)
     }
 
-    /// Whether the device has heard that nobody reads any more.
+    /// Whether the device has detected that nobody reads any more.
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::SeqCst)
     }
@@ -408,7 +408,7 @@ async fn an_answer_of_any_length_is_read_as_fast_as_the_caller_reads_and_is_nowh
         assert_eq!(answer.status(), StatusCode::OK);
         let mut read = answer.bytes_stream();
         read.next().await.expect("a piece").expect("bytes");
-        // Nobody reads on: after what sockets and windows hold, the device makes no more.
+        // Without a reader, the device stops when sockets and windows are full.
         let mut last = 0;
         let held = until("the device is held back", async || {
             tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -419,11 +419,11 @@ async fn an_answer_of_any_length_is_read_as_fast_as_the_caller_reads_and_is_nowh
         })
         .await;
         assert!(held * PIECE < 32 << 20, "{held} pieces are on the way");
-        // The device still answers others.
+        // The device still answers other requests.
         let ping = asked(&ann, "/ping", json!({ "deviceId": device.id })).await;
         assert_eq!(ping.status(), StatusCode::NOT_FOUND, "of the device");
         let mut bytes = 0;
-        // Twice what may be kept of it.
+        // Twice as much as may be buffered.
         while bytes < 48 << 20 {
             bytes += read.next().await.expect("a piece").expect("bytes").len();
         }

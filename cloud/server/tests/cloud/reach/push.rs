@@ -1,4 +1,4 @@
-//! A change of what a device is to run, or of its variables, is pushed to it.
+//! Changes of a device's target state, or of its variables, are pushed to it.
 
 use axum::Router;
 use axum::routing::post;
@@ -11,7 +11,7 @@ use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{KnownDevice, connect, known};
 use crate::harness::{Cloud, Signed, on_both};
 
-/// A supervisor that hands on each `POST /v1/update`, with its body and address.
+/// Creates a supervisor that passes on each `POST /v1/update`, with its body and address.
 pub(crate) fn told() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let handler = async move |uri: http::Uri, axum::Json(body): axum::Json<Value>| {
@@ -39,7 +39,7 @@ async fn online(
     let (router, mut receiver) = told();
     connect(cloud, device, router).await;
     until_connected(ann, device.id, true).await;
-    // That there is something to run at all came while it was away.
+    // The first notification: there is something to run, which changed while it was offline.
     next(&mut receiver).await;
     receiver
 }
@@ -66,8 +66,8 @@ async fn the_devices_that_a_change_concerns_are_told_to_look_and_no_others() {
         let one = known(&cloud, &ann, fleet).await;
         let other = known(&cloud, &ann, fleet).await;
         let stranger = known(&cloud, &ann, elsewhere).await;
-        // Once this one is told, nobody is told any more of the devices that were made before it: else those that
-        // connect meanwhile would be told of that, and that they are back.
+        // After the notification of this device, no notifications remain for devices that were created before it.
+        // Otherwise, devices that connect in the meantime would get those, and one for their return.
         let _last = connected(&cloud, &ann, elsewhere).await;
         let mut one_hears = online(&cloud, &ann, &one).await;
         let mut other_hears = online(&cloud, &ann, &other).await;
@@ -91,7 +91,7 @@ async fn the_devices_that_a_change_concerns_are_told_to_look_and_no_others() {
         assert_eq!(status, StatusCode::OK);
         next(&mut one_hears).await;
 
-        // What they are not told of would have come before this.
+        // Unwanted notifications would have arrived before this one.
         let note = json!({ "note": "on the roof" });
         let (status, _) = ann.send(Method::PATCH, &path, note).await;
         assert_eq!(status, StatusCode::OK);
@@ -120,7 +120,7 @@ async fn a_device_that_was_away_is_told_when_it_is_back() {
     .await;
 }
 
-/// Has a device poll, and waits until that is written down.
+/// Makes a device poll, and waits until that is written.
 async fn polled(cloud: &Cloud, ann: &Signed<'_>, device: &KnownDevice) {
     let path = format!("/device/v3/{}/state", device.uuid);
     let (status, _) = cloud.by(device.key.clone()).get(&path).await;
@@ -143,7 +143,7 @@ async fn a_device_that_connects_is_told_only_where_it_has_not_what_it_should_run
         let (router, mut hears) = told();
         connect(&cloud, &device, router).await;
         until_connected(&ann, device.id, true).await;
-        // Of this one it is not known what it has.
+        // What this device has is unknown.
         connected(&cloud, &ann, fleet).await;
         assert!(hears.try_recv().is_err(), "it has everything");
         variable(&ann, "application", fleet, "A").await;

@@ -12,7 +12,7 @@ use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{PROTOCOL, ask_for_tunnel, connect, known};
 use crate::harness::{Cloud, on_both};
 
-/// Why the cloud ends a tunnel, once it does.
+/// Returns why the cloud ends a tunnel, once it does.
 async fn why(held: JoinHandle<Option<CloseMessage>>) -> CloseReason {
     let ended = tokio::time::timeout(PATIENCE, held).await;
     let message = ended.expect("an end in time").expect("an end");
@@ -41,7 +41,7 @@ async fn a_device_is_connected_for_as_long_as_it_holds_a_tunnel() {
         assert!(since["last_vpn_event"].is_string(), "{since}");
         assert_eq!(since["last_vpn_event"], since["last_connectivity_event"]);
 
-        // A newer tunnel takes the place of the older, and the device was never away.
+        // A newer tunnel replaces the older one, and the device was never offline.
         let second = connect(&cloud, &device, silent()).await;
         assert_eq!(why(first).await, CloseReason::Replaced);
         assert_eq!(until_connected(&ann, device.id, true).await, since);
@@ -176,8 +176,9 @@ async fn nobody_stays_connected_to_a_cloud_that_ended() {
             until_connected(&ann, device.id, true).await;
             devices.push(device.id);
         }
-        // Told to end, it says goodbye. With SQLite it need not: there is nobody else whom they could be
-        // connected to. (Of others that share a server, one is missed after half a minute.)
+        // When told to end, it marks its devices as disconnected. With SQLite that is unnecessary: there is no other
+        // replica that they could be connected to. (A replica that shares a server with others counts as gone after
+        // half a minute.)
         if url.starts_with("sqlite:") {
             drop(cloud)
         } else {

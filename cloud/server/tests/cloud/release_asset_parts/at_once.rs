@@ -1,4 +1,4 @@
-//! Parts that several send at the same time, and commits and cancellations that come while a part does.
+//! Parts that several clients send at the same time, and commits and cancellations during a part.
 
 use data::testing::text;
 use data::{Database, Options};
@@ -16,10 +16,10 @@ use crate::shop::until;
 
 /// Three pieces in the database.
 const SIZE: usize = 600_000;
-/// More than a piece, and less than two.
+/// More than one piece, and less than two.
 const BEGIN: usize = 300_000;
 
-/// What stands in the database of the cloud.
+/// The content of the cloud's database.
 struct CloudDatabase(Database);
 
 impl CloudDatabase {
@@ -50,7 +50,7 @@ impl CloudDatabase {
     }
 }
 
-/// A part of which the begin is sent, and the rest is not yet.
+/// A part whose beginning has been sent, but not the rest.
 struct Sending {
     rest: UnboundedSender<Vec<u8>>,
     left: Vec<u8>,
@@ -58,7 +58,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// Returns once the cloud has kept the first piece of it, as this attempt.
+    /// Returns once the cloud has stored the first piece of it, as this attempt.
     async fn begun(
         cloud: &Cloud,
         kept: &CloudDatabase,
@@ -97,7 +97,7 @@ impl Sending {
     }
 }
 
-/// An upload of one part.
+/// Begins an upload of one part.
 async fn begun(by: &Signed<'_>, asset: &str) -> (Value, Value) {
     let path = format!("{asset}/beginUpload");
     let (status, upload) = post(by, &path, &announced(SIZE, SIZE)).await;
@@ -110,7 +110,7 @@ fn commit(uuid: &Value, etag: &str) -> Value {
     json!({ "uuid": uuid, "providerCommitData": { "Parts": [{ "PartNumber": 1, "ETag": etag }] } })
 }
 
-/// What is downloaded from the address that a commit answered.
+/// Downloads the content from the address in the answer to a commit.
 async fn content_of(cloud: &Cloud, told: &Value) -> Vec<u8> {
     let href = told["href"].as_str().expect("an address");
     let path = href.strip_prefix(&cloud.url).expect("at this cloud");
@@ -144,7 +144,7 @@ async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
         assert_eq!(status, StatusCode::OK);
         assert_eq!(kept.pieces().await, 3);
 
-        // What is sent anew is not there until it is whole, and whoever holds the older ETag has not seen it.
+        // A part that is sent again does not exist until it is complete, and the older ETag does not match it.
         let third = Sending::begun(&cloud, &kept, &part, &three, 3).await;
         let (status, told) = post(&ann, &path, &commit(&uuid, &of_two)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");

@@ -79,7 +79,8 @@ async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
             assert!(status.is_client_error(), "{wrong:?}: {status} {told}");
         }
 
-        // The uuid is no right: of another tenant's upload nothing is taken, for their asset or one's own.
+        // The uuid is not a credential: no part of another tenant's upload is accepted, neither for their asset nor for
+        // one's own.
         for (who, path, expected) in [
             (&bob, format!("{asset_of_bob}/commitUpload"), StatusCode::NOT_FOUND),
             (&bob, path.clone(), StatusCode::UNAUTHORIZED),
@@ -97,14 +98,14 @@ async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
             assert_eq!(row["d"][0]["asset"], Value::Null);
         }
 
-        // A part of a wrong size is none, whatever came of it before.
+        // A part of the wrong size is invalid, whatever was sent before.
         let first = &upload["uploadParts"][0];
         for wrong in [&content[..1], &content[..CHUNK - 1], &content[..=CHUNK]] {
             let (status, _) = put(&cloud, first, wrong).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{}", wrong.len());
         }
 
-        // After all of this the right one is taken, in whichever order it names the parts.
+        // After all this, the correct commit is accepted, with the parts in any order.
         let sorted: Vec<_> = parts.iter().rev().cloned().collect();
         assert_ne!(parts, sorted, "the last came first");
         let shuffled = vec![sorted[1].clone(), sorted[0].clone(), sorted[2].clone()];

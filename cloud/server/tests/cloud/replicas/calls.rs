@@ -1,4 +1,5 @@
-//! Devices that are connected to another replica than the one that is asked.
+//! Requests to devices that are connected to another replica than the one that receives the
+//! request.
 
 use axum::Router;
 use axum::body::Body;
@@ -25,7 +26,7 @@ async fn any_replica_asks_a_device_wherever_it_is_connected() {
         until_connected(&at_b, device.id, true).await;
 
         let key = "apikey=secret+of+the+supervisor";
-        // As long as a request may be: it goes in pieces, and comes back in pieces.
+        // The maximum length of a request: it is sent in pieces, and comes back in pieces.
         let long = "x".repeat(480_000);
         for data in [json!({ "force": true }), json!({ "long": long })] {
             let body = json!({ "uuid": device.uuid, "method": "PATCH", "data": data });
@@ -45,7 +46,7 @@ async fn any_replica_asks_a_device_wherever_it_is_connected() {
         let none = json!("No online device(s) found");
         let nobody = read(asked(&at_b, "/ping", json!({ "deviceId": away.id })).await).await;
         assert_eq!(nobody, (StatusCode::NOT_FOUND, none));
-        // Services of a device ask with its key, which B has never seen.
+        // Services of a device use its key, which B has never seen.
         let itself = two.b.by(device.key.clone());
         let ping = read(asked(&itself, "/ping", json!({ "uuid": device.uuid })).await).await;
         assert_eq!(ping, (StatusCode::OK, json!("OK")));

@@ -1,4 +1,4 @@
-//! Replicas whose clocks differ: the database's alone counts.
+//! Replicas whose clocks differ: only the database's clock counts.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::harness::Cloud;
 use crate::reach::{silent, until, until_connected};
 use crate::shop::Shop;
 
-/// Debian's libfaketime, which tells a program another time.
+/// Debian's libfaketime, which gives a program another time.
 const FAKE_TIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn a_replica_whose_clock_is_a_day_ahead_takes_nobody_for_gone() {
         ];
         let configuration = format!("bus = '{}'", two.nats.url());
         let ahead = Cloud::start_in(&two.database, &configuration, &environment).await;
-        // It is: what it writes down is of tomorrow.
+        // It is: the times that it writes are tomorrow's.
         let by_it = ahead.by(shop.ann.token.clone());
         let fleet = by_it.fleet("tomorrow", "raspberrypi4-64").await;
         let made = by_it
@@ -61,7 +61,7 @@ async fn a_replica_whose_clock_is_a_day_ahead_takes_nobody_for_gone() {
             "{made}"
         );
 
-        // Each renews its time, and looks for those who have not, several times.
+        // Each updates its time, and checks for replicas that have not, several times.
         let times = async || -> Vec<Value> {
             let rows = shop
                 .ann

@@ -1,4 +1,4 @@
-//! Whatever comes over the bus, replicas go on.
+//! Whatever arrives over the bus, replicas continue.
 
 use async_nats::Client;
 use reqwest::{Method, StatusCode};
@@ -64,7 +64,8 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
                 publish(&client, subject, junk.clone()).await;
             }
         }
-        // A call that has us send to somebody else, and one whose caller speaks nothing known.
+        // A call that would make us send to somebody else, and one whose caller speaks no known
+        // protocol.
         for inbox in [news, "_INBOX.>", "_INBOX.a b", "$JS.API.STREAM.DELETE.fleet-log"] {
             let reply = client.request(call.clone(), inbox.to_owned().into());
             let waited = tokio::time::timeout(std::time::Duration::from_millis(200), reply);
@@ -81,7 +82,7 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
             }
             publish(&client, &to, "short").await;
         }
-        // More calls than one device takes at a time, none of which goes on.
+        // More simultaneous calls than one device accepts, none of which continues.
         for _ in 0..600 {
             let inbox = client.new_inbox();
             let reply = client.new_inbox();

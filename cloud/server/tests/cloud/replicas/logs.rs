@@ -1,4 +1,4 @@
-//! Lines that one replica takes, read and followed at another.
+//! Lines accepted by one replica, read and followed at another.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{on_two, on_two_with};
 use crate::device_logs::{Following, line, messages, open};
 use crate::shop::{Device, Shop, until};
 
-/// Sends one line; the status.
+/// Sends one line; returns the status.
 async fn send(device: &Device<'_>, message: &str) -> StatusCode {
     let path = format!("/device/v2/{}/logs", device.uuid);
     let lines = json!([line(message)]);
@@ -32,7 +32,7 @@ async fn lines_are_read_back_and_followed_at_every_replica() {
         ]);
         let answer = device.signed.send(Method::POST, &path, lines).await;
         assert_eq!(answer, (StatusCode::CREATED, Value::Null));
-        // What is acknowledged is there, whoever is asked.
+        // Acknowledged lines are there, whichever replica is asked.
         let (_, mut read_back) = at_b.get(&path).await;
         for line in read_back.as_array_mut().expect("an array") {
             assert!(line["createdAt"].as_i64().expect("a time") > 1_700_000_000_000);
@@ -48,7 +48,7 @@ async fn lines_are_read_back_and_followed_at_every_replica() {
         let later = messages(&at_b, &device, "?start=2090-01-01T00:00:00Z").await;
         assert_eq!(later.len(), 0);
 
-        // Two who follow, and the second goes: the first is still told.
+        // Two followers, of which the second leaves: the first still receives lines.
         let mut follows = Following::of(&at_b, &device, "&count=all").await;
         let mut goes = Following::of(&at_b, &device, "&count=1").await;
         assert_eq!(goes.message().await, "two");
@@ -127,7 +127,7 @@ async fn of_a_device_so_many_lines_are_kept_and_none_once_it_is_gone() {
         };
         let answer = answer.expect("the upload").expect("an answer");
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
-        // Its lines go with it: the server says that nothing is left on the subject.
+        // Its lines are deleted too: the server reports that nothing is left on the subject.
         let subject = format!("acme-1.device.{}.log", device.id);
         let client = two.nats.client().await;
         let stream = async_nats::jetstream::new(client)

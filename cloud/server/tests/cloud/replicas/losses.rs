@@ -1,4 +1,4 @@
-//! A replica that is killed, and a bus that goes away and comes back: nothing that was acknowledged is lost.
+//! A replica that is killed, and a bus that fails and comes back: nothing that was acknowledged is lost.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::reach::push::{next, told, variable};
 use crate::reach::{PATIENCE, silent, until, until_connected};
 use crate::shop::Shop;
 
-/// What was acknowledged.
+/// The acknowledged lines.
 #[derive(Default)]
 struct Acknowledged {
     lines: Mutex<Vec<String>>,
@@ -27,7 +27,7 @@ struct Acknowledged {
     reports: Mutex<Vec<String>>,
 }
 
-/// Sends one thing after the other until nobody answers.
+/// Sends one line after the other until nobody answers.
 async fn until_nobody_answers(
     list: &Mutex<Vec<String>>,
     request: impl Fn(&str) -> reqwest::RequestBuilder,
@@ -38,14 +38,14 @@ async fn until_nobody_answers(
             return;
         };
         let status = answer.status();
-        // The answer counts when all of it is there.
+        // An answer counts only when it is complete.
         if answer.bytes().await.is_err() {
             return;
         }
         if status.is_success() {
             list.lock().expect("a list").push(name);
         } else {
-            // At the start, the stream of lines may not be there yet.
+            // At the start, the stream of lines may not exist yet.
             assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
         }
     }
@@ -113,14 +113,14 @@ async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
         let last = acknowledged.reports.lock().expect("a list").len();
         let path = format!("/v7/device({})?$select=status", device.id);
         let status = at_b.rows(&path).await[0]["status"].clone();
-        // Or the one that was not acknowledged any more.
+        // Or the one that was not acknowledged.
         let expected = [format!("n{}", last - 1), format!("n{last}")];
         assert!(
             expected.iter().any(|one| status == *one),
             "{status}: {expected:?}"
         );
 
-        // A device comes back to whoever is left, and is reached there at once.
+        // A device reconnects to a remaining replica, and can be reached there at once.
         connect(&two.b, &connected, echo()).await;
         let body = json!({ "deviceId": connected.id, "method": "GET" });
         until("the device is reached at B", async || {
@@ -128,7 +128,7 @@ async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
             (answer == (StatusCode::OK, json!("OK"))).then_some(())
         })
         .await;
-        // One that does not come back is asked in vain, and seen as away after a while.
+        // Requests to a device that does not reconnect fail, and it counts as offline after a while.
         let body = json!({ "deviceId": silent_one.id, "method": "GET" });
         let (status, _) = read(asked(&at_b, "/ping", body).await).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
@@ -164,7 +164,7 @@ async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
             asked_it.notified().await;
             two.a.kill();
         };
-        // Long before the device would be too late.
+        // Long before the device's time limit.
         let (answer, ()) = tokio::time::timeout(PATIENCE, async { tokio::join!(waits, killed) })
             .await
             .expect("an answer in time");
@@ -250,7 +250,7 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
             (status == StatusCode::SERVICE_UNAVAILABLE).then_some(())
         })
         .await;
-        // What needs no other replica goes on.
+        // Requests that need no other replica continue.
         let (status, _) = read(asked(&shop.ann, "/ping", ping.clone()).await).await;
         assert_eq!(status, StatusCode::OK);
         assert_eq!(send("lost").await, StatusCode::SERVICE_UNAVAILABLE);
@@ -275,7 +275,7 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
             (status == StatusCode::OK).then_some(())
         })
         .await;
-        // It was told nothing while the bus was away, and so is told that there may be something.
+        // It received no notifications while the bus was down, so it is notified of possible changes.
         next(&mut hears).await;
         until("lines are kept again", async || {
             (send("three").await == StatusCode::CREATED).then_some(())

@@ -1,17 +1,17 @@
-//! A NATS server of a test's own, on a port of the loopback, with what it keeps in a folder that goes with it.
+//! A NATS server for one test, on a port of the loopback, whose data folder is deleted with it.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Names the program, where it is none of the system's.
+/// The path of the program, if it is not the system's.
 const NATS: &str = "SUPERVISOR_TEST_NATS";
-/// Whoever speaks to it has to know this.
+/// The user name that clients must know.
 const USER: &str = "fleet";
 const PASSWORD: &str = "a/secret@home";
 
-/// The program, where this machine has it.
+/// Returns the path of the program, if this machine has it.
 pub(super) fn program() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(NATS) {
         return Some(named.into());
@@ -23,7 +23,7 @@ pub(super) fn program() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// A running server; it ends with the value.
+/// A running server, which ends when the value is dropped.
 pub(super) struct NatsServer {
     program: PathBuf,
     folder: tempfile::TempDir,
@@ -46,7 +46,7 @@ impl NatsServer {
         nats
     }
 
-    /// Starts it (again), with what it kept.
+    /// Starts it (again), with its stored data.
     pub(super) fn begin(&mut self) {
         let port = self.port.to_string();
         let server = Command::new(&self.program)
@@ -68,7 +68,7 @@ impl NatsServer {
         }
     }
 
-    /// Ends it without a word.
+    /// Ends it without notice.
     pub(super) fn kill(&mut self) {
         if let Some(mut server) = self.server.take() {
             let _ = server.kill();
@@ -80,7 +80,7 @@ impl NatsServer {
         format!("nats://{USER}:a%2Fsecret%40home@127.0.0.1:{}", self.port)
     }
 
-    /// A connection that is none of a replica's.
+    /// Opens a connection that does not belong to a replica.
     pub(super) async fn client(&self) -> async_nats::Client {
         async_nats::ConnectOptions::with_user_and_password(USER.to_owned(), PASSWORD.to_owned())
             .connect(format!("127.0.0.1:{}", self.port))

@@ -1,4 +1,4 @@
-//! What one replica is told, the others know.
+//! Changes at one replica are known to the others.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn a_change_at_one_replica_is_pushed_to_devices_that_are_connected_to_anot
             let (router, mut receiver) = told();
             connect(cloud, &device, router).await;
             until_connected(&at_b, device.id, true).await;
-            // It was made and told its secret while it was away.
+            // It was created and reported its secret while it was offline.
             next(&mut receiver).await;
             hear.push((device, receiver));
         }
@@ -53,7 +53,7 @@ async fn a_key_that_is_revoked_at_one_replica_is_good_at_none() {
         until_connected(&ann, device.id, true).await;
         let at_b = two.b.by(device.key.clone());
         let state = format!("/device/v3/{}/state", device.uuid);
-        // B remembers the key from here on, for minutes.
+        // From here on, B caches the key for minutes.
         assert_eq!(at_b.get(&state).await.0, StatusCode::OK);
         let key = format!("/v7/api_key?$filter=is_of__actor eq {}", device.actor);
         let (status, _) = ann.answer(ann.ask(Method::DELETE, &key)).await;
@@ -79,7 +79,7 @@ async fn sessions_and_keys_are_good_at_every_replica() {
         assert_eq!(status, StatusCode::OK, "{key}");
         let by_key = two.b.by(key.as_str().expect("a key").to_owned());
         assert_eq!(by_key.get("/actor/v1/whoami").await.0, StatusCode::OK);
-        // A device that registers at one polls and reports at the other.
+        // A device that registers at one replica polls and reports at the other.
         let shop = Shop::open(&two.a).await;
         let device = shop.device(1).await;
         let there = crate::shop::Device {

@@ -1,4 +1,4 @@
-//! What is secret is encrypted in the database, by keys that are not in it.
+//! Secrets are encrypted in the database, with keys that are not in it.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::shop::{Device, Shop};
 
 pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_fleet-cloud");
 
-/// A file of keys, and a database.
+/// A key file, and a database.
 pub(super) struct Keys {
     folder: tempfile::TempDir,
     database: String,
@@ -34,7 +34,7 @@ impl Keys {
         }
     }
 
-    /// A new key.
+    /// Creates a new key.
     pub(super) fn line(name: &str) -> String {
         let made = Command::new(PROGRAM)
             .args(["secrets-key", "generate", "--name", name])
@@ -44,7 +44,7 @@ impl Keys {
         String::from_utf8(made.stdout).expect("a line")
     }
 
-    /// A file with these keys.
+    /// Writes a file with these keys.
     fn file(&self, lines: &[&str]) -> PathBuf {
         let path = self.folder.path().join("keys");
         std::fs::write(&path, lines.concat()).expect("a file");
@@ -64,9 +64,9 @@ impl Keys {
         }
     }
 
-    /// What a command says, with these keys; it ends within a minute.
+    /// Returns the output of a command with these keys; it ends within a minute.
     async fn run(&self, arguments: &[&str], lines: &[&str]) -> Output {
-        // A start that is not refused goes on for ever.
+        // A start that is not refused would run forever.
         let mut command = Command::new("timeout");
         command.args(["60", PROGRAM]);
         command.args(arguments).args(["--database", &self.database]);
@@ -79,7 +79,7 @@ impl Keys {
             .expect("the program")
     }
 
-    /// Why a start fails.
+    /// Returns why a start fails.
     async fn refused(&self, lines: &[&str]) -> String {
         let output = self.run(&["serve", "--listen", "127.0.0.1:0"], lines).await;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -88,14 +88,14 @@ impl Keys {
         stderr
     }
 
-    /// What `rotate-secrets` says.
+    /// Returns the output of `rotate-secrets`.
     async fn rotate(&self, more: &[&str], lines: &[&str]) -> String {
         let output = self.run(&[&["rotate-secrets"], more].concat(), lines).await;
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Every byte of the database: of the files of SQLite, or the rows of PostgreSQL.
+    /// Returns every byte of the database: of the files of SQLite, or the rows of PostgreSQL.
     async fn everything(&self) -> Vec<u8> {
         if let Some(file) = self.database.strip_prefix("sqlite:") {
             let mut bytes = std::fs::read(file).expect("the database");
@@ -126,14 +126,14 @@ impl Keys {
             .expect("the database")
     }
 
-    /// A secret text that is found in the database.
+    /// Returns a secret text that is found in the database.
     async fn found(&self) -> Option<&'static str> {
         let bytes = self.everything().await;
         let found = |text: &&str| bytes.windows(text.len()).any(|it| it == text.as_bytes());
         [VALUE, SECRET, "BEGIN CERTIFICATE"].into_iter().find(found)
     }
 
-    /// How the signing keys are kept.
+    /// Returns the stored form of the signing keys.
     async fn signing_keys(&self) -> Vec<String> {
         let database = self.open().await;
         let kept = texts(
@@ -152,12 +152,12 @@ async fn texts(database: &Database, statement: &str) -> Vec<String> {
     texts.expect("an answer").into_iter().flatten().collect()
 }
 
-/// All that a device is given.
+/// Returns everything that a device receives.
 async fn given(device: &Device<'_>) -> String {
     device.state().await.0.to_string()
 }
 
-/// The device is asked with the key of its supervisor.
+/// Checks that requests to the device contain the key of its supervisor.
 async fn is_asked_with_its_key(shop: &Shop<'_>) {
     let device = known(shop.cloud, &shop.ann, shop.fleet).await;
     let router = Router::new().fallback(async |request: Request<axum::body::Body>| {
@@ -195,7 +195,7 @@ async fn secrets_are_not_in_the_bytes_of_the_database() {
             shop.ann.send(Method::PATCH, &path, body).await.0,
             StatusCode::OK
         );
-        // One that could be read is encrypted once it is secret.
+        // A readable variable is encrypted once it becomes secret.
         let body = json!({ of_device.1: of_device.2, "name": "LATE", "value": "not-yet-secret" });
         let late = shop.ann.create(of_device.0, body).await;
         let path = format!("/v7/{}({late})", of_device.0);
@@ -219,7 +219,7 @@ async fn secrets_are_not_in_the_bytes_of_the_database() {
             assert!(state.contains(&value), "{resource}: {state}");
         }
         assert!(state.contains("not-yet-secret"), "{state}");
-        // The same keys are good for whoever comes after it.
+        // The same keys are valid for the next program.
         let (token, device_key) = (shop.ann.token.clone(), device.signed.token.clone());
         let path = format!("/device/v3/{}/state", device.uuid);
         cloud.end().await;
@@ -274,7 +274,7 @@ async fn a_start_without_the_key_or_with_a_wrong_one_says_which() {
         assert!(message.contains("line 1 is not a key"), "{message}");
         let rotated = keys.run(&["rotate-secrets"], &[&b]).await;
         assert!(!rotated.status.success(), "{rotated:?}");
-        // Nothing was lost of all that.
+        // All of that is still there.
         assert!(keys.everything().await.len() >= before);
         let cloud = keys.start(&[&b, &a]).await;
         let (_, state) = cloud.by(key).get(&path).await;
@@ -353,7 +353,7 @@ async fn secrets_are_rotated_beside_the_running_cloud() {
             cloud.end().await;
             assert_eq!(keys.found().await, None, "{key_name}");
         }
-        // The old key may go.
+        // The old key may be removed.
         let cloud = keys.start(&[&b]).await;
         let (_, state) = cloud
             .by(key.clone())
@@ -408,12 +408,12 @@ async fn a_ciphertext_that_was_moved_is_refused_and_stops_nobody_else() {
         let stdout = String::from_utf8_lossy(&rotated.stdout).into_owned();
         let named = format!("`value` of the row {} of `device_environment_variable`", ids[1]);
         assert!(!rotated.status.success() && stdout.contains(&named), "{stdout}");
-        // Another value is all that it takes.
+        // Setting another value is enough.
         let path = format!("/v7/device_environment_variable({})", ids[1]);
         let (status, _) = shop.ann.send(Method::PATCH, &path, json!({ "value": "anew" })).await;
         assert_eq!(status, StatusCode::OK);
         assert!(given(&other).await.contains("anew"));
-        // A supervisor's key that cannot be read is told anew.
+        // A supervisor's key that cannot be read is reported again.
         for device in [&one, &other] {
             let secret = json!({ "api_secret": format!("key of {}", device.id) });
             assert_eq!(device.report(secret).await, StatusCode::OK);

@@ -12,8 +12,8 @@ use crate::harness::Cloud;
 const FILE: &str = "FLEET_CLOUD_SECRETS_KEY_FILE";
 const FOLDER: &str = "CREDENTIALS_DIRECTORY";
 
-/// A file of one key with this mode. By its ACL the service may read it, and the mask of that is where the mode has the
-/// rights of the group.
+/// Creates a file with one key and this mode. An ACL lets the service read it, and the ACL's mask takes the place of
+/// the group's rights in the mode.
 fn key(folder: &Path, mode: u32) -> PathBuf {
     let path = folder.join("keys");
     let _ = std::fs::remove_file(&path);
@@ -24,7 +24,7 @@ fn key(folder: &Path, mode: u32) -> PathBuf {
 }
 
 fn run(arguments: &[&str], database: &str, file: &Path, credentials: Option<&Path>) -> Output {
-    // A start that is not refused goes on for ever.
+    // A start that is not refused would run forever.
     let mut command = Command::new("timeout");
     command.args(["60", PROGRAM]).args(arguments);
     command.args(["--database", database]).env(FILE, file);
@@ -37,7 +37,7 @@ fn run(arguments: &[&str], database: &str, file: &Path, credentials: Option<&Pat
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_taken_from_the_credentials_of_the_service() {
     on_fresh(async |database| {
-        // The secrets that it makes at its first start are not encrypted.
+        // The secrets created at its first start are not encrypted.
         Cloud::start(&database).await.end().await;
         let folder = tempfile::tempdir().expect("a folder");
         let elsewhere = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The body by which a service takes its update lock or renews it.
+//! The body with which a service takes its update lock or renews it.
 
 use model::{MAX_LOCK_REASON, MAX_LOCK_TTL};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ impl LeaseRequest {
     /// Reads the fields of a body.
     ///
     /// # Errors
-    /// 400 if a field is missing, wrong or unknown; the message names it.
+    /// Returns 400 if a field is missing, wrong or unknown; the message names it.
     pub(super) fn read(body: &Map<String, Value>) -> Result<Self, Failure> {
         let request = LeaseRequest {
             reason: reason(body)?,
@@ -67,7 +67,7 @@ fn survives_reboot(body: &Map<String, Value>) -> Result<bool, Failure> {
     match body.get("survivesReboot") {
         None => Ok(false),
         Some(Value::Bool(survives)) => Ok(*survives),
-        // What a form can say.
+        // The values that a form can contain.
         Some(Value::String(word)) if word == "true" => Ok(true),
         Some(Value::String(word)) if word == "false" => Ok(false),
         Some(_) => Err(Failure::invalid(
@@ -76,7 +76,7 @@ fn survives_reboot(body: &Map<String, Value>) -> Result<bool, Failure> {
     }
 }
 
-/// Refuses unknown fields: a client that misspells an option relies on it.
+/// Refuses unknown fields: a client that misspells an option would rely on its effect.
 fn refuse_unknown(body: &Map<String, Value>) -> Result<(), Failure> {
     let fields = ["reason", "ttl", "survivesReboot"];
     match body.keys().find(|key| !fields.contains(&key.as_str())) {

@@ -1,4 +1,4 @@
-//! An update lock as the API shows it.
+//! An update lock in the API's form.
 
 use device_types::Moment;
 use model::{LockHolder, LockKind, UpdateLock};

@@ -1,6 +1,6 @@
-//! `PUT` and `DELETE /v3/plugins/:name`: a developer puts a plugin onto a device of their own, and takes it away.
+//! `PUT` and `DELETE /v3/plugins/:name`: a developer installs a plugin on a device of their own, and removes it.
 //!
-//! A plugin is code, so this takes the device's own key, and a device on which files need no pin. On all others the
+//! A plugin is code, so this requires the device's own key, and a device on which files need no pin. On all others the
 //! owner copies the file and writes the policy.
 
 use std::time::Duration;
@@ -132,12 +132,12 @@ async fn uninstall(
     Ok(Json(UninstallAnswer { status: "success" }))
 }
 
-/// Refuses whoever is not the owner, and a device that is not a developer's.
+/// Refuses callers other than the owner, and devices that do not belong to a developer.
 async fn require_developer(api: &Api, caller: &Caller) -> Result<(), Failure> {
     if caller.requester() != Requester::DeviceKey {
         return Err(Failure::out_of_scope());
     }
-    // Before that nobody knows.
+    // This is not known before.
     api.endpoints.listed().await;
     if api.endpoints.allow_unpinned() {
         return Ok(());

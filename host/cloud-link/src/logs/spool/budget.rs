@@ -1,22 +1,22 @@
 //! How much may be written to the disk.
 //!
-//! The disk of a device wears out, so that a service that floods while the cloud is away costs it no more than
-//! one that talks.
+//! The device's disk wears out. The limit keeps a service that floods while the cloud is away from wearing it out
+//! faster than a talkative one.
 
 use std::time::Instant;
 
-/// Lines that are taken at once after some silence, and each second for ever, in bytes before packing.
+/// How much is accepted at once after some silence, and each second in the long run, in bytes before packing.
 const BURST: f64 = 1_048_576.0;
 const RATE: f64 = 65_536.0;
 
-/// What is left of it.
+/// The remaining budget.
 pub(super) struct Budget {
     left: f64,
     at: Instant,
 }
 
 impl Budget {
-    /// After a long silence.
+    /// The budget after a long silence.
     pub(super) fn whole() -> Self {
         Budget {
             left: BURST,
@@ -24,7 +24,7 @@ impl Budget {
         }
     }
 
-    /// Whether so many bytes may be written now.
+    /// Returns whether this many bytes may be written now, and deducts them.
     pub(super) fn takes(&mut self, bytes: usize) -> bool {
         let now = Instant::now();
         let since = now.duration_since(self.at).as_secs_f64();

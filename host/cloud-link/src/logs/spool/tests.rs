@@ -1,4 +1,4 @@
-//! What waits on the disk, over restarts, kills and floods.
+//! Waiting lines on the disk, through restarts, kills and floods.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn noise(length: usize) -> Vec<u8> {
     line
 }
 
-/// All that waits, as the cloud gets it.
+/// Returns all waiting lines, as the cloud receives them.
 fn drained(spool: &mut Spool) -> String {
     let mut all = String::new();
     while let Some((number, packed)) = spool.oldest().unwrap() {

@@ -1,4 +1,5 @@
-//! What a container's network mode, and the version of its engine, leave of the fields of its request.
+//! Which fields of a container's request remain under its network mode and the version of its
+//! engine.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +18,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// `value`, unless it is set and the engine's API is older than 1.`minor`.
+    /// Returns `value`, unless it is set and the engine's API is older than 1.`minor`.
     pub(super) fn unless_since<T>(
         &mut self,
         version: ClientVersion,
@@ -41,17 +42,17 @@ impl LeftOut {
     }
 }
 
-/// What `network_mode` comes to.
+/// The effect of `network_mode`.
 pub(super) struct Network {
-    /// In the engine's words.
+    /// The mode in the engine's terms.
     pub(super) mode: String,
-    /// The mode as warnings call it.
+    /// The name of the mode in warnings.
     pub(super) name: String,
     /// The network that is joined at creation.
     pub(super) first: Option<String>,
-    /// The container has a network stack of its own, and may join networks.
+    /// Whether the container has its own network stack, and may join networks.
     pub(super) joinable: bool,
-    /// Another container's stack is shared, so everything about the stack is that one's.
+    /// Whether the network stack is another container's, which then has all settings of the stack.
     shared: bool,
 }
 
@@ -112,7 +113,8 @@ impl Network {
         joins
     }
 
-    /// `value`, unless it is set and the stack that it is about is another container's.
+    /// Returns `value`, unless it is set and concerns a network stack that belongs to another
+    /// container.
     pub(super) fn own_stack<T>(
         &self,
         field: &str,

@@ -5,7 +5,7 @@ use super::*;
 
 const V1_41: ClientVersion = api_1(41);
 
-/// A service as compose's defaults make it.
+/// A service with compose's defaults.
 fn service() -> ServiceConfig {
     let text = r#"{
         "image": "shop/web:1", "command": null, "entrypoint": null, "environment": {},
@@ -77,7 +77,7 @@ fn defaults_are_left_to_the_engine() {
     picture(&request.body, &expected);
 }
 
-/// The body with its fields in order.
+/// Compares the body, with its fields sorted.
 fn picture(body: &Value, expected: &Expect) {
     let sorted: BTreeMap<String, SortedJson> = serde_json::from_value(body.clone()).unwrap();
     expected.assert_eq(&serde_json::to_string_pretty(&sorted).unwrap());

@@ -23,7 +23,7 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// As the engine sends a line: cut every 16 KiB, each piece with a time.
+/// Formats a line as the engine sends it: cut every 16 KiB, each piece with a time.
 fn stamped(text: &[u8]) -> Vec<Vec<u8>> {
     let mut pieces: Vec<Vec<u8>> = text
         .chunks(MAX_LINE)
@@ -140,7 +140,7 @@ fn endless_lines_and_frames_take_bounded_memory() {
         assert!(splitter.outputs[0].text.len() < 2 * MAX_LINE);
     }
     assert_eq!(longest, MAX_LINE);
-    // A frame that says it has 4 GiB.
+    // A frame that claims to have 4 GiB.
     let mut splitter = LineSplitter::new(Framing::Multiplexed);
     splitter.feed(&[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], &mut |_| {});
     for _ in 0..100 {

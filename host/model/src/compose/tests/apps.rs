@@ -371,7 +371,7 @@ fn the_supervisors_own_app_is_shown_and_not_run() {
     of_any_name.host.own_app = Some("12".parse().unwrap());
     for (name, class, facts, own) in [
         ("aarch64-supervisor", AppClass::App, facts(), true),
-        // A fleet may be called anything.
+        // A single fleet may have any name.
         ("aarch64-supervisor", AppClass::Fleet, facts(), false),
         ("pump", AppClass::App, facts(), false),
         ("pump", AppClass::Fleet, of_any_name, true),
@@ -393,11 +393,11 @@ fn a_fleet_beside_the_fleet_runs_nothing_under_the_name_of_a_supervisor() {
     for (name, class, is_alone, is_refused) in [
         ("aarch64-supervisor", AppClass::Fleet, false, true),
         ("x-supervisor", AppClass::Fleet, false, true),
-        // A fleet may be called anything.
+        // A single fleet may have any name.
         ("x-supervisor", AppClass::Fleet, true, false),
         ("pump", AppClass::Fleet, false, false),
         ("supervisor-tools", AppClass::Fleet, false, false),
-        // Not run, and so nothing to refuse.
+        // It is not run, so there is nothing to refuse.
         ("aarch64-supervisor", AppClass::App, false, false),
         ("x-supervisor", AppClass::Block, false, false),
     ] {

@@ -1,5 +1,5 @@
-//! The digest says whether a container is still wanted: it changes with every compared field, and with
-//! nothing else.
+//! The digest shows whether a container is still up to date: it changes with every compared field,
+//! and with nothing else.
 
 use proptest::prelude::*;
 
@@ -87,8 +87,8 @@ fn every_field_of_a_configuration_is_tried() {
         .map(|(field, ..)| if *field == "volumes" { "mounts" } else { field })
         .chain(FLAGS)
         .collect();
-    // A field that is left out of the serialized form while it has its default is not among these, so that this test
-    // does not notice if its row is missing.
+    // A field that is left out of the serialized form while it has its default is missing here, so this test does not
+    // notice if its row is missing.
     let config = serde_json::to_value(config(&json!({}))).unwrap();
     for field in config.as_object().unwrap().keys() {
         assert!(
@@ -115,8 +115,8 @@ fn changing_any_compared_field_changes_the_digest() {
 
 #[test]
 fn the_digest_is_the_one_that_devices_have_stored() {
-    // A different value here means that an upgrade of the supervisor makes every container of every
-    // device anew. New fields are left out of the serialized form while they have their default.
+    // A different value here means that an upgrade of the supervisor recreates every container of
+    // every device. New fields are left out of the serialized form while they have their default.
     expect_test::expect!["7392b0b8d3b9b6b360ddc3540653eeeef48f8153ad356027e9e62b55eb76e3ae"]
         .assert_eq(&digest(&json!({ "command": "run" })));
 }
@@ -325,7 +325,8 @@ proptest! {
     }
 }
 
-/// What the reconciler keeps of what it makes: also of what the digest leaves out.
+/// What the reconciler stores about the objects that it creates, including what the digest leaves
+/// out.
 #[test]
 fn what_a_service_is_made_from_is_read_back_as_it_was_written() {
     for (field, value, _) in compared() {

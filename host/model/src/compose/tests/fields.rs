@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The part of a configuration that `fields` makes different from the default, as JSON.
+/// The part of a configuration that differs from the default because of `fields`, as JSON.
 fn changed(fields: &Value) -> Value {
     let plain = serde_json::to_value(config(&json!({}))).unwrap();
     let given = serde_json::to_value(config(fields)).unwrap();
@@ -484,7 +484,8 @@ fn fields_of_any_shape_never_panic() {
         "build",
     ]) {
         for shape in &shapes {
-            // Labels and environment of a service are checked before, those of a composition here.
+            // A service's own labels and environment are checked earlier, those of a composition
+            // here.
             let mut target = release(&json!({ "web": {} }), &json!({}), &json!({}));
             let app = target.apps.values_mut().next().unwrap();
             let release = app.release.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! What the supervisor adds to a service: variables, labels, the way to its API.
+//! The supervisor's additions to a service: variables, labels, access to its API.
 
 use std::collections::BTreeMap;
 
@@ -273,7 +273,7 @@ fn features_that_are_not_there_are_warned_of() {
     );
 }
 
-/// What a feature adds to a service that asks for nothing else.
+/// The additions of a feature to a service that requests nothing else.
 fn added(label: &str, host: HostFacts) -> (Vec<Mount>, BTreeMap<String, String>, Vec<String>) {
     let facts = DeviceFacts {
         host_root: "/scratch/".into(),
@@ -352,7 +352,7 @@ fn features_open_folders_of_the_host() {
         let expected = (mounts, BTreeMap::new(), Vec::<String>::new());
         assert_eq!(added(label, host.clone()), expected, "{label}");
     }
-    // A host without them has nothing to open.
+    // On a host without them, the label has no effect.
     for label in ["kernel-modules", "firmware"] {
         assert_eq!(added(label, HostFacts::default()).0, [], "{label}");
     }

@@ -111,7 +111,7 @@ fn of_an_app_that_comes_back_as_it_was_nothing_is_recorded_and_no_image_removed(
             .recorded("web:2")
             .running(service("web", "web:1"))
     };
-    // As if it were the target.
+    // As if this were the target.
     let as_it_was = || target().service(service("web", "web:1"));
     check_plan(
         device().restored("shop"),

@@ -1,4 +1,4 @@
-//! Engines: which of them, and whether they answer.
+//! Engines: selection and availability.
 
 use expect_test::expect;
 

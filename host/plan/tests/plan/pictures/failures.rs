@@ -1,4 +1,4 @@
-//! What failed, and what is under way.
+//! Steps that failed or are under way.
 
 use expect_test::expect;
 use plan::ComponentKind::Network;

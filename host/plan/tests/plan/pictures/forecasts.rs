@@ -1,4 +1,4 @@
-//! What is foreseen: every step until the target is reached, why, and what it waits for.
+//! Forecasts: every step until the target is reached, its reason, and what it waits for.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use plan::{AnyStep, LockedStep, OsPhase, Subject, forecast, plan};
 use super::{image, locks, service, shop};
 use crate::build::{Device, Docker, Target, device, target};
 
-/// The one driver: foresees, and compares with the picture.
+/// Forecasts, and compares the forecast with the picture: the one driver.
 fn check_forecast(current: &Device, desired: &Target, expected: &Expect) {
     let foreseen = forecast(&current.0, &desired.0);
     let mut picture = String::new();

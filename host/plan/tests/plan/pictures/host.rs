@@ -151,7 +151,7 @@ fn a_service_that_requires_a_reboot_is_made_before_it_and_started_after_it() {
             start existing shop/web (id1)
         "#]],
     );
-    // Where the boot is not known, nothing waits for the next.
+    // If the boot is not known, nothing waits for the next.
     check_plan(
         made().waits_in_boot("one"),
         desired(),

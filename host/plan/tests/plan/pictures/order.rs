@@ -104,7 +104,7 @@ fn a_service_stops_before_those_that_it_depends_on() {
               kill shop/web (id1)
         "#]],
     );
-    // While it is being stopped the others go on.
+    // While it is being stopped, the other services continue.
     check_plan(
         device()
             .running(web())
@@ -116,7 +116,7 @@ fn a_service_stops_before_those_that_it_depends_on() {
             nothing
         "#]],
     );
-    // One that stays is no reason to wait.
+    // A container that stays is no reason to wait.
     check_plan(
         device()
             .image("web:1")
@@ -197,7 +197,7 @@ fn a_service_in_the_network_of_another_is_made_anew_with_it() {
             ... shop/web waits for `vpn` to be started
         "#]],
     );
-    // The other one vanished, and came back.
+    // The other one disappeared and came back.
     check_plan(
         device()
             .running(service("vpn", "vpn:1"))

@@ -6,7 +6,7 @@ use plan::{OsPhase, Subject};
 use super::{check_plan, service, shop};
 use crate::build::{Device, Target, device, target};
 
-/// A device that runs version 1, and an app.
+/// Returns a device that runs version 1, and an app.
 fn settled() -> Device {
     device()
         .boot("one")
@@ -127,7 +127,7 @@ fn a_failing_provider_is_shown_and_holds_up_nothing_else() {
             ... the operating system is tried again later: RAUC: no space left
         "#]],
     );
-    // Nor a reboot for something else.
+    // Nor does it delay a reboot for another reason.
     check_plan(
         settled()
             .os("1", Some("2"))
@@ -187,7 +187,7 @@ fn a_version_that_runs_is_committed_once_it_is_healthy() {
             ... the operating system: version 2 of the operating system is on trial: its services have not been looked at yet
         "#]],
     );
-    // Also if the target has another one by now: first one, then the other.
+    // Also if the target names another version by now: the first is handled before the other.
     for wanted in [wants("2"), wants("3"), wants("2").without_os()] {
         check_plan(
             on_trial().os_is_healthy(),
@@ -228,7 +228,7 @@ fn a_version_that_is_not_healthy_goes_and_what_was_before_is_booted() {
             ... the reboot of the host is tried again later: Lockfile exists
         "#]],
     );
-    // The boot loader has started it all the same.
+    // The boot loader has started it anyway.
     check_plan(
         rejected(OsPhase::RolledBack, "before"),
         wants("2"),

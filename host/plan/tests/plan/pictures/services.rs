@@ -1,4 +1,4 @@
-//! What becomes of each container.
+//! The fate of each container.
 
 use expect_test::expect;
 use model::ContainerState::{Created, Dead, Exited, Paused, Removing, Restarting};

@@ -81,7 +81,7 @@ fn delete_then_download_removes_the_old_image_with_the_container() {
             ... shop/web waits for the image `web:2`
         "#]],
     );
-    // Somebody else's image, and one that another service wants, stay.
+    // An image that somebody else pulled, and one that another service needs, stay.
     check_plan(
         device().image("web:1").running(service("web", "web:1")),
         desired(),

@@ -1,4 +1,4 @@
-//! A board with GPIO lines and an I2C bus, in memory. What the kernel does with them is tested in `os`.
+//! A board with GPIO lines and an I2C bus, in memory. The kernel's part is tested in `os`.
 
 mod gpio_lines;
 mod i2c_chips;
@@ -32,8 +32,8 @@ struct TestBoard {
     gpio: SimulatedGpio,
     i2c: Arc<dyn I2cBuses>,
     lines: Arc<GpioLines>,
-    /// One board at a time: all plugins share the places for work on hardware, and a paused clock goes on while its test waits
-    /// for one that another test has.
+    /// One board at a time: all plugins share the places for work on hardware, and a paused clock continues while its
+    /// test waits for a place that another test has.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -61,7 +61,7 @@ impl TestBoard {
         }
     }
 
-    /// One on which the plugin `door` serves.
+    /// Creates a board on which the plugin `door` serves.
     fn with_door() -> (TestBoard, Plugin) {
         let hardware = TestBoard::new();
         let plugin = hardware.plugin("door", DOOR);
@@ -69,7 +69,7 @@ impl TestBoard {
         (hardware, plugin)
     }
 
-    /// A version of a plugin with this section of the policy. It serves once it is granted.
+    /// Creates a version of a plugin with this section of the policy. It serves once it is granted.
     fn plugin(&self, name: &str, policy: &str) -> Plugin {
         let Fixture { context, _root } = Fixture::new(policy);
         let mut context = Arc::into_inner(context).unwrap();
@@ -85,7 +85,7 @@ impl TestBoard {
         }
     }
 
-    /// Has these plugins and no others serve.
+    /// Makes these plugins serve, and no others.
     fn serve(&self, plugins: &[&Plugin]) {
         let granted = plugins.iter().flat_map(|plugin| {
             let context = &plugin.context;

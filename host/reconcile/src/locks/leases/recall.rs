@@ -1,4 +1,4 @@
-//! The locks of an earlier run: which of them go on, and for how long.
+//! The locks of an earlier run: which of them continue, and for how long.
 
 use std::time::Duration;
 
@@ -11,28 +11,29 @@ use crate::locks::file::LockFile;
 use crate::locks::{Locks, boot};
 
 impl Leases {
-    /// How long a lock of an earlier run lasts still.
+    /// Returns the remaining time of a lock of an earlier run.
     fn left(&self, record: &LockRecord) -> Duration {
         let left = if self.is_of_this_boot(record) {
             record.expires_in_boot.saturating_sub(boot::uptime_ms())
         } else {
             record.expires_at.saturating_sub(now_ms())
         };
-        // A clock that was set back makes no lock last longer than it was taken for.
+        // Even if the clock was set back, no lock lasts longer than its original duration.
         milliseconds(left.min(record.ttl))
     }
 
-    /// Where the kernel does not say which boot it is, a lock rather stays.
+    /// Returns whether a lock was taken in this boot. If the kernel does not provide the boot's id, the lock stays to
+    /// be safe.
     fn is_of_this_boot(&self, record: &LockRecord) -> bool {
         record.boot == self.boot
     }
 }
 
 impl Locks {
-    /// Takes up the locks of an earlier run. For the start, before anything takes one.
+    /// Restores the locks of an earlier run. Called at the start, before any lock is taken.
     ///
     /// # Errors
-    /// Where the store cannot be read.
+    /// If the store cannot be read.
     pub(crate) fn recall_leases(&self) -> Result<(), store::StoreError> {
         let mut table = self.leases.lock();
         for record in self.leases.store.lock_records()? {
@@ -41,10 +42,9 @@ impl Locks {
                 Ok(Some(lease)) => {
                     table.insert((app, service), lease);
                 }
-                // Where nothing can be written it is over again at the next start.
+                // If the store cannot be written, this is repeated at the next start.
                 Ok(None) => self.leases.forget_record(app, &service),
-                // It stays in the store: the folder that it belongs into cannot be used, which keeps the
-                // app from updates as well.
+                // It stays in the store: its folder cannot be used, which keeps the app from updates as well.
                 Err(refusal) => {
                     tracing::warn!(
                         %app, %service,
@@ -56,7 +56,7 @@ impl Locks {
         Ok(())
     }
 
-    /// The lock of an earlier run, as it stands; `None` where it is over.
+    /// Restores the lock of an earlier run; returns `None` if it is over.
     fn recall(&self, mut record: LockRecord) -> Result<Option<Lease>, LockRefusal> {
         let (app, service) = (record.app, record.service.clone());
         let file = self.lease_path(app, &service);
@@ -67,7 +67,7 @@ impl Locks {
         let same_boot = self.leases.is_of_this_boot(&record);
         let stands = lock.as_ref().is_some_and(LockFile::is_ours);
         let goes_on = if same_boot {
-            // A file that was there and is not was removed by hand.
+            // If the file once existed and is gone, it was removed by hand.
             stands || !record.is_placed
         } else {
             record.survives_reboot

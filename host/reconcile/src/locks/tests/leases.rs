@@ -1,4 +1,4 @@
-//! Locks that are taken over the API.
+//! Tests of locks taken over the API.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Host {
         matches!(self.take(&[service]), Err(LockError::Locked { .. }))
     }
 
-    /// The next run of the supervisor, after a reboot where `boot` is another.
+    /// Starts the next run of the supervisor, after a reboot if `boot` differs.
     fn starts_again(&mut self, boot: &str) {
         self.boot_is(boot);
         self.locks = self.next_supervisor();
@@ -48,7 +48,7 @@ impl Host {
         fs::write(folder.join("boot_id"), boot).unwrap();
     }
 
-    /// What a reboot does to the host's volatile folder.
+    /// Deletes the host's volatile folder, like a reboot.
     fn forget_volatile(&self) {
         fs::remove_dir_all(self.root.path().join("tmp")).unwrap();
     }
@@ -179,7 +179,7 @@ fn removing_the_file_gives_the_lock_back() {
 
     host.lease(&request("web"));
     fs::remove_file(host.path("web")).unwrap();
-    // A user's now, of which the record says nothing.
+    // Now a user's lock, unknown to the record.
     fs::write(host.path("web"), "mine").unwrap();
     let given = host.locks.give_back(APP, &"web".parse().unwrap());
     assert!(matches!(given, Err(LockRefusal::HeldByFile(_))));
@@ -212,7 +212,7 @@ fn a_restart_leaves_leases_as_they_are() {
     assert_eq!(listed.since_ms, before.since_ms);
     assert!(matches!(&listed.holder, LockHolder::Api(_)));
 
-    // One whose file was removed meanwhile was given back.
+    // A lock whose file was removed meanwhile was released.
     fs::remove_file(host.path("web")).unwrap();
     host.starts_again("first");
     assert!(!host.is_locked("web"));
@@ -233,7 +233,7 @@ fn a_reboot_ends_those_that_were_not_to_survive_it() {
         assert!(!host.is_locked("web"));
         assert!(host.is_locked("db"));
         assert_eq!(host.records(), 1);
-        // And is one of this boot from now on.
+        // From now on it belongs to this boot.
         host.starts_again("second");
         assert!(host.is_locked("db"));
         fs::remove_file(host.path("db")).unwrap();
@@ -253,14 +253,14 @@ fn a_kill_at_any_moment_leaves_nothing_that_stays_for_ever() {
         host.lease(&request);
         let mut record = host.store.lock_records().unwrap().remove(0);
 
-        // Before the store knew that the file was made.
+        // Before the store knew that the file was created.
         record.is_placed = false;
         host.store.put_lock(&record).unwrap();
         host.starts_again("first");
         assert!(host.is_locked("web"));
         assert!(host.store.lock_records().unwrap()[0].is_placed);
 
-        // Before the file was made.
+        // Before the file was created.
         host.store.put_lock(&record).unwrap();
         fs::remove_file(host.path("web")).unwrap();
         host.starts_again("first");
@@ -287,7 +287,7 @@ fn a_lease_that_ended_while_nobody_looked_is_removed_at_the_start() {
     assert!(!host.is_locked("web"));
     assert!(!host.path("web").exists());
 
-    // The time of day counts after a reboot alone.
+    // The time of day counts only after a reboot.
     host.lease(&surviving("web"));
     let mut record = host.store.lock_records().unwrap().remove(0);
     record.expires_at = 1;
@@ -298,7 +298,7 @@ fn a_lease_that_ended_while_nobody_looked_is_removed_at_the_start() {
     host.starts_again("second");
     assert!(!host.is_locked("web"));
 
-    // A clock that was set back makes none last longer.
+    // No lock lasts longer because a clock was set back.
     host.lease(&surviving("web"));
     let mut record = host.store.lock_records().unwrap().remove(0);
     record.expires_at = i64::MAX;

@@ -1,4 +1,4 @@
-//! How far an action is: whether it is done, and which failed steps are its own.
+//! The progress of an action: whether it is done, and which failed steps belong to it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::actions::{ActionPhase, OngoingAction};
 use crate::task::ReconcilerTask;
 
 impl ReconcilerTask {
-    /// Whether nothing is left to do in the action's phase.
+    /// Returns whether nothing is left to do in the action's phase.
     pub(super) fn is_reached(&self, app: &AppUuid, underway: &OngoingAction) -> bool {
         let services = self.services_of(app);
         let idle = |service: &ServiceName| {
@@ -51,11 +51,12 @@ impl ReconcilerTask {
         }
     }
 
-    /// Whether a service has a container that is not one of `old`, started where it should be.
+    /// Returns whether a service has a container that is not one of `old`, and that is started if
+    /// it should be.
     fn is_made(&self, app: &AppUuid, name: &ServiceName, old: &BTreeSet<ContainerId>) -> bool {
         let desired = self.app_wanted_now(app);
         let Some(wanted) = desired.and_then(|app| app.services.get(name)) else {
-            // The target has no such service any more.
+            // The target no longer contains the service.
             return true;
         };
         self.services_of(app).iter().any(|service| {
@@ -65,7 +66,7 @@ impl ReconcilerTask {
         })
     }
 
-    /// Takes a failed step for the failure of the action that needs it.
+    /// Records a failed step as the failure of the action that needs it.
     pub(in crate::task) fn step_of_action_failed(&mut self, subject: &Subject, reason: &str) {
         for app in self.actions.apps() {
             let Some(underway) = self.actions.of(&app) else {

@@ -1,4 +1,4 @@
-//! What outlives a supervisor.
+//! The state that outlives a supervisor.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::engine::{MemoryEngine, service_of};
 use crate::witness::app_of;
 
-/// Every device's: targets of a cloud name it.
+/// The uuid of every device: targets of a cloud name it.
 pub(super) const UUID: &str = "0123456789abcdef0123456789abcdef";
 
 /// A device between two supervisors.
@@ -21,14 +21,14 @@ pub(super) struct Image {
     pub(super) folder: TempDir,
 }
 
-/// Where a device is, to be copied while its supervisor runs.
+/// The parts of a device that are copied while its supervisor runs.
 #[derive(Clone)]
 pub(super) struct Place {
     engine: MemoryEngine,
     folder: PathBuf,
 }
 
-/// What no kill may cost.
+/// The objects that no kill may cost.
 #[derive(Debug)]
 pub(super) struct Holdings {
     /// Ids, with `APP/SERVICE`.
@@ -38,7 +38,7 @@ pub(super) struct Holdings {
 }
 
 impl Image {
-    /// A device that has never run.
+    /// Returns a device that has never run.
     pub(super) fn empty() -> Image {
         let folder = folder();
         fs::create_dir_all(folder.path().join("host")).unwrap();
@@ -62,7 +62,7 @@ impl Image {
         }
     }
 
-    /// The folder of all apps' lock folders.
+    /// Returns the folder of all apps' lock folders.
     pub(super) fn locks(&self) -> PathBuf {
         let host = self.folder.path().join("host");
         host.join("tmp/platform-supervisor/services")
@@ -76,7 +76,7 @@ impl Image {
     }
 }
 
-/// Containers by id, as `APP/SERVICE`.
+/// Returns the containers by id, as `APP/SERVICE`.
 pub(super) fn services_by_id(engine: &MemoryEngine) -> BTreeMap<String, String> {
     let containers = engine.held_containers().into_iter();
     containers
@@ -88,7 +88,7 @@ pub(super) fn services_by_id(engine: &MemoryEngine) -> BTreeMap<String, String> 
 }
 
 impl Place {
-    /// A copy of it as it is now: what the store has committed, and every file of locks.
+    /// Returns a copy of its current state: the committed state of the store, and every lock file.
     pub(super) fn image(&self) -> Image {
         let engine = self.engine.copy();
         let copy = folder();
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-/// In memory where there is such a place: what is tried is no disk.
+/// Returns a folder in memory if possible: the disk is not what is tested.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {
@@ -117,7 +117,7 @@ fn folder() -> TempDir {
     }
 }
 
-/// Files may go meanwhile: a lock is released at any time.
+/// Copies a file, which may disappear meanwhile: a lock can be released at any time.
 fn copy_file(from: &Path, to: &Path) {
     match fs::copy(from, to) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

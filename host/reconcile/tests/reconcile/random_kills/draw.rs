@@ -1,6 +1,6 @@
-//! Random numbers of a seed.
+//! Random numbers from a seed.
 
-/// splitmix64: the same seed gives the same numbers on every machine.
+/// splitmix64: the same seed yields the same numbers on every machine.
 pub(super) struct Draw(u64);
 
 impl Draw {
@@ -16,12 +16,12 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// 0 or more, and less than `bound`.
+    /// Returns a number from 0 up to, but not including, `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
@@ -30,7 +30,7 @@ impl Draw {
         &all[self.below(all.len() as u64) as usize]
     }
 
-    /// Some of them, in their order.
+    /// Returns some of them, in their order.
     pub(super) fn some_of<T: Clone>(&mut self, all: &[T]) -> Vec<T> {
         all.iter().filter(|_| self.once_in(2)).cloned().collect()
     }

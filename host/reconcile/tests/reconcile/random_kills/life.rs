@@ -20,11 +20,11 @@ use crate::rig::{DEADLINE, facts};
 
 pub(super) enum Ending {
     Killed(Image),
-    /// The target is reached; with the steps that it took.
+    /// The target is reached, after this number of steps.
     Settled(Box<Picture>, usize),
 }
 
-/// Who asks for the update. They go on after a kill, and ask again for what was not answered.
+/// The client that requests the update. It continues after a kill, and repeats requests that were not answered.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     target_is_taken: bool,
@@ -32,7 +32,7 @@ pub(super) struct Client {
     lock_is_released: bool,
 }
 
-/// Has a supervisor run until it is killed at the step `kill_at`, or is done.
+/// Runs a supervisor until it is killed at the step `kill_at`, or is done.
 pub(super) fn live(
     image: Image,
     kill_at: Option<usize>,
@@ -51,7 +51,7 @@ pub(super) fn live(
             }
         }
     });
-    // Nothing of it runs on; what a task does as it is dropped, it does to files that are no more the device's.
+    // Nothing keeps running; if a task acts while it is dropped, it acts on files that no longer belong to the device.
     runtime.shutdown_background();
     ending
 }
@@ -66,12 +66,12 @@ pub(super) fn settle(image: Image, story: &Story, target: Value) -> Image {
         device.reconciler.shutdown().await;
         device.image
     });
-    // Whatever of it has the store open still ends here.
+    // Tasks that still have the store open end here.
     drop(runtime);
     image
 }
 
-/// One thread for all that waits and one for what blocks, with a clock of their own.
+/// Returns a runtime with one thread for async tasks and one for blocking ones, and its own clock.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -91,7 +91,7 @@ struct Device {
 impl Device {
     fn start(image: Image, kill_at: Option<usize>, managed: bool) -> Device {
         let switch = KillSwitch::new(image.place(), kill_at);
-        // The switch has the engine, so the engine must not have the switch.
+        // The switch owns the engine, so the engine must not own the switch.
         let gate = Arc::downgrade(&switch);
         image.engine.pass_each(Arc::new(move || {
             let gate = gate.upgrade();
@@ -111,7 +111,7 @@ impl Device {
         let reconciler = Reconciler::start(ReconcilerConfig {
             engines: Engines::new(vec![Arc::new(image.engine.clone())]),
             store: store.clone(),
-            // The same in every copy, as it is part of what services are made from.
+            // The same in every copy, since it is part of the services' configuration.
             facts: Arc::new(move || facts(&uuid, "/")),
             host_root: image.folder.path().join("host"),
             host: Arc::new(FakeHost::default()),
@@ -162,7 +162,7 @@ impl Device {
         );
     }
 
-    /// At rest, and with nothing left to be noted.
+    /// Waits until the device is idle and nothing is left to be recorded.
     async fn settled(&self) {
         for _ in 0..3 {
             self.until("settled", |status| !status.applying).await;
@@ -200,8 +200,8 @@ impl Client {
         }
     }
 
-    /// The user gives the lock back once the device can do nothing but wait for that. A kill at the same moment may have
-    /// left a copy in which it is still held: then it is given back again.
+    /// Releases the user's lock once the device can do nothing but wait for that. After a kill at the same moment, the
+    /// copy may still contain the lock: then it is released again.
     async fn give_lock_back(&mut self, device: &Device, story: &Story) {
         let Some(lock) = story.lock.as_ref() else {
             return;
@@ -230,7 +230,7 @@ impl Client {
         }
     }
 
-    /// What was answered is done.
+    /// Checks that an answered action is done.
     pub(super) fn check(&self, story: &Story, before: &Holdings, found: &Picture) {
         let (Some(action), Some(Ok(()))) = (&story.action, &self.outcome) else {
             return;

@@ -1,4 +1,4 @@
-//! What an update leaves behind.
+//! The results of an update.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,19 +11,19 @@ use store::Store;
 use super::device::{Image, services_by_id};
 use super::story::Story;
 
-/// All that two runs of the same update are compared by, a line each.
+/// The data by which two runs of the same update are compared, one line each.
 pub(super) struct EndState {
-    /// Name, image, state and labels.
+    /// Names, images, states and labels.
     containers: Vec<String>,
     networks: Vec<String>,
     volumes: Vec<String>,
     images: Vec<String>,
-    /// What the store knows beside the target: releases, images, definitions, what is not finished.
+    /// The store's data other than the target: releases, images, definitions, unfinished work.
     stored: Vec<String>,
 }
 
 impl EndState {
-    /// What there is too much (`+`), and what is missing (`-`).
+    /// Returns surplus lines (`+`) and missing lines (`-`).
     pub(super) fn compare(&self, wanted: &EndState, story: &Story) -> Vec<String> {
         let pairs = [
             (&self.containers, &wanted.containers),
@@ -39,7 +39,7 @@ impl EndState {
             let less = wanted.iter().filter(|line| !found.contains(line));
             differences.extend(less.map(|line| format!("- {line}")));
         }
-        // Local mode keeps images that nothing uses, which is what a kill makes of one that was about to go.
+        // Local mode keeps unused images, and after a kill that may include one that was about to be removed.
         if !story.is_managed {
             differences.retain(|line| !line.starts_with("+ image "));
         }
@@ -92,7 +92,7 @@ impl Picture {
         }
     }
 
-    /// What holds for every update.
+    /// Checks what holds for every update.
     pub(super) fn check(&self, story: &Story) {
         let mut services = self.services.clone();
         services.sort();
@@ -116,7 +116,7 @@ fn stored(store: &Store, containers: &[Container]) -> Vec<String> {
     let commits = commits.map(|(app, commit)| format!("app {app} at {commit}"));
     let definitions = store.definitions().unwrap().into_iter();
     let definitions = definitions.map(|d| format!("definition of {} {}", d.subject, d.digest));
-    // How local mode stands and what marks locks is there as well.
+    // The state of local mode and the lock marker are also included.
     let intents = store.intents().unwrap().into_iter();
     let intents = intents.map(|i| format!("intent {} {} {}", i.kind, named(&i.key), i.value));
     let images = store.image_records().unwrap().into_iter();
@@ -138,7 +138,7 @@ fn sorted(all: impl Iterator<Item = String>) -> Vec<String> {
     all
 }
 
-/// Every file: there is none but locks, and what they are made of.
+/// Returns every file: there are only locks, and their drafts.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

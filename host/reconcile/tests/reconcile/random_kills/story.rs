@@ -1,4 +1,4 @@
-//! What happens to a device: what it runs, what it is to run, who holds a lock, and what else is asked for.
+//! The events on a device: what it runs, its new target, who holds a lock, and what else is requested.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::device::{Image, UUID};
 use super::draw::Draw;
 use super::life::settle;
 
-/// Services of app 1 and of app 2: no name is in both.
+/// Services of app 1 and of app 2: no name occurs in both.
 const SERVICES: [[&str; 4]; 2] = [
     ["web", "db", "proxy", "cache"],
     ["api", "queue", "worker", "mail"],
@@ -40,7 +40,7 @@ struct DrawnService {
 struct DrawnApp {
     release: u64,
     services: BTreeMap<&'static str, DrawnService>,
-    /// With the revision of their configuration.
+    /// With the revisions of their configuration.
     volumes: BTreeMap<&'static str, u64>,
     networks: BTreeMap<&'static str, u64>,
 }
@@ -57,7 +57,7 @@ pub(super) struct UserLock {
     pub(super) is_overridden: bool,
 }
 
-/// What is asked for beside the target.
+/// A request in addition to the target.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DrawnAction {
     pub(super) app: u64,
@@ -67,13 +67,13 @@ pub(super) struct DrawnAction {
 
 #[derive(Debug)]
 pub(super) struct Story {
-    /// The targets are a cloud's.
+    /// Whether the targets come from a cloud.
     pub(super) is_managed: bool,
     before: DrawnApps,
     after: DrawnApps,
     pub(super) lock: Option<UserLock>,
     pub(super) action: Option<DrawnAction>,
-    /// The action is asked for before the target is set, or right after.
+    /// Whether the action is requested before the target is set, or right after.
     pub(super) acts_first: bool,
 }
 
@@ -100,7 +100,7 @@ impl Story {
         }
     }
 
-    /// A device that runs what there is before, at rest.
+    /// Returns a device that runs the initial state, at rest.
     pub(super) fn begin(&self, empty: &Image) -> Image {
         let ready = settle(empty.copy(), self, self.body(&self.before));
         ready.engine.witness(|seen| seen.disturbed.clear());
@@ -125,7 +125,7 @@ impl Story {
         })
     }
 
-    /// A local target names its apps by their numbers.
+    /// Returns an app's uuid; a local target names its apps by their numbers.
     fn uuid(&self, app: u64) -> String {
         if self.is_managed {
             format!("fleet{app}")
@@ -134,7 +134,7 @@ impl Story {
         }
     }
 
-    /// The services that the target has, as `APP/SERVICE`.
+    /// Returns the services in the target, as `APP/SERVICE`.
     pub(super) fn services(&self) -> Vec<String> {
         let apps = self.after.iter();
         let named = |(number, app): (&u64, &DrawnApp)| {
@@ -145,15 +145,15 @@ impl Story {
         apps.flat_map(named).collect()
     }
 
-    /// The app whose services nothing may disturb until its user gives the lock back.
+    /// Returns the app whose services must not be disturbed until its user releases the lock.
     pub(super) fn locked_app(&self) -> Option<u64> {
         let lock = self.lock.as_ref()?;
         let forced = self.action.as_ref().is_some_and(|action| action.force);
         (!lock.is_overridden && !forced).then_some(lock.app)
     }
 
-    /// The app that is purged while the target has it no more: what is left of it depends on which comes
-    /// first.
+    /// Returns the app that is purged although the target no longer contains it: what remains of it depends on which
+    /// comes first.
     pub(super) fn purged_while_it_goes(&self) -> Option<u64> {
         let purge = self.action.as_ref()?;
         let goes = !self.after.contains_key(&purge.app);
@@ -174,10 +174,10 @@ impl Story {
     }
 }
 
-/// One change of what is to run.
+/// Makes one change to the target.
 fn change(apps: &mut DrawnApps, draw: &mut Draw) {
     if draw.once_in(10) {
-        // An app comes, or goes.
+        // An app is added or removed.
         let number = 1 + draw.below(2);
         if apps.remove(&number).is_none() {
             apps.insert(number, DrawnApp::draw(number, draw));
@@ -194,7 +194,7 @@ fn change(apps: &mut DrawnApps, draw: &mut Draw) {
     };
     let names: Vec<&'static str> = app.services.keys().copied().collect();
     match draw.below(10) {
-        // A release that changes nothing but names.
+        // A release that changes only names.
         0 | 1 => app.release += 1,
         2 | 3 => app.put_service(number, draw),
         4 if !names.is_empty() => {
@@ -217,7 +217,7 @@ fn change(apps: &mut DrawnApps, draw: &mut Draw) {
     app.tidy();
 }
 
-/// It comes, goes, or is another.
+/// Adds, removes or changes it.
 fn change_component(all: &mut BTreeMap<&'static str, u64>, name: &'static str, draw: &mut Draw) {
     let revision = all.remove(name);
     if revision.is_none() || draw.once_in(2) {
@@ -226,7 +226,7 @@ fn change_component(all: &mut BTreeMap<&'static str, u64>, name: &'static str, d
 }
 
 impl UserLock {
-    /// `None` where the app that was drawn has no service.
+    /// Returns `None` if the drawn app has no services.
     fn draw(apps: &DrawnApps, draw: &mut Draw) -> Option<UserLock> {
         let apps: Vec<_> = apps.iter().collect();
         let (number, app) = draw.one_of(&apps);
@@ -284,7 +284,7 @@ impl DrawnApp {
         };
         let volumes: Vec<_> = self.volumes.keys().copied().collect();
         let networks: Vec<_> = self.networks.keys().copied().collect();
-        // Of those before it alone, so that there are no circles.
+        // Only earlier ones, so that there are no cycles.
         let mut earlier: Vec<_> = self.services.keys().copied().collect();
         earlier.retain(|other| *other < name);
         let service = DrawnService {
@@ -299,7 +299,7 @@ impl DrawnApp {
         self.services.insert(name, service);
     }
 
-    /// Leaves out what a change has taken away.
+    /// Drops references that a change has made invalid.
     fn tidy(&mut self) {
         let names: Vec<_> = self.services.keys().copied().collect();
         for service in self.services.values_mut() {

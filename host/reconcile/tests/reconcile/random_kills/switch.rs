@@ -1,4 +1,4 @@
-//! What kills a supervisor at one of its steps.
+//! Kills a supervisor at one of its steps.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use tokio::sync::Notify;
 
 use super::device::{Image, Place};
 
-/// Counts steps. At the one that it was set to, nothing on the engine goes on, and what is there is copied.
+/// Counts steps. At the chosen step, all work on the engine stops, and the device's state is copied.
 pub(super) struct KillSwitch {
     place: Place,
     steps: AtomicUsize,
     at: Option<usize>,
     is_off: AtomicBool,
     came: Notify,
-    /// Taken already, where the step was a write of the store.
+    /// Taken already if the step was a write to the store.
     image: Mutex<Option<Image>>,
 }
 
@@ -30,18 +30,18 @@ impl KillSwitch {
         })
     }
 
-    /// Steps so far.
+    /// Returns the number of steps so far.
     pub(super) fn steps(&self) -> usize {
         self.steps.load(Ordering::SeqCst)
     }
 
-    /// Whether this step is the one.
+    /// Returns whether this step is the chosen one.
     fn count(&self) -> bool {
         let number = self.steps.fetch_add(1, Ordering::SeqCst);
         Some(number) == self.at && !self.is_off.swap(true, Ordering::SeqCst)
     }
 
-    /// A step of the engine. Once the supervisor is killed it never returns.
+    /// Passes a step of the engine. Once the supervisor is killed, it never returns.
     pub(super) async fn pass(&self) {
         if self.count() {
             self.came.notify_one();
@@ -51,8 +51,8 @@ impl KillSwitch {
         }
     }
 
-    /// A write of the store. It runs on the one thread that blocks, so no other write and no lock is under
-    /// way.
+    /// Passes a write to the store. It runs on the one blocking thread, so no other write and no lock operation is
+    /// under way.
     pub(super) fn pass_write(&self) {
         if self.count() {
             *self.image.lock().unwrap() = Some(self.place.image());
@@ -60,13 +60,13 @@ impl KillSwitch {
         }
     }
 
-    /// What a kill has left, once it has come.
+    /// Returns the state after a kill, once it has occurred.
     pub(super) async fn killed(self: &Arc<Self>) -> Image {
         self.came.notified().await;
         if let Some(image) = self.image.lock().unwrap().take() {
             return image;
         }
-        // After whatever the one thread that blocks is about: in its middle nothing is whole.
+        // After the current work of the one blocking thread: before it ends, the state may be incomplete.
         let switch = Arc::clone(self);
         let copying = tokio::task::spawn_blocking(move || switch.place.image());
         copying.await.unwrap()

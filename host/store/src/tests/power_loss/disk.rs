@@ -1,53 +1,53 @@
-//! What a disk holds after its power was cut.
+//! The contents of a disk after its power was cut.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Bytes that a disk writes whole or not at all.
+/// The number of bytes that a disk writes completely or not at all.
 const SECTOR: usize = 512;
 
-/// Something that was done to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Op {
-    /// Its name.
+    /// The file's name.
     pub(super) file: String,
     pub(super) change: Change,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
-    /// It was not there before, and is opened.
+    /// A new file is opened.
     Make,
-    /// It is opened.
+    /// An existing file is opened.
     Open,
     Write {
         at: usize,
         bytes: Vec<u8>,
     },
     Truncate(usize),
-    /// All that was done to it has reached the disk.
+    /// All previous operations on the file have reached the disk.
     Sync,
     Delete,
 }
 
-/// Files by their names.
+/// The contents of files, by name.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-/// What becomes of that which has not reached the disk when the power is cut.
+/// What happens to data that has not reached the disk when the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Nothing of it is there.
+    /// None of it is there.
     Lost,
-    /// All of it is, as where only the process was killed.
+    /// All of it is there, as if only the process was killed.
     Written,
-    /// All but the second half of the last write.
+    /// All of it except the second half of the last write.
     Torn,
-    /// Each sector by itself, as the number says, and in any order.
+    /// Each sector is decided separately, according to the number, and in any order.
     Scattered(u64),
 }
 
-/// What is on the disk after the `ops`, on one that held `before`.
+/// Returns the contents of a disk after the `ops`, if it contained `before`.
 pub(super) fn after(before: &Files, ops: &[Op], fate: Fate) -> Files {
     let mut disk: BTreeMap<&str, PendingFile> = BTreeMap::new();
     for (name, bytes) in before {
@@ -70,8 +70,8 @@ pub(super) fn after(before: &Files, ops: &[Op], fate: Fate) -> Files {
     left.collect()
 }
 
-/// A file that SQLite finds and has not made: the store makes its new database empty, and renames it once it is
-/// whole and closed, after which it syncs the folder.
+/// Opens a file that SQLite finds and has not created: the store creates its new database as an empty file, and renames
+/// it once it is complete and closed, after which it syncs the folder.
 fn open_unknown<'a>(disk: &mut BTreeMap<&'a str, PendingFile<'a>>, name: &'a str) {
     let new = format!("{name}.new");
     let file = disk.remove(new.as_str());
@@ -80,7 +80,7 @@ fn open_unknown<'a>(disk: &mut BTreeMap<&'a str, PendingFile<'a>>, name: &'a str
 
 #[derive(Default)]
 struct PendingFile<'a> {
-    /// What has reached the disk; `None` where the file has not.
+    /// The data that has reached the disk; `None` if the file itself has not.
     synced: Option<Vec<u8>>,
     pending: Vec<&'a Change>,
 }
@@ -99,7 +99,7 @@ impl PendingFile<'_> {
         }
     }
 
-    /// What there is of it; `None` where the file itself is not there.
+    /// Returns the remaining contents; `None` if the file itself is not there.
     fn left(mut self, fate: Fate, has_last_write: bool) -> Option<Vec<u8>> {
         match fate {
             Fate::Lost => {}
@@ -132,7 +132,7 @@ impl PendingFile<'_> {
         };
         for change in std::mem::take(&mut self.pending) {
             let Change::Write { at, bytes } = change else {
-                // A file system keeps the order of these among themselves.
+                // A file system keeps the order of these operations.
                 if !flip() {
                     return;
                 }
@@ -141,10 +141,10 @@ impl PendingFile<'_> {
             };
             let mut start = 0;
             while start < bytes.len() {
-                // Sectors begin where the disk has them, not where the write does.
+                // Sectors begin where the disk has them, not at the start of the write.
                 let to_next = SECTOR - (at + start) % SECTOR;
                 let end = bytes.len().min(start + to_next);
-                // Nothing can be in a file that is not there.
+                // A missing file has no contents.
                 if flip()
                     && let Some(file) = &mut self.synced
                 {
@@ -166,7 +166,7 @@ fn apply(file: &mut Option<Vec<u8>>, change: &Change) {
     }
 }
 
-/// What is left out before it reads as zeros.
+/// A gap before it reads as zeros.
 fn write(file: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     let end = at + bytes.len();
     if file.len() < end {
@@ -175,7 +175,7 @@ fn write(file: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     file[at..end].copy_from_slice(bytes);
 }
 
-/// Puts files into an empty folder.
+/// Writes files into an empty folder.
 pub(super) fn put(files: &Files, folder: &Path) {
     for (name, bytes) in files {
         fs::write(folder.join(name), bytes).unwrap();

@@ -1,5 +1,5 @@
-//! A layer over SQLite's own file system that notes what is written, in which order, and when it is brought to
-//! the disk.
+//! A layer over SQLite's own file system that records what is written, in which order, and when it is synced to the
+//! disk.
 
 #![expect(
     unsafe_code,
@@ -18,11 +18,11 @@ use rusqlite::ffi::{
 
 use super::disk::{Change, Op};
 
-/// What was done to the files of folders that are recorded, by folder.
+/// The operations on files in recorded folders, by folder.
 static RECORDS: Mutex<BTreeMap<PathBuf, Vec<Op>>> = Mutex::new(BTreeMap::new());
-/// The files that are open, by the address of SQLite's struct.
+/// The open files, by the address of SQLite's struct.
 static OPEN: Mutex<BTreeMap<usize, OpenFile>> = Mutex::new(BTreeMap::new());
-/// Tables of functions with ours in them, by the address of those that they stand for.
+/// Tables with our functions, by the address of the tables that they replace.
 static TABLES: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 #[derive(Clone)]
@@ -31,7 +31,7 @@ struct OpenFile {
     real: &'static sqlite3_io_methods,
 }
 
-/// Notes what SQLite does to the files in a folder, while it lives.
+/// Records SQLite's operations on the files in a folder, while it lives.
 pub(super) struct Recorder(PathBuf);
 
 impl Recorder {
@@ -43,7 +43,7 @@ impl Recorder {
         Recorder(folder)
     }
 
-    /// Operations so far.
+    /// The number of operations so far.
     pub(super) fn count(&self) -> usize {
         RECORDS.lock().unwrap()[&self.0].len()
     }
@@ -66,13 +66,13 @@ fn note(path: &Path, change: Change) {
 
 /// Puts this layer over the default one, for all connections of this process from now on.
 fn register() {
-    // SAFETY: asking for the default is always allowed; what it answers lives as long as the process.
+    // SAFETY: asking for the default is always allowed; the result lives as long as the process.
     let real: &'static sqlite3_vfs =
         unsafe { sqlite3_vfs_find(std::ptr::null()).as_ref() }.unwrap();
     let ours = sqlite3_vfs {
         pNext: std::ptr::null_mut(),
         zName: c"recorded".as_ptr(),
-        // What is not replaced does not look at it; ours pass the real one on.
+        // Functions that are not replaced ignore it; ours pass the real one on.
         pAppData: std::ptr::from_ref(real).cast_mut().cast(),
         xOpen: Some(open),
         xDelete: Some(delete),
@@ -85,11 +85,11 @@ fn register() {
 
 /// The layer below the one that `register` made.
 fn below(ours: *mut sqlite3_vfs) -> *mut sqlite3_vfs {
-    // SAFETY: SQLite calls with what was registered, whose `pAppData` is the real one.
+    // SAFETY: SQLite passes the registered struct, whose `pAppData` is the real one.
     unsafe { (*ours).pAppData.cast() }
 }
 
-/// A path that SQLite gave; none is a file of its own, for a moment.
+/// Returns SQLite's path; a missing one means a temporary file.
 fn path_of(name: *const c_char) -> Option<PathBuf> {
     if name.is_null() {
         return None;
@@ -109,9 +109,9 @@ unsafe extern "C" fn open(
     let below = below(vfs);
     let path = path_of(name);
     let was_there = path.as_ref().is_some_and(|path| path.exists());
-    // SAFETY: the arguments are SQLite's own, for a file struct of the size that the real layer asks for.
+    // SAFETY: the arguments are SQLite's own, for a file struct of the size that the real layer requests.
     let opened = unsafe { (*below).xOpen.unwrap()(below, name, file, flags, out) };
-    // SAFETY: SQLite gave the struct; it has a table where it is to be closed.
+    // SAFETY: SQLite provided the struct; it has a table if it has to be closed.
     let methods = unsafe { (*file).pMethods.as_ref() };
     let (Some(real), Some(path)) = (methods, path) else {
         return opened;
@@ -128,18 +128,18 @@ unsafe extern "C" fn open(
     }
     let entry = OpenFile { path, real };
     OPEN.lock().unwrap().insert(file as usize, entry);
-    // SAFETY: the struct stays the real layer's, whose functions are called with it; the table lives for ever.
+    // SAFETY: the struct remains the real layer's, whose functions are called with it; the table lives for ever.
     unsafe { (*file).pMethods = table(real) };
     opened
 }
 
-/// A table that is as `real`, but that what changes a file is noted.
+/// Returns a table like `real`, except that changes to a file are recorded.
 fn table(real: &'static sqlite3_io_methods) -> *const sqlite3_io_methods {
     let mut tables = TABLES.lock().unwrap();
     let made = tables.entry(std::ptr::from_ref(real) as usize);
     let address = *made.or_insert_with(|| {
         let ours = sqlite3_io_methods {
-            // Without mapped memory, by which nothing here is written.
+            // Without mapped memory, which is not used for writing here.
             iVersion: real.iVersion.min(2),
             xClose: Some(close),
             xWrite: Some(write),
@@ -158,7 +158,7 @@ fn known(file: *mut sqlite3_file) -> OpenFile {
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     let known = OPEN.lock().unwrap().remove(&(file as usize)).unwrap();
-    // SAFETY: the real layer made the struct, and gets its own table back first.
+    // SAFETY: the real layer created the struct, and gets its own table back first.
     unsafe {
         (*file).pMethods = known.real;
         known.real.xClose.unwrap()(file)
@@ -172,7 +172,7 @@ unsafe extern "C" fn write(
     at: i64,
 ) -> c_int {
     let known = known(file);
-    // SAFETY: SQLite gave so many bytes.
+    // SAFETY: SQLite passed this many bytes.
     let written = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length as usize) };
     let change = Change::Write {
         at: at as usize,

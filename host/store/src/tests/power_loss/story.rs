@@ -1,4 +1,4 @@
-//! What is written in the life of a store, one write of each sort.
+//! The writes in the life of a store, one of each kind.
 
 use super::super::*;
 
@@ -10,10 +10,10 @@ fn step(run: impl Fn(&mut Store) + 'static) -> Step {
     Box::new(run)
 }
 
-/// Each is answered once what it wrote has to be on the disk.
+/// Each step completes once its data must be on the disk.
 pub(super) fn steps() -> Vec<Step> {
     let all = [
-        // So that the log is brought into the file again and again, and not only after four megabytes.
+        // So that the log is merged into the file frequently, and not only after four megabytes.
         vec![step(|store| {
             let connection = store.connection();
             connection

@@ -1,19 +1,19 @@
-//! Bytes of a stream, a few at a time, into lines of text; unpacked on the way where they are packed.
+//! Splits the bytes of a stream into lines of text, a few bytes at a time, and decompresses them if necessary.
 
 use std::io::Write as _;
 
 use axum::body::Bytes;
 use flate2::write::MultiGzDecoder;
 
-/// Bytes that are looked at in one go: packed, they are a thousand times as many at most.
+/// Bytes that are processed in one step: decompressed, they are at most a thousand times as many.
 const AT_ONCE: usize = 1024;
-/// Bytes of a line.
+/// Maximum bytes of a line.
 const LONGEST: usize = 128 * 1024;
 
-/// Bytes in, lines out.
+/// Turns bytes into lines.
 pub(super) struct Decoder {
     form: Form,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     begun: Vec<u8>,
 }
 
@@ -37,10 +37,10 @@ impl Decoder {
         }
     }
 
-    /// The lines that some of the bytes end; those bytes are taken off.
+    /// Returns the lines completed by some of the bytes, which are consumed.
     ///
     /// # Errors
-    /// What is wrong with them, for the sender.
+    /// The error in them, for the sender.
     pub(super) fn decode(&mut self, bytes: &mut Bytes) -> Result<Vec<Vec<u8>>, String> {
         let some = bytes.split_to(bytes.len().min(AT_ONCE));
         match &mut self.form {
@@ -78,13 +78,13 @@ impl Decoder {
         }
     }
 
-    /// What is left when the stream ends: a line without an end.
+    /// Returns the remainder when the stream ends: a line without a terminator.
     ///
     /// # Errors
-    /// As [`Decoder::decode`].
+    /// As for [`Decoder::decode`].
     pub(super) fn end(mut self) -> Result<Vec<Vec<u8>>, String> {
         if let Form::Gzip(gzip) = &mut self.form {
-            // A stream that was cut off has what it has.
+            // For a stream that was cut off, what was decoded so far is used.
             let _ = gzip.try_finish();
             self.begun.append(gzip.get_mut());
         }

@@ -1,4 +1,4 @@
-//! The streams of logs that devices have open: few of each.
+//! The open log streams of devices, a few for each.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct Uploads {
 
 type ByDevice = HashMap<i64, VecDeque<(u64, CancellationToken)>>;
 
-/// One open stream; it is no more with the value.
+/// One open stream, until it is dropped.
 pub(super) struct OpenUpload {
     device: i64,
     number: u64,
@@ -25,7 +25,7 @@ pub(super) struct OpenUpload {
 }
 
 impl Uploads {
-    /// One more of a device. Where it has too many, its oldest ends.
+    /// Opens another stream of a device. If it has too many, the oldest ends.
     pub(super) fn open(&self, device: i64) -> OpenUpload {
         let end = CancellationToken::new();
         let mut open = self.open.lock();
@@ -47,7 +47,7 @@ impl Uploads {
 }
 
 impl OpenUpload {
-    /// Newer ones are open in its place.
+    /// Returns when newer streams have replaced this one.
     pub(super) async fn replaced(&self) {
         self.end.cancelled().await;
     }

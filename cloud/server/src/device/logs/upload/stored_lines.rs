@@ -1,18 +1,18 @@
-//! Lines that come a second time: a device whose connection broke sends again what may not have arrived
-//! (docs/spec/device.md#log-upload), and what had is left out.
+//! Repeated lines: a device whose connection broke sends again what may not have arrived
+//! (docs/spec/device.md#log-upload), and lines that had arrived are left out.
 
 use std::collections::HashMap;
 
 use cloud_core::logs::line::LogLine;
 
-/// What a line is told from others by.
+/// The properties that distinguish a line from others.
 type LineIdentity = (i64, Option<i64>, bool, bool, String);
 
-/// The lines that are kept already, as far as the first ones of a request may be among them.
+/// The stored lines that the first lines of a request may repeat.
 #[derive(Debug)]
 pub(super) struct StoredLines {
     left: HashMap<LineIdentity, usize>,
-    /// The newest of them, in milliseconds: what is newer was never here.
+    /// The time of the newest of them, in milliseconds: newer lines cannot be repetitions.
     newest: i64,
 }
 
@@ -29,9 +29,9 @@ impl StoredLines {
         }
     }
 
-    /// Takes out of `lines` what is kept already; whether more of it may come.
+    /// Removes stored lines from `lines`; returns whether more repetitions may follow.
     pub(super) fn leave_out(&mut self, lines: &mut Vec<LogLine>) -> bool {
-        // A line that was printed twice is kept twice, and left out twice.
+        // A line that was printed twice is stored twice, and left out twice.
         let mut old = false;
         lines.retain(|line| {
             old |= line.timestamp <= self.newest;

@@ -1,4 +1,4 @@
-//! Images on devices: what a report says of them, held against what is known of them.
+//! Images on devices: compares a report with the stored rows.
 
 mod named;
 
@@ -13,10 +13,10 @@ use sea_query::{Alias, Expr, OnConflict, Query};
 use crate::device::report::apps::{Apps, ReportedApp, ReportedImage, ReportedRelease, RowName};
 use named::{NamedRow, apps_named, images_named, named_rows, releases_named};
 
-/// How often the progress of a download is written, in milliseconds.
+/// Minimum interval between writes of a download's progress, in milliseconds.
 const PROGRESS: i64 = 30_000;
 
-/// An image of a device as it becomes.
+/// The new state of an image on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Install {
     image: i64,
@@ -25,7 +25,7 @@ pub(super) struct Install {
     progress: Option<i64>,
 }
 
-/// An image of a device as it is known.
+/// The stored state of an image on a device.
 #[derive(Debug)]
 struct StoredInstall {
     release: i64,
@@ -34,7 +34,7 @@ struct StoredInstall {
     modified_at: i64,
 }
 
-/// Rows that a report names.
+/// The rows named in a report.
 pub(super) struct ReportRows {
     /// The uuid of the device's fleet.
     fleet: Option<String>,
@@ -45,7 +45,7 @@ pub(super) struct ReportRows {
     present: HashMap<i64, StoredInstall>,
 }
 
-/// The successful release of a fleet with this commit.
+/// Returns the successful release of a fleet with this commit.
 pub(super) async fn release_of(
     cloud: &Cloud,
     fleet: &str,
@@ -61,7 +61,7 @@ pub(super) async fn release_of(
 }
 
 impl ReportRows {
-    /// Looks up what a report names, and the images that the device has.
+    /// Reads the rows that a report names, and the images that the device has.
     pub(super) async fn up(
         cloud: &Cloud,
         device: i64,
@@ -91,7 +91,7 @@ impl ReportRows {
             };
             stored.insert(row.id(0)?, install);
         }
-        // After a move a device has what it had until the new is there.
+        // After a move, a device keeps its old release until the new one is present.
         let installed: HashSet<i64> = stored.values().map(|stored| stored.release).collect();
         let is_own = |row: &NamedRow| Some(row.app.as_str()) == fleet;
         let has_release = |row: &NamedRow| is_own(row) || installed.contains(&row.id);
@@ -109,7 +109,7 @@ impl ReportRows {
         })
     }
 
-    /// The release of the device's fleet with this commit, where the report names it among its releases.
+    /// Returns the release of the device's fleet with this commit, if the report names it among its releases.
     pub(super) fn release_of_fleet(&self, commit: &str) -> Option<i64> {
         let fleet = self.fleet.as_ref()?;
         let mut releases = self.releases.iter();
@@ -117,12 +117,12 @@ impl ReportRows {
         release.map(|row| row.id)
     }
 
-    /// What becomes of the images of the device.
+    /// Returns the changed images of the device.
     ///
     /// # Errors
-    /// 401, where a release or an image is none of its app.
+    /// 401 if a release or an image does not belong to its app.
     pub(super) fn changes(&self, apps: &Apps) -> Result<Vec<Install>, Refusal> {
-        // By the image, so that whoever writes them does so in one order.
+        // Ordered by image, so that all writers use one order.
         let mut installs: BTreeMap<i64, Install> = BTreeMap::new();
         for release in &apps.releases {
             let (id, app) = self.release(release)?;
@@ -131,7 +131,7 @@ impl ReportRows {
                 installs.insert(of, self.becomes(of, id, image));
             }
         }
-        // What it has no more it does not name.
+        // Images that the device no longer has are missing in the report.
         for (image, stored) in &self.present {
             installs.entry(*image).or_insert_with(|| Install {
                 image: *image,
@@ -186,7 +186,7 @@ impl ReportRows {
         }
     }
 
-    /// Whether it differs from what is known by more than a step of a download that was just written.
+    /// Whether it differs from the stored data by more than a download step that was just written.
     fn is_worth_it(&self, install: &Install) -> bool {
         let Some(stored) = self.present.get(&install.image) else {
             return true;
@@ -202,8 +202,8 @@ impl ReportRows {
     }
 }
 
-/// The apps beside its fleet whose releases a device may have: those that manage or operate it. All others are not there
-/// for it.
+/// Returns the apps other than its fleet whose releases a device may have: those that manage or operate it. To the
+/// device, all others do not exist.
 async fn apps_beside(cloud: &Cloud, device: i64) -> Result<Vec<String>, DataError> {
     let select = SystemPurpose::Report.sql(
         "SELECT a.uuid FROM device AS d \
@@ -215,7 +215,7 @@ async fn apps_beside(cloud: &Cloud, device: i64) -> Result<Vec<String>, DataErro
     rows.iter().map(|row| row.some_text(0)).collect()
 }
 
-/// Writes images of a device: those that are new, and those that are known.
+/// Writes images of a device: new ones and existing ones.
 pub(super) async fn write(
     transaction: &mut Transaction,
     device: i64,

@@ -1,4 +1,4 @@
-//! The rows of what plugins add to a device's report, held against what it reports.
+//! The rows of the plugins' fields of a device, compared with its report.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use sea_query::{Alias, Expr, ExprTrait, OnConflict, Query};
 
 use crate::device::report::plugin_fields::{PluginField, PluginFields, value_type};
 
-/// Whether what a device reports differs from its rows.
+/// Whether the report of a device differs from its rows.
 pub(super) async fn differ(
     cloud: &Cloud,
     device: i64,
@@ -29,20 +29,20 @@ pub(super) async fn differ(
     Ok(stored != reported.0)
 }
 
-/// Makes the rows of a device those that it reports; those that stay as they are keep the time of their last change.
+/// Replaces the rows of a device with the reported ones; unchanged rows keep the time of their last change.
 pub(super) async fn write(
     transaction: &mut Transaction,
     device: i64,
     reported: &PluginFields,
     now: i64,
 ) -> Result<(), DataError> {
-    // Reports of one device write one after the other: each of several at once would add its own to those of the others, of
-    // which it does not know.
+    // Reports of one device are written one after the other: if several were written at once, each would add its own
+    // rows to those of the others, which it cannot see.
     let lock = SystemPurpose::Report
         .sql("UPDATE device SET modified_at = modified_at WHERE id = ?")
         .with(device);
     transaction.execute(&lock).await?;
-    // Neither name can have a slash.
+    // Neither name can contain a slash.
     let names = reported.0.keys();
     let names = names.map(|(plugin, name)| format!("{plugin}/{name}"));
     let gone = Query::delete()

@@ -1,6 +1,6 @@
-//! Chromium's DevTools protocol, as far as the tests speak it: commands and their answers, and events, as JSON over one
-//! WebSocket for all pages. A library with types for the whole protocol takes a minute to be built, and its types know one
-//! version of Chromium alone.
+//! Chromium's DevTools protocol, as far as the tests need it: commands and their answers, and events, as JSON over one
+//! WebSocket for all pages. A library with types for the whole protocol takes a minute to build, and its types fit only
+//! one version of Chromium.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_tungstenite::tungstenite::Message;
 
-/// What is done with an event of a page: its name and its parameters.
+/// Handles an event of a page, with its name and its parameters.
 type Listener = Box<dyn Fn(&str, &Value) + Send>;
 
-/// A connection to a browser, which ends with this value.
+/// A connection to a browser, until it is dropped.
 pub(super) struct DevTools {
     shared: Arc<Mutex<Shared>>,
     outgoing: mpsc::UnboundedSender<Message>,
@@ -24,9 +24,9 @@ pub(super) struct DevTools {
 
 #[derive(Default)]
 struct Shared {
-    /// The number of the command that was sent last.
+    /// The number of the last command.
     latest: u64,
-    /// Who waits for an answer, by the number of the command.
+    /// Waiting callers, by the number of the command.
     waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
     /// By the session of the page.
     listeners: HashMap<String, Listener>,
@@ -69,10 +69,10 @@ impl DevTools {
         }
     }
 
-    /// One command, to a page or to the browser itself.
+    /// Sends one command, to a page or to the browser itself.
     ///
     /// # Errors
-    /// Why Chromium has not done it.
+    /// Chromium's reason for not executing it.
     pub(super) async fn command(
         &self,
         session: Option<&str>,
@@ -102,7 +102,7 @@ impl DevTools {
         answer.await.unwrap_or(Err(gone))
     }
 
-    /// Hears all events of a page. Those that came before an answer are heard before it.
+    /// Listens to all events of a page. Events before an answer are handled before it.
     pub(super) fn listen(&self, session: &str, listener: impl Fn(&str, &Value) + Send + 'static) {
         let listener = Box::new(listener);
         lock(&self.shared)
@@ -128,7 +128,7 @@ impl Shared {
                 Some(why) => Err(why.to_owned()),
                 None => Ok(message["result"].take()),
             };
-            // Nobody waits any more where the deadline has passed.
+            // An error means that the caller's deadline has passed.
             let _ = waiting.send(answer);
         } else if let Some(method) = message["method"].as_str() {
             let session = message["sessionId"].as_str().unwrap_or_default();

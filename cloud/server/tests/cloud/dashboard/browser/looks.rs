@@ -1,4 +1,4 @@
-//! How a page looks: on a phone, in the dark, and whether it can be read.
+//! The appearance of a page: on a phone, in dark mode, and whether it is readable.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::Visitor;
 
 /// The variable that names a folder for pictures.
 const PICTURES: &str = "SUPERVISOR_TEST_PICTURES";
-/// Of a narrow phone.
+/// The width of a narrow phone.
 const PHONE: u32 = 360;
 
-/// Which texts are too pale or too dark for what is behind them: WCAG 2.2, 1.4.3 (level AA).
+/// Finds texts with too little contrast to their background: WCAG 2.2, 1.4.3 (level AA).
 const UNREADABLE: &str = r"(() => {
     const canvas = document.createElement('canvas');
     canvas.width = canvas.height = 1;
@@ -59,7 +59,7 @@ const UNREADABLE: &str = r"(() => {
     return bad;
 })()";
 
-/// What is wider than the page, and so makes it scroll sideways.
+/// Finds elements that are wider than the page, and so make it scroll sideways.
 const TOO_WIDE: &str = "(() => {
     const root = document.scrollingElement;
     const wide = Math.max(root.scrollWidth, innerWidth);
@@ -71,7 +71,7 @@ const TOO_WIDE: &str = "(() => {
 })()";
 
 impl Visitor {
-    /// From now on on a phone.
+    /// From now on, shows the page on a phone.
     pub(crate) async fn on_phone(&self) {
         let screen =
             json!({ "width": PHONE, "height": 740, "deviceScaleFactor": 2, "mobile": true });
@@ -79,20 +79,20 @@ impl Visitor {
             .await;
     }
 
-    /// From now on on a desk again.
+    /// From now on, shows the page on a desktop again.
     pub(crate) async fn on_desk(&self) {
         self.command("Emulation.clearDeviceMetricsOverride", json!({}))
             .await;
     }
 
-    /// From now on as those who like it dark, or light.
+    /// From now on, prefers dark or light mode.
     pub(crate) async fn prefers_dark(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": value }] });
         self.command("Emulation.setEmulatedMedia", features).await;
     }
 
-    /// Nothing has to be moved sideways to be read, on a phone.
+    /// Checks that nothing has to be scrolled sideways on a phone.
     pub(crate) async fn fits_a_phone(&self) {
         let script = TOO_WIDE.replace("WIDTH", &PHONE.to_string());
         let wide = self.script(&script).await;
@@ -100,14 +100,14 @@ impl Visitor {
         assert_eq!(wide, json!([]), "{path} is wider than a phone");
     }
 
-    /// Every text can be told from what is behind it.
+    /// Checks that every text has enough contrast to its background.
     pub(crate) async fn is_readable(&self) {
         let bad = self.script(UNREADABLE).await;
         let path = self.path().await;
         assert_eq!(bad, json!([]), "too little contrast at {path}");
     }
 
-    /// A picture of what a window of this size shows, as a PNG.
+    /// Takes a picture of a window of this size, as a PNG.
     pub(crate) async fn picture_of_window(&self, width: u32, height: u32) -> Vec<u8> {
         let screen =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
@@ -119,7 +119,7 @@ impl Visitor {
         STANDARD.decode(data).expect("a picture")
     }
 
-    /// A picture of the whole page, where `SUPERVISOR_TEST_PICTURES` names a folder for it.
+    /// Takes a picture of the whole page, if `SUPERVISOR_TEST_PICTURES` names a folder for it.
     pub(crate) async fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os(PICTURES) else {
             return;
@@ -132,7 +132,8 @@ impl Visitor {
         std::fs::write(file, STANDARD.decode(data).expect("a picture")).expect("a picture");
     }
 
-    /// Light, dark and on a phone: that it can be read, fits, and a picture of each.
+    /// Checks that the page is readable and fits, in light and dark mode and on a phone, and takes
+    /// a picture of each.
     pub(crate) async fn looks_well(&self, name: &str) {
         for dark in [false, true] {
             let scheme = if dark { "dark" } else { "light" };

@@ -1,10 +1,10 @@
-//! What a person does before a page.
+//! Actions of a person on a page.
 
 use serde_json::{Value, json};
 
 use super::{Visitor, until};
 
-/// What can be pressed.
+/// Roles that can be pressed.
 const PRESSED: &[&str] = &[
     "button",
     "link",
@@ -15,15 +15,15 @@ const PRESSED: &[&str] = &[
     "menuitem",
     "DisclosureTriangle",
 ];
-/// What can be written in.
+/// Roles that accept text.
 const FILLED: &[&str] = &["textbox", "searchbox", "spinbutton"];
-/// What one of several is chosen in.
+/// Roles that offer a choice.
 const CHOSEN: &[&str] = &["combobox", "listbox", "MenuListPopup"];
-/// Presses of the tab key before giving up.
+/// How often the tab key is pressed before giving up.
 const TABS: usize = 300;
 
-/// The part of a page that is called so: a region, dialog, form or group by its name, or the row or entry with
-/// a cell, heading or link of just this text.
+/// Finds the part of a page with a name: a region, dialog, form or group by its name, or the row or entry with a cell,
+/// heading or link of just this text.
 const PART: &str = r"((root, name) => {
     if (!root) return undefined;
     const shown = it => it.checkVisibility();
@@ -39,9 +39,9 @@ const PART: &str = r"((root, name) => {
             .some(it => text(it) === name));
 })";
 
-/// An element, found where it can be used.
+/// An element that was found and can be used.
 pub(super) struct FoundElement {
-    /// Chromium's number of it.
+    /// Chromium's id of the node.
     node: Value,
 }
 
@@ -57,13 +57,13 @@ impl Visitor {
         self.loaded().await;
     }
 
-    /// Goes there again.
+    /// Opens the current address again.
     pub(crate) async fn reload(&self) {
         self.command("Page.reload", json!({})).await;
         self.loaded().await;
     }
 
-    /// As the browser's button.
+    /// Presses the browser's back button.
     pub(crate) async fn back(&self) {
         self.script("history.back()").await;
     }
@@ -79,7 +79,7 @@ impl Visitor {
         .await;
     }
 
-    /// The address, without the site.
+    /// Returns the address, without the site.
     pub(crate) async fn path(&self) -> String {
         let path = self.script("location.pathname + location.search").await;
         path.as_str().expect("an address").to_owned()
@@ -94,8 +94,8 @@ impl Visitor {
         .await;
     }
 
-    /// Looks at a part of the page alone: a region, dialog, form or group by its name, or the row or entry
-    /// with a cell, heading or link of just this text.
+    /// Restricts the view to a part of the page: a region, dialog, form or group by its name, or the row or entry with
+    /// a cell, heading or link of just this text.
     pub(crate) fn within(&self, name: &str) -> Visitor {
         let root = self.root();
         Visitor {
@@ -108,7 +108,7 @@ impl Visitor {
         self.within.clone().unwrap_or("document".to_owned())
     }
 
-    /// What stands there, as a person reads it.
+    /// Returns the visible text.
     pub(crate) async fn text(&self) -> String {
         let root = self.root();
         let script = format!(
@@ -118,7 +118,7 @@ impl Visitor {
         text.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until it can be read.
+    /// Waits until the text is visible.
     pub(crate) async fn see(&self, text: &str) {
         until(&format!("`{text}`"), async || {
             let found = self.text().await;
@@ -131,7 +131,7 @@ impl Visitor {
         .await;
     }
 
-    /// Waits until the page is headed so.
+    /// Waits until the page has this heading.
     pub(crate) async fn heading(&self, text: &str) {
         until(&format!("the heading `{text}`"), async || {
             let script = "document.querySelector('h1')?.innerText.trim()";
@@ -143,7 +143,7 @@ impl Visitor {
         .await;
     }
 
-    /// Waits until it cannot be read, before a page that has loaded.
+    /// Waits until the text is not visible, on a loaded page.
     pub(crate) async fn not_see(&self, text: &str) {
         until(&format!("no `{text}`"), async || {
             let found = self.text().await;
@@ -156,12 +156,12 @@ impl Visitor {
         .await;
     }
 
-    /// Presses a button, link, switch or the like by its name, with the mouse.
+    /// Presses a button, link, switch or similar by its name, with the mouse.
     pub(crate) async fn press(&self, name: &str) {
         self.times_pressed(name, 1).await;
     }
 
-    /// Presses it twice in a row, as impatient people do.
+    /// Presses it twice in a row, like an impatient person.
     pub(crate) async fn press_twice(&self, name: &str) {
         self.times_pressed(name, 2).await;
     }
@@ -183,7 +183,7 @@ impl Visitor {
         .await;
     }
 
-    /// Waits until there is something of this name to press.
+    /// Waits until a control with this name can be pressed.
     pub(crate) async fn can_press(&self, name: &str) {
         until(&format!("to press `{name}`"), async || {
             self.find(PRESSED, name).await.map(|_| ())
@@ -191,7 +191,7 @@ impl Visitor {
         .await;
     }
 
-    /// Whether there is nothing of this name to press, before a page that has loaded.
+    /// Checks that no control with this name can be pressed, on a loaded page.
     pub(crate) async fn cannot_press(&self, name: &str) {
         until(
             &format!("nothing to press as `{name}`"),
@@ -203,7 +203,7 @@ impl Visitor {
         .await;
     }
 
-    /// Writes into a field by its label, in place of what stands there.
+    /// Replaces the text of a field, by its label.
     pub(crate) async fn fill(&self, label: &str, text: &str) {
         until(&format!("to fill `{label}`"), async || {
             let found = self.find(FILLED, label).await?;
@@ -222,7 +222,7 @@ impl Visitor {
         .await;
     }
 
-    /// What stands in a field.
+    /// Returns the text of a field.
     pub(crate) async fn value(&self, label: &str) -> String {
         let fields = [FILLED, CHOSEN].concat();
         let value = until(&format!("`{label}`"), async || {
@@ -233,7 +233,7 @@ impl Visitor {
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Chooses one of several by its text.
+    /// Chooses an option by its text.
     pub(crate) async fn choose(&self, label: &str, option: &str) {
         let choose = format!(
             "function() {{
@@ -290,19 +290,19 @@ impl Visitor {
         if !text.is_empty() {
             down["text"] = json!(text);
         }
-        // Before it is loaded a page does not listen to keys.
+        // A page ignores keys until it is loaded.
         self.loaded().await;
         self.command("Input.dispatchKeyEvent", down).await;
         self.command("Input.dispatchKeyEvent", event("keyUp")).await;
     }
 
-    /// Writes where the cursor is.
+    /// Types text at the cursor.
     pub(crate) async fn write(&self, text: &str) {
         self.command("Input.insertText", json!({ "text": text }))
             .await;
     }
 
-    /// The name of what has the focus.
+    /// Returns the name of the focused control.
     pub(crate) async fn focused(&self) -> String {
         let parameters = json!({ "expression": "document.activeElement" });
         let element = self.command("Runtime.evaluate", parameters).await;
@@ -312,7 +312,7 @@ impl Visitor {
             .try_command("Accessibility.getPartialAXTree", parameters)
             .await;
         let tree = tree.unwrap_or_default();
-        // Newer browsers keep the space between a label's text and what it labels.
+        // Newer browsers keep the space between a label's text and its control.
         tree["nodes"][0]["name"]["value"]
             .as_str()
             .unwrap_or_default()
@@ -320,7 +320,7 @@ impl Visitor {
             .to_owned()
     }
 
-    /// Goes on with the tab key until something of this name has the focus, which must be seen there.
+    /// Presses the tab key until a control with this name has the focus, which must be visible there.
     pub(crate) async fn tab_to(&self, name: &str) {
         let mut passed = Vec::new();
         for _ in 0..TABS {
@@ -342,7 +342,7 @@ impl Visitor {
         panic!("the tab key does not reach `{name}`, but: {passed:?}");
     }
 
-    /// What has one of these roles and this name, is shown and can be used.
+    /// Finds a visible, usable control with one of these roles and this name.
     async fn find(&self, roles: &[&str], name: &str) -> Result<FoundElement, String> {
         let parameters = json!({ "expression": self.root() });
         let root = self.try_command("Runtime.evaluate", parameters).await?;
@@ -375,7 +375,7 @@ impl Visitor {
         }
     }
 
-    /// Where it can be pressed: its middle, when nothing lies over it.
+    /// Returns the middle of the control, once nothing covers it.
     async fn place(&self, found: &FoundElement) -> Result<[f64; 2], String> {
         let look = "function() {
             if (document.readyState !== 'complete') return 'the page is loading';
@@ -395,7 +395,7 @@ impl Visitor {
         }
     }
 
-    /// What a function says of it.
+    /// Returns the result of a function on the element.
     async fn on(&self, found: &FoundElement, function: &str) -> Result<Value, String> {
         let parameters = json!({ "backendNodeId": found.node });
         let object = self.try_command("DOM.resolveNode", parameters).await?;

@@ -1,4 +1,4 @@
-//! What a device is asked by buttons.
+//! Requests to a device by buttons.
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
         let service = ann.within("Services").within("main");
         service.press("Restart main").await;
         service.see("An update lock is held").await;
-        // What stands at a button stays there when the page follows what happens.
+        // A message next to a button remains when the page is updated.
         let report = json!({ "apps": { &shop.uuid: { "releases": { &shop.release.commit: { "services": {
             "main": { "image": shop.release.locations[0], "status": "Running" },
         }}}}}});
@@ -168,13 +168,13 @@ async fn a_slow_device_freezes_nothing_and_a_second_press_does_not_act_again() {
         ann.open(&page(&device)).await;
         let actions = ann.within("Actions");
         actions.press_twice("Restart services").await;
-        // The page goes on meanwhile.
+        // The page is updated in the meantime.
         device
             .report(json!({ "memory_usage": 3, "memory_total": 7 }))
             .await;
         ann.see("3 of 7 MB").await;
         actions.press("Restart services").await;
-        // Nor does one from another page.
+        // Nor does a request from another page.
         let again = ann.another().await;
         again.open(&page(&device)).await;
         again.within("Actions").press("Restart services").await;
@@ -210,7 +210,7 @@ async fn a_keyboard_is_enough_to_blink_a_device() {
         ann.tab_to("Blink").await;
         ann.key("Enter").await;
         ann.see("The device is blinking.").await;
-        // The next thing is where one would look for it.
+        // The focus is where a user expects it next.
         assert_eq!(ann.focused().await, "Blink");
         ann.tab_to("Purge data …").await;
         ann.key("Space").await;

@@ -8,7 +8,7 @@ use super::page;
 use crate::dashboard::{ann, with_browser};
 use crate::shop::{Device, Shop};
 
-/// Has a device write lines of a service.
+/// Makes a device write log lines of a service.
 async fn write(device: &Device<'_>, service: Option<i64>, messages: &[&str]) {
     let lines: Vec<Value> = messages
         .iter()
@@ -102,7 +102,7 @@ async fn lines_are_text_and_bounded_and_can_be_taken_along() {
             "{text}"
         );
 
-        // As many as are kept, and more that come.
+        // As many as are stored, and further new ones.
         let many = data::testing::sql(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200) \
              INSERT INTO device_log (device, created_at, timestamp, message, is_system, is_std_err) \

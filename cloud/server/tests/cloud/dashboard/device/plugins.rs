@@ -1,4 +1,4 @@
-//! The plugins of a device and of a fleet, as the devices answer.
+//! The plugins of a device and of a fleet, as reported by the devices.
 
 use axum::Json;
 use axum::Router;
@@ -11,7 +11,7 @@ use crate::fake_device::{KnownDevice, connect};
 use crate::harness::Cloud;
 use crate::shop::{Device, Shop, until};
 
-/// A supervisor with two plugins, of which one was refused. What it says is hostile.
+/// Creates a supervisor with two plugins, one of which was refused. Its answers are hostile.
 fn supervisor() -> Router {
     let plugins = json!({ "status": "success", "version": "0.1.0", "plugins": [
         {

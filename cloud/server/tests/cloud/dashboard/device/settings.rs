@@ -1,4 +1,4 @@
-//! What people decide about a device.
+//! Settings of a device that people make.
 
 use http::StatusCode;
 use reqwest::Method;
@@ -94,7 +94,7 @@ async fn a_device_is_deactivated_and_activated() {
     .await;
 }
 
-/// The text of the choice of a release.
+/// Returns the text of a release's option.
 async fn option(ann: &crate::dashboard::browser::Visitor, commit: &str) -> String {
     let short: String = commit.chars().take(7).collect();
     let script = format!(
@@ -125,7 +125,7 @@ async fn locks_are_overridden_by_a_switch_of_the_device_or_its_fleet() {
         ann.press("Override update locks").await;
         ann.see("Override update locks: off").await;
         assert_eq!(target().await, "false");
-        // The fleet's counts where the device has none of its own.
+        // The fleet's value applies if the device has none of its own.
         let own = format!(
             "/v7/device_config_variable(device={},name='{name}')",
             device.id

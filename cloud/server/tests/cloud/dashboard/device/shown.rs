@@ -1,4 +1,4 @@
-//! How a device is, as it happens.
+//! The state of a device, with live updates.
 
 use http::StatusCode;
 use serde_json::json;
@@ -47,7 +47,7 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
         assert_eq!(device.report(report).await, StatusCode::OK);
         main.see("Running").await;
         main.not_see("%").await;
-        // It moves to the release that comes next.
+        // It moves to the next release.
         let next = shop.release("shop-two", json!({ "services": {} })).await;
         ann.see("Target release shop-tw (from its fleet)").await;
         assert_ne!(next.id, shop.release.id);
@@ -146,7 +146,7 @@ async fn names_that_are_hostile_stay_names() {
         for path in ["", "/variables", "/settings"] {
             ann.open(&format!("{}{path}", page(&device))).await;
             ann.see("<img src=x onerror=alert(1)>").await;
-            // And as it comes by itself.
+            // And as it arrives in a live update.
             let name = json!({ "device_name": format!("{hostile}{}", path.len()) });
             let row = format!("/v7/device({})", device.id);
             shop.ann.send(reqwest::Method::PATCH, &row, name).await;

@@ -43,7 +43,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         variables.press("Add variable").await;
         variables.see("2BAD").await;
         assert!(environment("main").await.get("2BAD").is_none());
-        // What was refused is still there to be mended.
+        // The refused input is still there to be corrected.
         assert_eq!(variables.value("Name of the new variable").await, "2BAD");
 
         let new = variables.within("NEW");
@@ -72,7 +72,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         assert_eq!(environment("side").await["ONLY"], "side");
         assert!(environment("main").await.get("ONLY").is_none());
 
-        // A secret is added, seen by nobody and overwritten.
+        // A secret is added, shown to nobody, and overwritten.
         variables.fill("Name of the new variable", "TOKEN").await;
         variables.fill("Value", "k3ep-this").await;
         variables.press("Secret: only devices can read it").await;
@@ -88,7 +88,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         token.see("Secret All Here").await;
         assert_eq!(environment("main").await["TOKEN"], "k3ep-that");
         ann.not_see("k3ep").await;
-        // One that could be read becomes secret, and what overrides a secret is one.
+        // A readable variable becomes secret, and one that overrides a secret is secret.
         let only = variables.within("ONLY");
         only.press("Edit ONLY").await;
         only.press("Secret: only devices can read it").await;
@@ -104,7 +104,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
         hidden.press("Override HIDDEN").await;
         hidden.fill("New value of HIDDEN", "k3ep-own").await;
         hidden.press("Save HIDDEN").await;
-        // The page says of another secret already that it is the device's own.
+        // The page shows another secret of the device itself already.
         until("the device's own secret", async || {
             (environment("main").await["HIDDEN"] == "k3ep-own").then_some(())
         })
@@ -125,7 +125,7 @@ async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet(
             .within("PLATFORM_SUPERVISOR_POLL_INTERVAL")
             .see("900000")
             .await;
-        // What somebody else changes is seen as well.
+        // Changes by other people are shown as well.
         let fleet = json!({ "application": shop.fleet, "name": "PLATFORM_X", "value": "theirs" });
         shop.ann.create("application_config_variable", fleet).await;
         settings.within("PLATFORM_X").see("theirs The fleet").await;

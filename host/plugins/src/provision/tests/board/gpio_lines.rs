@@ -1,11 +1,11 @@
-//! GPIO lines, which plugins hold over their calls.
+//! GPIO lines, which plugins hold across calls.
 
 use super::*;
 
 #[tokio::test]
 async fn a_plugin_uses_the_lines_that_the_policy_names_and_no_others() {
     let (hardware, plugin) = TestBoard::with_door();
-    // An output that was never written is read as it is, and nobody holds it after that.
+    // An output that was never written is only read, and is not held after that.
     assert_eq!(plugin.read("relay").await, Ok(true));
     assert_eq!(hardware.gpio.consumer("RELAY"), None);
     plugin.write("relay", false).await.unwrap();
@@ -60,7 +60,7 @@ async fn an_output_stays_as_it_is_until_the_policy_no_longer_gives_it() {
     let without = hardware.plugin("door", NOTHING);
     hardware.serve(&[&without]);
     hardware.until_free("RELAY").await;
-    // A call that is still under way does not take it again.
+    // A call that is still under way does not request the line again.
     for plugin in [plugin, next, inverted] {
         let refused = plugin.write("relay", true).await;
         assert!(
@@ -100,12 +100,12 @@ async fn edges_between_two_waits_of_a_call_are_not_lost() {
     let second = wait(GpioEdge::Both).await.unwrap();
     assert!(second.is_rising && second.nanoseconds >= first.nanoseconds);
     assert_eq!(wait(GpioEdge::Both).await, None);
-    // More than find room: the latest stay, and the others are counted.
+    // More than there is room for: the latest stay, and the others are counted.
     for number in 0..100 {
         assert!(hardware.gpio.drive("DOOR", number % 2 == 1));
     }
     assert_eq!(wait(GpioEdge::Both).await.unwrap().lost, 36);
-    // What came before a call is not the call's.
+    // Edges before a call do not belong to it.
     drop(call);
     hardware.until_watched("DOOR", false).await;
     let later = Holdings::default();
@@ -170,7 +170,7 @@ async fn one_call_at_a_time_waits_for_the_edges_of_a_line() {
     assert_eq!(wait(&one).await, Ok(None));
     let busy = wait(&other).await;
     assert!(matches!(busy, Err(GpioError::Busy(_))), "{busy:?}");
-    // Others can read the line, and one that waits twice at a time is told so.
+    // Others can read the line, and a second wait of the same call is refused.
     assert_eq!(plugin.read("door").await, Ok(false));
     let long = plugin.wait(&one, "door", GpioEdge::Both, 60_000);
     let (long, twice) = tokio::join!(long, wait(&one));
@@ -194,7 +194,7 @@ async fn a_wait_ends_when_the_line_is_no_longer_granted() {
         matches!(waited, Err(GpioError::NotGranted(_))),
         "{waited:?}"
     );
-    // Though the call is not over.
+    // Even though the call is not over.
     hardware.until_free("DOOR").await;
     let again = plugin.wait(&call, "door", GpioEdge::Both, 0).await;
     assert!(matches!(again, Err(GpioError::NotGranted(_))), "{again:?}");

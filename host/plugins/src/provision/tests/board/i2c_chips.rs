@@ -1,4 +1,4 @@
-//! Chips on I2C buses, which plugins talk to in turn.
+//! Chips on I2C buses, which plugins use in turn.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -60,7 +60,7 @@ async fn a_plugin_talks_to_the_chips_that_the_policy_names_and_no_others() {
     }
 }
 
-/// Buses of which the one with the number 1 answers when it is let go.
+/// Buses of which number 1 answers only when it is released.
 struct StuckBus {
     begun: Sender<()>,
     let_go: Mutex<Receiver<()>>,
@@ -94,7 +94,7 @@ async fn a_bus_that_never_answers_costs_the_others_nothing() {
     hardware.serve(&[&door]);
     let transfers = (0..50).map(|_| flood.transfer("sensor", write_read(&[0], 1)));
     let others = async {
-        // Time stands still while the bus is waited for.
+        // Time stands still during the wait for the bus.
         while begins.try_recv().is_err() {
             tokio::task::yield_now().await;
         }
@@ -108,7 +108,7 @@ async fn a_bus_that_never_answers_costs_the_others_nothing() {
     for transfer in transferred {
         assert!(matches!(transfer, Err(I2cError::Busy(_))), "{transfer:?}");
     }
-    // One transfer reached the bus, and the next has its turn when it answers.
+    // One transfer reached the bus, and the next one gets its turn when it answers.
     assert!(begins.try_recv().is_err());
     drop(let_go);
     assert_eq!(

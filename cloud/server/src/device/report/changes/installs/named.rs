@@ -1,4 +1,4 @@
-//! Statements that find the rows that a report names.
+//! Statements that find the rows named in a report.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use sea_query::{Alias, Expr, ExprTrait, Query, SelectStatement, SimpleExpr};
 
 use crate::device::report::apps::{Apps, ReportedApp, RowName};
 
-/// A row that a report names, with the uuid of its app.
+/// A row named in a report, with the uuid of its app.
 pub(super) struct NamedRow {
     pub(super) id: i64,
     pub(super) app: String,
     pub(super) name: String,
 }
 
-/// What a statement finds, in the order of the ids; nothing where there is none to be asked.
+/// Returns the rows that a statement finds, in the order of the ids; none without a statement.
 pub(super) async fn named_rows(
     cloud: &Cloud,
     select: Option<SelectStatement>,
@@ -39,7 +39,7 @@ pub(super) async fn named_rows(
     Ok(named)
 }
 
-/// The uuids of the apps that a report names, each once.
+/// Returns the uuids of the apps that a report names, each once.
 pub(super) fn apps_named<'a>(fleet: Option<&'a str>, apps: &'a Apps) -> Vec<&'a str> {
     let named = apps
         .releases
@@ -54,8 +54,8 @@ pub(super) fn apps_named<'a>(fleet: Option<&'a str>, apps: &'a Apps) -> Vec<&'a 
     named
 }
 
-/// Id, app and commit of the successful releases that a report names; more than those, where one commit is of several
-/// of its apps.
+/// Selects id, app and commit of the successful releases that a report names; further releases are included if several
+/// of its apps have the same commit.
 pub(super) fn releases_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStatement> {
     let names = apps.releases.iter().map(|release| &release.name);
     let (commits, ids) = split(names);
@@ -73,7 +73,7 @@ pub(super) fn releases_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectSt
     Some(select)
 }
 
-/// Id, app and location of the successful images that a report names.
+/// Selects id, app and location of the successful images that a report names.
 pub(super) fn images_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStatement> {
     let images = apps.releases.iter().flat_map(|release| &release.images);
     let (locations, ids) = split(images.map(|image| &image.name));
@@ -103,8 +103,8 @@ pub(super) fn images_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStat
     Some(select)
 }
 
-/// Id, app and name of the successful rows of these apps; the table is yet to be joined to that of the apps. None where
-/// there are no apps.
+/// Selects id, app and name of the successful rows of these apps; the caller must still join the table to that of the
+/// apps. None if there are no apps.
 fn successful(
     table: &str,
     name: &str,
@@ -128,7 +128,7 @@ fn column(table: &str, column: &str) -> (Alias, Alias) {
     (Alias::new(table), Alias::new(column))
 }
 
-/// Texts and numbers that rows are named by.
+/// Splits names into texts and numbers.
 fn split<'a>(names: impl Iterator<Item = &'a RowName>) -> (Vec<&'a str>, Vec<i64>) {
     let (mut texts, mut ids) = (Vec::new(), Vec::new());
     for name in names {
