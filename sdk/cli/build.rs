@@ -1,5 +1,5 @@
-//! Finds the Go packages that bindings in Go are written against: they come with the crate `wit-bindgen-go`, as files that
-//! its code does not contain.
+//! Finds the Go packages that bindings in Go are written against: they are part of the crate `wit-bindgen-go`, as files
+//! that its code does not contain.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// The packages that the build takes from there. A third, `async`, is the SDK's own.
+/// The packages that the build takes from that crate. A third one, `async`, is the SDK's own.
 const PACKAGES: [&str; 2] = ["types", "runtime"];
 
 fn main() -> Result<()> {
@@ -28,7 +28,7 @@ fn variable(name: &str) -> Result<OsString> {
     env::var_os(name).with_context(|| format!("cargo has not set {name}"))
 }
 
-/// Where cargo keeps the sources of a dependency.
+/// Finds the folder in which cargo keeps the sources of a dependency.
 fn crate_folder(name: &str) -> Result<PathBuf> {
     let output = Command::new(variable("CARGO")?)
         .args(["metadata", "--format-version", "1", "--filter-platform"])

@@ -1,10 +1,12 @@
-//! Actions of plugins' own: what one plugin does for others.
+//! Plugins' own actions: what one plugin does for others.
 //!
-//! **To provide some**: `actions` of [`crate::plugin!`] names each with the `async fn` that does it. That takes what the
-//! caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; and returns one of these, or a `Result`.
+//! **To provide actions**: `actions` of [`crate::plugin!`] names each action with the `async fn` that performs it. The
+//! function takes what the caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; and
+//! returns one of these, or a `Result`.
 //!
-//! **To have one done**: [`call`] or [`call_json`], with the capability `actions`; the policy names the actions that the
-//! plugin may call. An action is called by the name of the plugin that does it, a slash, and its own name.
+//! **To call an action**: [`call`] or [`call_json`], with the capability `actions`; the policy names the actions that
+//! the plugin may call. The full name of an action is the name of the plugin that provides it, a slash, and the
+//! action's own name.
 //!
 //! ```
 //! use supervisor_sdk::{Error, Json, actions, plugin};
@@ -32,7 +34,7 @@ use crate::Json;
 use crate::bindings::capabilities::platform::supervisor::actions as wit;
 use crate::capability_error::capability_error;
 
-/// Has another plugin do an action. Input and output have at most 512 KiB.
+/// Calls an action of another plugin. Input and output have at most 512 KiB.
 ///
 /// # Errors
 /// [`Error`].
@@ -40,10 +42,10 @@ pub async fn call(action: &str, input: impl Into<Vec<u8>>) -> Result<Vec<u8>, Er
     Ok(wit::call(action.to_owned(), input.into()).await?)
 }
 
-/// As [`call`], with JSON.
+/// Like [`call`], with JSON.
 ///
 /// # Errors
-/// [`Error`]; also if the input cannot be written as JSON, or the output is not what is expected.
+/// [`Error`]; also if the input cannot be written as JSON, or the output does not fit `O`.
 pub async fn call_json<O: DeserializeOwned>(
     action: &str,
     input: &impl Serialize,
@@ -56,24 +58,26 @@ pub async fn call_json<O: DeserializeOwned>(
 }
 
 capability_error! {
-    /// Why an action was not done.
+    /// The reason why an action was not performed.
     ///
-    /// As a [`crate::Error`]: 409 if the other plugin refused, 502 if it failed, 503 if it is not there, else 500.
+    /// As a [`crate::Error`]: 409 if the other plugin refused, 502 if it failed, 503 if no plugin has the action, else
+    /// 500.
     wit::ActionError {
-        /// The policy does not name this action for the plugin.
+        /// The policy does not grant this action to the plugin.
         NotGranted from NotGranted answers internal,
-        /// No plugin of this device has this action now.
+        /// No plugin of this device has this action at present.
         Unavailable from Unavailable answers unavailable,
         /// The input is too long.
         Invalid from Invalid answers internal,
-        /// The other plugin does not do it; its own words.
+        /// The other plugin refused; its own words.
         Refused from Refused answers conflict,
-        /// The other plugin failed or broke its limits, or plugins wait for each other too deep.
+        /// The other plugin failed or exceeded its limits, or the chain of plugins that wait for each other is too
+        /// long.
         Failed from Failed answers bad_gateway,
     }
 }
 
-/// What a function of `actions` can take.
+/// What a function of `actions` can take as its argument.
 #[doc(hidden)]
 pub trait ActionInput: Sized {
     fn from_bytes(input: Vec<u8>) -> Result<Self, String>;

@@ -29,16 +29,15 @@ use crate::{Error, Json, Response};
 /// }
 /// ```
 ///
-/// Requests that a handler's arguments refuse are answered in the common error format all the same; a
-/// family that wants its own there too takes the argument as a `Result`, for example
-/// `Result<Json<Order>, Error>`.
+/// Requests that a handler's arguments refuse are still answered in the common error format; to use the family's
+/// own format there too, take the argument as a `Result`, for example `Result<Json<Order>, Error>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the answer of a handler",
     label = "this handler returns `{Self}`",
     note = "a handler returns `Json<T>`, text, `()`, `Response`, `Error` or a `Result` of these; implement `Answer` for other types"
 )]
 pub trait Answer {
-    /// The response, or the error that the host is to answer in the common format.
+    /// Returns the response, or the error that the host answers in the common format.
     ///
     /// # Errors
     /// The failure to send to the caller.

@@ -1,9 +1,9 @@
-//! Requests to the device's own API: routes of the supervisor, and of other plugins. Capability `api`: the policy names the
-//! methods and routes.
+//! Requests to the device's own API: routes of the supervisor, and of other plugins. Capability `api`: the policy names
+//! the methods and routes.
 //!
-//! A request has the rights of whoever the plugin is called for: of the key of a service, or of the device for an event. A
-//! request has at most 512 KiB of body, an answer at most 1 MiB; all of it takes at most 60 s, and counts as wall time of
-//! the call.
+//! A request has the rights of the caller that the plugin is called for: of a service's key, or of the device for an
+//! event. The body of a request is at most 512 KiB long, an answer at most 1 MiB; the whole exchange takes at most 60
+//! s, and counts as wall time of the call.
 //!
 //! ```no_run
 //! # async fn handler() -> Result<(), supervisor_sdk::Error> {
@@ -21,7 +21,7 @@ use crate::bindings::capabilities::platform::supervisor::api as wit;
 use crate::capability_error::capability_error;
 use crate::whole_answer;
 
-/// A request that is not sent yet.
+/// A request that has not been sent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     method: String,
@@ -33,7 +33,7 @@ pub struct Request {
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Such as 200.
+    /// The status, such as 200.
     pub status: u16,
     /// The type of the body.
     pub content_type: Option<String>,
@@ -42,7 +42,7 @@ pub struct Response {
 }
 
 impl Request {
-    /// A request with any of the methods GET, HEAD, POST, PUT, PATCH and DELETE. The path may have a query.
+    /// Creates a request with any of the methods GET, HEAD, POST, PUT, PATCH and DELETE. The path may have a query.
     pub fn new(method: impl Into<String>, path: impl Into<String>) -> Request {
         Request {
             method: method.into(),
@@ -52,17 +52,17 @@ impl Request {
         }
     }
 
-    /// A GET request.
+    /// Creates a GET request.
     pub fn get(path: impl Into<String>) -> Request {
         Request::new("GET", path)
     }
 
-    /// A POST request.
+    /// Creates a POST request.
     pub fn post(path: impl Into<String>) -> Request {
         Request::new("POST", path)
     }
 
-    /// Sets the body, and its type.
+    /// Sets the body and its type.
     #[must_use]
     pub fn body(mut self, content_type: impl Into<String>, body: impl Into<Vec<u8>>) -> Request {
         self.content_type = Some(content_type.into());
@@ -70,7 +70,7 @@ impl Request {
         self
     }
 
-    /// Sets a body of JSON.
+    /// Sets a JSON body.
     ///
     /// # Errors
     /// 500 if the value cannot be written as JSON.
@@ -79,7 +79,7 @@ impl Request {
         Ok(self.body("application/json", body))
     }
 
-    /// Sends it, and waits for the whole answer. An answer of any status is no error.
+    /// Sends the request and waits for the whole answer. An answer is not an error, whatever its status.
     ///
     /// # Errors
     /// [`Error`].
@@ -89,7 +89,7 @@ impl Request {
 }
 
 impl Response {
-    /// Whether the status is 200 to 299.
+    /// Returns whether the status is 200 to 299.
     #[must_use]
     pub fn is_success(&self) -> bool {
         whole_answer::is_success(self.status)
@@ -98,7 +98,7 @@ impl Response {
     /// Reads the body as JSON.
     ///
     /// # Errors
-    /// 502 if the status is not 200 to 299, or the body is another one.
+    /// 502 if the status is not 200 to 299, or the body does not fit `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, crate::Error> {
         whole_answer::json("the device's own API", self.status, &self.body)
     }
@@ -108,17 +108,18 @@ mirror! { one way struct Request, wit::Request { method, path, content_type, bod
 mirror! { one way struct wit::Response, Response { status, content_type, body } }
 
 capability_error! {
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     ///
-    /// As a [`crate::Error`]: 503 if it was not answered, else 500.
+    /// As a [`crate::Error`]: 503 if the request was not answered, else 500.
     wit::ApiError {
-        /// The policy does not name this method and route.
+        /// The policy does not grant this method and route.
         NotGranted from NotGranted answers internal,
-        /// It is no request that can be made.
+        /// The request is not valid.
         Invalid from Invalid answers internal,
-        /// It was not answered: in time, because of too many others, or because plugins wait for each other too deep.
+        /// It was not answered in time, there are too many other requests, or the chain of plugins that wait for each
+        /// other is too long.
         Unavailable from Unavailable answers unavailable,
-        /// The answer is longer than it may be, or has no end.
+        /// The answer is too long, or has no end.
         TooLarge from TooLarge answers internal,
     }
 }

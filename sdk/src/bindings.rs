@@ -1,10 +1,10 @@
-//! What wit-bindgen makes of `wit/`, once for every plugin.
+//! The code that wit-bindgen generates from `wit/`, once for every plugin.
 //!
-//! The rest of the SDK wraps all of it, so that a plugin's author never sees these types, needs no copy
-//! of the `.wit` files and no tool beside cargo. What a plugin exports is generated apart from what it
-//! imports, a world for each action: the custom section that names a world's exports is put in by that
-//! world's export macro, so that a plugin which exports only `identify` is not asked for a `handler`.
-//! Imports that nothing calls are dropped by the linker, so a component asks its host only for what it uses.
+//! The rest of the SDK wraps all of it, so a plugin's author never sees these types, and needs no copy of
+//! the `.wit` files and no tool other than cargo. A plugin's exports are generated separately from its
+//! imports, a world for each action: each world's export macro inserts the custom section that names the
+//! world's exports, so a plugin that exports only `identify` needs no `handler`. The linker drops imports
+//! that nothing calls, so a component imports only what it uses.
 
 #![allow(
     missing_docs,
@@ -24,7 +24,7 @@ pub mod capabilities {
     });
 }
 
-/// What a plugin exports that answers HTTP requests.
+/// The exports of a plugin that answers HTTP requests.
 pub mod endpoint {
     wit_bindgen::generate!({
         path: "../wit",
@@ -41,7 +41,7 @@ pub mod endpoint {
     });
 }
 
-/// What a plugin exports that provides the action `identify`, and the one import that only it has.
+/// The exports of a plugin that provides the action `identify`, and the one import that only it has.
 pub mod identifier {
     wit_bindgen::generate!({
         path: "../wit",
@@ -59,7 +59,7 @@ pub mod identifier {
     });
 }
 
-/// What a plugin exports that provides the action `proxy-redirector`.
+/// The exports of a plugin that provides the action `proxy-redirector`.
 pub mod proxy {
     wit_bindgen::generate!({
         path: "../wit",
@@ -78,7 +78,7 @@ pub mod proxy {
     });
 }
 
-/// What a plugin exports that provides the action `boot-config`.
+/// The exports of a plugin that provides the action `boot-config`.
 pub mod boot {
     wit_bindgen::generate!({
         path: "../wit",
@@ -95,7 +95,7 @@ pub mod boot {
     });
 }
 
-/// What a plugin exports that provides the action `os-update`.
+/// The exports of a plugin that provides the action `os-update`.
 pub mod os_updater {
     wit_bindgen::generate!({
         path: "../wit",
@@ -112,7 +112,7 @@ pub mod os_updater {
     });
 }
 
-/// What a plugin exports that is called for events.
+/// The exports of a plugin that is called for events.
 pub mod watcher {
     wit_bindgen::generate!({
         path: "../wit",
@@ -129,7 +129,7 @@ pub mod watcher {
     });
 }
 
-/// What a plugin exports that does actions of its own.
+/// The exports of a plugin that performs its own actions.
 pub mod provider {
     wit_bindgen::generate!({
         path: "../wit",

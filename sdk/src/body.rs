@@ -8,13 +8,13 @@ use crate::Error;
 use crate::bindings::endpoint::platform::supervisor::types as wit;
 use crate::bindings::endpoint::wit_stream;
 
-/// How much of a stream is requested at a time, in bytes: large enough that a crossing of the sandbox's
-/// border costs little beside the copy.
+/// How much of a stream is requested at a time, in bytes: large enough that crossing the sandbox's
+/// border costs little compared to copying.
 const CHUNK: usize = 64 << 10;
 
 /// The body of a request or a response: nothing, bytes, or a stream of bytes.
 ///
-/// Which of them a request has is the host's choice; [`Body::chunk`] and [`Body::bytes`] read either.
+/// The host chooses which of them a request has; [`Body::chunk`] and [`Body::bytes`] read either.
 #[derive(Default)]
 pub struct Body(Inner);
 
@@ -33,7 +33,7 @@ impl Body {
         Self::default()
     }
 
-    /// A body that a task of its own writes.
+    /// Creates a body that a separate task writes.
     pub(crate) fn written_by(write: impl AsyncFnOnce(&mut BodyWriter) + 'static) -> Self {
         let (writer, reader) = wit_stream::new::<u8>();
         wit_bindgen::spawn_local(async move {
@@ -42,12 +42,12 @@ impl Body {
         Self(Inner::Stream(reader))
     }
 
-    /// A stream that the host gave.
+    /// Creates a body from a stream of the host.
     pub(crate) fn of_stream(stream: StreamReader<u8>) -> Self {
         Self(Inner::Stream(stream))
     }
 
-    /// The next piece, never an empty one; `None` at the end.
+    /// Returns the next piece, never an empty one; `None` at the end.
     pub async fn chunk(&mut self) -> Option<Vec<u8>> {
         match &mut self.0 {
             Inner::Empty => None,
@@ -75,7 +75,7 @@ impl Body {
     /// Reads the whole body.
     ///
     /// # Errors
-    /// 413 when there are more than `limit` bytes; no more than that is read.
+    /// 413 if there are more than `limit` bytes; at most that many are read.
     pub async fn bytes(mut self, limit: usize) -> Result<Vec<u8>, Error> {
         let mut all = Vec::new();
         while let Some(chunk) = self.chunk().await {
@@ -92,7 +92,7 @@ impl Body {
         Ok(all)
     }
 
-    /// The bytes, if they are all here already.
+    /// Returns the bytes, if all of them are already here.
     #[must_use]
     pub fn whole(&self) -> Option<&[u8]> {
         match &self.0 {
@@ -155,10 +155,10 @@ impl From<Body> for wit::Body {
 pub struct BodyWriter(StreamWriter<u8>);
 
 impl BodyWriter {
-    /// Writes all of `bytes`, waiting until the caller has taken them.
+    /// Writes all of `bytes`, and waits until the caller has taken them.
     ///
     /// # Errors
-    /// [`ReaderLeft`] when the caller has gone: stop writing then.
+    /// [`ReaderLeft`] if the caller has disconnected: stop writing then.
     pub async fn write(&mut self, bytes: impl Into<Vec<u8>>) -> Result<(), ReaderLeft> {
         let rest = self.0.write_all(bytes.into()).await;
         if rest.is_empty() {
@@ -169,7 +169,7 @@ impl BodyWriter {
     }
 }
 
-/// Nobody reads the body any more.
+/// Nobody is reading the body any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReaderLeft;
 

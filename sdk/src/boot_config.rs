@@ -1,10 +1,10 @@
-//! The action behind the variables `HOST_*` of a device's target state: the boot configuration of a family
-//! of boards.
+//! The action behind the variables `HOST_*` of a device's target state: the boot configuration of a family of
+//! boards.
 //!
-//! **To provide it**: a type that implements [`Provider`], named at `boot_config` in [`crate::plugin!`], and
-//! the `boards` that it is for. The host calls it when the target changes and after a start: [`compare`] first,
-//! and [`set`] if that finds a difference; then it reboots the device, once the update locks of all apps
-//! allow it. Each call runs in a fresh instance, and ends what it has begun.
+//! **To provide it**: a type that implements [`Provider`], named at `boot_config` in [`crate::plugin!`], and the
+//! `boards` that it is for. The host calls it when the target changes and after a start: [`compare`] first, and
+//! [`set`] if that finds a difference; then it reboots the device, once the update locks of all apps allow it. Each
+//! call runs in a fresh instance, and runs to its end.
 //!
 //! [`compare`]: Provider::compare
 //! [`set`]: Provider::set
@@ -22,13 +22,13 @@ pub mod provide;
     note = "implement `supervisor_sdk::boot_config::Provider` for `{Self}`"
 )]
 pub trait Provider {
-    /// Returns the settings of the next boot, as far as they apply to all boards of the kind.
+    /// Returns the settings of the next boot, restricted to those that apply to all boards of the kind.
     ///
     /// # Errors
     /// If the configuration cannot be read; the text is for people.
     fn get() -> impl Future<Output = Result<Vec<Setting>, String>>;
 
-    /// Compares the configuration with these settings, and changes nothing.
+    /// Compares the configuration with these settings, without changing anything.
     ///
     /// # Errors
     /// If the configuration cannot be read; the text is for people.
@@ -42,10 +42,10 @@ pub trait Provider {
     fn set(target: Vec<Setting>) -> impl Future<Output = Result<Comparison, String>>;
 }
 
-/// A variable of the target state without the cloud's prefix.
+/// A variable of the target state, without the cloud's prefix in its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// The variable's name, such as `HOST_CONFIG_gpu_mem`.
+    /// The variable's name without the prefix, such as `HOST_CONFIG_gpu_mem`.
     pub name: String,
     /// The value in the target.
     pub value: String,
@@ -85,11 +85,11 @@ impl Refusal {
 pub struct Comparison {
     /// The names of the settings that differ; empty if the configuration matches.
     pub changes: Vec<String>,
-    /// Settings that cannot be written. If there is one, nothing is written.
+    /// The settings that cannot be written. If there is one, nothing is written.
     pub refused: Vec<Refusal>,
-    /// Settings that mean nothing on this board.
+    /// The settings that mean nothing on this board.
     pub foreign: Vec<String>,
-    /// Whether the changes take effect only with the next boot.
+    /// Whether the changes take effect only at the next boot.
     pub needs_reboot: bool,
 }
 

@@ -1,7 +1,8 @@
-//! Who the plugin is called for. Needs no capability, and a supervisor with version 1.1 of the interface.
+//! The caller that the plugin is called for. Needs no capability, but a supervisor with version 1.1 of the
+//! interface.
 //!
-//! The host has checked the caller's key. A plugin that keeps something for each app shows a service's key only
-//! what belongs to the service's app:
+//! The host has checked the caller's key. A plugin that keeps data for each app should give the key of a service
+//! access only to the data of that service's app:
 //!
 //! ```
 //! use supervisor_sdk::{Caller, Error, Path, plugin};
@@ -21,7 +22,7 @@
 use crate::bindings::capabilities::platform::supervisor::caller as wit;
 use crate::{Error, FromRequest, Request};
 
-/// Who a call is for: an argument of handlers, and [`Caller::current`] if an action is provided.
+/// Who a call is for: an argument of handlers; in provided actions, [`Caller::current`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     scope: Scope,
@@ -34,13 +35,13 @@ pub struct Caller {
 pub enum Scope {
     /// The device itself is the caller, for its target state.
     Device,
-    /// The device's own key came with the request: everything, whichever app it belongs to.
+    /// The request came with the device's own key: everything, whichever app it belongs to.
     DeviceKey,
     /// The request needed no key, since the device is in local mode and its owner opened the listener: everything.
     LocalMode,
-    /// The key of a service came with the request: what belongs to the service's app.
+    /// The request came with the key of a service: what belongs to the service's app.
     Service {
-        /// The app's number, as the device API has it.
+        /// The app's number in the device API.
         app_id: u64,
         /// The service's name in the app.
         service: String,
@@ -50,7 +51,7 @@ pub enum Scope {
 }
 
 impl Caller {
-    /// The caller of the call that this instance serves.
+    /// Returns the caller of the call that this instance serves.
     #[must_use]
     pub fn current() -> Self {
         Self {
@@ -59,20 +60,20 @@ impl Caller {
         }
     }
 
-    /// What the caller may see and change. If an action is done for another plugin, it is the scope of the request
-    /// that the other plugin serves.
+    /// Returns what the caller may see and change. If an action is performed for another plugin, this is the scope
+    /// of the request that the other plugin serves.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The plugin that called this action. `None` if the host itself did, and for a request.
+    /// Returns the plugin that called this action. `None` for a request, and if the host itself called the action.
     #[must_use]
     pub fn plugin(&self) -> Option<&str> {
         self.plugin.as_deref()
     }
 
-    /// Whether the caller may see and change what belongs to the app with this number.
+    /// Returns whether the caller may see and change what belongs to the app with this number.
     #[must_use]
     pub fn covers(&self, app_id: u64) -> bool {
         match &self.scope {
@@ -83,7 +84,7 @@ impl Caller {
     }
 }
 
-/// A caller that is no plugin, for tests of handlers.
+/// A caller that is not a plugin, for tests of handlers.
 impl From<Scope> for Caller {
     fn from(scope: Scope) -> Self {
         Self {

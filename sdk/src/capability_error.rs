@@ -1,7 +1,7 @@
-//! The errors of capabilities: each a text for people, of a kind that a handler may look at.
+//! The errors of capabilities: each has a text for people, and a kind that a handler can match on.
 
-/// The error of one capability: of each row a variant, the variant of `wit/` that it comes from, and the status with
-/// which [`crate::Error`] answers it.
+/// Defines the error of one capability. Each row has a variant, the variant of `wit/` that it comes from, and the
+/// status with which [`crate::Error`] answers it.
 macro_rules! capability_error {
     (
         $(#[$doc:meta])*

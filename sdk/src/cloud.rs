@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::bindings::capabilities::platform::supervisor::cloud as wit;
 
-/// Requests this device's rows of a kind of record from the cloud, at each call. `fields` are those of `T`, as the
-/// cloud's data has them.
+/// Requests this device's rows of a kind of record from the cloud, at each call. `fields` are the fields of `T`, by
+/// their names in the cloud's data.
 ///
 /// # Errors
 /// [`Error`]; [`Error::Unreachable`] also if a row does not fit `T`.
@@ -23,7 +23,7 @@ pub async fn records<T: DeserializeOwned>(kind: &str, fields: &[&str]) -> Result
 }
 
 /// Queues values, by name, for the cloud to set when it can be reached. They are on the disk when this returns, and are
-/// sent until the cloud takes them.
+/// sent until the cloud accepts them.
 ///
 /// # Errors
 /// [`Error`]; nothing is queued then.
@@ -35,7 +35,7 @@ pub async fn queue(
     Ok(wit::queue(kind.to_owned(), values).await?)
 }
 
-/// Why a request to the cloud failed.
+/// The reason why a request to the cloud failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,7 +45,7 @@ pub enum Error {
     Unprovisioned,
     /// The cloud cannot be reached, or refuses the request; the text says why.
     Unreachable(String),
-    /// The policy does not name this kind of record, or the request is not one that can be made.
+    /// The policy does not grant this kind of record, or the request is not valid.
     Refused(String),
     /// The device failed to store or send the request.
     Failed(String),
@@ -75,7 +75,7 @@ impl From<wit::CloudError> for Error {
     }
 }
 
-/// Always 500, as the device API answers if it needs its cloud.
+/// Always 500, the status with which the device API answers if it needs its cloud.
 impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         Self::internal(error)

@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::bindings::capabilities::platform::supervisor::config as wit;
 
-/// Reads the configuration. If the file has no such table it reads as `{}`, so give fields a default.
+/// Reads the configuration. If the file has no such table, it reads as `{}`, so give the fields a
+/// default.
 ///
 /// # Errors
 /// 500, with a message that names the invalid field.

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bindings::capabilities::platform::supervisor::dbus as wit;
 
-/// A call that is not made yet.
+/// A call that has not been made yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodCall {
     service: String,
@@ -35,7 +35,7 @@ pub struct MethodCall {
     arguments: String,
 }
 
-/// A value of any type, with the type: `{"type": "s", "data": "kitchen"}`.
+/// A value of any type, together with its type: `{"type": "s", "data": "kitchen"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant<T> {
     /// The signature of `data`.
@@ -46,7 +46,7 @@ pub struct Variant<T> {
 }
 
 impl<T> Variant<T> {
-    /// A value of the type with this signature.
+    /// Creates a value of the type with this signature.
     pub fn new(signature: impl Into<String>, data: T) -> Variant<T> {
         Variant {
             signature: signature.into(),
@@ -56,7 +56,7 @@ impl<T> Variant<T> {
 }
 
 impl MethodCall {
-    /// A call without arguments.
+    /// Creates a call without arguments.
     #[must_use]
     pub fn new(service: &str, path: &str, interface: &str, member: &str) -> MethodCall {
         MethodCall {
@@ -69,8 +69,9 @@ impl MethodCall {
         }
     }
 
-    /// Sets the arguments: what serde writes as an array with one value for each type of the signature, such as a tuple. A
-    /// variant is [`Variant`], a structure a tuple, and a dictionary whose keys are texts a map.
+    /// Sets the arguments: a value that serde writes as an array with one element for each type of the signature, such
+    /// as a tuple. Use [`Variant`] for a variant, a tuple for a structure, and a map for a dictionary whose keys are
+    /// texts.
     ///
     /// # Errors
     /// 500 if they cannot be written as JSON.
@@ -84,11 +85,11 @@ impl MethodCall {
         Ok(self)
     }
 
-    /// Makes the call, and reads the values of the answer, for example into a tuple. One that is a single structure comes as
-    /// its members.
+    /// Makes the call, and reads the values of the answer, for example into a tuple. If the answer is a single
+    /// structure, its members are read.
     ///
     /// # Errors
-    /// [`Error`]; [`Error::Unreadable`] also if the answer is not what `T` is.
+    /// [`Error`]; [`Error::Unreadable`] also if the answer does not fit `T`.
     pub async fn send<T: DeserializeOwned>(self) -> Result<T, Error> {
         let answer = wit::call(self.into()).await?;
         serde_json::from_str(&answer)
@@ -109,19 +110,19 @@ impl From<MethodCall> for wit::MethodCall {
     }
 }
 
-/// Why a method was not called, or did not answer.
+/// The reason why a method was not called, or did not answer.
 ///
 /// As a [`crate::Error`]: 502 if the service or the bus is the reason, else 500.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The policy does not name this method.
+    /// The policy does not grant this method.
     NotGranted(String),
-    /// It is no call that can be made.
+    /// The call is not valid.
     Invalid(String),
     /// The service answered with an error.
     Refused {
-        /// Such as `org.freedesktop.DBus.Error.UnknownMethod`.
+        /// The error's name, such as `org.freedesktop.DBus.Error.UnknownMethod`.
         name: String,
         /// The text that came with it.
         message: String,

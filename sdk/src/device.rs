@@ -1,4 +1,4 @@
-//! What the supervisor knows of its device. Capability `device`.
+//! What the supervisor knows about its device. Capability `device`.
 
 use serde::de::DeserializeOwned;
 
@@ -10,7 +10,7 @@ use crate::bindings::capabilities::platform::supervisor::device as wit;
 pub struct Identity {
     /// The uuid: 32 lower-case hexadecimal digits.
     pub uuid: String,
-    /// The latest name, from the target state; `local` before there is one.
+    /// The latest name, from the target state; `local` until there is one.
     pub name: String,
     /// The device type, for example `raspberrypi4-64`; `unknown` if the host does not say.
     pub device_type: String,
@@ -18,7 +18,7 @@ pub struct Identity {
     pub arch: String,
 }
 
-/// The identity of the device.
+/// Returns the identity of the device.
 #[must_use]
 pub fn identity() -> Identity {
     wit::identity().into()
@@ -26,7 +26,8 @@ pub fn identity() -> Identity {
 
 mirror! { one way struct wit::DeviceIdentity, Identity { uuid, name, device_type, arch } }
 
-/// Reads the device state as `GET /v1/device` answers it, for example as a `serde_json::Value`.
+/// Reads the device state, the same as in the answer to `GET /v1/device`, for example as a
+/// `serde_json::Value`.
 ///
 /// # Errors
 /// 500 if the state does not fit `T`.

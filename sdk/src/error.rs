@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// A failure that its caller receives as `{"status":"failed","message":...}`.
+/// A failure that the caller receives as `{"status":"failed","message":...}`.
 ///
-/// The constructors are named for their HTTP status. `message` is for the caller: say what was wrong
-/// with which input; secrets and causes inside the plugin belong into [`crate::log`].
+/// The constructors are named after their HTTP status. `message` is for the caller: say which input was wrong,
+/// and in what way; secrets and causes inside the plugin belong in [`crate::log`].
 ///
-/// A family of endpoints with an error format of its own does not use this type for it: its handlers
-/// return a `Result` whose error implements [`crate::Answer`].
+/// A family of endpoints with its own error format uses another type for it: its handlers return a `Result`
+/// whose error implements [`crate::Answer`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     status: u16,
@@ -28,7 +28,7 @@ macro_rules! constructors {
 }
 
 impl Error {
-    /// An error with any status from 400 to 599 (the host takes another as 500). `code` is a short
+    /// Creates an error with any status from 400 to 599 (the host treats any other as 500). `code` is a short
     /// word for logs and tests, which the caller does not see.
     #[must_use]
     pub fn new(
@@ -70,19 +70,19 @@ impl Error {
         unavailable = 503 "unavailable";
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The short word for logs.
+    /// Returns the short word for logs.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// The message for the caller.
+    /// Returns the message for the caller.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,8 +1,8 @@
-//! What happens on the device, for plugins that ask for it.
+//! Events on the device, for plugins that ask for them.
 //!
-//! `events` and `schedules` of [`crate::plugin!`] say what the plugin asks for, and `on_event` names the `async fn` that is
-//! called for it. The device's policy grants each kind. Each call runs in a fresh instance, one after the other; what
-//! happens while the plugin is busy is put together.
+//! `events` and `schedules` of [`crate::plugin!`] say what the plugin asks for, and `on_event` names the `async fn`
+//! that is called for it. The device's policy grants each kind. Each call runs in a fresh instance, one after the
+//! other; events that occur while the plugin is busy are combined.
 //!
 //! ```
 //! use std::time::Duration;
@@ -33,91 +33,92 @@ use crate::bindings::watcher::exports::platform::supervisor::events as wit;
 
 /// Something that has happened, or a question.
 ///
-/// Later versions of the interface add events, and this enum with them.
+/// Later versions of the interface add events, and then this enum gets more variants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// The supervisor has started, or this version of the plugin was installed.
     Start {
-        /// Whether the supervisor has started, and for the first time since the device booted.
+        /// Whether this is the supervisor's first start since the device booted.
         is_first_of_boot: bool,
     },
-    /// A schedule is due; its name.
+    /// The schedule with this name is due.
     Schedule(String),
     /// The states of services have changed.
     Services(Vec<ServiceChange>),
-    /// How the device stands to its target.
+    /// How far the device is with applying its target.
     Target(TargetProgress),
-    /// Whether the device reaches its cloud.
+    /// Whether the device can reach its cloud.
     Connection(bool),
-    /// May this app be disturbed now? The answer counts, also that of an `Err`: it postpones the update by a minute.
+    /// May this app be disturbed now? The answer is taken into account. An `Err` postpones the update by a minute.
     UpdateGate(Update),
-    /// Is this release healthy? The answer counts: [`Answer::GoOn`] says yes, [`Answer::refuse`] has the device go back to
-    /// the last healthy release, and [`Answer::postpone`] has the device ask again while the release has time. An `Err`
-    /// postpones by a minute.
+    /// Is this release healthy? The answer is taken into account: [`Answer::GoOn`] means yes, [`Answer::refuse`] makes
+    /// the device go back to the last healthy release, and [`Answer::postpone`] makes the device ask again as long as
+    /// the release has time. An `Err` postpones by a minute.
     HealthGate(InstalledRelease),
     /// An event that this version of the SDK does not know.
     Later {
         /// The name of its kind.
         name: String,
-        /// What it says, as JSON.
+        /// Its data, as JSON.
         data: String,
     },
 }
 
-/// The state of a service has changed. The words are those of `GET /v2/state/status`.
+/// A change of a service's state. The words are those of `GET /v2/state/status`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceChange {
     /// The app's number.
     pub app_id: u64,
     /// The service's name.
     pub service: String,
-    /// What it is now; `None` once nothing is left of the service.
+    /// The present state; `None` if nothing is left of the service.
     pub status: Option<String>,
-    /// What it was when the plugin was last called; `None` if there was nothing of it.
+    /// The state when the plugin was last called; `None` if the service did not exist.
     pub before: Option<String>,
 }
 
-/// How the device stands to its target.
+/// How far the device is with applying its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetProgress {
-    /// It has begun to apply it.
+    /// The device has begun to apply the target.
     Applying,
-    /// Everything is as the target says.
+    /// Everything matches the target.
     Reached,
-    /// It has stopped, and not everything is as the target says.
+    /// The device has stopped applying the target, and not everything matches it.
     Stopped,
 }
 
-/// An update of an app, of which no service has been disturbed yet.
+/// An update of an app that has not disturbed any service yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
     /// The app's number.
     pub app_id: u64,
-    /// 32 hexadecimal digits.
+    /// The app's uuid: 32 hexadecimal digits.
     pub app_uuid: String,
-    /// The services that would be stopped, started anew or removed.
+    /// The services that would be stopped, restarted or removed.
     pub services: Vec<String>,
-    /// The release that runs, if one runs whole.
+    /// The running release, if all of it is running.
     pub running_commit: Option<String>,
     /// The release that the target names; `None` if the app is to be removed.
     pub target_commit: Option<String>,
 }
 
-/// A release that was installed a short while ago. All of its services run, and those with a health check pass it.
+/// A release that was installed a short while ago. All of its services are running, and those with a health check pass
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledRelease {
     /// The app's number.
     pub app_id: u64,
-    /// 32 hexadecimal digits.
+    /// The app's uuid: 32 hexadecimal digits.
     pub app_uuid: String,
     /// The services of the release.
     pub services: Vec<String>,
-    /// The release.
+    /// The release's commit.
     pub commit: String,
 }
 
-/// The answer to a gate. To all other events it is [`Answer::GoOn`].
+/// The answer to a gate. For all other events it is [`Answer::GoOn`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -125,28 +126,28 @@ pub enum Answer {
     GoOn,
     /// Not now, or not yet.
     Postpone {
-        /// Why. People read it.
+        /// The reason, for people.
         reason: String,
-        /// When the device asks again: after 10 s to 15 min.
+        /// The delay until the device asks again: 10 s to 15 min.
         delay: Duration,
     },
-    /// The release is not healthy and will not be. An answer to [`Event::HealthGate`] alone.
+    /// The release is not healthy and will not be. Only an answer to [`Event::HealthGate`].
     Refuse {
-        /// Why. People read it.
+        /// The reason, for people.
         reason: String,
     },
 }
 
 impl Answer {
-    /// The release is not healthy and will not be: the device goes back to the last healthy one, and shows people the
-    /// reason.
+    /// Answers that the release is not healthy and will not be: the device goes back to the last healthy one, and shows
+    /// people the reason.
     pub fn refuse(reason: impl Into<String>) -> Answer {
         Answer::Refuse {
             reason: reason.into(),
         }
     }
 
-    /// Not now: the device asks again after `delay`, which is 10 s to 15 min, and shows people the reason.
+    /// Answers "not now": the device asks again after `delay`, which is 10 s to 15 min, and shows people the reason.
     pub fn postpone(reason: impl Into<String>, delay: Duration) -> Answer {
         Answer::Postpone {
             reason: reason.into(),
@@ -214,7 +215,7 @@ impl<T: EventOutcome, E: std::fmt::Display> EventOutcome for Result<T, E> {
     }
 }
 
-/// Calls the function that [`crate::plugin!`] names at `on_event`.
+/// Calls the function that [`crate::plugin!`] names as `on_event`.
 #[doc(hidden)]
 pub async fn handle<F, T>(function: F, event: wit::Event) -> Result<wit::Answer, String>
 where

@@ -1,11 +1,11 @@
-//! What a handler may ask for in its arguments.
+//! The types that a handler can have as arguments.
 
 use serde::de::DeserializeOwned;
 
 use crate::{Body, Error, Headers, Request, pairs};
 
-/// The longest body that is collected into memory, in bytes: the limit of the supervisor's own
-/// endpoints. The plugin's limit in its manifest is checked by the host before, and mostly lower.
+/// The longest body that is collected in memory, in bytes: the limit of the supervisor's own endpoints.
+/// The host checks the limit in the plugin's manifest earlier, and that one is mostly lower.
 const WHOLE_BODY: usize = 10 << 20;
 /// How much of each end of a long error is shown, in characters.
 const SHOWN: usize = 100;
@@ -20,10 +20,10 @@ const SHOWN: usize = 100;
     note = "a handler takes `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body`, `Caller` or `Request`, or a `Result` of one and `Error`"
 )]
 pub trait FromRequest: Sized {
-    /// Takes the value out of the request.
+    /// Extracts the value from the request.
     ///
     /// # Errors
-    /// The answer to the caller, instead of a call of the handler.
+    /// The answer to the caller; the handler is not called then.
     fn from_request(request: &mut Request) -> impl Future<Output = Result<Self, Error>>;
 }
 
@@ -31,20 +31,20 @@ pub trait FromRequest: Sized {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Path<T>(pub T);
 
-/// The query's parameters as a struct. Unknown ones are ignored, a repeated one fills a `Vec`.
+/// The query's parameters as a struct. Unknown ones are ignored, and repeated ones fill a `Vec`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Query<T>(pub T);
 
-/// A JSON body, in requests and answers.
+/// A JSON body of a request or an answer.
 ///
-/// A request's must be there and be declared as JSON (or not be declared at all); [`Fields`] is the
-/// lenient way that the endpoints of the device API's v1 and v2 take bodies.
+/// The body of a request must not be missing, and must be declared as JSON (or have no declared type);
+/// [`Fields`] reads bodies leniently, as the endpoints of the device API's v1 and v2 do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 
-/// The fields of a body in the way of the device API's v1 and v2: a JSON object or a form; a body of
-/// another type, an array, and no body at all read as `{}`. See [`crate::lenient`] for fields that are
-/// never an error.
+/// The fields of a body, read as in the device API's v1 and v2: a JSON object or a form; a body of
+/// another type, an array, and an empty body read as `{}`. For fields that are never an error, see
+/// [`crate::lenient`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fields<T>(pub T);
 
@@ -107,8 +107,8 @@ impl<T: DeserializeOwned> FromRequest for Fields<T> {
     }
 }
 
-/// The fields of a JSON object. Read by way of a `Value`, since of a repeated name the last one counts
-/// there, as it does for the clients of v1 and v2.
+/// Reads the fields of a JSON object. It is first read as a `Value`, in which the last one of repeated
+/// names counts, as clients of v1 and v2 expect.
 fn json_fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     let value = match serde_json::from_slice(without_mark(body)).map_err(malformed)? {
         serde_json::Value::Array(_) => serde_json::Value::Object(serde_json::Map::default()),
@@ -118,7 +118,7 @@ fn json_fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     with_path(|track| T::deserialize(serde_path_to_error::Deserializer::new(value, track)))
 }
 
-/// A body that has to be read is neither compressed nor in another encoding than UTF-8.
+/// Refuses bodies that are compressed or in an encoding other than UTF-8.
 fn refuse_encoded(headers: &Headers) -> Result<(), Error> {
     match headers.get("content-encoding") {
         Some(encoding) if !encoding.eq_ignore_ascii_case("identity") => {
@@ -139,7 +139,7 @@ fn refuse_encoded(headers: &Headers) -> Result<(), Error> {
     }
 }
 
-/// JSON without the byte-order mark that some editors and shells write (RFC 8259, section 8.1).
+/// Returns JSON without the byte-order mark that some editors and shells write (RFC 8259, section 8.1).
 fn without_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }
@@ -148,7 +148,8 @@ fn malformed(error: serde_json::Error) -> Error {
     Error::bad_request(format_args!("the body is not JSON: {}", shortened(&error)))
 }
 
-/// The text of an error, which may repeat the value that does not fit, without the middle if it is long.
+/// Returns the text of an error, without its middle if it is long: it may repeat the value that does not
+/// fit.
 fn shortened(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let count = text.chars().count();
@@ -156,7 +157,7 @@ fn shortened(error: &serde_json::Error) -> String {
         return text;
     }
     let head: String = text.chars().take(SHOWN).collect();
-    // What was expected, and where, stands at the end.
+    // The end says what was expected, and where.
     let tail: String = text.chars().skip(count - SHOWN).collect();
     format!("{head}…{tail}")
 }
@@ -210,7 +211,7 @@ impl FromRequest for Headers {
     }
 }
 
-/// Leaves it to the handler what to do about an argument that does not fit.
+/// Leaves it to the handler how to deal with an argument that does not fit.
 impl<T: FromRequest> FromRequest for Result<T, Error> {
     async fn from_request(request: &mut Request) -> Result<Self, Error> {
         Ok(T::from_request(request).await)

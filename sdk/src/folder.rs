@@ -1,16 +1,16 @@
 //! Small files in a folder that the policy grants to the plugin. Capability `files`.
 //!
-//! A file is written beside its place and renamed, so that a power cut leaves the old one or the new one, also on FAT.
-//! What a cut left beside is written over the next time.
+//! A file is written under a temporary name and then renamed, so a power cut leaves either the old or the new file,
+//! also on FAT. A temporary file that a power cut left behind is overwritten the next time.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
-/// The most that is read or written of a file, in bytes.
+/// The most bytes that are read from or written to a file.
 const SIZE: usize = 256 << 10;
 
-/// Returns the bytes of a file; none if there is no such file.
+/// Returns the bytes of a file; `None` if there is no such file.
 ///
 /// # Errors
 /// If the file cannot be read, or has more than 256 KiB.
@@ -29,7 +29,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(bytes))
 }
 
-/// Writes a file whole or not at all, and leaves it alone if it has these bytes already.
+/// Writes a file completely or not at all; does nothing if it already has these bytes.
 ///
 /// # Errors
 /// If the file cannot be written, or would have more than 256 KiB.
@@ -50,7 +50,7 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     replace().map_err(|error| format!("failed to write `{name}`: {error}"))
 }
 
-/// Removes a file if it is there.
+/// Removes a file if it exists.
 ///
 /// # Errors
 /// If the file cannot be removed.
@@ -70,7 +70,7 @@ fn check(name: &str, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What was renamed or removed is so after a power cut, too.
+/// Makes renames and removals in the folder survive a power cut.
 fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

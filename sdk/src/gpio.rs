@@ -1,4 +1,4 @@
-//! GPIO lines. Capability `gpio`: the policy gives the plugin lines under names of its own choice.
+//! GPIO lines. Capability `gpio`: the policy grants lines to the plugin, under names that the policy chooses.
 //!
 //! ```no_run
 //! # async fn handler() -> Result<(), supervisor_sdk::Error> {
@@ -12,37 +12,37 @@
 //! # }
 //! ```
 //!
-//! The device keeps a line from its first use until the policy no longer gives it to the plugin: an output stays as it was
-//! written when the call has ended, and nobody else has the line.
+//! The device keeps a line from its first use until the policy no longer grants it to the plugin: an output keeps its
+//! value after the call has ended, and nobody else can use the line.
 
 use std::time::Duration;
 
 use crate::bindings::capabilities::platform::supervisor::gpio as wit;
 use crate::capability_error::capability_error;
 
-/// Which edges are waited for.
+/// The edges to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// The line goes on.
+    /// The line is switched on.
     Rising,
-    /// The line goes off.
+    /// The line is switched off.
     Falling,
-    /// Either.
+    /// Either of them.
     Both,
 }
 
 /// A change of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EdgeEvent {
-    /// Whether the line went on.
+    /// Whether the line was switched on.
     pub is_rising: bool,
-    /// When, in nanoseconds of a clock that only goes forward: only differences mean something.
+    /// The time in nanoseconds, by a clock that only goes forward: only differences are meaningful.
     pub nanoseconds: u64,
-    /// How many edges were lost before this one since the last that this call was given.
+    /// The number of edges that were lost between the last one that this call received and this one.
     pub lost: u32,
 }
 
-/// Whether the line is on. An output that was not written yet is read as it is.
+/// Returns whether the line is on. For an output that has not been written yet, this is its present state.
 ///
 /// # Errors
 /// [`Error`].
@@ -58,9 +58,9 @@ pub async fn write(name: &str, on: bool) -> Result<(), Error> {
     Ok(wit::write(name.to_owned(), on).await?)
 }
 
-/// Waits for an edge of an input; `None` once `within` has passed (60 s at most). Edges count from the first wait of a call
-/// on: those that come between two waits of one call are given to the second, the last 64 of them. Waiting counts as wall
-/// time of the call.
+/// Waits for an edge of an input; `None` once `within` has passed (60 s at most). Edges count from the first wait of a
+/// call: the second wait returns those that occur between the two, up to the last 64. Waiting counts as wall time of
+/// the call.
 ///
 /// # Errors
 /// [`Error`].
@@ -78,19 +78,20 @@ mirror! { one way enum Edge, wit::Edge { Rising, Falling, Both } }
 mirror! { one way struct wit::EdgeEvent, EdgeEvent { is_rising, nanoseconds, lost } }
 
 capability_error! {
-    /// Why a line was not read or switched.
+    /// The reason why a line was not read or switched.
     ///
-    /// As a [`crate::Error`]: 409 if somebody else holds the line, 502 if the device has none or it fails, else 500.
+    /// As a [`crate::Error`]: 409 if somebody else holds the line, 502 if the device has no such line or it fails, else
+    /// 500.
     wit::GpioError {
-        /// The policy does not name this line.
+        /// The policy does not grant this line.
         NotGranted from NotGranted answers internal,
         /// The device has no such chip or line.
         NotFound from NotFound answers bad_gateway,
-        /// Another plugin or program holds it, or another call waits for its edges.
+        /// Another plugin or program holds the line, or another call is waiting for its edges.
         Busy from Busy answers conflict,
-        /// The line is not of that direction, or the chip cannot do it.
+        /// The line has the other direction, or the chip cannot do it.
         Invalid from Invalid answers internal,
-        /// It could not be read or written.
+        /// The line could not be read or written.
         Failed from Other answers bad_gateway,
     }
 }

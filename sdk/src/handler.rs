@@ -1,8 +1,8 @@
-//! Turns an `async fn` into what the host calls. The macro [`crate::plugin!`] calls this; nobody else.
+//! Turns an `async fn` into a function that the host can call. Used only by the macro [`crate::plugin!`].
 //!
-//! Each thing that can be wrong with a handler is a bound of its own, so that the compiler names the one that is: how
-//! many arguments it has ([`Handler`]), each argument ([`FromRequest`]), whether it is `async` ([`AsyncReturn`]), and
-//! what it returns ([`Answer`]).
+//! Each mistake that a handler can have violates a bound of its own, so the compiler names the mistake: how many
+//! arguments it has ([`Handler`]), each argument ([`FromRequest`]), whether it is `async` ([`AsyncReturn`]), and what
+//! it returns ([`Answer`]).
 
 use std::fmt::Display;
 
@@ -18,10 +18,10 @@ pub(crate) mod names;
     note = "a handler is an `async fn` with up to six arguments: `Path`, `Query`, `Json`, `Fields`, `Headers`, `Body`, `Caller` or `Request`"
 )]
 pub trait Handler<Arguments> {
-    /// What it returns: a future, if it is an `async fn`.
+    /// The type it returns: a future, if it is an `async fn`.
     type Returned;
 
-    /// Calls it.
+    /// Calls the function.
     fn call(self, arguments: Arguments) -> Self::Returned;
 }
 
@@ -32,10 +32,10 @@ pub trait Handler<Arguments> {
     note = "write `async fn` in place of `fn`"
 )]
 pub trait AsyncReturn {
-    /// What it returns after `await`.
+    /// The type it returns after `await`.
     type Outcome;
 
-    /// Waits for it.
+    /// Waits for the outcome.
     fn outcome(self) -> impl Future<Output = Self::Outcome>;
 }
 
@@ -50,7 +50,7 @@ impl<F: Future> AsyncReturn for F {
 
 /// All arguments of a handler.
 pub trait Arguments: Sized {
-    /// Takes them out of the request, one after the other.
+    /// Extracts them from the request, one after the other.
     fn take(request: &mut Request) -> impl Future<Output = Result<Self, Error>>;
 }
 
@@ -81,10 +81,10 @@ macro_rules! handlers {
 
 handlers! { () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
-/// Takes the arguments out of `request`, and calls the function.
+/// Extracts the arguments from `request`, and calls the function.
 ///
 /// # Errors
-/// What the caller gets instead of an answer.
+/// The error that the caller receives instead of an answer.
 pub async fn call<F, A>(function: F, mut request: Request) -> Result<wit::Response, wit::Error>
 where
     F: Handler<A>,
@@ -96,7 +96,7 @@ where
     Ok(answer.answer()?.into())
 }
 
-/// The answer to a call that the manifest does not promise. The host makes no such calls.
+/// Answers a call that the manifest does not declare. The host makes no such calls.
 ///
 /// # Errors
 /// Always.
@@ -108,7 +108,7 @@ pub fn unknown(request: &Request) -> Result<wit::Response, wit::Error> {
 /// Runs the function behind `identify`.
 ///
 /// # Errors
-/// What the function failed with, as text for the log.
+/// The function's error, as text for the log.
 pub async fn identify<F>(function: F) -> Result<(), String>
 where
     F: Handler<()>,

@@ -3,7 +3,7 @@
 use crate::bindings::capabilities::platform::supervisor::host_name as wit;
 use crate::capability_error::capability_error;
 
-/// Reads the name with which the host starts, from its `/etc/hostname`; `None` if that is empty.
+/// Reads the name that the host has at startup, from its `/etc/hostname`; `None` if that is empty.
 ///
 /// # Errors
 /// [`Error::Failed`] if it cannot be read.
@@ -11,16 +11,16 @@ pub async fn get() -> Result<Option<String>, Error> {
     Ok(wit::get().await?)
 }
 
-/// Renames the host, now and after a reboot, also in the device's `config.json`.
+/// Renames the host, at once and for later boots, also in the device's `config.json`.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it is not a valid host name; then nothing was changed.
+/// [`Error::Invalid`] if it is not a valid host name; then nothing has changed.
 pub async fn set(name: &str) -> Result<(), Error> {
     Ok(wit::set(name.to_owned()).await?)
 }
 
 capability_error! {
-    /// Why the name was not read or set.
+    /// The reason why the name was not read or set.
     ///
     /// As a [`crate::Error`]: 400 or 500.
     wit::HostNameError {

@@ -1,8 +1,9 @@
-//! Requests to other machines, or to other programs of the device. Capability `http`: the policy names the hosts and ports
-//! that the plugin may reach.
+//! Requests to other machines, or to other programs of the device. Capability `http`: the policy names the hosts and
+//! ports that the plugin may reach.
 //!
-//! The device resolves the name, checks certificates, and follows no redirect. A request has at most 512 KiB of body and
-//! 64 header fields, an answer at most 1 MiB; all of it takes at most 60 s, and counts as wall time of the call.
+//! The device resolves the name, checks certificates, and follows no redirect. A request has a body of at most 512 KiB
+//! and at most 64 header fields; an answer has at most 1 MiB. The whole exchange takes at most 60 s, and counts as wall
+//! time of the call.
 //!
 //! ```no_run
 //! # async fn handler() -> Result<(), supervisor_sdk::Error> {
@@ -21,7 +22,7 @@ use crate::bindings::capabilities::platform::supervisor::http as wit;
 use crate::capability_error::capability_error;
 use crate::whole_answer;
 
-/// A request that is not sent yet.
+/// A request that has not been sent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     method: String,
@@ -33,7 +34,7 @@ pub struct Request {
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// Such as 200.
+    /// The status, such as 200.
     pub status: u16,
     /// The header fields; the names are in lower case.
     pub headers: Vec<(String, Vec<u8>)>,
@@ -42,7 +43,7 @@ pub struct Response {
 }
 
 impl Request {
-    /// A request with any of the methods GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.
+    /// Creates a request with any of the methods GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Request {
         Request {
             method: method.into(),
@@ -52,17 +53,17 @@ impl Request {
         }
     }
 
-    /// A GET request.
+    /// Creates a GET request.
     pub fn get(url: impl Into<String>) -> Request {
         Request::new("GET", url)
     }
 
-    /// A POST request.
+    /// Creates a POST request.
     pub fn post(url: impl Into<String>) -> Request {
         Request::new("POST", url)
     }
 
-    /// Adds a header field. The device itself writes `host`, `content-length` and those about the connection.
+    /// Adds a header field. The device itself writes `host`, `content-length` and the fields about the connection.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Request {
         self.headers.push((name.into(), value.into()));
@@ -76,7 +77,7 @@ impl Request {
         self
     }
 
-    /// Sets a body of JSON, and its type.
+    /// Sets a JSON body and its type.
     ///
     /// # Errors
     /// 500 if the value cannot be written as JSON.
@@ -85,7 +86,7 @@ impl Request {
         Ok(self.header("content-type", "application/json").body(body))
     }
 
-    /// Sends it, and waits for the whole answer. An answer of any status is no error.
+    /// Sends the request and waits for the whole answer. An answer is not an error, whatever its status.
     ///
     /// # Errors
     /// [`Error`].
@@ -95,13 +96,13 @@ impl Request {
 }
 
 impl Response {
-    /// Whether the status is 200 to 299.
+    /// Returns whether the status is 200 to 299.
     #[must_use]
     pub fn is_success(&self) -> bool {
         whole_answer::is_success(self.status)
     }
 
-    /// The first value of a header field, whose name is in lower case, if it is text.
+    /// Returns the first value of a header field, if it is text. The name must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut fields = self.headers.iter();
@@ -112,7 +113,7 @@ impl Response {
     /// Reads the body as JSON.
     ///
     /// # Errors
-    /// 502 if the status is not 200 to 299, or the body is another one.
+    /// 502 if the status is not 200 to 299, or the body does not fit `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, crate::Error> {
         whole_answer::json("the other host", self.status, &self.body)
     }
@@ -122,17 +123,17 @@ mirror! { one way struct Request, wit::Request { method, url, headers, body } }
 mirror! { one way struct wit::Response, Response { status, headers, body } }
 
 capability_error! {
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     ///
     /// As a [`crate::Error`]: 502 if the other host is the reason, else 500.
     wit::HttpError {
-        /// The policy does not name this host and port.
+        /// The policy does not grant this host and port.
         NotGranted from NotGranted answers internal,
-        /// It is no request that can be sent.
+        /// The request is not valid.
         Invalid from Invalid answers internal,
-        /// No such name, no connection, no valid certificate, no time left.
+        /// The name does not exist, the connection failed, the certificate is not valid, or time ran out.
         Unreachable from Unreachable answers bad_gateway,
-        /// The answer is longer than it may be.
+        /// The answer is too long.
         TooLarge from TooLarge answers bad_gateway,
     }
 }

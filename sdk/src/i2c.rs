@@ -1,4 +1,4 @@
-//! Chips on I2C buses. Capability `i2c`: the policy gives the plugin chips under names of its own choice.
+//! Chips on I2C buses. Capability `i2c`: the policy grants chips to the plugin, under names that the policy chooses.
 //!
 //! ```no_run
 //! # async fn handler() -> Result<(), supervisor_sdk::Error> {
@@ -14,8 +14,8 @@
 use crate::bindings::capabilities::platform::supervisor::i2c as wit;
 use crate::capability_error::capability_error;
 
-/// Writes these bytes (at most 4096), and reads so many (at most 4096) in the same transfer, without a stop in between. Either
-/// may be nothing, and not both.
+/// Writes these bytes (at most 4096), and reads this many (at most 4096) in the same transfer, without a stop in
+/// between. Either may be empty, but not both.
 ///
 /// # Errors
 /// [`Error`].
@@ -27,7 +27,7 @@ pub async fn write_read(
     Ok(wit::write_read(name.to_owned(), bytes.into(), read_length).await?)
 }
 
-/// Reads a register of one byte, by the SMBus command for it.
+/// Reads a register of one byte with the SMBus command for it.
 ///
 /// # Errors
 /// [`Error`].
@@ -35,8 +35,8 @@ pub async fn read_byte(name: &str, register: u8) -> Result<u8, Error> {
     Ok(wit::read_byte(name.to_owned(), register).await?)
 }
 
-/// Reads a register of two bytes, by the SMBus command for it: the low byte comes first. For chips that send the high byte
-/// first there is [`u16::swap_bytes`].
+/// Reads a register of two bytes with the SMBus command for it: the low byte comes first. If a chip sends the high byte
+/// first, use [`u16::swap_bytes`].
 ///
 /// # Errors
 /// [`Error`].
@@ -44,7 +44,7 @@ pub async fn read_word(name: &str, register: u8) -> Result<u16, Error> {
     Ok(wit::read_word(name.to_owned(), register).await?)
 }
 
-/// Writes a register of one byte, by the SMBus command for it.
+/// Writes a register of one byte with the SMBus command for it.
 ///
 /// # Errors
 /// [`Error`].
@@ -52,7 +52,7 @@ pub async fn write_byte(name: &str, register: u8, value: u8) -> Result<(), Error
     Ok(wit::write_byte(name.to_owned(), register, value).await?)
 }
 
-/// Writes a register of two bytes, by the SMBus command for it: the low byte goes first.
+/// Writes a register of two bytes with the SMBus command for it: the low byte comes first.
 ///
 /// # Errors
 /// [`Error`].
@@ -61,18 +61,18 @@ pub async fn write_word(name: &str, register: u8, value: u16) -> Result<(), Erro
 }
 
 capability_error! {
-    /// Why nothing was transferred.
+    /// The reason why nothing was transferred.
     ///
-    /// As a [`crate::Error`]: 409 if the chip or the bus is in use, 502 if the device has none, it does not answer or it
-    /// fails, else 500.
+    /// As a [`crate::Error`]: 409 if the chip or the bus is in use, 502 if the device has no such chip, or the chip
+    /// does not answer or fails, else 500.
     wit::I2cError {
-        /// The policy does not name this chip.
+        /// The policy does not grant this chip.
         NotGranted from NotGranted answers internal,
         /// The device has no such bus.
         NotFound from NotFound answers bad_gateway,
-        /// A driver of the kernel has the chip, or the bus was in use for 5 s.
+        /// A driver of the kernel uses the chip, or the bus was in use for 5 s.
         Busy from Busy answers conflict,
-        /// A length is out of bounds, or the bus cannot do such a transfer.
+        /// A length is out of bounds, or the bus does not support such a transfer.
         Invalid from Invalid answers internal,
         /// No chip answers at the address.
         NoAnswer from NoAnswer answers bad_gateway,

@@ -4,19 +4,19 @@ use crate::Body;
 use crate::bindings::capabilities::platform::supervisor::journal as wit;
 use crate::capability_error::capability_error;
 
-/// What to print; what is `None` is left to the journal command. Values are at most 1,024 bytes and do
-/// not begin with `-`.
+/// What to print; the journal command decides about fields that are `None`. Values are at most 1,024
+/// bytes and do not begin with `-`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// All fields in full, long and unprintable ones too (`--all`).
+    /// Print all fields in full, also long and unprintable ones (`--all`).
     pub all: bool,
-    /// Continues with later lines, until the reader disconnects (`--follow`).
+    /// Continue with later lines until the reader disconnects (`--follow`).
     pub follow: bool,
     /// Only this unit (`--unit`).
     pub unit: Option<String>,
     /// Only this syslog identifier, which for a container is its id (`--identifier`).
     pub identifier: Option<String>,
-    /// Only this number of the newest lines (`--lines`).
+    /// Only this many of the newest lines (`--lines`).
     pub count: Option<u64>,
     /// Only lines that are not older than this (`--since`).
     pub since: Option<String>,
@@ -26,8 +26,9 @@ pub struct Options {
     pub format: Option<String>,
 }
 
-/// Starts the journal command. A value that the command itself refuses gives an empty body. Returned as
-/// the body of an answer, what is printed passes outside the plugin and goes on after the call has ended.
+/// Starts the journal command. If the command itself refuses a value, the body is empty. If this body is
+/// returned as the body of an answer, the output does not pass through the plugin, and continues after
+/// the call has ended.
 ///
 /// # Errors
 /// [`Error::Invalid`], [`Error::Busy`], or [`Error::Failed`] if the host has no such command.
@@ -41,13 +42,13 @@ mirror! {
 }
 
 capability_error! {
-    /// Why the journal was refused.
+    /// The reason why the journal was refused.
     ///
-    /// As a [`crate::Error`]: 400 for a value that cannot be one, else 503.
+    /// As a [`crate::Error`]: 400 for an invalid value, else 503.
     wit::JournalError {
-        /// An option has a value that no option can have; the text names it.
+        /// An option has an invalid value; the text names the option.
         Invalid from Invalid answers bad_request,
-        /// The maximum number of readers are at work.
+        /// The maximum number of readers is in use.
         Busy from Busy answers unavailable,
         /// The journal command cannot be started.
         Failed from Other answers unavailable,

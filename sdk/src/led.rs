@@ -1,5 +1,5 @@
-//! The LEDs of the device, by their names in the kernel's LED class. Capability `led`; the device's
-//! policy may narrow it to named LEDs.
+//! The LEDs of the device, by their names in the kernel's LED class. Capability `led`; the device's policy may
+//! limit it to named LEDs.
 
 use crate::bindings::capabilities::platform::supervisor::led as wit;
 use crate::capability_error::capability_error;
@@ -12,12 +12,13 @@ pub fn names() -> Result<Vec<String>, Error> {
     Ok(wit::names()?)
 }
 
-/// An LED that this call holds. Dropping it, and every other end of the call, restores what the LED showed before.
+/// An LED that this call holds. When it is dropped, and at any other end of the call, the LED shows again what it
+/// showed before.
 #[derive(Debug)]
 pub struct Light(wit::Light);
 
 impl Light {
-    /// Takes the LED from its kernel trigger.
+    /// Takes over the LED from its kernel trigger.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Busy`], or [`Error::Failed`] if it cannot be written.
@@ -25,7 +26,7 @@ impl Light {
         Ok(Self(wit::Light::open(name)?))
     }
 
-    /// The highest value for [`Light::set`].
+    /// Returns the highest value for [`Light::set`].
     #[must_use]
     pub fn max(&self) -> u32 {
         self.0.max()
@@ -42,7 +43,7 @@ impl Light {
     /// Sets full brightness.
     ///
     /// # Errors
-    /// As [`Light::set`].
+    /// Those of [`Light::set`].
     pub fn on(&self) -> Result<(), Error> {
         self.set(u32::MAX)
     }
@@ -50,14 +51,14 @@ impl Light {
     /// Switches the LED off.
     ///
     /// # Errors
-    /// As [`Light::set`].
+    /// Those of [`Light::set`].
     pub fn off(&self) -> Result<(), Error> {
         self.set(0)
     }
 }
 
 capability_error! {
-    /// Why an LED was refused.
+    /// The reason why an LED was refused.
     ///
     /// As a [`crate::Error`]: 404, 409 or 500.
     wit::LedError {

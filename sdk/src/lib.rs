@@ -1,8 +1,8 @@
-//! What a plugin of the device supervisor is written with.
+//! The SDK for plugins of the device supervisor.
 //!
-//! A plugin is one WebAssembly component. Its crate is a `cdylib` that calls [`plugin!`] once and has
-//! one `async fn` for each route; `cargo build --profile wasm --target wasm32-wasip2` is the whole
-//! build. docs/plugins.md tells how to grant, install and test it.
+//! A plugin is one WebAssembly component. Its crate is a `cdylib` that calls [`plugin!`] once and has one `async fn`
+//! for each route; `cargo build --profile wasm --target wasm32-wasip2` builds it. docs/plugins.md describes how to
+//! grant, install and test it.
 //!
 //! ```
 //! use supervisor_sdk::{Path, plugin};
@@ -16,17 +16,18 @@
 //! }
 //! ```
 //!
-//! - **In**: a handler's arguments say what it needs of the request: [`Path`], [`Query`], [`Json`],
-//!   [`Fields`], [`Headers`], [`Body`], [`Caller`] or the whole [`Request`]. What does not fit is answered with a
-//!   400 that names the field, before the handler runs.
-//! - **Out**: whatever is an [`Answer`]: [`Json`], text, `()`, a [`Response`] (also a streaming one), or
-//!   a `Result` of these with [`Error`] or an error format of the plugin's own.
-//! - **Capabilities**: [`device`], [`store`], [`led`], [`units`], [`journal`], [`http`], [`actions::call`] and others need a line in `capabilities`
-//!   of [`plugin!`] and a grant in the device's policy; [`log`], [`config`], [`timer`] and [`caller`] do not.
+//! - **In**: a handler's arguments say what it needs from the request: [`Path`], [`Query`], [`Json`], [`Fields`],
+//!   [`Headers`], [`Body`], [`Caller`] or the whole [`Request`]. A request that does not fit is answered with a 400
+//!   that names the field, before the handler runs.
+//! - **Out**: a handler returns anything that is an [`Answer`]: [`Json`], text, `()`, a [`Response`] (also a streaming
+//!   one), or a `Result` of these with [`Error`] or with an error format of the plugin's own.
+//! - **Capabilities**: [`device`], [`store`], [`led`], [`units`], [`journal`], [`http`], [`actions::call`] and others
+//!   need a line in `capabilities` of [`plugin!`] and a grant in the device's policy; [`log`], [`config`], [`timer`]
+//!   and [`caller`] do not.
 //!
-//! A plugin keeps nothing in memory from one call to the next: each call runs in a fresh instance.
-//! The crate compiles natively too, so that a plugin's pure parts can be tested with `cargo test`; there
-//! the capability modules and streams panic, since nothing stands behind them.
+//! A plugin keeps nothing in memory from one call to the next: each call runs in a fresh instance. The crate compiles
+//! natively too, so a plugin's pure parts can be tested with `cargo test`; there the capability modules and streams
+//! panic, since no host implements them.
 
 #![warn(missing_docs)]
 
@@ -88,7 +89,7 @@ pub use plugin_macro::plugin;
 pub use request::Request;
 pub use response::Response;
 
-/// What [`plugin!`] expands to; not for use by hand.
+/// What [`plugin!`] expands to; not to be used directly.
 #[doc(hidden)]
 pub mod expansion {
     pub use crate::actions::perform as own_action;

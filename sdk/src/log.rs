@@ -1,7 +1,8 @@
 //! The supervisor's log. Needs no capability.
 //!
-//! Each line carries the plugin's name. A message is cut at 4 KiB; after 100 lines in one call the rest
-//! are counted and not written. What a plugin prints, a panic's message for example, reaches the log, too.
+//! Each line contains the plugin's name. A message is cut off at 4 KiB; after 100 lines in one call,
+//! further lines are counted but not written. What a plugin prints, for example the message of a panic, is
+//! also written to the log.
 
 use std::fmt::Display;
 
@@ -17,13 +18,13 @@ macro_rules! levels {
 }
 
 levels! {
-    /// The finest detail, mostly switched off.
+    /// The finest detail, usually switched off.
     trace Trace;
-    /// Detail for those who look for a fault.
+    /// Details for debugging.
     debug Debug;
     /// What the owner of a device may want to know.
     info Info;
-    /// Something is not as it should be; the plugin goes on.
+    /// Something is not as it should be, but the plugin continues.
     warn Warn;
     /// Something failed.
     error Error;

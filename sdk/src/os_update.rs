@@ -1,10 +1,10 @@
-//! The action behind the variables `SUPERVISOR_OS_VERSION` and `SUPERVISOR_OS_BUNDLE` of a device's target state: updates of
-//! an operating system that has two places to boot from.
+//! The action behind the variables `SUPERVISOR_OS_VERSION` and `SUPERVISOR_OS_BUNDLE` of a device's target state:
+//! updates of an operating system that has two places to boot from.
 //!
-//! **To provide it**: a type that implements [`Provider`], named at `os_update` in [`crate::plugin!`], and the `boards` that
-//! it is for. The host decides when something is done, and keeps what it has to know over a reboot; a provider does what it
-//! is called for, and says how things are. Each call runs in a fresh instance. docs/os-update.md has the whole sequence, and
-//! `examples/rauc-update` is a provider for systems with RAUC.
+//! **To provide it**: a type that implements [`Provider`], named at `os_update` in [`crate::plugin!`], and the `boards`
+//! that it is for. The host decides when each step happens, and keeps the necessary state across reboots; a provider
+//! performs single steps and reports its status. Each call runs in a fresh instance. docs/os-update.md describes the
+//! whole sequence, and `examples/rauc-update` is a provider for systems with RAUC.
 
 use crate::bindings::os_updater::exports::platform::supervisor::os_update as wit;
 
@@ -19,52 +19,52 @@ pub mod provide;
     note = "implement `supervisor_sdk::os_update::Provider` for `{Self}`"
 )]
 pub trait Provider {
-    /// Says how things are, and changes nothing.
+    /// Returns the status, without changing anything.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// A description of what cannot be read.
     fn status() -> impl Future<Output = Result<Status, String>>;
 
-    /// Begins to install `version` from `source` (an `https://` address or an absolute path) into the place that does not
-    /// run. Returns once the installation has begun: [`Self::status`] says how far it is. Does nothing if it is under
-    /// way, and does not change what the next boot starts.
+    /// Begins to install `version` from `source` (an `https://` address or an absolute path) into the place that is not
+    /// running. Returns once the installation has begun: [`Self::status`] reports its progress. Does nothing if it is
+    /// already in progress, and does not change what the next boot starts.
     ///
     /// # Errors
-    /// Why the installation cannot begin, for example since the source holds another version.
+    /// The reason why the installation cannot begin, for example because the source contains another version.
     fn stage(source: String, version: String) -> impl Future<Output = Result<(), String>>;
 
-    /// Has the next boot start the staged version. It may be called again.
+    /// Makes the next boot start the staged version. May be called more than once.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why this failed.
     fn activate() -> impl Future<Output = Result<(), String>>;
 
-    /// Has each later boot start the version that runs, and ends its trial. It may be called again.
+    /// Makes each later boot start the running version, and ends its trial. May be called more than once.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why this failed.
     fn commit() -> impl Future<Output = Result<(), String>>;
 
-    /// Has the next boot start what ran before the version that is not committed: before its first boot that is what runs,
-    /// after it what ran before. It may be called again.
+    /// Makes the next boot start the predecessor of the uncommitted version: before the first boot of that version this
+    /// is the running version, after it the version that ran before. May be called more than once.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why this failed.
     fn roll_back() -> impl Future<Output = Result<(), String>>;
 }
 
-/// How things are.
+/// The status of the operating system.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
-    /// The version that runs: up to 128 letters, digits and `.`, `-`, `+`, `_` or `~`.
+    /// The running version: up to 128 letters, digits and `.`, `-`, `+`, `_` or `~`.
     pub running: String,
-    /// The version that is installed whole in the other place, whether or not the next boot starts it.
+    /// The version that is completely installed in the other place, whether or not the next boot starts it.
     pub staged: Option<String>,
-    /// Whether the version that runs stays: false from its first boot until [`Provider::commit`].
+    /// Whether the running version stays: false from its first boot until [`Provider::commit`].
     pub committed: bool,
-    /// How far an installation is that is under way, from 0 to 100.
+    /// The progress of an installation, from 0 to 100, if one is running.
     pub installing: Option<u8>,
-    /// Why the last installation failed.
+    /// The reason why the last installation failed.
     pub failure: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Reads names with text values (path parameters, query strings, forms) into serde types.
 //!
-//! All values come as text, so each is parsed as what its field's type asks for, and what does not fit
-//! is told with the name of the parameter.
+//! All values are text, so each is parsed as its field's type requires, and errors name the parameter that does not
+//! fit.
 
 use std::collections::{BTreeMap, btree_map};
 use std::fmt::{self, Display};
@@ -16,11 +16,11 @@ mod values;
 
 use values::Values;
 
-/// How much of a refused value an error shows, in characters.
+/// The length to which errors shorten a refused value, in characters.
 const SHOWN: usize = 64;
 
-/// Reads `pairs` into `T`: a struct or map by name (a name that stands repeatedly fills a sequence), a
-/// tuple in order, or a plain value if there is one pair. `kind` says what a pair is, for errors.
+/// Reads `pairs` into `T`: a struct or map by name (a repeated name fills a sequence), a tuple in order, or a plain
+/// value if there is one pair. `kind` is the word for a pair in errors.
 pub(crate) fn read<T: DeserializeOwned>(
     kind: &'static str,
     pairs: Vec<(String, String)>,
@@ -28,8 +28,8 @@ pub(crate) fn read<T: DeserializeOwned>(
     T::deserialize(Pairs(pairs)).map_err(|problem| Error::bad_request(problem.describe(kind)))
 }
 
-/// Reads the `:names` of `route` into `T`, as [`read`] does. What does not fit because of the names and not because of
-/// a value is a mistake of the plugin's author, which no caller can do anything about.
+/// Reads the `:names` of `route` into `T`, as [`read`] does. If the names and not the values do not fit, this is a
+/// mistake of the plugin's author, about which no caller can do anything.
 pub(crate) fn read_names<T: DeserializeOwned>(
     route: &str,
     names: Vec<(String, String)>,
@@ -52,12 +52,12 @@ pub(crate) fn read_names<T: DeserializeOwned>(
 struct FieldProblem {
     field: Option<String>,
     text: String,
-    /// Whether the type expects other names, or another number of them. Otherwise a value does not fit.
+    /// Whether the names, or their number, differ from those that the type expects. Otherwise a value does not fit.
     is_about_names: bool,
 }
 
 impl FieldProblem {
-    /// A value that does not fit.
+    /// Creates the problem of a value that does not fit.
     fn of_value(text: String) -> Self {
         Self {
             field: None,
@@ -66,7 +66,7 @@ impl FieldProblem {
         }
     }
 
-    /// Other names than the type expects, or another number of them.
+    /// Creates the problem of names, or a number of names, that the type does not expect.
     fn of_names(field: Option<&str>, text: impl Display) -> Self {
         Self {
             field: field.map(str::to_owned),
@@ -75,7 +75,7 @@ impl FieldProblem {
         }
     }
 
-    /// The problem in words; `kind` says what a pair is.
+    /// Describes the problem in words; `kind` is the word for a pair.
     fn describe(&self, kind: &str) -> String {
         match &self.field {
             Some(field) => format!("{kind} `{field}` {}", self.text),
@@ -131,7 +131,7 @@ fn shortened(value: &str) -> String {
 struct Pairs(Vec<(String, String)>);
 
 impl Pairs {
-    /// The only pair, for a type that is a plain value.
+    /// Returns the only pair, for a type that is a plain value.
     fn only(self) -> Result<(String, Values), FieldProblem> {
         let count = self.0.len();
         match self.0.into_iter().next() {
@@ -143,7 +143,7 @@ impl Pairs {
         }
     }
 
-    /// Values by name. A map, since a form of a million names must not take their square in time.
+    /// Groups the values by name, in a map: a form with a million names must not take quadratic time.
     fn grouped(self) -> BTreeMap<String, Values> {
         let mut groups: BTreeMap<String, Values> = BTreeMap::new();
         for (name, value) in self.0 {
@@ -210,7 +210,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
         length: usize,
         visitor: V,
     ) -> Result<V::Value, FieldProblem> {
-        // Checked here, so that the plugin's author reads of the counts and not of a "trailing" value.
+        // Checked here, so that the plugin's author reads about the counts and not about a "trailing" value.
         let count = self.0.len();
         if count != length {
             return Err(FieldProblem::of_names(

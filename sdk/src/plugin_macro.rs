@@ -1,6 +1,6 @@
-//! The macro that a plugin is declared with.
+//! The macro that declares a plugin.
 
-/// Declares the plugin: its manifest, and which function answers which route.
+/// Declares a plugin: its manifest, and which function answers which route.
 ///
 /// ```
 /// use supervisor_sdk::{Error, Path, plugin};
@@ -24,30 +24,33 @@
 /// async fn blink() -> Result<(), Error> { Ok(()) }
 /// ```
 ///
-/// The parts stand in any order, with or without a comma between them. A plugin has at least one route or one action
-/// (`identify`, `proxy_redirector`, `boot_config`, `os_update`, `on_event`, `actions`); all else may be left out. In names, `-` and `_` are the same.
+/// The parts may be in any order, with or without a comma between them. A plugin has at least one route or one action
+/// (`identify`, `proxy_redirector`, `boot_config`, `os_update`, `on_event`, `actions`); all other parts are optional.
+/// In names, `-` and `_` are the same.
 ///
 /// - `description`, `vendor`, `licence`, `homepage`: texts that people read before they trust the plugin.
-/// - `capabilities`: what the plugin asks for, with the reason that people read before they grant it.
+/// - `capabilities`: the capabilities that the plugin asks for, each with a reason that people read before they grant
+///   it.
 /// - `routes`: method, path pattern (`:name` stands for one segment) and the `async fn` that answers.
-/// - `openapi`: a file in the crate's folder that describes the routes, a part of an OpenAPI 3.1 document
-///   in JSON with `paths` and `components.schemas`; it appears in the device's `GET /v3/openapi.json`.
+/// - `openapi`: a file in the crate's folder that describes the routes, a part of an OpenAPI 3.1 document in JSON with
+///   `paths` and `components.schemas`; it appears in the device's `GET /v3/openapi.json`.
 /// - `identify`: the `async fn()` behind `POST /v1/blink`, see [`crate::identify`].
 /// - `proxy_redirector`: the type that provides that action, see [`crate::proxy_redirector`].
 /// - `boot_config`: the type that provides that action, see [`crate::boot_config`].
 /// - `os_update`: the type that provides that action, see [`crate::os_update`].
-/// - `events`, `schedules`, `on_event`: what the plugin is called for beside requests, and the `async fn` that is called,
-///   see [`crate::events`].
-/// - `actions`: actions of the plugin's own, each with the `async fn` that does it, see [`crate::actions`].
-/// - `boards`: the device types that the plugin is for; `*` stands for any text. For those it goes
-///   before a plugin that is for all boards and provides the same.
-/// - `limits`: what the plugin needs beyond the defaults; the device's policy may allow less.
+/// - `events`, `schedules`, `on_event`: what the plugin is called for in addition to requests, and the `async fn` that
+///   is called, see [`crate::events`].
+/// - `actions`: the plugin's own actions, each with the `async fn` that performs it, see [`crate::actions`].
+/// - `boards`: the device types that the plugin is for; `*` stands for any text. On those it takes precedence over a
+///   plugin that is for all boards and provides the same action.
+/// - `limits`: the limits that the plugin needs beyond the defaults; the device's policy may allow less.
 ///
-/// Name and version are those of the crate. If there is a `plugin.toml` beside `Cargo.toml`, name and version are
-/// from there, and each part may be there instead: then `plugin! {}` can be all. docs/plugins.md describes that file.
-/// Cargo notices its changes, but not that it is new: `touch src/lib.rs` once after you have added it.
+/// Name and version are those of the crate. If there is a `plugin.toml` next to `Cargo.toml`, name and version are
+/// taken from that file, and each part may be declared there instead: then `plugin! {}` can be enough. docs/plugins.md
+/// describes that file. Cargo notices changes to it, but not that it is new: run `touch src/lib.rs` once after you have
+/// added it.
 ///
-/// The macro checks a declaration by the rules by which a device checks the manifest, and reports all mistakes at once:
+/// The macro checks a declaration by the same rules as a device checks the manifest, and reports all mistakes at once:
 ///
 /// ```compile_fail
 /// supervisor_sdk::plugin! { capabilities: { gpoi => "a typo" } }
@@ -60,7 +63,7 @@
 /// supervisor_sdk::plugin! { routes: { FETCH "/v3/hello" => hello } }
 /// async fn hello() {}
 /// ```
-/// A `Path` that takes another number of values than its route has `:names` is a mistake, too:
+/// It is also a mistake if a `Path` takes a different number of values than its route has `:names`:
 ///
 /// ```compile_fail
 /// use supervisor_sdk::Path;

@@ -1,12 +1,11 @@
-//! The action behind the proxy of `PATCH /v1/device/host-config`: the program on the host that sends the
-//! device's connections through a proxy.
+//! The action behind the proxy settings of `PATCH /v1/device/host-config`, for the program on the host
+//! that sends the device's connections through a proxy.
 //!
-//! **To provide it**: a type that implements [`Provider`], named at `proxy_redirector` in
-//! [`crate::plugin!`]. Each call runs in a fresh instance, and ends what it has begun though its caller be
-//! gone.
+//! **To provide it**: a type that implements [`Provider`], named as `proxy_redirector` in
+//! [`crate::plugin!`]. Each call runs in a fresh instance, and runs to its end even if its caller is gone.
 //!
-//! **To have it done**: the functions here, with the capability `proxy_redirector`. Which plugin provides
-//! it, and with which program, is the device's matter.
+//! **To call it**: the functions here, with the capability `proxy_redirector`. The device decides which
+//! plugin provides it, and with which program.
 
 use std::fmt;
 
@@ -24,39 +23,39 @@ pub mod provide;
     note = "implement `supervisor_sdk::proxy_redirector::Provider` for `{Self}`"
 )]
 pub trait Provider {
-    /// How the device is configured.
+    /// Returns the present configuration.
     ///
     /// # Errors
     /// [`Error::Failed`] if that cannot be read.
     fn get() -> impl Future<Output = Result<State, Error>>;
 
-    /// Writes the configuration, or removes it, whole or not at all. What it holds beside what a
-    /// [`Redirection`] says is kept while there is one.
+    /// Writes the configuration, or removes it, completely or not at all. Settings that are not part of a
+    /// [`Redirection`] are kept as long as there is a configuration.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if a value cannot be configured; then nothing was written.
+    /// [`Error::Invalid`] if a value cannot be configured; then nothing has been written.
     fn set(target: Option<Redirection>) -> impl Future<Output = Result<(), Error>>;
 
-    /// The addresses and subnets that are reached without the proxy.
+    /// Returns the addresses and subnets that are reached without the proxy.
     ///
     /// # Errors
     /// [`Error::Failed`] if they cannot be read.
     fn no_proxy() -> impl Future<Output = Result<Vec<String>, Error>>;
 
-    /// Writes them, in place of those before.
+    /// Replaces the addresses and subnets that are reached without the proxy.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if one is no address; then nothing was written.
+    /// [`Error::Invalid`] if one is not an address; then nothing has been written.
     fn set_no_proxy(addresses: Vec<String>) -> impl Future<Output = Result<(), Error>>;
 
-    /// Has the redirector take up what is written.
+    /// Makes the redirector apply the written configuration.
     ///
     /// # Errors
-    /// [`Error::Failed`] if it does not.
+    /// [`Error::Failed`] if it fails to.
     fn apply() -> impl Future<Output = Result<(), Error>>;
 }
 
-/// How the device is configured.
+/// Returns the present configuration.
 ///
 /// # Errors
 /// [`Error::Unavailable`] if no plugin provides the action; [`Error::Failed`].
@@ -72,7 +71,7 @@ pub async fn set(target: Option<Redirection>) -> Result<(), Error> {
     Ok(calls::set(target.map(Into::into)).await?)
 }
 
-/// The addresses and subnets that are reached without the proxy.
+/// Returns the addresses and subnets that are reached without the proxy.
 ///
 /// # Errors
 /// [`Error::Unavailable`] if no plugin provides the action; [`Error::Failed`].
@@ -80,7 +79,7 @@ pub async fn no_proxy() -> Result<Vec<String>, Error> {
     Ok(calls::no_proxy().await?)
 }
 
-/// Writes them, in place of those before. Takes effect with [`apply`].
+/// Replaces the addresses and subnets that are reached without the proxy. Takes effect with [`apply`].
 ///
 /// # Errors
 /// All of [`Error`].
@@ -88,7 +87,7 @@ pub async fn set_no_proxy(addresses: Vec<String>) -> Result<(), Error> {
     Ok(calls::set_no_proxy(addresses).await?)
 }
 
-/// Has the redirector take up what is written. Open connections may stay as they are.
+/// Makes the redirector apply the written configuration. Open connections may stay as they are.
 ///
 /// # Errors
 /// [`Error::Unavailable`] if no plugin provides the action; [`Error::Failed`].
@@ -101,22 +100,22 @@ pub async fn apply() -> Result<(), Error> {
 pub enum State {
     /// Connections are not redirected.
     Direct,
-    /// There is a configuration that names no usable proxy; the text says what is wrong.
+    /// There is a configuration, but it names no usable proxy; the text says what is wrong.
     Unusable(String),
     /// Connections are redirected.
     Redirected(Redirection),
 }
 
-/// The proxy to which connections are redirected.
+/// A proxy to which connections are redirected, and how names are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirection {
     /// The proxy.
     pub proxy: Proxy,
-    /// The name server that is queried through the proxy, if names are.
+    /// The name server that is queried through the proxy, if names are resolved that way.
     pub dns: Option<DnsRemote>,
 }
 
-/// The proxy that connections are sent to.
+/// The proxy that receives the connections.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// The proxy's protocol.
@@ -125,7 +124,7 @@ pub struct Proxy {
     pub address: String,
     /// Its port, 1 to 65535.
     pub port: u16,
-    /// The login; without control characters, like the password.
+    /// The login; like the password, without control characters.
     pub login: Option<String>,
     /// The password, which `Debug` does not show.
     pub password: Option<String>,
@@ -152,7 +151,7 @@ pub enum ProxyKind {
     Socks5,
     /// The method CONNECT of HTTP.
     HttpConnect,
-    /// Only HTTP requests, with absolute addresses.
+    /// Relaying only of HTTP requests, with absolute addresses.
     HttpRelay,
 }
 
@@ -165,7 +164,7 @@ impl ProxyKind {
         Self::HttpRelay,
     ];
 
-    /// The kind's name in the device API.
+    /// Returns the kind's name in the device API.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -176,7 +175,7 @@ impl ProxyKind {
         }
     }
 
-    /// The kind with this name.
+    /// Returns the kind with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
@@ -199,13 +198,13 @@ impl fmt::Display for DnsRemote {
 }
 
 capability_error! {
-    /// Why the action failed.
+    /// The reason why the action failed.
     ///
     /// As a [`crate::Error`]: 503, 400 or 500.
     wit::ProxyError {
         /// No plugin of this device provides the action.
         Unavailable from Unavailable answers unavailable,
-        /// A value cannot be configured; the text names it. Nothing was written.
+        /// A value cannot be configured; the text names it. Nothing has been written.
         Invalid from Invalid answers bad_request,
         /// The configuration could not be read, written or applied.
         Failed from Other answers internal,

@@ -1,10 +1,10 @@
-//! The request as a handler may see it whole.
+//! The whole request, as a handler can see it.
 
 use crate::bindings::endpoint::platform::supervisor::types as wit;
 use crate::{Body, Headers};
 
-/// One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has taken
-/// it out of the query and the headers.
+/// One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has
+/// removed it from the query and the headers.
 #[derive(Debug, Default)]
 pub struct Request {
     pub(crate) method: String,
@@ -17,31 +17,31 @@ pub struct Request {
 }
 
 impl Request {
-    /// The method in upper case.
+    /// Returns the method in upper case.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.method
     }
 
-    /// The path as it arrived, percent-encoded, without the query.
+    /// Returns the path as it arrived, percent-encoded, without the query.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The matching pattern of [`crate::plugin!`].
+    /// Returns the matching pattern of [`crate::plugin!`].
     #[must_use]
     pub fn route(&self) -> &str {
         &self.route
     }
 
-    /// The query string as it arrived, without the question mark.
+    /// Returns the query string as it arrived, without the question mark.
     #[must_use]
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// The header fields.
+    /// Returns the header fields.
     #[must_use]
     pub fn headers(&self) -> &Headers {
         &self.headers
@@ -52,7 +52,7 @@ impl Request {
         std::mem::take(&mut self.body)
     }
 
-    /// Whether this request is for this `route` and `method` of the manifest.
+    /// Returns whether this request is for this `route` and `method` of the manifest.
     #[doc(hidden)]
     #[must_use]
     pub fn is(&self, method: &str, route: &str) -> bool {

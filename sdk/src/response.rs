@@ -1,4 +1,4 @@
-//! The answer to a request, if [`crate::Json`], text or nothing are not enough.
+//! The answer to a request, if [`crate::Json`], text or an empty body are not enough.
 
 use crate::bindings::endpoint::platform::supervisor::types as wit;
 use crate::body::{Body, BodyWriter};
@@ -25,7 +25,8 @@ impl Response {
     /// The type of a text body.
     pub const TEXT: &'static str = "text/plain; charset=utf-8";
 
-    /// An answer with no headers and no body. A status outside 200 to 599 is answered by the host as 502.
+    /// Creates an answer with no headers and no body. If the status is outside 200 to 599, the host
+    /// answers with 502.
     #[must_use]
     pub fn new(status: u16) -> Self {
         Self {
@@ -49,9 +50,9 @@ impl Response {
             .with_body(text.into())
     }
 
-    /// 200 with a body that `write` writes piece by piece while the caller reads. It runs after the
-    /// handler has returned, until it ends, the caller leaves (see [`BodyWriter::write`]), or the
-    /// plugin's limits end it.
+    /// Creates a 200 whose body `write` writes piece by piece while the caller reads. `write` runs after
+    /// the handler has returned, until it ends, the caller disconnects (see [`BodyWriter::write`]), or
+    /// the plugin's limits end it.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -87,27 +88,27 @@ impl Response {
         self
     }
 
-    /// Replaces the body. The body of the request may be returned: its bytes then pass outside
-    /// the plugin.
+    /// Replaces the body. This can be the body of the request: its bytes then do not pass through the
+    /// plugin.
     #[must_use]
     pub fn with_body(mut self, body: impl Into<Body>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// The status.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.status
     }
 
-    /// The header fields.
+    /// Returns the header fields.
     #[must_use]
     pub fn headers(&self) -> &Headers {
         &self.headers
     }
 
-    /// The body.
+    /// Returns the body.
     #[must_use]
     pub fn body(&self) -> &Body {
         &self.body

@@ -17,12 +17,12 @@ use std::time::Duration;
 use crate::bindings::capabilities::platform::supervisor::serial as wit;
 use crate::capability_error::capability_error;
 
-/// The longest that [`Port::read_until`] collects, in bytes.
+/// The most that [`Port::read_until`] collects, in bytes.
 const LONGEST_LINE: usize = 64 << 10;
-/// How much is asked for at a time.
+/// How much is requested at a time.
 const PIECE: u32 = 4096;
 
-/// How a port is set.
+/// The settings of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Bits per second, from 50 to 4,000,000.
@@ -45,7 +45,7 @@ pub enum Parity {
 }
 
 impl Settings {
-    /// This rate, 8 data bits, no parity and 1 stop bit.
+    /// Returns this rate with 8 data bits, no parity and 1 stop bit.
     #[must_use]
     pub fn baud(baud: u32) -> Settings {
         Settings {
@@ -57,12 +57,12 @@ impl Settings {
     }
 }
 
-/// A port that this call holds: nobody else opens it until it is dropped, or the call ends.
+/// A port that this call holds: nobody else can open it until it is dropped, or the call ends.
 #[derive(Debug)]
 pub struct Port(wit::Port);
 
 impl Port {
-    /// Opens a port by the name that the policy has, raw and without flow control. What was received before is dropped.
+    /// Opens a port by its name in the policy, raw and without flow control. Earlier input is discarded.
     ///
     /// # Errors
     /// [`Error`].
@@ -71,8 +71,8 @@ impl Port {
         Ok(Port(port))
     }
 
-    /// Waits until something has been received, and returns it, at most so many bytes (65,536). Empty once `within` has
-    /// passed (60 s at most).
+    /// Waits until something has been received, and returns it, at most `most` bytes (up to 65,536). Returns nothing
+    /// once `within` has passed (60 s at most).
     ///
     /// # Errors
     /// [`Error`].
@@ -81,8 +81,8 @@ impl Port {
         Ok(self.0.read(most, milliseconds).await?)
     }
 
-    /// Reads until this byte has been received, which is the last one returned. What was received after it within the same
-    /// piece is dropped. Waits `within` for each piece (60 s at most).
+    /// Reads until this byte has been received, which is the last one returned. Bytes after it in the same piece are
+    /// discarded. Waits `within` for each piece (60 s at most).
     ///
     /// # Errors
     /// [`Error::Failed`] if nothing has been received for that long, or 64 KiB without that byte.
@@ -121,19 +121,20 @@ mirror! { one way struct Settings, wit::Settings { baud, data_bits, parity, stop
 mirror! { one way enum Parity, wit::Parity { None, Even, Odd } }
 
 capability_error! {
-    /// Why a port was not opened, read or written.
+    /// The reason why a port was not opened, read or written.
     ///
-    /// As a [`crate::Error`]: 409 if another call holds the port, 502 if the device has none or it fails, else 500.
+    /// As a [`crate::Error`]: 409 if another call holds the port, 502 if the device has no such port or it fails, else
+    /// 500.
     wit::SerialError {
-        /// The policy does not name this port.
+        /// The policy does not grant this port.
         NotGranted from NotGranted answers internal,
         /// The device has no such port, or nothing is connected to it.
         NotFound from NotFound answers bad_gateway,
-        /// Another call holds it.
+        /// Another call holds the port.
         Busy from Busy answers conflict,
-        /// The settings are none that the port can have, or a length is out of bounds.
+        /// The port does not support the settings, or a length is out of bounds.
         Invalid from Invalid answers internal,
-        /// It could not be read or written.
+        /// The port could not be read or written.
         Failed from Other answers bad_gateway,
     }
 }

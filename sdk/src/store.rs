@@ -1,8 +1,7 @@
-//! A small store of the plugin's own that outlives its instances and restarts of the supervisor.
-//! Capability `store`.
+//! The plugin's own small store, which outlives its instances and restarts of the supervisor. Capability `store`.
 //!
-//! Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys
-//! for one plugin.
+//! A key has at most 256 bytes, a value at most 64 KiB; all of a plugin's keys and values together have at most 1
+//! MiB, and there are at most 10,000 keys.
 
 use std::time::Duration;
 
@@ -23,16 +22,16 @@ pub async fn get(key: &str) -> Result<Option<Vec<u8>>, Error> {
 /// Sets `key`, replacing its previous value. The write has reached the disk when this returns.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if a limit is passed, [`Error::Failed`] if the store cannot be written.
+/// [`Error::TooLarge`] if a limit is exceeded, [`Error::Failed`] if the store cannot be written.
 pub async fn set(key: &str, value: impl Into<Vec<u8>>) -> Result<(), Error> {
     Ok(wit::set(key.to_owned(), value.into()).await?)
 }
 
-/// Sets `key` as [`set`] does, for a time by the device's clock: after that it is as if it were removed. Milliseconds
-/// count.
+/// Sets `key` as [`set`] does, for a time by the device's clock, to the millisecond: after that, the key counts as
+/// removed.
 ///
 /// # Errors
-/// As [`set`].
+/// Those of [`set`].
 pub async fn set_for(
     key: &str,
     value: impl Into<Vec<u8>>,
@@ -41,12 +40,12 @@ pub async fn set_for(
     Ok(wit::set_for(key.to_owned(), value.into(), milliseconds(lifetime)).await?)
 }
 
-/// Sets `key` to `value`, or removes it if there is none, if the key holds what is expected: nothing if it is not
-/// there. Answers whether it did; if not, nothing was changed. With a lifetime the value goes as that of [`set_for`].
-/// [`update`] does this until it succeeds.
+/// Sets `key` to `value`, or removes it if that is `None`, but only if the key has the expected value (`None`: no
+/// value). Returns whether it did; if not, nothing has changed. With a lifetime, the value expires like that of
+/// [`set_for`]. [`update`] repeats this until it succeeds.
 ///
 /// # Errors
-/// As [`set`].
+/// Those of [`set`].
 pub async fn compare_and_set(
     key: &str,
     expected: Option<Vec<u8>>,
@@ -57,9 +56,9 @@ pub async fn compare_and_set(
     Ok(wit::compare_and_set(key.to_owned(), expected, value, lifetime).await?)
 }
 
-/// Changes the value of `key` so that no change that another call makes at the same time is lost: `change` gets the
-/// value, and answers the one in its place; none is a key that is not there. It is called again if the value has
-/// changed meanwhile. Answers the value that was set.
+/// Changes the value of `key` without losing changes that other calls make at the same time: `change` gets the value,
+/// and returns the new one; `None` stands for a missing key. It is called again if the value has changed in the
+/// meantime. Returns the value that was set.
 ///
 /// ```no_run
 /// # async fn count() -> Result<(), supervisor_sdk::store::Error> {
@@ -74,7 +73,7 @@ pub async fn compare_and_set(
 /// ```
 ///
 /// # Errors
-/// As [`get`] and [`set`].
+/// Those of [`get`] and [`set`].
 pub async fn update(
     key: &str,
     mut change: impl FnMut(Option<Vec<u8>>) -> Option<Vec<u8>>,
@@ -111,7 +110,7 @@ pub async fn keys(prefix: &str) -> Result<Vec<String>, Error> {
 /// Reads the value of `key` that [`set_json`] wrote.
 ///
 /// # Errors
-/// As [`get`]; [`Error::Failed`] also if the value does not fit `T`.
+/// Those of [`get`]; [`Error::Failed`] also if the value does not fit `T`.
 pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error> {
     let bytes = get(key).await?;
     bytes.map(|bytes| from_json(key, &bytes)).transpose()
@@ -120,13 +119,13 @@ pub async fn get_json<T: DeserializeOwned>(key: &str) -> Result<Option<T>, Error
 /// Sets `key` to a value in JSON.
 ///
 /// # Errors
-/// As [`set`]; [`Error::Failed`] also if the value cannot be written as JSON.
+/// Those of [`set`]; [`Error::Failed`] also if the value cannot be written as JSON.
 pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
     set(key, to_json(key, value)?).await
 }
 
-/// As [`update`] with values in JSON: `change` gets the value if there is one, and answers the new one, which this
-/// returns.
+/// Like [`update`], with values in JSON: `change` gets the value if there is one, and returns the new one, which this
+/// function returns, too.
 ///
 /// ```no_run
 /// # async fn count() -> Result<(), supervisor_sdk::store::Error> {
@@ -137,7 +136,7 @@ pub async fn set_json<T: Serialize>(key: &str, value: &T) -> Result<(), Error> {
 /// ```
 ///
 /// # Errors
-/// As [`get_json`] and [`set_json`].
+/// Those of [`get_json`] and [`set_json`].
 pub async fn update_json<T: DeserializeOwned + Serialize>(
     key: &str,
     mut change: impl FnMut(Option<T>) -> T,
@@ -167,9 +166,9 @@ fn to_json<T: Serialize>(key: &str, value: &T) -> Result<Vec<u8>, Error> {
 }
 
 capability_error! {
-    /// Why a request to the store failed.
+    /// The reason why a request to the store failed.
     ///
-    /// As a [`crate::Error`]: 413 if a limit is passed, else 500.
+    /// As a [`crate::Error`]: 413 if a limit is exceeded, else 500.
     wit::StoreError {
         /// A key, a value, their total size or their number exceeds its limit; the text says which.
         TooLarge from TooLarge answers too_large,

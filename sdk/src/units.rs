@@ -1,5 +1,5 @@
-//! The units of the host, such as its services, as its service manager knows them. Capability `units`;
-//! only the units that the device's policy names for the plugin.
+//! The units of the host, such as its services, as the host's service manager knows them. Capability `units`;
+//! only for the units that the device's policy grants to the plugin.
 
 use crate::bindings::capabilities::platform::supervisor::units as wit;
 use crate::capability_error::capability_error;
@@ -11,12 +11,12 @@ pub struct State {
     pub load: String,
     /// `active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating`, ...
     pub active: String,
-    /// `running`, `dead`, `exited`, ...: different for each kind of unit.
+    /// `running`, `dead`, `exited`, ...: depends on the kind of unit.
     pub sub: String,
 }
 
-/// Reads the state of a unit such as `openvpn.service`. A unit that the host does not have has `not-found` as its
-/// load state, which is no error.
+/// Reads the state of a unit such as `openvpn.service`. If the host has no such unit, its load state is
+/// `not-found`; this is not an error.
 ///
 /// # Errors
 /// [`Error::NotGranted`], or [`Error::Failed`] if the service manager does not answer.
@@ -33,22 +33,22 @@ pub async fn state(unit: &str) -> Result<State, Error> {
     })
 }
 
-/// Restarts a unit, or starts it if it is stopped. Returns when the service manager has taken the job,
-/// which is before the unit is up.
+/// Restarts a unit, or starts it if it is stopped. Returns when the service manager has accepted the job, before
+/// the unit has started.
 ///
 /// # Errors
-/// [`Error::NotGranted`], [`Error::NotFound`], or [`Error::Failed`] if the service manager does not
-/// answer or refuses.
+/// [`Error::NotGranted`], [`Error::NotFound`], or [`Error::Failed`] if the service manager does not answer, or
+/// refuses.
 pub async fn restart(unit: &str) -> Result<(), Error> {
     Ok(wit::restart(unit.to_owned()).await?)
 }
 
 capability_error! {
-    /// Why a unit was refused.
+    /// The reason why a unit was refused.
     ///
     /// As a [`crate::Error`]: 404 if the host has no such unit, else 500.
     wit::UnitError {
-        /// The policy does not name the unit for this plugin.
+        /// The policy does not grant the unit to this plugin.
         NotGranted from NotGranted answers internal,
         /// The host has no such unit.
         NotFound from NotFound answers not_found,

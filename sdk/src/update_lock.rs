@@ -1,5 +1,5 @@
-//! The update locks of the device's apps: by these apps keep their services from being disturbed, and the
-//! supervisor keeps its operations apart. Capability `update_lock`.
+//! The update locks of the device's apps. Apps use them to keep their services from being disturbed, and the
+//! supervisor uses them so that its operations do not overlap. Capability `update_lock`.
 
 use crate::bindings::capabilities::platform::supervisor::update_lock as wit;
 use crate::capability_error::capability_error;
@@ -11,8 +11,8 @@ pub struct AllLocks(#[expect(dead_code, reason = "held for its drop")] wit::Lock
 
 impl AllLocks {
     /// Takes the locks of all services of all apps, or none. Waits up to 10 s for other operations of the
-    /// supervisor (so that the plugin needs a `wall_ms` above the default), and for no app. With `force`,
-    /// or if the device's configuration overrides locks, those that apps hold are removed for good.
+    /// supervisor (so the plugin needs a `wall_ms` above the default), but not for apps. With `force`, or if the
+    /// device's configuration overrides locks, locks that apps hold are removed permanently.
     ///
     /// # Errors
     /// [`Error::Locked`] if somebody holds one.
@@ -22,7 +22,7 @@ impl AllLocks {
 }
 
 capability_error! {
-    /// Why the locks were not taken.
+    /// The reason why the locks were not acquired.
     ///
     /// As a [`crate::Error`]: 423 or 503.
     wit::LockError {

@@ -1,4 +1,4 @@
-//! What the answers of `http` and `api` have in common, which are there as a whole.
+//! The common parts of the answers of `http` and `api`, which are received as a whole.
 
 use serde::de::DeserializeOwned;
 
@@ -8,7 +8,7 @@ pub(crate) fn is_success(status: u16) -> bool {
     (200..300).contains(&status)
 }
 
-/// Reads the body of a success as JSON; `answerer` is whose answer it is.
+/// Reads the body of a successful answer as JSON; `answerer` is who sent the answer.
 pub(crate) fn json<T: DeserializeOwned>(
     answerer: &str,
     status: u16,

@@ -1,12 +1,13 @@
-//! The code in docs/plugins.md is code that is compiled and tested elsewhere, letter by letter.
+//! Checks that the code in docs/plugins.md is identical to code that is compiled and tested
+//! elsewhere.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p supervisor-sdk --test documentation` copies it there again.
+//! `UPDATE_EXPECT=1 cargo test -p supervisor-sdk --test documentation` copies the code there again.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
 
-/// The block that follows the marker `<!-- name -->` in the page.
+/// Checks the block that follows the marker `<!-- name -->` in the page.
 fn check(name: &str, source: &str) {
     let page_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/plugins.md");
     let page = std::fs::read_to_string(&page_file).unwrap();

@@ -1,13 +1,14 @@
-//! What the compiler says about a plugin whose handlers are wrong, and where.
+//! The compiler's messages about a plugin with wrong handlers, and their places.
 //!
-//! Each case is a crate that the compiler checks against the SDK that cargo has built for this test.
+//! Each case is a crate that is compiled against the SDK that cargo has built for this test.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The newest build of the SDK, which is at least as new as its sources: cargo has just built it.
+/// Returns the newest build of the SDK, which is at least as new as its sources: cargo has just
+/// built it.
 fn sdk() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let files = std::fs::read_dir(this.parent().unwrap()).unwrap();
@@ -20,7 +21,8 @@ fn sdk() -> PathBuf {
     libraries.max().unwrap().1
 }
 
-/// The errors of a crate, each as `line:column: message`. `args` are further ones of the compiler.
+/// Returns the errors of a crate, each as `line:column: message`. `args` are further arguments of
+/// the compiler.
 fn compile(source: &str, args: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lib.rs");
@@ -166,7 +168,7 @@ fn what_is_no_handler_or_is_missing_is_reported_without_further_errors() {
     check(
         "/v3/rails",
         "#[allow(non_camel_case_types)]\nstruct answer;",
-        // Once where it is called and once where its arguments are looked at; the notes differ.
+        // Once for the call and once for the check of its arguments; the notes differ.
         &["3:40: error[E0277]: `answer` is not a handler: not a function of up to six arguments";
             2],
     );

@@ -1,4 +1,4 @@
-//! The macro as a plugin's crate uses it: from outside, under this workspace's lints.
+//! The macro as a plugin's crate uses it: from another crate, under this workspace's lints.
 
 use futures::FutureExt;
 use plugin_manifest::Manifest;
@@ -9,7 +9,7 @@ use supervisor_sdk::proxy_redirector::{self, Redirection, State};
 use supervisor_sdk::{Error, Path, Request};
 
 mod full {
-    // In an order of its own, with and without commas, and with names in both ways.
+    // In an unusual order, with and without commas, and with names in both spellings.
     supervisor_sdk::plugin! {
         limits: { memory_mib: 16, wall_ms: 5000 }
         boot-config => super::Firmware
@@ -40,7 +40,7 @@ async fn hello_again(Path(name): Path<String>) -> Result<String, Error> {
     Err(Error::conflict(format_args!("`{name}` was here before")))
 }
 
-/// Its name is also that of a variable in the code that the macro writes.
+/// Has the name of a variable in the code that the macro writes.
 async fn request(numbers: Result<Path<Vec<String>>, Error>, request: Request) -> String {
     let count = numbers.map_or(0, |Path(numbers)| numbers.len());
     format!("{} {count}", request.method())

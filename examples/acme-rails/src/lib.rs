@@ -1,4 +1,5 @@
-//! Switches the power rails of a board, for plugins that may: the example of actions of a plugin's own.
+//! Switches the power rails of a board for plugins that are allowed to: the example of a plugin's own
+//! actions.
 use serde::{Deserialize, Serialize};
 use supervisor_sdk::{Caller, Error, Json, plugin, store};
 
@@ -28,7 +29,7 @@ async fn list(_: String) -> Result<Json<Vec<Rail>>, Error> {
     Ok(Json(rails))
 }
 
-/// Returns who switched it, as the device says.
+/// Switches a rail. Returns who switched it, according to the device.
 async fn set(Json(rail): Json<Rail>) -> Result<Json<Option<String>>, Error> {
     if !RAILS.contains(&rail.name.as_str()) {
         return Err(Error::not_found(format!(

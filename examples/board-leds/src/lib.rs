@@ -1,7 +1,9 @@
-//! What a board's vendor would ship: `identify` for boards `acme-*`, whose two LEDs flash in turn.
+//! A plugin as a board's vendor would ship it: `identify` for boards `acme-*`, whose two LEDs flash in
+//! turn.
 //!
-//! It provides what the stock plugin led-blink provides, and names its boards, so on those it takes its
-//! place; no endpoint changes. Configuration (`[plugins.board-leds]`): `left` and `right`, the LEDs.
+//! It provides the same action as the stock plugin led-blink, and names its boards, so on those it
+//! replaces led-blink; no endpoint changes. Configuration (`[plugins.board-leds]`): `left` and `right`,
+//! the LEDs.
 
 use std::time::Duration;
 

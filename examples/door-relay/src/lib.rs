@@ -1,7 +1,7 @@
-//! Opens a door with a relay, sees whether somebody went through, and keeps an eye on the temperature of the box that it is in:
-//! the example of GPIO lines and of I2C.
+//! Unlocks a door with a relay, detects whether somebody opened it, and watches the temperature of its enclosure: the
+//! example of GPIO lines and of I2C.
 //!
-//! The policy says where the lines `relay` (an output) and `door` (an input, on while the door is open) are, and the chip
+//! The policy assigns the lines `relay` (an output) and `door` (an input, on while the door is open), and the chip
 //! `thermometer`, an LM75.
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ plugin! {
 
 /// How long somebody has to open the door.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The register of an LM75 that has the temperature: two bytes, the high one first.
+/// The temperature register of an LM75: two bytes, the high one first.
 const TEMPERATURE: u8 = 0;
 
 #[derive(Serialize)]
@@ -53,7 +53,7 @@ struct Visit {
 async fn open() -> Result<Json<Visit>, Error> {
     gpio::write("relay", true).await?;
     let opened = gpio::wait_edge("door", Edge::Rising, PATIENCE).await;
-    // The device keeps an output as it was written, so it is locked again whatever came of that.
+    // The device keeps an output's value, so the door is locked again, whatever the outcome.
     gpio::write("relay", false).await?;
     let was_opened = opened?.is_some();
     Ok(Json(Visit { was_opened }))

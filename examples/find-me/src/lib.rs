@@ -1,7 +1,8 @@
-//! Helps a person find the device in a rack: has it show itself, and says how long that took.
+//! Helps a person find the device in a rack: makes it identify itself, and returns the device's name
+//! afterwards.
 //!
-//! It has no LED of its own. Which plugin shows the device, and how, is the device's matter: led-blink, a
-//! board's own, or none.
+//! It has no LED of its own. The device decides which plugin shows it, and how: led-blink, a board's own
+//! plugin, or none.
 
 use serde::Serialize;
 use supervisor_sdk::{Error, Json, device, identify, log, plugin};

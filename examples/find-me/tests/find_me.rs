@@ -19,7 +19,7 @@ async fn the_stock_plugin_shows_the_device_for_whoever_asks() {
         .led("ACT", 7, 255)
         .start()
         .await;
-    // Now the clock goes as fast as nobody works.
+    // From now on the clock jumps ahead whenever all tasks are idle.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     let answer = host.post("/v3/find-me", json!({})).await;
@@ -28,7 +28,7 @@ async fn the_stock_plugin_shows_the_device_for_whoever_asks() {
         (200, json!({"shown": "local"}))
     );
     assert!(begun.elapsed().as_secs() >= 15);
-    // It is given back beside the answer, and not before it.
+    // The LED is released at the same time as the answer is sent, not earlier.
     host.led_becomes("ACT", 7).await;
     host.called("led-blink", 1).await;
 }

@@ -1,8 +1,8 @@
 //! A service that asks the service `server` for a greeting every few seconds and prints it.
 //!
 //! The same source is a WebAssembly service and, built for musl, a container image. As a WebAssembly
-//! service it ends when its standard input does, which is how such a service is told to stop; a
-//! container gets a signal instead.
+//! service it ends when its standard input does, which is how such services are stopped; a container
+//! gets a signal instead.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -38,7 +38,7 @@ fn ask() -> std::io::Result<String> {
     body.ok_or_else(|| std::io::Error::other("the answer is not HTTP"))
 }
 
-/// Waits; whether the service shall stop.
+/// Waits; returns whether the service should stop.
 #[cfg(target_os = "wasi")]
 fn stops_within(pause: Duration) -> bool {
     use wasip2::clocks::monotonic_clock::subscribe_duration;
@@ -48,7 +48,7 @@ fn stops_within(pause: Duration) -> bool {
     let input = input.subscribe();
     let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
     let pause = subscribe_duration(pause);
-    // Nothing ever comes on the input: that it is ready means that it has ended.
+    // Nothing ever arrives on the input: if it is ready, it has ended.
     poll(&[&input, &pause]).contains(&0)
 }
 

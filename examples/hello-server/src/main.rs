@@ -1,12 +1,12 @@
-//! A service that greets whoever asks, with the word in `GREETING`: HTTP on port 8080.
+//! A service that greets its clients with the word in `GREETING`: HTTP on port 8080.
 //!
 //! The same source is a WebAssembly service and, built for musl, a container image. As a WebAssembly
-//! service it ends when its standard input does, which is how such a service is told to stop; a
-//! container gets a signal instead.
+//! service it ends when its standard input does, which is how such services are stopped; a container
+//! gets a signal instead.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
-// Waiting for a client and for the end of the input at the same time is what `std` cannot do.
+// `std` cannot wait for a client and for the end of the input at the same time.
 #[cfg_attr(target_os = "wasi", path = "clients/wasi.rs")]
 #[cfg_attr(not(target_os = "wasi"), path = "clients/native.rs")]
 mod clients;

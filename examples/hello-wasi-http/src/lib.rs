@@ -1,5 +1,5 @@
-//! A component of `wasi:http`, as somebody writes it who has never heard of this project. `plugin.toml` alone makes it a
-//! plugin.
+//! A component of `wasi:http`, as somebody would write it who has never heard of this project. Only `plugin.toml` makes
+//! it a plugin.
 
 use std::convert::Infallible;
 
@@ -24,7 +24,7 @@ async fn main(request: Request<Body>) -> Result<Response<Body>, Error> {
     }
 }
 
-/// The text of the request in capital letters.
+/// Returns the text of the request in capital letters.
 async fn shout(mut request: Request<Body>) -> Result<Response<Body>, Error> {
     let text = request.body_mut().str_contents().await?.to_uppercase();
     let mut response = Response::new(text.into());
@@ -33,7 +33,7 @@ async fn shout(mut request: Request<Body>) -> Result<Response<Body>, Error> {
     Ok(response)
 }
 
-/// Three lines, a tenth of a second apart.
+/// Returns three lines, a tenth of a second apart.
 fn countdown(name: String) -> Response<Body> {
     let lines = unfold(3, move |left| {
         let line = Bytes::from(format!("{left}, {name}\n"));

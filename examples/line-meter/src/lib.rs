@@ -1,5 +1,5 @@
-//! Reads a meter that answers on a serial line, and says on which host it is: the example of serial ports and of the
-//! system bus.
+//! Reads a meter on a serial line, and returns its value with the name of the host: the example of serial ports and
+//! of the system bus.
 //!
 //! The meter's protocol is a line each way: `READ` is answered with `OK 230.1`, or with `ERR` and a reason.
 use std::time::Duration;
@@ -24,7 +24,7 @@ const HOSTNAMED: &str = "org.freedesktop.hostname1";
 /// The table `[plugins.line-meter]` of the supervisor's configuration.
 #[derive(Deserialize)]
 struct Configuration {
-    /// Where the meter is, such as `/dev/ttyUSB0`.
+    /// The meter's serial port, such as `/dev/ttyUSB0`.
     port: String,
 }
 

@@ -26,7 +26,7 @@ async fn start(port: &str) -> RunningHost {
 /// Answers one request of the plugin as the meter does.
 async fn answer(meter: &PseudoTerminal, line: &[u8]) {
     assert_eq!(meter.read(6).await, b"READ\r\n");
-    // A line comes in pieces.
+    // A line arrives in pieces.
     let (first, rest) = line.split_at(line.len() / 2);
     meter.write(first);
     meter.write(rest);
@@ -35,7 +35,7 @@ async fn answer(meter: &PseudoTerminal, line: &[u8]) {
 #[tokio::test]
 async fn the_meter_is_read() {
     let meter = PseudoTerminal::open();
-    // What was on the line before is not the answer.
+    // Earlier text on the line is not the answer.
     meter.write(b"OK 1.0\r\n");
     let host = start(meter.name()).await;
     let (reading, ()) = tokio::join!(host.get("/v3/line-meter"), answer(&meter, b"OK 230.1\r\n"));

@@ -1,4 +1,5 @@
-//! Shows and switches the power rails over HTTP, by the actions of `acme-rails`: the example of the capability `actions`.
+//! Shows and switches the power rails over HTTP, with the actions of `acme-rails`: the example of the capability
+//! `actions`.
 use serde_json::{Value, json};
 use supervisor_sdk::{Error, Json, Path, actions, plugin};
 

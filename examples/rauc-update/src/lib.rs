@@ -1,9 +1,9 @@
-//! Updates an operating system that RAUC installs: the example of the action `os-update`, over RAUC's own interface on the
-//! system bus.
+//! Updates an operating system that RAUC installs: the example of the action `os-update`, over RAUC's own interface on
+//! the system bus.
 //!
-//! RAUC checks a bundle's signature against the keyring of the system, downloads it and writes it into the slot that does not
-//! run; this plugin starts that, marks slots, and says how they are. docs/os-update.md describes what `system.conf` and the
-//! device's policy have to say.
+//! RAUC checks a bundle's signature against the keyring of the system, downloads it and writes it into the slot that is
+//! not running; this plugin starts that, marks slots, and reports their status. docs/os-update.md describes what
+//! `system.conf` and the device's policy must contain.
 
 mod rauc;
 mod slots;
@@ -21,23 +21,23 @@ plugin! {
         store => "keeps which slot is on trial, and which one ran before"
     }
     os_update => Rauc
-    // RAUC reads the head of a bundle from its server before it is installed.
+    // RAUC reads the head of a bundle from its server before the installation.
     limits: { wall_ms: 30000 }
 }
 
-/// The slot that is on trial, or is to be.
+/// The key of the slot that is on trial, or will be.
 const TRIAL: &str = "trial";
-/// What ran when an installation began: RAUC says nothing of its slots while it installs.
+/// The key of the system that ran when an installation began: RAUC does not report its slots while it installs.
 const RUNNING: &str = "running";
 
 /// The table `[plugins.rauc-update]` of the supervisor's configuration.
 #[derive(Deserialize)]
 struct Configuration {
-    /// The version of a slot that the factory wrote, of which RAUC knows none.
+    /// The version of a slot that the factory wrote, for which RAUC knows no version.
     factory_version: Option<String>,
 }
 
-/// A slot that was installed and is not committed.
+/// A slot that was installed but is not committed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Trial {
     slot: String,
@@ -45,10 +45,10 @@ struct Trial {
     from: String,
 }
 
-/// What ran when an installation began.
+/// The system that ran when an installation began.
 #[derive(Serialize, Deserialize)]
 struct RunningSystem {
-    /// RAUC's word for what was booted.
+    /// RAUC's name for the booted slot.
     boot_slot: String,
     version: String,
     committed: bool,
@@ -111,7 +111,7 @@ impl Provider for Rauc {
             committed,
         };
         store::set_json(RUNNING, &running).await.map_err(words)?;
-        // Before RAUC begins: without `activate-installed=false` it has the next boot start the slot by itself.
+        // Before RAUC begins: without `activate-installed=false`, RAUC itself makes the next boot start the slot.
         set_trial(&slots).await?;
         rauc::install(&source).await
     }
@@ -134,7 +134,7 @@ impl Provider for Rauc {
         let slots = rauc::slots().await?;
         let trial: Option<Trial> = store::get_json(TRIAL).await.map_err(words)?;
         let trial = trial.ok_or("no version of the operating system is on trial")?;
-        // First, so that there is something to boot at each moment.
+        // This comes first, so that there is a bootable slot at every moment.
         rauc::mark("active", &trial.from).await?;
         if trial.slot == slots.booted.name {
             rauc::mark("bad", &trial.slot).await?;
@@ -156,7 +156,7 @@ async fn set_trial(slots: &Slots) -> Result<(), String> {
     store::set_json(TRIAL, &trial).await.map_err(words)
 }
 
-/// The version that runs: RAUC's own word for the slot, else that of the owner, else that of RAUC's handler for the system.
+/// Returns the running version: RAUC's for the slot, else the owner's, else that of RAUC's handler for the system.
 fn running_version(slots: &Slots, state: &rauc::State) -> Result<String, String> {
     if let Some(version) = &slots.booted.version {
         return Ok(version.clone());

@@ -1,4 +1,5 @@
-//! RAUC's interface on the system bus, `de.pengutronix.rauc.Installer`, as far as this plugin uses it.
+//! The part of RAUC's interface on the system bus, `de.pengutronix.rauc.Installer`, that this plugin
+//! uses.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +20,24 @@ pub(crate) type Fields = BTreeMap<String, Variant<Value>>;
 /// RAUC's properties.
 pub(crate) struct State {
     pub(crate) is_installing: bool,
-    /// How far the installation is, from 0 to 100.
+    /// The progress of the installation, from 0 to 100.
     pub(crate) percent: u8,
     pub(crate) last_error: Option<String>,
-    /// For which systems bundles have to be.
+    /// The systems that bundles must be made for.
     pub(crate) compatible: String,
-    /// What the boot loader says that was booted.
+    /// The booted slot, according to the boot loader.
     pub(crate) boot_slot: String,
-    /// What the handler `system-info` says.
+    /// The version according to the handler `system-info`.
     pub(crate) system_version: Option<String>,
 }
 
-/// What a bundle says of itself.
+/// A bundle's description of itself.
 pub(crate) struct Bundle {
     pub(crate) compatible: String,
     pub(crate) version: String,
 }
 
-/// Reads RAUC's properties, which it answers also while it installs.
+/// Reads RAUC's properties, which are also available during an installation.
 pub(crate) async fn state() -> Result<State, String> {
     let call = MethodCall::new(SERVICE, OBJECT, "org.freedesktop.DBus.Properties", "GetAll");
     let (fields,): (Fields,) = send(call, "s", &(INSTALLER,)).await?;
@@ -63,7 +64,7 @@ pub(crate) async fn state() -> Result<State, String> {
     })
 }
 
-/// Reads the slots; an error while RAUC installs.
+/// Reads the slots; fails while RAUC installs.
 pub(crate) async fn slots() -> Result<Slots, String> {
     let (slots,): (Vec<(String, Fields)>,) = send(method("GetSlotStatus"), "", &()).await?;
     let slots = slots
@@ -72,7 +73,7 @@ pub(crate) async fn slots() -> Result<Slots, String> {
     Slots::of(slots.collect())
 }
 
-/// Reads what a bundle says of itself, after its signature was checked.
+/// Reads a bundle's description of itself; RAUC checks its signature first.
 pub(crate) async fn inspect(source: &str) -> Result<Bundle, String> {
     let none: BTreeMap<String, Variant<Value>> = BTreeMap::new();
     let (info,): (Fields,) = send(method("InspectBundle"), "sa{sv}", &(source, none)).await?;
@@ -118,13 +119,13 @@ async fn send<T: DeserializeOwned>(
     call.send().await.map_err(|error| format!("RAUC: {error}"))
 }
 
-/// A text that is not empty.
+/// Returns a text if it is not empty.
 fn text(fields: &Fields, name: &str) -> Option<String> {
     let text = fields.get(name)?.data.as_str()?;
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The fields in a variant, which RAUC wraps in another one.
+/// Returns the fields in a variant, which RAUC wraps in another one.
 fn fields_of(variant: &Variant<Value>) -> Result<Fields, serde_json::Error> {
     if variant.signature == "v" {
         let inner = Variant::<Value>::deserialize(&variant.data)?;

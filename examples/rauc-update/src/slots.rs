@@ -1,6 +1,6 @@
-//! The slots of a system that has two to boot from.
+//! The slots of a system with two bootable slots.
 
-/// What RAUC says of a slot.
+/// The status of a slot, according to RAUC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlotStatus {
     pub(crate) name: String,
@@ -9,23 +9,23 @@ pub(crate) struct SlotStatus {
     is_bootable: bool,
     /// The slot that it belongs to.
     parent: Option<String>,
-    /// `ok`, or how far its installation was when it ended.
+    /// `ok`, or how far its installation got.
     status: Option<String>,
     /// The version of the bundle that was installed.
     pub(crate) version: Option<String>,
 }
 
-/// The slot that runs, and the one that an update is for.
+/// The running slot, and the one for updates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slots {
     pub(crate) booted: SlotStatus,
     pub(crate) other: SlotStatus,
-    /// Those that belong to the other slot, and are booted with it.
+    /// The slots that belong to the other slot, and are booted with it.
     children: Vec<SlotStatus>,
 }
 
 impl SlotStatus {
-    /// The slot of this name; `text` answers the fields that RAUC has of it.
+    /// Creates the status of the slot with this name; `text` returns RAUC's fields for it.
     pub(crate) fn new(name: String, text: impl Fn(&str) -> Option<String>) -> SlotStatus {
         SlotStatus {
             name,
@@ -44,10 +44,10 @@ impl SlotStatus {
 }
 
 impl Slots {
-    /// Finds the two among all slots.
+    /// Finds the two bootable slots among all slots.
     ///
     /// # Errors
-    /// If there are not two, of which one runs.
+    /// If there are not exactly two, one of which is running.
     pub(crate) fn of(slots: Vec<SlotStatus>) -> Result<Slots, String> {
         let booted = slots
             .iter()
@@ -74,8 +74,8 @@ impl Slots {
         })
     }
 
-    /// The version that is installed whole in the other slot, with all that belongs to it: after a power cut amid an
-    /// installation some of that is of another version.
+    /// Returns the version that is completely installed in the other slot and in all that belong to it: after a
+    /// power cut during an installation, some of them have another version.
     pub(crate) fn staged_version(&self) -> Option<&str> {
         let version = self.other.version.as_deref()?;
         let mut group = self.children.iter().chain([&self.other]);

@@ -1,4 +1,5 @@
-//! What the plugin makes of RAUC's answers. `tests/tests/device/os_update.rs` has the whole sequence.
+//! How the plugin interprets RAUC's answers. `tests/tests/device/os_update.rs` tests the whole
+//! sequence.
 
 use serde_json::{Value, json};
 use supervisor_testing::{Host, OsCall, OsStatus, RunningHost, build};
@@ -11,7 +12,7 @@ fn text(text: &str) -> Value {
     json!({ "type": "s", "data": text })
 }
 
-/// A system whose RAUC answers this of its properties and of its other slot.
+/// Starts a system whose RAUC answers with these properties and this other slot.
 async fn start(operation: &str, booted: Value, other: Value) -> RunningHost {
     let properties = json!([{
         "Operation": text(operation),

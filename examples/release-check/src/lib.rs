@@ -1,8 +1,8 @@
-//! Has the services of an app say themselves whether a new release works: the example of the gate for releases.
+//! Lets the services of an app report themselves whether a new release works: the example of the gate for releases.
 //!
-//! After an update the app's own service, or somebody on the site, sends `PUT /v3/release-check` with `"healthy": true` or
-//! with `false` and a reason. A release of which nobody says anything within its time is not healthy, so that the device
-//! goes back to the last one that was.
+//! After an update the app's own service, or somebody on the site, sends `PUT /v3/release-check` with `"healthy": true`
+//! or with `false` and a reason. A release without such a report within its time is not healthy, so the device goes
+//! back to the last healthy one.
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -19,14 +19,14 @@ plugin! {
     on_event => watch
 }
 
-/// What was said of the release of an app.
+/// The report about the release of an app.
 #[derive(Serialize, Deserialize)]
 struct Report {
     healthy: bool,
-    /// Why it is not healthy, for people.
+    /// The reason why it is not healthy, for people.
     #[serde(default)]
     reason: String,
-    /// The release; the one that runs if it is left out.
+    /// The release; if missing, the running one.
     commit: Option<String>,
 }
 
@@ -52,7 +52,7 @@ async fn report(
     Ok(())
 }
 
-/// A service speaks for its own app alone.
+/// Checks that a service reports only about its own app.
 fn check(caller: &Caller, app: u64) -> Result<(), Error> {
     if caller.covers(app) {
         return Ok(());
@@ -78,7 +78,7 @@ async fn watch(event: Event) -> Result<Answer, Error> {
         ),
     };
     if answer == Answer::GoOn {
-        // The next release has to be confirmed anew.
+        // The next release must be confirmed again.
         store::delete(&key(release.app_id)).await?;
     }
     Ok(answer)

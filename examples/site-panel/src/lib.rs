@@ -1,5 +1,5 @@
-//! Shows people on the site what runs, in few words, and lets them start it anew: the example of requests to the device's
-//! own API. It has no rights of its own: what it shows and does is what its caller's key may see and do.
+//! Shows people on the site what is running, in a short form, and lets them restart it: the example of requests to the
+//! device's own API. It has no rights of its own: it shows and does only what its caller's key may see and do.
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supervisor_sdk::api::Request;
@@ -16,7 +16,7 @@ plugin! {
 /// The table `[plugins.site-panel]` of the supervisor's configuration.
 #[derive(Deserialize)]
 struct Configuration {
-    /// Where the state is read, for devices whose vendor has a route of its own.
+    /// The route of the state, for devices whose vendor has a route of its own.
     #[serde(default = "state_route")]
     state: String,
 }

@@ -31,7 +31,7 @@ async fn what_the_device_refuses_is_refused() {
         "{}",
         refused.text()
     );
-    // What the policy does not name is not even asked.
+    // Requests that the policy does not grant are not even sent.
     let panel = host.get("/v3/site-panel").await;
     assert_eq!(panel.status, 500);
     let expected = "the policy does not name `GET /v2/state/status` in `api`";

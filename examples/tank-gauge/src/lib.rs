@@ -1,5 +1,5 @@
-//! Takes readings of tanks, shows them in `GET /metrics` of the device, and adds the latest one to what the device tells its
-//! cloud: the example of the capabilities `metrics` and `report`.
+//! Accepts readings of tanks, shows them in `GET /metrics` of the device, and adds the latest one to the device's
+//! report to its cloud: the example of the capabilities `metrics` and `report`.
 use serde::Deserialize;
 use supervisor_sdk::{Error, Json, Path, metrics, plugin, report};
 

@@ -1,5 +1,5 @@
-//! Bodies that come and go in pieces: `GET /v3/ticks` counts for as long as its caller listens, and
-//! `POST /v3/shout` answers in capitals while its request is still coming in.
+//! Bodies that arrive and leave in pieces: `GET /v3/ticks` counts for as long as its caller
+//! listens, and `POST /v3/shout` answers in capitals while its request is still arriving.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ plugin! {
 
 #[derive(Deserialize)]
 struct Ticks {
-    /// How many; endless without it.
+    /// The number of ticks; endless if missing.
     count: Option<u32>,
-    /// Milliseconds from one to the next.
+    /// Milliseconds between ticks.
     #[serde(default = "a_second")]
     every_ms: u32,
 }
@@ -33,7 +33,7 @@ async fn ticks(Query(ticks): Query<Ticks>) -> Response {
             if tick > 1 {
                 timer::sleep(Duration::from_millis(ticks.every_ms.into())).await;
             }
-            // An error says that the caller has disconnected: there is nobody to count for.
+            // An error means that the caller has disconnected: there is nobody to count for.
             if out.write(format!("tick {tick}\n")).await.is_err() {
                 return;
             }

@@ -36,7 +36,7 @@ async fn an_endless_stream_arrives_piece_by_piece_and_ends_with_its_reader() {
     assert_eq!(host.report().await[0]["failures"], 0);
 }
 
-/// More than the host collects before it calls a plugin, 64 KiB.
+/// Returns more than 64 KiB, the amount that the host collects before it calls a plugin.
 fn long(letter: &str) -> String {
     letter.repeat(200 << 10)
 }

@@ -1,5 +1,5 @@
-//! Holds up updates while somebody on the site asks for it, and keeps a record of what happened: the example of events
-//! and of the gate for updates.
+//! Postpones updates while somebody on the site wants that, and keeps a record of events: the example of events and of
+//! the gate for updates.
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -18,14 +18,14 @@ plugin! {
     on_event => watch
 }
 
-/// How many events are remembered.
+/// The number of events that are remembered.
 const REMEMBERED: usize = 50;
 
 #[derive(Serialize, Deserialize)]
 struct Hold {
-    /// Why updates wait, for people.
+    /// The reason why updates wait, for people.
     reason: String,
-    /// How much longer.
+    /// The remaining time in seconds.
     seconds: u32,
 }
 

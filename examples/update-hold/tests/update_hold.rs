@@ -32,7 +32,7 @@ async fn hold(host: &RunningHost) {
     assert_eq!(host.send(request).await.status, 200);
 }
 
-/// Waits until the plugin has been called for this.
+/// Waits until the plugin has been called for this event.
 async fn until_remembered(host: &RunningHost, expected: &str) {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
     loop {

@@ -1,8 +1,7 @@
-//! What this process gives up before it looks at a component.
+//! What this process gives up before it reads a component.
 //!
-//! The component is hostile and the compiler is large. So the process that holds them together can
-//! open nothing, start nothing and reach no one: it has its three pipes and a bounded amount of memory
-//! and CPU time.
+//! The component is hostile and the compiler is large, so the process that holds both cannot open anything,
+//! start anything or reach anyone: it has its three pipes and a bounded amount of memory and CPU time.
 
 use anyhow::{Context as _, Result, ensure};
 use confinement::{
@@ -11,19 +10,19 @@ use confinement::{
 
 /// `nobody` and `nogroup`, on every distribution that matters here.
 const NOBODY: u32 = 65534;
-/// Standard input, output and error are open; nothing else ever is.
+/// Only standard input, output and error are ever open.
 const OPEN_FILES: u64 = 3;
-/// A compilation may wait for whatever the device does for its users.
+/// A compilation has a lower priority than the work that the device does for its users.
 const NICENESS: i32 = 10;
-/// Where memory runs out, the kernel ends a compilation before anything else of the device: it is tried again.
+/// If memory runs out, the kernel kills a compilation before anything else on the device: it is tried again.
 const OOM_SCORE: i64 = 800;
 
-/// Becomes a user without rights, for good, with so much address space (bytes) and CPU time (seconds).
+/// Becomes permanently a user without rights, with this much address space (bytes) and CPU time (seconds).
 ///
 /// # Errors
-/// Where it cannot become that user, and where a wall is missing that is `required`.
+/// If it cannot become that user, or if a wall is missing and `required` is set.
 pub(crate) fn confine(memory: u64, cpu: u64, required: bool) -> Result<Report> {
-    // In a container without other users it stays who it is, and the report says so.
+    // In a container without other users, the process keeps its user, and the report says so.
     let has_nobody = can_become(NOBODY, 1).is_ok();
     let confinement = Confinement {
         bounds: Bounds {

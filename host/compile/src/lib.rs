@@ -1,10 +1,11 @@
 //! `supervisor-compile`: a WebAssembly component on standard input, native code on standard output.
 //!
-//! A library, so that the tool of plugin authors can contain this program too: it starts itself as one.
+//! This is a library, so that the tool for plugin authors can contain this program too: the tool starts
+//! itself as the compiler.
 //!
-//! The only program with a compiler in it. The supervisor starts one for each component that it does
-//! not know yet ([`compiled_code::Cache`]), so that neither the compiler's memory nor its faults are the
-//! supervisor's. Before it reads a byte it gives up its privileges and bounds what it can use.
+//! It is the only program that contains a compiler. The supervisor starts one for each component that it
+//! does not know yet ([`compiled_code::Cache`]), so the compiler's memory and faults do not affect the
+//! supervisor. Before it reads a byte, it gives up its privileges and limits its resources.
 
 mod confine;
 
@@ -35,7 +36,7 @@ struct Arguments {
     require_confinement: bool,
 }
 
-/// The program: reads its arguments and the component, and writes the native code.
+/// Runs the program: reads its arguments and the component, and writes the native code.
 #[must_use]
 pub fn main() -> ExitCode {
     match compile(&Arguments::parse()) {
@@ -53,7 +54,7 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
         arguments.cpu_seconds,
         arguments.require_confinement,
     )?;
-    // The first line of what it says, before a byte of the component is read.
+    // The first line of its messages, before a byte of the component is read.
     eprintln!(
         "{}{}",
         compiled_code::WALLS,
@@ -69,7 +70,7 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
         wasm.len() as u64 <= limit,
         "the component has more than {limit} bytes"
     );
-    // wasmtime would also take the text format; a component of ours is the binary one.
+    // wasmtime would also accept the text format; our components have the binary one.
     ensure!(wasm.starts_with(b"\0asm"), "not a WebAssembly file");
     ensure!(
         wasm.get(4..8) != Some(&[1, 0, 0, 0]),

@@ -1,4 +1,4 @@
-//! Compiled files, each made once.
+//! Compiled files, each created once.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -20,8 +20,8 @@ use crate::{CompileError, Limits, Profile, child, entries};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
 ///
-/// A component is known by the SHA-256 of its bytes, so that a changed file is another component and
-/// the same file under two names is compiled once, also when it is asked for by many at the same time.
+/// A component is identified by the SHA-256 of its bytes: a changed file is another component, and the same file under
+/// two names is compiled once, even for many simultaneous requests.
 #[derive(Clone)]
 pub struct Cache {
     shared: Arc<Inner>,
@@ -32,20 +32,20 @@ struct Inner {
     key: CodeKey,
     compiler: PathBuf,
     limits: Limits,
-    /// Turns to compile plugins, and turns to compile services.
+    /// Turns to compile plugins; turns to compile services.
     plugins: Semaphore,
     services: Semaphore,
-    /// Whether nothing is compiled where a wall around the compiler is missing; asked each time.
+    /// Whether nothing is compiled if a wall around the compiler is missing; called each time.
     requires_confinement: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
-    /// The walls that the compiler was behind when it last ran.
+    /// The walls around the compiler when it last ran.
     walls: Mutex<Option<Report>>,
     /// The files that are in use.
     kept: Mutex<HashMap<PathBuf, Weak<()>>>,
-    /// What is being compiled now, by what its file's name begins with.
+    /// The present compilations, by the beginning of their files' names.
     running: Mutex<HashMap<String, WeakShared<Compilation>>>,
 }
 
-/// That a compiled file is in use.
+/// A guard that marks a compiled file as in use.
 #[derive(Debug)]
 pub struct KeptFile(#[expect(dead_code, reason = "held for its drop")] Arc<()>);
 
@@ -56,7 +56,7 @@ impl Inner {
         self.requires_confinement.get().is_some_and(|rule| rule())
     }
 
-    /// Notes which walls the compiler was behind, and says so where one is missing and was not said to be.
+    /// Records the walls that were around the compiler. Logs missing ones when they change.
     fn note_walls(&self, walls: Option<Report>) {
         let mut noted = self.walls.lock();
         if let Some(walls) = walls
@@ -72,7 +72,7 @@ impl Inner {
         }
     }
 
-    /// The files that stay, whatever the bound of the folder.
+    /// Returns the files that stay, whatever the size limit of the folder.
     fn in_use(&self) -> HashSet<PathBuf> {
         let mut kept = self.kept.lock();
         kept.retain(|_, file| file.strong_count() > 0);
@@ -88,11 +88,11 @@ impl Inner {
 }
 
 impl Cache {
-    /// The cache in `folder`, which is made if it is not there and belongs to this cache alone;
-    /// `compiler` is the program `supervisor-compile`.
+    /// Creates a cache in `folder`, which is created if it does not exist and belongs only to this cache; `compiler` is
+    /// the program `supervisor-compile`.
     ///
     /// # Errors
-    /// [`CompileError::Folder`] or [`CompileError::Owner`] when the folder cannot be used.
+    /// [`CompileError::Folder`] or [`CompileError::Owner`] if the folder cannot be used.
     pub fn new(
         folder: impl Into<PathBuf>,
         compiler: impl Into<PathBuf>,
@@ -118,8 +118,8 @@ impl Cache {
         })
     }
 
-    /// From now on nothing is compiled where a wall around the compiler is missing and `required` says so, which is
-    /// asked each time. Said once.
+    /// Makes the cache compile nothing from now on if a wall around the compiler is missing and `required`, which is
+    /// called each time, returns true. Can be set once.
     #[must_use]
     pub fn requiring_confinement(
         self,
@@ -129,14 +129,14 @@ impl Cache {
         self
     }
 
-    /// The walls that the compiler was behind when it last ran; `None` where it has not run yet.
+    /// Returns the walls around the compiler when it last ran; `None` if it has not run yet.
     #[must_use]
     pub fn compiler_walls(&self) -> Option<Report> {
         self.shared.walls.lock().clone()
     }
 
-    /// The compiled file of the component of this [`digest`], where there is one that is whole. Whether it loads, those
-    /// say who run it: one that does not is to be [discarded](Cache::discard).
+    /// Finds the intact compiled file of the component with this [`digest`], if there is one. Only loading shows
+    /// whether it loads: a caller whose file does not load must [discard](Cache::discard) it.
     pub async fn find_file(&self, digest: &str, profile: Profile) -> Option<PathBuf> {
         let stem = entries::stem(digest, profile.into(), &settings(profile));
         let path = self.sound_file(&stem).await?;
@@ -144,10 +144,10 @@ impl Cache {
         Some(path)
     }
 
-    /// As [`Cache::find_file`], compiled where there is none.
+    /// Like [`Cache::find_file`], but compiles the component if there is no file.
     ///
     /// # Errors
-    /// When it is not a valid component, or compiling it is over the limits.
+    /// If it is not a valid component, or compiling it exceeds the limits.
     pub async fn compile_file(
         &self,
         source: &Source<'_>,
@@ -164,10 +164,10 @@ impl Cache {
         path.ok_or_else(|| self.unusable(source.name, GONE.to_owned()))
     }
 
-    /// As [`Cache::compile_file`], of the component in the file at `path`.
+    /// Like [`Cache::compile_file`], for the component in the file at `path`.
     ///
     /// # Errors
-    /// As there, and [`CompileError::Read`].
+    /// The same errors, and [`CompileError::Read`].
     pub async fn compile_component(
         &self,
         path: &Path,
@@ -181,8 +181,8 @@ impl Cache {
         self.compile_file(&Source::new(&name, &wasm), profile).await
     }
 
-    /// Keeps a compiled file in the folder for as long as the answer lives. One that is in use would be compiled anew after
-    /// the next start.
+    /// Keeps a compiled file in the folder for as long as the returned guard lives. If a file in use were removed, it
+    /// would be compiled again after the next start.
     #[must_use]
     pub fn keep(&self, file: &Path) -> KeptFile {
         let mut kept = self.shared.kept.lock();
@@ -194,11 +194,11 @@ impl Cache {
 
     /// Removes a compiled file that does not load.
     pub async fn discard(&self, file: PathBuf) {
-        // One that stays is found again, and does not load again.
+        // If the file stays, it is found again, and fails to load again.
         let _ = tokio::fs::remove_file(file).await;
     }
 
-    /// The error where what was just compiled of the component `name` does not load, and why.
+    /// Creates the error for a component `name` whose compiled code does not load, with the reason.
     #[must_use]
     pub fn unusable(&self, name: &str, reason: String) -> CompileError {
         CompileError::Unusable {
@@ -245,7 +245,8 @@ impl Cache {
         compiled.inspect_err(|error| failures::note(folder, stem, &conditions, error))
     }
 
-    /// The file that was compiled under `stem`, held against the digest in its name. Damaged ones are removed.
+    /// Returns the file that was compiled under `stem`, after checking it against the digest in its name. Damaged files
+    /// are removed.
     async fn sound_file(&self, stem: &str) -> Option<PathBuf> {
         let (cache, stem) = (self.shared.clone(), stem.to_owned());
         let sound_file = tokio::task::spawn_blocking(move || {
@@ -265,7 +266,7 @@ impl Cache {
         sound_file.await.ok().flatten()
     }
 
-    /// Compiles under `stem`, or waits for the one who does already.
+    /// Compiles under `stem`, or waits for a compilation in progress.
     async fn compile_once(
         &self,
         source: &Source<'_>,
@@ -291,7 +292,7 @@ impl Cache {
     }
 }
 
-/// Why what was compiled cannot be used, where its file was taken away meanwhile.
+/// The reason why compiled code cannot be used if its file was removed in the meantime.
 const GONE: &str = "its file is gone";
 
 async fn compile(
@@ -303,7 +304,7 @@ async fn compile(
 ) -> Result<(), CompileError> {
     // The semaphore is never closed.
     let _turn = cache.turns(profile).acquire().await;
-    // Another may have been done between the caller's look and now.
+    // Another compilation may have finished since the caller checked.
     if !entries::find(&cache.folder, &stem).is_empty() {
         return Ok(());
     }
@@ -336,7 +337,7 @@ async fn compile(
             &in_use,
         );
     });
-    // What is left there too long is no matter of this component's.
+    // Files that stay too long do not affect this component.
     let _ = cleaned.await;
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Running `supervisor-compile`: wasm in, native code out, within limits.
 //!
-//! The child is given nothing but three pipes: no environment, no folder, and (by itself, before it
-//! reads a byte of the component) no privileges. What it may use is bounded twice: by resource limits
-//! that it puts on itself, and by the clock and the counter here.
+//! The child gets only three pipes: no environment and no folder; before it reads a byte of the component, it gives up
+//! its privileges. Its resources are limited twice: by limits that it sets for itself, and by the time and byte limits
+//! here.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -17,7 +17,7 @@ use tokio::process::Command;
 use crate::entries::UnfinishedFile;
 use crate::{CompileError, Profile};
 
-/// What compiling may take, and what the cache may keep.
+/// The limits of compilations and of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The largest component, in bytes.
@@ -28,11 +28,12 @@ pub struct Limits {
     pub memory: u64,
     /// The child's CPU time, in whole seconds.
     pub cpu: Duration,
-    /// How long a compilation may take by the clock.
+    /// The wall time of a compilation.
     pub wall: Duration,
-    /// How many children run at a time for each [`Profile`]: plugins and services do not wait for each other.
+    /// How many children run at the same time for each [`Profile`]: plugins and services do not wait for each other.
     pub at_once: usize,
-    /// How many bytes of compiled files are kept beside those [in use](crate::Cache::keep); those used longest ago go first.
+    /// How many bytes of compiled files are kept in addition to those [in use](crate::Cache::keep); the least recently
+    /// used ones are removed first.
     pub folder: u64,
 }
 
@@ -54,8 +55,8 @@ impl Default for Limits {
 const LEAST_MEMORY: u64 = 256 << 20;
 
 impl Limits {
-    /// Those of a board with so much memory, in bytes: a child has at most half of it, and what a small board has is
-    /// not shared out among many.
+    /// Returns the limits for a board with this much memory, in bytes: a child gets at most half of it, and a small
+    /// board does not divide its memory among many.
     #[must_use]
     pub fn of_board(memory: u64) -> Limits {
         let most = Limits::default();
@@ -71,7 +72,7 @@ impl Limits {
     }
 }
 
-/// A board with less memory than this compiles one component of a [`Profile`] at a time, in bytes.
+/// A board with less memory than this, in bytes, compiles one component of a [`Profile`] at a time.
 const SMALL_BOARD: u64 = 1 << 30;
 
 /// The most bytes of the compiler's error output that are kept.
@@ -80,7 +81,7 @@ const MESSAGE: u64 = 4 << 10;
 /// How much of the compiled code is in memory at a time, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// What a line begins with by which the compiler says which walls it is behind.
+/// The beginning of the line with which the compiler reports the walls around it.
 pub const WALLS: &str = "walls: ";
 
 /// The compiler, and how it is run.
@@ -88,12 +89,12 @@ pub(crate) struct Compiler<'a> {
     pub(crate) program: &'a Path,
     pub(crate) limits: &'a Limits,
     pub(crate) profile: Profile,
-    /// Whether it compiles nothing where a wall around it is missing.
+    /// Whether it compiles nothing if a wall around it is missing.
     pub(crate) requires_confinement: bool,
 }
 
-/// Compiles `wasm` in a child, and writes the compiled code to `output` as it comes. `name` is for messages. Answers the
-/// walls that the child was behind, where it said so.
+/// Compiles `wasm` in a child, and writes the compiled code to `output` as it arrives. `name` is for messages. Returns
+/// the walls around the child, if it reported them.
 ///
 /// Dropping the future kills the child.
 pub(crate) async fn compile(
@@ -134,7 +135,7 @@ pub(crate) async fn compile(
 
     let conversation = async {
         let send = async {
-            // A child that refuses early closes its end: what it says is the error, not this.
+            // A child that refuses early closes its end: its message is the error, not this.
             let _ = stdin.write_all(wasm).await;
             drop(stdin);
         };
@@ -147,7 +148,7 @@ pub(crate) async fn compile(
     };
     let Ok((written, message, status)) = tokio::time::timeout(limits.wall, conversation).await
     else {
-        // `kill_on_drop` ends it as the future goes.
+        // `kill_on_drop` kills the child when the future is dropped.
         return Err(CompileError::TimedOut {
             name: name.to_owned(),
             limit: limits.wall,
@@ -186,7 +187,7 @@ pub(crate) async fn compile(
     Ok(walls)
 }
 
-/// The walls by the first line of what the child said, where it names them, and the rest.
+/// Splits the child's message into the walls in its first line, if there are any, and the rest.
 fn walls_and_reason(message: &[u8]) -> (Option<Report>, String) {
     let text = String::from_utf8_lossy(message);
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -196,7 +197,7 @@ fn walls_and_reason(message: &[u8]) -> (Option<Report>, String) {
     }
 }
 
-/// Writes what comes to `output`, until the end or until it has `limit` bytes.
+/// Writes everything from `pipe` to `output`, up to its end or up to `limit` bytes.
 async fn write_up_to(
     pipe: impl AsyncRead + Unpin,
     limit: u64,
@@ -212,11 +213,11 @@ async fn write_up_to(
     Ok(())
 }
 
-/// Reads until the end or until `limit` bytes are there, whichever comes first. The pipe is closed
-/// then, so that a child that writes on ends.
+/// Reads up to the end or up to `limit` bytes, whichever comes first. Then the pipe is closed, so a child that keeps
+/// writing ends.
 async fn read_up_to(pipe: impl AsyncRead + Unpin, limit: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // An error of the pipe is the end of the output; the exit status tells the rest.
+    // An error of the pipe counts as the end of the output; the exit status shows the rest.
     let _ = pipe.take(limit).read_to_end(&mut bytes).await;
     bytes
 }

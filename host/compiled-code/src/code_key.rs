@@ -1,8 +1,9 @@
-//! The secret by which compiled code of this device is told from any other file.
+//! The secret that distinguishes this device's compiled code from any other file.
 //!
-//! A file of compiled code is run as it is, so a name and a digest that anybody can compute prove too little: whoever
-//! could bring a file into the folder, by a restored copy or a path that was not checked, would run code as the
-//! supervisor. The digest is keyed, and the key is made here, for this device, and read by its user alone.
+//! A file of compiled code is run without further checks, so a name and a digest that anybody can compute prove too
+//! little: whoever could bring a file into the folder, by a restored copy or a path that was not checked, could run
+//! code as the supervisor. The digest is keyed, and the key is generated here, for this device, and only its user can
+//! read it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,20 +18,20 @@ use crate::entries::folder_error;
 
 /// The key's file in the folder of compiled code.
 const NAME: &str = "key";
-/// Its length, in bytes: a block of the digest, so that it is used as it is.
+/// The key's length in bytes: a block of the digest, so the digest uses it unchanged.
 const LENGTH: usize = 64;
 
 /// The key. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct CodeKey(Hmac<Sha256>);
 
-/// A digest of a file's name and content under way.
+/// A digest of a file's name and content, not finished yet.
 #[derive(Clone)]
 pub(crate) struct KeyedDigest(Hmac<Sha256>);
 
 impl CodeKey {
-    /// The key in `folder`, which is ours alone; made where there is none, or none that can be trusted. With a new one
-    /// everything is compiled anew.
+    /// Returns the key in `folder`, which is only ours. If there is no trustworthy one, creates a new key; then
+    /// everything is compiled again.
     pub(crate) fn open(folder: &Path) -> Result<CodeKey, CompileError> {
         let path = folder.join(NAME);
         let failed = |error| folder_error(&path, error);
@@ -49,7 +50,7 @@ impl CodeKey {
         CodeKey::read(folder).map_err(failed)
     }
 
-    /// The key in `folder`, as it is.
+    /// Reads the key in `folder`, without changing anything.
     pub(crate) fn read(folder: &Path) -> io::Result<CodeKey> {
         let nofollow = rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
         let flags = i32::try_from(nofollow.bits()).unwrap_or_default();
@@ -89,23 +90,23 @@ impl CodeKey {
 }
 
 impl KeyedDigest {
-    /// Takes in what comes next of the content.
+    /// Adds the next bytes of the content.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// In hexadecimal.
+    /// Returns the digest in hexadecimal.
     pub(crate) fn in_words(self) -> String {
         hex::encode(self.0.finalize().into_bytes())
     }
 
-    /// Whether it is `digest`, which is in hexadecimal. Takes as long whichever it is.
+    /// Compares it with `digest`, which is in hexadecimal, in constant time.
     pub(crate) fn is(self, digest: &str) -> bool {
         hex::decode(digest).is_ok_and(|digest| self.0.verify_slice(&digest).is_ok())
     }
 }
 
-/// Makes a key in `folder`, unless another process has made one meanwhile.
+/// Creates a key in `folder`, unless another process has created one in the meantime.
 fn make(folder: &Path) -> io::Result<()> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes)
@@ -119,13 +120,13 @@ fn make(folder: &Path) -> io::Result<()> {
             .open(&beside)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        // A link replaces nothing: the key of whoever is first counts.
+        // A hard link replaces nothing: the first key counts.
         match fs::hard_link(&beside, folder.join(NAME)) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => Ok(()),
         }
     };
-    // One that a kill left, of a process that had this number.
+    // A file left over after a kill, by a process with the same number.
     let _ = fs::remove_file(&beside);
     let outcome = made();
     let _ = fs::remove_file(&beside);

@@ -1,4 +1,4 @@
-//! The folder of compiled files: who may write it, how a file comes into it, and which files go.
+//! The folder of compiled files: who may write to it, how a file is added, and which files are removed.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -17,20 +17,20 @@ use tokio::io::AsyncWriteExt as _;
 use crate::code_key::{CodeKey, KeyedDigest};
 use crate::{CheckError, CompileError};
 
-/// What a finished file's name ends in.
+/// The end of a finished file's name.
 const SUFFIX: &str = ".cwasm";
-/// What an unfinished file's name begins with. Whatever is left of one by a kill goes at the next start.
+/// The beginning of an unfinished file's name. If a kill leaves one behind, the next start removes it.
 const UNFINISHED: &str = "unfinished-";
-/// How many unfinished files this process has made, so that no two have one name.
+/// How many unfinished files this process has created, so that no two have the same name.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// How much of a file is in memory at a time while it is digested, in bytes.
 const PIECE: usize = 64 << 10;
-/// Others may write into such a folder, and cannot rename or remove what is ours in it.
+/// Others may write to such a folder, but cannot rename or remove our files in it.
 const STICKY: u32 = 0o1000;
 
-/// Makes `folder` fit to hold native code: there, ours alone, in folders in which nobody else can put another in its
-/// place, and without unfinished files.
+/// Prepares `folder` for native code: it exists, is only ours, has parents in which nobody else can replace it, and
+/// contains no unfinished files.
 pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
     let failed = |source| folder_error(folder, source);
     DirBuilder::new()
@@ -38,7 +38,7 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
         .mode(0o700)
         .create(folder)
         .map_err(failed)?;
-    // Not `metadata`: a link that someone else put there would name a folder of theirs.
+    // Not `metadata`: a link that someone else put there could point to a folder of theirs.
     let meta = fs::symlink_metadata(folder).map_err(failed)?;
     if !meta.is_dir() {
         return Err(failed(io::Error::from(io::ErrorKind::NotADirectory)));
@@ -63,7 +63,7 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// Removes an unfinished file that nobody is writing: whoever does holds its lock, which ends with the process.
+/// Removes an unfinished file that no process is writing: a writer holds the file's lock, which ends with its process.
 fn remove_if_left(path: &Path) {
     if let Ok(file) = File::open(path)
         && file.try_lock().is_ok()
@@ -72,7 +72,7 @@ fn remove_if_left(path: &Path) {
     }
 }
 
-/// Whoever can rename a folder on the way to `folder` decides what is found there.
+/// Checks that nobody else can rename a folder on the path to `folder`, and so replace its contents.
 fn check_parents(folder: &Path, we: u32) -> Result<(), CompileError> {
     let failed = |source| folder_error(folder, source);
     let real = fs::canonicalize(folder).map_err(failed)?;
@@ -94,12 +94,12 @@ fn check_parents(folder: &Path, we: u32) -> Result<(), CompileError> {
     Ok(())
 }
 
-/// What the names of compiled files of a component with this digest begin with: all that decides what is in them.
+/// Returns the beginning of the names of a component's compiled files: everything that determines their contents.
 pub(crate) fn stem(digest: &str, profile: &str, settings: &str) -> String {
     format!("{digest}-{profile}-{settings}")
 }
 
-/// The compiled files whose names begin with `stem`: one, but for what a damaged disk makes of it.
+/// Returns the compiled files whose names begin with `stem`: one, unless the disk is damaged.
 pub(crate) fn find(folder: &Path, stem: &str) -> Vec<PathBuf> {
     let listing = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = listing.filter_map(|entry| entry.file_name().into_string().ok());
@@ -111,10 +111,10 @@ pub(crate) fn find(folder: &Path, stem: &str) -> Vec<PathBuf> {
     ours.map(|name| folder.join(name)).collect()
 }
 
-/// Holds the file at `path`, in the folder of a [`Cache`](crate::Cache), against the keyed digest in its name.
+/// Checks the file at `path`, in the folder of a [`Cache`](crate::Cache), against the keyed digest in its name.
 ///
 /// # Errors
-/// Where no cache of this device wrote it like that under this name, or that cannot be found out.
+/// If no cache of this device wrote this content under this name, or this cannot be determined.
 pub fn check(path: &Path) -> Result<(), CheckError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let key = CodeKey::read(folder).map_err(|source| CheckError::Key {
@@ -133,7 +133,7 @@ pub fn check(path: &Path) -> Result<(), CheckError> {
     }
 }
 
-/// Whether the file at `path` was written by a cache that had this key, under this name. Reads all of it.
+/// Returns whether a cache with this key wrote the file at `path` under this name. Reads the whole file.
 pub(crate) fn is_sound(key: &CodeKey, path: &Path) -> io::Result<bool> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let Some((stem, tag)) = name
@@ -153,7 +153,7 @@ pub(crate) fn is_sound(key: &CodeKey, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// A compiled file that is being written. It goes with this, unless it was finished.
+/// A compiled file that is being written. It is removed when this is dropped, unless it was finished.
 pub(crate) struct UnfinishedFile {
     path: PathBuf,
     stem: String,
@@ -164,7 +164,7 @@ pub(crate) struct UnfinishedFile {
 }
 
 impl UnfinishedFile {
-    /// An empty one in `folder`, of what is compiled under `stem`.
+    /// Creates an empty file in `folder` for the compilation under `stem`.
     pub(crate) fn create(
         folder: &Path,
         key: &CodeKey,
@@ -184,14 +184,14 @@ impl UnfinishedFile {
                         size: 0,
                     });
                 }
-                // Somebody who cleared the folder had it first, or left one of this name.
+                // A process that cleans the folder locked it first, or a file with this name was left over.
                 Ok(None) => {}
                 Err(error) => return Err(folder_error(&path, error)),
             }
         }
     }
 
-    /// Adds to its end.
+    /// Appends to the file.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CompileError> {
         self.digest.update(bytes);
         self.size += bytes.len() as u64;
@@ -199,9 +199,9 @@ impl UnfinishedFile {
         written.map_err(|error| folder_error(&self.path, error))
     }
 
-    /// Gives it the name that it is found by: wholly or not at all, also after a power cut. The name's last part is a
-    /// keyed digest of the bytes and of the rest of the name, so that a file that was damaged, took the name of another
-    /// component's, or was never written here, is not run.
+    /// Gives the file its final name, completely or not at all, even after a power cut. The name's last part is a keyed
+    /// digest of the bytes and of the rest of the name, so a file that was damaged, got the name of another component's
+    /// file, or was never written here, is not run.
     pub(crate) async fn finish(mut self) -> Result<PathBuf, CompileError> {
         let tag = self.digest.clone().in_words();
         let target = self
@@ -221,7 +221,7 @@ impl UnfinishedFile {
     }
 }
 
-/// A new file that nobody takes for a leftover; `None` where another name has to be tried.
+/// Creates a file that nobody mistakes for a leftover; `None` if another name must be tried.
 fn create_locked(path: &Path) -> io::Result<Option<File>> {
     let created = OpenOptions::new()
         .write(true)
@@ -239,20 +239,20 @@ fn create_locked(path: &Path) -> io::Result<Option<File>> {
 
 impl Drop for UnfinishedFile {
     fn drop(&mut self) {
-        // A finished one has another name.
+        // A finished file has another name.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Notes that `path` was used now. Failing to is no matter: it is only older than it should be.
+/// Records that `path` was used now. A failure does not matter: the file only seems older than it is.
 pub(crate) fn touch(path: &Path) {
     if let Ok(file) = File::open(path) {
         let _ = file.set_modified(SystemTime::now());
     }
 }
 
-/// Removes the files of `profile` that were compiled with other settings than `settings`. Then, of those that are not in
-/// use, removes the ones used longest ago until they have no more than `limit` bytes; never `latest`.
+/// Removes the files of `profile` that were compiled with settings other than `settings`. Then removes the least
+/// recently used of those that are not in use, until they have at most `limit` bytes; never `latest`.
 pub(crate) fn clean(
     folder: &Path,
     (profile, settings): (&str, &str),
@@ -272,7 +272,7 @@ pub(crate) fn clean(
         };
         let mut parts = stem.split('-').skip(1);
         let (of_profile, of_settings, tag) = (parts.next(), parts.next(), parts.next());
-        // Without its last part it is an earlier version's, and not found any more.
+        // Without its last part it is from an earlier version, and is not found any more.
         if of_profile == Some(profile) && (of_settings != Some(settings) || tag.is_none()) {
             let _ = fs::remove_file(entry.path());
             continue;

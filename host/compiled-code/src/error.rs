@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why there is no compiled file. Cloned to each of those who waited for the same file.
+/// The reason why there is no compiled file. Cloned for each caller that waited for the same file.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CompileError {
     /// The folder of compiled files cannot be used.
@@ -13,20 +13,20 @@ pub enum CompileError {
     Folder {
         /// The folder or the file in it.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<io::Error>,
     },
-    /// The folder of compiled files is another user's, who could put any code there.
+    /// The folder of compiled files belongs to another user, who could put any code there.
     #[error("the folder of compiled files `{}` belongs to user {owner}, not to user {we}; remove it or change its owner", path.display())]
     Owner {
         /// The folder.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner's uid.
         owner: u32,
-        /// Who we are.
+        /// The uid of this process.
         we: u32,
     },
-    /// Somebody else can put another folder in the place of the folder of compiled files.
+    /// Somebody else can replace the folder of compiled files with another one.
     #[error(
         "the folder of compiled files `{}` is in `{}`, which others can change (it belongs to user {owner} and has mode {mode:o}): choose another state folder, or make that one root's and writable by nobody else",
         folder.display(), parent.display()
@@ -34,11 +34,11 @@ pub enum CompileError {
     Parent {
         /// The folder.
         folder: PathBuf,
-        /// The one above it.
+        /// The folder above it.
         parent: PathBuf,
-        /// Whose that is.
+        /// The owner of that folder.
         owner: u32,
-        /// Its mode.
+        /// The mode of that folder.
         mode: u32,
     },
     /// The component's own file cannot be read.
@@ -46,7 +46,7 @@ pub enum CompileError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<io::Error>,
     },
     /// The component is too large to be compiled here.
@@ -64,18 +64,18 @@ pub enum CompileError {
     NoCompiler {
         /// The program.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<io::Error>,
     },
-    /// The compiler says that it is not a valid component, and why.
+    /// The compiler reports that it is not a valid component, with the reason.
     #[error("cannot compile `{name}`: {reason}")]
     Refused {
         /// The component's file.
         name: String,
-        /// What the compiler said.
+        /// The compiler's message.
         reason: String,
     },
-    /// The compiler was ended by a signal: it was over its limits.
+    /// A signal ended the compiler: it exceeded its limits.
     #[error(
         "compiling `{name}` was ended by signal {signal} (limits: {memory_mib} MiB of memory, {} s of CPU time){}{}",
         cpu.as_secs(), if reason.is_empty() { "" } else { ": " }, reason
@@ -89,7 +89,7 @@ pub enum CompileError {
         memory_mib: u64,
         /// The limit on CPU time.
         cpu: Duration,
-        /// What the compiler said before.
+        /// The compiler's message before that.
         reason: String,
     },
     /// The compiler took too long.
@@ -108,36 +108,36 @@ pub enum CompileError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// It did not compile before, and nothing has changed since.
+    /// Compiling it has failed before, and nothing has changed since.
     #[error("{reason} (an earlier attempt failed, and the next one is due in {})", words(*again_in))]
     FailedBefore {
-        /// When it is tried again.
+        /// The time until the next attempt.
         again_in: Duration,
-        /// What the error was, in a sentence.
+        /// The error, in a sentence.
         reason: String,
     },
-    /// The compiler's output does not load: the component wants more than there is for any, or the compiler is of another
-    /// version than this program.
+    /// The compiler's output does not load: the component needs more than any component may have, or the compiler's
+    /// version differs from that of this program.
     #[error("the compiler's output for `{name}` does not load: {reason} (if this is not a limit, check that `{}` has the same version as this program)", compiler.display())]
     Unusable {
         /// The component's file.
         name: String,
         /// The program.
         compiler: PathBuf,
-        /// What the engine said.
+        /// The engine's error.
         reason: String,
     },
 }
 
-/// Why a file is not run as compiled code.
+/// The reason why a file is not run as compiled code.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// The key of its folder cannot be had.
+    /// The key of its folder is not available.
     #[error("failed to read the key of the compiled code in `{}`", folder.display())]
     Key {
         /// The folder.
         folder: PathBuf,
-        /// What the system said, or what is wrong with the key.
+        /// The system's error, or what is wrong with the key.
         source: io::Error,
     },
     /// It cannot be read.
@@ -145,10 +145,10 @@ pub enum CheckError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not what a cache of this device wrote under its name.
+    /// No cache of this device wrote this content under this name.
     #[error("`{}` is damaged, or was not compiled on this device", path.display())]
     Unsound {
         /// The file.
@@ -156,7 +156,7 @@ pub enum CheckError {
     },
 }
 
-/// A time in the largest unit that says enough.
+/// Writes a time in the largest unit that is precise enough.
 fn words(time: Duration) -> String {
     match time.as_secs() / 60 {
         minutes @ 120.. => format!("{} h", minutes / 60),

@@ -1,7 +1,7 @@
-//! What did not compile, kept beside what did: a component on which the compiler works for minutes is not given to it
-//! again at every start.
+//! Failed compilations, stored next to the compiled files: a component on which the compiler works for minutes is not
+//! compiled again at every start.
 //!
-//! A record is a file: under which conditions it failed, for how long that is believed, and why.
+//! A record is a file with the conditions of the failure, how long the record counts, and the reason.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -11,22 +11,22 @@ use std::time::{Duration, SystemTime};
 
 use crate::{CompileError, Limits};
 
-/// What a record's name ends in.
+/// The end of a record's name.
 const SUFFIX: &str = ".failed";
-/// For how long a failure is believed that the component alone has to answer for.
+/// How long a failure counts for which only the component is responsible.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-/// The same where the board may have had a part in it: no time, or no memory.
+/// The same if the board may be partly responsible: a lack of time or memory.
 const KEPT_WHERE_CHANCE: Duration = Duration::from_secs(3600);
 /// The longest record, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Under which conditions something failed: under others it is tried again.
+/// The conditions of a failure: under others, compiling is tried again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conditions(String);
 
 impl Conditions {
-    /// The compiler as it is now, the limits, what the component's owner has done to have it tried again, and whether
-    /// the compiler has to be confined.
+    /// Combines the present state of the compiler, the limits, what the component's owner has done to make it tried
+    /// again, and whether the compiler must be confined.
     pub(crate) fn new(
         compiler: &Path,
         limits: &Limits,
@@ -52,16 +52,16 @@ impl Conditions {
     }
 }
 
-/// A failure of before.
+/// An earlier failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PastFailure {
     pub(crate) reason: String,
     pub(crate) again_in: Duration,
 }
 
-/// For how long `error` is believed; `None` where it says nothing of the component.
+/// Returns how long `error` counts; `None` if it does not depend on the component.
 pub(crate) fn kept_for(error: &CompileError) -> Option<Duration> {
-    // SIGKILL: the kernel had no memory left, and took what it can do without.
+    // SIGKILL: the kernel ran out of memory, and killed what it can do without.
     const KILL: i32 = 9;
     match error {
         CompileError::Killed { signal: KILL, .. } | CompileError::TimedOut { .. } => {
@@ -74,7 +74,7 @@ pub(crate) fn kept_for(error: &CompileError) -> Option<Duration> {
     }
 }
 
-/// Notes that what is known as `stem` failed. Where that cannot be written, it is tried again.
+/// Records that compiling under `stem` failed. If the record cannot be written, compiling is tried again.
 pub(crate) fn note(folder: &Path, stem: &str, conditions: &Conditions, error: &CompileError) {
     let Some(lifetime) = kept_for(error) else {
         return;
@@ -87,7 +87,7 @@ pub(crate) fn note(folder: &Path, stem: &str, conditions: &Conditions, error: &C
     let _ = fs::write(path(folder, stem), text);
 }
 
-/// The failure of what is known as `stem`, where it would fail again.
+/// Returns the failure recorded under `stem`, if compiling would fail again.
 pub(crate) fn recall(folder: &Path, stem: &str, conditions: &Conditions) -> Option<PastFailure> {
     let path = path(folder, stem);
     let text = fs::read_to_string(&path).ok()?;
@@ -100,7 +100,8 @@ pub(crate) fn recall(folder: &Path, stem: &str, conditions: &Conditions) -> Opti
     })
 }
 
-/// How old the file is. One from the future is new: a board without a clock begins in the past at each start.
+/// Returns the age of the file. A file from the future counts as new: the time of a board without a clock is in the
+/// past after each start.
 fn age(path: &Path) -> Duration {
     let written = fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
@@ -111,7 +112,7 @@ fn path(folder: &Path, stem: &str) -> PathBuf {
     folder.join(format!("{stem}{SUFFIX}"))
 }
 
-/// Removes what nobody believes any more.
+/// Removes records that no longer count.
 fn remove_old(folder: &Path) {
     let listing = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in listing {

@@ -1,11 +1,11 @@
-//! Native code of WebAssembly components, each made once and kept.
+//! Native code of WebAssembly components, each compiled once and kept.
 //!
-//! Two parts of the host have components compiled: that of plugins and the engine of services. Both get compiled
+//! Two parts of the host need compiled components: the plugin runtime and the engine of services. Both get compiled
 //! files from a [`Cache`], which starts the program `supervisor-compile` for each component that it does not know yet.
-//! What it wrote is told from any other file by a keyed digest ([`check`]).
+//! A keyed digest ([`check`]) distinguishes its output from any other file.
 //!
 //! Nothing here compiles, loads or runs a component: the settings of the compiler are numbers and switches
-//! ([`Settings`]), of which the crate `sandbox` makes an engine's, in the programs that need one.
+//! ([`Settings`]), which the crate `sandbox` turns into those of an engine, in the programs that need one.
 
 #![warn(missing_docs)]
 

@@ -12,11 +12,11 @@ use strum::{Display, EnumString, IntoStaticStr};
 pub enum Profile {
     /// A plugin: many small instances in one process, each for one call.
     Plugin,
-    /// A wasm service: one instance in a process of its own.
+    /// A wasm service: one instance in its own process.
     Service,
 }
 
-/// Text that names no [`Profile`].
+/// A text that is not the name of a [`Profile`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown profile `{0}`, expected `plugin` or `service`")]
 pub struct UnknownProfile(String);

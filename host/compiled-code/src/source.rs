@@ -1,4 +1,4 @@
-//! What is compiled, and by what its compiled file is known.
+//! The component to compile, and the name of its compiled file.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Profile, Settings, entries};
 
-/// A component's bytes, with the digest that it is known by.
+/// A component's bytes, with the digest that identifies it.
 pub struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) wasm: &'a [u8],
@@ -21,7 +21,7 @@ impl<'a> Source<'a> {
         Source::with_digest(name, wasm, digest(wasm))
     }
 
-    /// The same where the digest is known already; it has to be [`digest`]'s.
+    /// Like [`Source::new`], with a known digest; it must be the one of [`digest`].
     #[must_use]
     pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
         Source {
@@ -36,7 +36,7 @@ impl<'a> Source<'a> {
         entries::stem(&self.digest, profile.into(), &settings(profile))
     }
 
-    /// With a word that changes when somebody wants it tried again though it failed before.
+    /// Sets a word that changes when somebody wants another attempt after a failure.
     #[must_use]
     pub fn edition(mut self, edition: String) -> Source<'a> {
         self.edition = edition;
@@ -44,13 +44,13 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What a component is known by: SHA-256, in hexadecimal.
+/// Returns the digest that identifies a component: SHA-256, in hexadecimal.
 #[must_use]
 pub fn digest(wasm: &[u8]) -> String {
     hex::encode(Sha256::digest(wasm))
 }
 
-/// A short word for all that decides what compiled code looks like, but for the processor.
+/// Returns a short word for everything that determines compiled code, except for the processor.
 pub(crate) fn settings(profile: Profile) -> String {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);

@@ -1,5 +1,5 @@
-//! The cache against the real compiler: `SUPERVISOR_DIST` names the layout folder that it is in, and
-//! without it one that was built before is looked for.
+//! The cache with the real compiler: `SUPERVISOR_DIST` names the layout folder that contains it; without it, an
+//! earlier build is looked for.
 
 #![allow(
     clippy::unwrap_used,
@@ -44,7 +44,7 @@ impl Fixture {
         compiled(&self.cache, wasm, Profile::Plugin).await
     }
 
-    /// The compiled files, and what else is there beside the key and what is remembered of failures.
+    /// Lists the compiled files, and other files except for the key and the records of failures.
     fn files(&self) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(self.folder.path().join("compiled"))
             .unwrap()
@@ -61,7 +61,7 @@ async fn compiled(cache: &Cache, wasm: &[u8], profile: Profile) -> Result<PathBu
     cache.compile_file(&source, profile).await
 }
 
-/// A component that differs from those with other numbers.
+/// Returns a component that differs from those with other numbers.
 fn component(number: u32) -> Vec<u8> {
     let text = format!(
         "(component (core module $m (func (export \"f\") (result i32) i32.const {number}))
@@ -103,7 +103,7 @@ async fn the_two_profiles_have_files_of_their_own() {
 #[tokio::test]
 async fn many_who_ask_at_once_share_one_compilation() {
     let folder = tempfile::tempdir().unwrap();
-    // A compiler that leaves a line for each time that it runs.
+    // A compiler that writes a line each time it runs.
     let (runs, script) = (folder.path().join("runs"), folder.path().join("compiler"));
     let text = format!(
         "#!/bin/sh\necho x >> {}\nexec {} \"$@\"\n",
@@ -121,13 +121,13 @@ async fn many_who_ask_at_once_share_one_compilation() {
     assert_eq!(fs::read_to_string(&runs).unwrap(), "x\n");
 }
 
-/// A compiler of the test's own: a script.
+/// A compiler for the test: a script.
 struct Script {
     folder: tempfile::TempDir,
 }
 
 impl Script {
-    /// One that leaves a line in `runs` each time, and then does `then`.
+    /// Creates one that writes a line to `runs` each time, and then does `then`.
     fn new(then: &str) -> Script {
         let folder = tempfile::tempdir().unwrap();
         let (runs, path) = (folder.path().join("runs"), folder.path().join("compiler"));
@@ -146,7 +146,7 @@ impl Script {
         lines.map_or(0, |lines| lines.lines().count())
     }
 
-    /// A supervisor that has just been started.
+    /// Returns the cache of a supervisor that has just been started.
     fn cache(&self, limits: Limits) -> Cache {
         Cache::new(self.folder.path().join("compiled"), self.path(), limits).unwrap()
     }
@@ -176,7 +176,7 @@ async fn what_does_not_compile_is_not_tried_at_every_start() {
     assert_eq!(ask(&limits, "").await, again);
     assert_eq!(script.runs(), 1);
 
-    // The file was touched, the limits are others, the compiler is another: each is asked once.
+    // The file was touched, the limits differ, the compiler is another: each is tried once.
     let more = Limits {
         memory: limits.memory + 1,
         ..limits.clone()
@@ -328,7 +328,7 @@ async fn a_file_under_another_components_name_is_not_run() {
     let two = fixture.compiled(&component(2)).await.unwrap();
     let (first, second) = (fs::read(&one).unwrap(), fs::read(&two).unwrap());
     assert_ne!(first, second);
-    // Copied over it, and under a name that is made of both.
+    // Copied over it, and under a name that combines both.
     fs::write(&one, &second).unwrap();
     let again = fixture.compiled(&component(1)).await.unwrap();
     assert_eq!(fs::read(again).unwrap(), first);
@@ -343,8 +343,8 @@ async fn a_file_under_another_components_name_is_not_run() {
     assert_eq!(fixture.files().len(), 2);
 }
 
-/// The name of the file, and its content under the digest that anybody can compute: what a forger has who can write
-/// into the folder and cannot read the key.
+/// Writes a file with the given content, named with a digest that anybody can compute: what a forger could do who
+/// can write to the folder but cannot read the key.
 fn forged(sound: &Path, content: &[u8]) -> PathBuf {
     use sha2::{Digest as _, Sha256};
     let of_sound = name(sound);
@@ -363,7 +363,7 @@ async fn compiled_code_that_this_device_did_not_write_is_not_run() {
     let fixture = cache_with(Limits::default());
     let one = fixture.compiled(&component(1)).await.unwrap();
     let first = fs::read(&one).unwrap();
-    // What another device has compiled of the same component, though it is the same to the last byte.
+    // Another device's compiled code of the same component, though it is identical to the last byte.
     let elsewhere = cache_with(Limits::default());
     let other = elsewhere.compiled(&component(1)).await.unwrap();
     assert_eq!(fs::read(&other).unwrap(), first);
@@ -411,7 +411,7 @@ async fn the_key_of_compiled_code_is_its_users_alone_and_lasts() {
         "it is not compiled again"
     );
 
-    // One that others could have read or written counts no longer.
+    // A key that others could have read or written no longer counts.
     let bytes = fs::read(&key).unwrap();
     type Harm = fn(&Path, &[u8]);
     let harms: [Harm; 4] = [
@@ -449,7 +449,7 @@ fn a_folder_below_one_that_others_can_write_is_not_used() {
     let error = open().unwrap_err().to_string();
     let message = format!("is in `{}`, which others can change", above.display());
     assert!(error.contains(&message), "{error}");
-    // As in `/tmp`: nobody renames what is another's.
+    // As in `/tmp`: nobody can rename another user's files.
     set(0o1777);
     open().unwrap();
     set(0o755);
@@ -498,7 +498,7 @@ async fn what_is_no_component_is_refused_by_name() {
     assert!(fixture.files().is_empty());
 }
 
-/// A function so large that compiling it takes seconds and a great deal of memory.
+/// Returns a function so large that compiling it takes seconds and a lot of memory.
 fn bomb() -> Vec<u8> {
     let body =
         "local.get 0 i32.popcnt local.get 1 i32.rotl local.tee 1 i32.load drop ".repeat(200_000);
@@ -583,9 +583,9 @@ async fn old_files_go_when_there_are_too_many() {
     for path in [&first, &second] {
         fs::File::open(path).unwrap().set_modified(hour).unwrap();
     }
-    // A use makes it young again.
+    // Using it makes it the most recent one.
     fixture.compiled(&component(1)).await.unwrap();
-    // What other settings compiled goes at once, what is no compiled file stays.
+    // Files compiled with other settings are removed at once; files that are not compiled code stay.
     let folder = first.parent().unwrap();
     fs::write(folder.join("0123-plugin-ffff.cwasm"), b"x").unwrap();
     fs::write(folder.join("0123-service-ffff.cwasm"), b"x").unwrap();
@@ -624,7 +624,7 @@ fn a_folder_of_someone_else_is_not_used() {
             Err(CompileError::Owner { owner: 65534, .. })
         ));
     }
-    // One of ours that others could write is made ours alone, and what a kill left there goes.
+    // If others can write to our folder, it is made private, and what a kill left there is removed.
     let open = folder.path().join("open");
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
@@ -655,7 +655,7 @@ async fn a_compiler_that_is_not_there_is_named() {
     );
 }
 
-/// The child looks at itself through the kernel's eyes while it waits for its input.
+/// The compiler reads its own status from the kernel while it waits for its input.
 #[tokio::test]
 async fn the_compiler_runs_without_privileges() {
     use tokio::io::AsyncWriteExt as _;
@@ -692,7 +692,7 @@ async fn the_compiler_runs_without_privileges() {
             .collect::<Vec<_>>()
     };
     assert_eq!(field("NoNewPrivs:"), ["1"]);
-    // M4: the first to go where memory runs out.
+    // M4: the first to be killed if memory runs out.
     let score = fs::read_to_string(format!("/proc/{id}/oom_score_adj")).unwrap();
     assert_eq!(score.trim(), "800");
     if rustix::process::geteuid().is_root() {
@@ -738,7 +738,7 @@ async fn files_in_use_stay_and_take_no_room_from_the_others() {
         files.push(file);
     }
     assert!(files.iter().all(|file| file.exists()), "{files:?}");
-    // Twice in use, and once no more.
+    // In use twice, and then no longer.
     let again = fixture.cache.keep(&files[0]);
     drop(kept);
     fixture.compiled(&component(5)).await.unwrap();

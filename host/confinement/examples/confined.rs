@@ -1,8 +1,8 @@
-//! Confines itself as it is told and then tries what it is told, for the tests of this crate.
+//! Confines itself and then makes attempts, as its arguments say, for the tests of this crate.
 //!
 //! `confined FOLDER UID WALLS WHAT...` writes the report as JSON and then, for each WHAT, its name and `done` or the
-//! error. UID 0 leaves the user as it is. FOLDER is what it may write into. WALLS are those that can be left out, with
-//! commas: `bounds`, `files`, `system-calls`; and `page-map`, which lets it ask of its pages.
+//! error. UID 0 keeps the user. FOLDER is the folder that it may write to. WALLS are the optional ones, separated by
+//! commas: `bounds`, `files`, `system-calls`; and `page-map`, which allows queries about its pages.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -134,14 +134,14 @@ fn attempt(what: &str, folder: &Path, page_maps: &PageMaps) -> io::Result<()> {
     }
 }
 
-/// Where in the machine's memory a page of this process is.
+/// Finds the place of a page of this process in the machine's memory.
 fn find_page(pages: &io::Result<fs::File>) -> io::Result<()> {
     let pages = pages.as_ref().map_err(|error| error.kind())?;
     let here = [1_u8; 8];
     let number = std::ptr::from_ref(&here).addr() / rustix::param::page_size();
     let mut entry = [0; 8];
     pages.read_exact_at(&mut entry, 8 * number as u64)?;
-    // The lowest 55 bits, in the kernel's documentation (pagemap).
+    // The lowest 55 bits, according to the kernel's documentation (pagemap).
     match u64::from_ne_bytes(entry) & ((1 << 55) - 1) {
         0 => Err(io::Error::other("it is not said where the page is")),
         _ => Ok(()),
@@ -151,9 +151,9 @@ fn find_page(pages: &io::Result<fs::File>) -> io::Result<()> {
 #[expect(unsafe_code, reason = "nothing among our dependencies wraps it")]
 fn scan_pages(pages: &io::Result<fs::File>) -> io::Result<()> {
     let pages = pages.as_ref().map_err(|error| error.kind())?;
-    // Of no size, so that the kernel refuses it, unless the call was refused before.
+    // With size zero, so the kernel refuses it, unless the call was refused before.
     let arguments = [0_u64; 12];
-    // SAFETY: the call reads and writes its 96 bytes alone, which live until it returns.
+    // SAFETY: the call reads and writes only its 96 bytes, which live until it returns.
     let result = unsafe { libc::ioctl(pages.as_raw_fd(), 0xc060_6610, &raw const arguments) };
     match outcome(i64::from(result)) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
@@ -180,7 +180,7 @@ fn ptrace(request: libc::c_uint, pid: i32) -> io::Result<()> {
 
 #[expect(unsafe_code, reason = "nothing among our dependencies wraps it safely")]
 fn namespace() -> io::Result<()> {
-    // SAFETY: a namespace of users shares no descriptors or memory with anybody.
+    // SAFETY: a user namespace shares no descriptors or memory with other processes.
     let result = unsafe { libc::unshare(libc::CLONE_NEWUSER) };
     outcome(i64::from(result))
 }

@@ -1,4 +1,4 @@
-//! What a process may use up.
+//! Limits on what a process can use up.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use rustix::process::{
 pub enum Bound {
     /// Bytes of address space.
     AddressSpace(u64),
-    /// Seconds of CPU time. A signal of its own ends the process then, so that whoever waits for it knows why; a second
-    /// one that cannot be caught comes [`LAST_WORDS`] later.
+    /// Seconds of CPU time. Then a separate signal ends the process, so its parent knows the reason; a second one,
+    /// which cannot be caught, follows [`LAST_WORDS`] later.
     CpuSeconds(u64),
     /// Bytes of a core dump.
     CoreDump(u64),
@@ -20,7 +20,7 @@ pub enum Bound {
     FileSize(u64),
     /// Open descriptors.
     Descriptors(u64),
-    /// Threads and processes of its user, all together.
+    /// Threads and processes of its user, in total.
     Processes(u64),
 }
 
@@ -45,7 +45,7 @@ impl Bound {
             Bound::CpuSeconds(_) => most.saturating_add(LAST_WORDS),
             _ => most,
         };
-        // One that is lower already is left so: raising it takes rights, and nobody asked for more.
+        // A lower limit stays: raising it takes rights, and nobody asked for more.
         let last = getrlimit(resource)
             .maximum
             .map_or(last, |now| now.min(last));
@@ -57,23 +57,23 @@ impl Bound {
     }
 }
 
-/// The bounds of a process, and how the kernel ranks it beside others.
+/// The bounds of a process, and its rank among other processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Limits on what it uses.
+    /// Limits on what the process uses.
     pub limits: Vec<Bound>,
-    /// Its priority for the processor, -20 to 19. Disks go by it as well: a process without a class of its own for
-    /// them is ranked by this (ioprio_set(2)).
+    /// Its priority for the processor, -20 to 19. It also applies to disks: a process without its own class for them is
+    /// ranked by it (ioprio_set(2)).
     pub niceness: Option<i32>,
     /// How soon it is killed when memory runs out, -1000 to 1000.
     pub oom_score: Option<i64>,
 }
 
 impl Bounds {
-    /// Its place beside other processes.
+    /// Sets its rank among other processes.
     pub(crate) fn rank(&self) -> Result<(), String> {
         if let Some(niceness) = self.niceness
-            // One that is behind others already stays there.
+            // A process with a lower priority keeps it.
             && getpriority_process(None).is_ok_and(|now| now < niceness)
         {
             setpriority_process(None, niceness)
@@ -86,7 +86,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// Its limits, once nothing more is to be opened. All of them are tried.
+    /// Sets its limits, once nothing more needs to be opened. Tries all of them.
     pub(crate) fn limit(&self) -> Result<(), String> {
         let failures = self.limits.iter().map(|limit| limit.put_on());
         let failures: Vec<String> = failures.filter_map(Result::err).collect();

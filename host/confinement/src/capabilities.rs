@@ -1,4 +1,4 @@
-//! Capabilities: none held, none to be had.
+//! Capabilities: none held, none obtainable.
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -7,8 +7,8 @@ use rustix::thread::{
     set_capabilities,
 };
 
-/// Empties the set of what programs that this process starts could ever get, as far as it may: without
-/// `CAP_SETPCAP` nothing can be taken out of it.
+/// Empties the set of capabilities that programs started by this process could get, as far as possible: without
+/// `CAP_SETPCAP` nothing can be removed from it.
 pub(crate) fn empty_bounding_set() -> Result<(), Errno> {
     for capability in known() {
         remove_capability_from_bounding_set(capability)?;
@@ -16,14 +16,14 @@ pub(crate) fn empty_bounding_set() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Gives up all capabilities and looks whether they are gone. `bounding` is what came of emptying the bounding set.
+/// Gives up all capabilities, and checks that they are gone. `bounding` is the outcome of emptying the bounding set.
 pub(crate) fn give_up(bounding: Result<(), Errno>) -> Result<(), String> {
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    // `INVAL` is a kernel before 4.3, which has no ambient set.
+    // `INVAL` means a kernel before 4.3, which has no ambient set.
     match clear_ambient_capability_set() {
         Ok(()) | Err(Errno::INVAL) => {}
         Err(error) => return Err(format!("failed to clear the ambient set: {error}")),
@@ -33,7 +33,7 @@ pub(crate) fn give_up(bounding: Result<(), Errno>) -> Result<(), String> {
     if left != none {
         return Err(format!("some are left: {left:?}"));
     }
-    // Without new privileges a bounding set bounds nothing: no program gets anything from its file.
+    // With "no new privileges" the bounding set does not matter: no program gets anything from its file.
     match bounding {
         Err(error) if !no_new_privs().unwrap_or(false) => {
             Err(format!("failed to empty the bounding set: {error}"))
@@ -42,11 +42,11 @@ pub(crate) fn give_up(bounding: Result<(), Errno>) -> Result<(), String> {
     }
 }
 
-/// Does something without any capability, and has them again afterwards. A file that is opened so remembers that whoever
-/// opened it had none.
+/// Runs `work` without any capability, and restores them afterwards. A file opened by `work` remembers that its opener
+/// had none.
 ///
 /// # Errors
-/// They cannot be looked at or put down.
+/// If they cannot be read or dropped.
 pub fn without_capabilities<T>(work: impl FnOnce() -> T) -> Result<T, Errno> {
     let held = capabilities(None)?;
     let none = CapabilitySets {
@@ -55,12 +55,12 @@ pub fn without_capabilities<T>(work: impl FnOnce() -> T) -> Result<T, Errno> {
     };
     set_capabilities(None, none)?;
     let done = work();
-    // What is permitted is not less than it was.
+    // The permitted set has not been reduced.
     set_capabilities(None, held)?;
     Ok(done)
 }
 
-/// The capabilities that the kernel has, which may be more than this program knows by name.
+/// Returns the capabilities of the kernel, which may have more than this program knows by name.
 fn known() -> impl Iterator<Item = CapabilitySet> {
     (0..u64::BITS)
         .map(|bit| CapabilitySet::from_bits_retain(1 << bit))

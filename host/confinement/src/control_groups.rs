@@ -1,8 +1,8 @@
-//! Control groups, which bound what a whole process uses.
+//! Control groups, which limit the resources of a whole process.
 //!
-//! Unlike the other walls they are put up from outside: whoever starts a process makes its groups before, and removes
-//! them after. Without the rights, without the controllers, or on a system that has none, there are no groups, and what
-//! is not bounded is said.
+//! Unlike the other walls they are set up from outside: the parent creates a process's groups before it starts the
+//! process, and removes them afterwards. Without the rights or the controllers, or on a system without control groups,
+//! there are no groups, and the report names what is not limited.
 
 mod hierarchies;
 
@@ -24,39 +24,39 @@ const PERIOD: u64 = 100_000;
 pub struct ControlGroup {
     /// Its folder.
     pub path: PathBuf,
-    /// What it bounds.
+    /// The walls that it provides.
     pub walls: Vec<Wall>,
 }
 
-/// What the processes of a group may use, all together.
+/// The limits for all processes of a group together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupLimits {
-    /// Bytes of memory, that of the kernel for them included.
+    /// Bytes of memory, including the kernel's memory for them.
     pub memory: u64,
     /// Processes and threads.
     pub processes: u64,
-    /// CPUs in billionths; 0 is no limit.
+    /// Billionths of a CPU; 0 means no limit.
     pub nano_cpus: u64,
 }
 
-/// The groups of one process, as far as they could be made: one, or one of each kind on older systems.
+/// The groups of one process, as far as they could be created: one, or one of each kind on older systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlGroups {
-    /// Those that are there.
+    /// The existing groups.
     pub made: Vec<ControlGroup>,
     /// The bounds that could not be set, and why.
     pub missing: Vec<MissingWall>,
 }
 
 impl ControlGroups {
-    /// Makes the groups called `name`, a path below where this process may make groups. Those that are there already
+    /// Creates the groups called `name`, a path below the place where this process may create groups. Existing groups
     /// get these limits.
     #[must_use]
     pub fn make(name: &Path, limits: &GroupLimits) -> ControlGroups {
         make_in(&places(name), limits)
     }
 
-    /// Puts a process into the groups, and answers which walls stand around it by them.
+    /// Puts a process into the groups, and returns the walls that they provide.
     #[must_use]
     pub fn enter(&self, process: u32) -> Report {
         let mut report = Report {
@@ -72,7 +72,7 @@ impl ControlGroups {
         report
     }
 
-    /// How many processes of the groups the kernel has ended because they wanted more memory than they may have.
+    /// Returns how many processes of the groups the kernel has killed because they exceeded their memory limit.
     #[must_use]
     pub fn ended_for_memory(&self) -> u64 {
         let of = |group: &ControlGroup| {
@@ -94,17 +94,17 @@ impl ControlGroup {
     /// Puts a process into the group.
     ///
     /// # Errors
-    /// Why it is not in it.
+    /// The reason why it is not in the group.
     pub fn enter(&self, process: u32) -> Result<(), String> {
         fs::write(self.path.join("cgroup.procs"), process.to_string())
             .map_err(|error| format!("failed to enter `{}`: {error}", self.path.display()))
     }
 }
 
-/// Removes the groups called `name`, whose processes are gone, and the folder around them with the last of them.
+/// Removes the groups called `name`, whose processes are gone, and the parent folder together with its last group.
 ///
 /// # Errors
-/// Where one stays, since it has processes.
+/// If a group still has processes, and so stays.
 pub fn remove_groups(name: &Path) -> io::Result<()> {
     let mut outcome = Ok(());
     for GroupLocation { path, .. } in places(name) {
@@ -120,7 +120,7 @@ pub fn remove_groups(name: &Path) -> io::Result<()> {
     outcome
 }
 
-/// The names of the groups below `name`.
+/// Returns the names of the groups below `name`.
 #[must_use]
 pub fn groups_below(name: &Path) -> Vec<String> {
     let mut names = Vec::new();
@@ -134,7 +134,7 @@ pub fn groups_below(name: &Path) -> Vec<String> {
     names
 }
 
-/// Where a group can be.
+/// A place where a group can be.
 struct GroupLocation {
     path: PathBuf,
     kind: HierarchyKind,
@@ -170,7 +170,8 @@ fn make_in(places: &[GroupLocation], limits: &GroupLimits) -> ControlGroups {
 }
 
 impl GroupLimits {
-    /// Makes a group with these limits, as far as they can be set: none, where none can. Answers why others cannot.
+    /// Creates a group with these limits, as far as they can be set; no group if none can. Also returns why the others
+    /// cannot be set.
     fn put_on(&self, place: &GroupLocation) -> (Option<ControlGroup>, Vec<(Wall, String)>) {
         let limits = match place.kind {
             HierarchyKind::Unified => vec![
@@ -209,7 +210,7 @@ impl GroupLimits {
         (Some(ControlGroup { path, walls }), failures)
     }
 
-    /// The share of a processor. An error where there is none.
+    /// Sets the share of the processor. Fails if there is no such limit.
     fn set_quota(&self, place: &GroupLocation) -> io::Result<()> {
         if self.nano_cpus == 0 {
             return Err(io::ErrorKind::Unsupported.into());
@@ -235,7 +236,7 @@ mod tests {
         nano_cpus: 250_000_000,
     };
 
-    /// A folder in the place of the system's: files are made where a control group has them.
+    /// Uses a folder instead of the system's: in it, the files of a control group are created as ordinary files.
     fn put(
         kind: HierarchyKind,
         limits: &GroupLimits,

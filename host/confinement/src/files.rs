@@ -1,6 +1,6 @@
-//! The files that a process reaches by a path, by Landlock.
+//! The files that a process can reach by a path, limited by Landlock.
 //!
-//! What is open already stays open, whatever it is. Owners and modes hold beside it.
+//! Files that are already open stay usable, whatever they are. Owners and modes apply in addition.
 
 use std::path::PathBuf;
 
@@ -10,25 +10,24 @@ use landlock::{
     path_beneath_rules,
 };
 
-/// The oldest Landlock that is any use here, of Linux 5.19: the one before refuses every renaming from one folder into
-/// another.
+/// The oldest useful Landlock, of Linux 5.19: the previous one refuses to move any file from one folder to another.
 const OLDEST: ABI = ABI::V2;
-/// The newest whose accesses are known here; an older kernel enforces what it has of them.
+/// The newest version whose accesses are known here; an older kernel enforces those that it knows.
 const NEWEST: ABI = ABI::V6;
 
-/// Files and folders, each with all that is in it. What is not there is passed over.
+/// Files and folders, each with all its contents. Missing ones are skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileAccess {
-    /// To be read.
+    /// Paths for reading.
     pub read: Vec<PathBuf>,
-    /// To be read, written, made and removed: files, folders and links, but no devices, sockets or pipes.
+    /// Paths for reading, writing, creating and removing: files, folders and links, but no devices, sockets or pipes.
     pub write: Vec<PathBuf>,
 }
 
-/// How much of it the kernel has.
+/// How much of it the kernel supports.
 pub(crate) enum Enforcement {
     Whole,
-    /// What it lacks.
+    /// Not all of it; the text says what the kernel lacks.
     Partial(String),
 }
 
@@ -56,7 +55,7 @@ impl FileAccess {
             .handle_access(AccessFs::from_all(OLDEST))?
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(NEWEST))?
-            // Signals to processes outside, and sockets of the abstract namespace that others have bound.
+            // Signals to processes outside, and abstract sockets that others have bound.
             .scope(Scope::from_all(NEWEST))?
             .create()?
             .add_rules(path_beneath_rules(&self.read, reading()))?

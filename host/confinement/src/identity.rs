@@ -1,4 +1,4 @@
-//! Who a process is.
+//! The user and groups of a process.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use rustix::io::Result;
 use rustix::process::{geteuid, getuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-/// A user and its groups, by number: none of them needs a name on the system.
+/// A user and its groups, by number: they need no names on the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// The user.
@@ -19,7 +19,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A user of that number, in the group of that number and in no other.
+    /// Creates a user with this number, in the group with that number and in no other.
     #[must_use]
     pub fn new(uid: u32, gid: u32) -> Self {
         Identity {
@@ -32,14 +32,14 @@ impl Identity {
     pub(crate) fn become_it(&self) -> Result<()> {
         let (user, group) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         let groups: Vec<Gid> = self.groups.iter().copied().map(Gid::from_raw).collect();
-        // Groups first: without the user's rights they could no longer be changed.
+        // Groups first: without the original user's rights they could no longer be changed.
         set_thread_groups(&groups)?;
         set_thread_res_gid(group, group, group)?;
         set_thread_res_uid(user, user, user)
     }
 }
 
-/// For a process that stays who it is: whether that is a user like any other.
+/// Checks, for a process that keeps its user, that this is an ordinary user.
 pub(crate) fn is_nobody_special() -> std::result::Result<(), String> {
     if getuid().is_root() || geteuid().is_root() {
         return Err("the process stays root".to_owned());
@@ -47,10 +47,11 @@ pub(crate) fn is_nobody_special() -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Whether this process may make others become users with all of these numbers.
+/// Checks that this process may make others become users with all of these numbers.
 ///
 /// # Errors
-/// Why not: it is not root, or its user namespace (that of a container, say) has no such users.
+/// The reason why not: it is not root, or its user namespace (for example that of a container) has
+/// no such users.
 pub fn can_become(first: u32, count: u32) -> std::result::Result<(), String> {
     if !geteuid().is_root() {
         return Err("the supervisor does not run as root".to_owned());
@@ -68,7 +69,7 @@ pub fn can_become(first: u32, count: u32) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Lines of three numbers: first inside, first outside, how many (user_namespaces(7)).
+/// Checks lines of three numbers: first inside, first outside, count (user_namespaces(7)).
 fn is_mapped(map: &str, first: u32, count: u32) -> bool {
     map.lines().any(|line| {
         let mut numbers = line.split_ascii_whitespace().map(str::parse::<u64>);

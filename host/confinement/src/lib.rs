@@ -1,17 +1,18 @@
-//! What a process does to itself before it runs code that it did not write.
+//! How a process restricts itself before it runs code that it did not write.
 //!
-//! Three programs of the host run foreign code or hold it: the process of a wasm service, the worker of the plugins, and
-//! the compiler. The sandbox of WebAssembly is their first wall; [`Confinement`] is the second, for the day on which the
-//! first one has a hole. [`Confinement::apply`] is called by a process of one thread, once everything is open that it
-//! needs, and takes away what can be taken away; a [`Report`] says what is in force then and what the system lacks.
+//! Three programs of the host run foreign code or hold it: the process of a wasm service, the worker of the plugins,
+//! and the compiler. The sandbox of WebAssembly is their first wall; [`Confinement`] is the second, in case the first
+//! one has a hole. A process with one thread calls [`Confinement::apply`] after it has opened everything that it needs;
+//! this takes away everything that can be taken away. A [`Report`] says what is then in force and what the system
+//! lacks.
 //!
 //! ```text
 //! priority ──> user, groups ──> no new privileges ──> capabilities ──> files ──> limits ──> system calls
 //! ```
 //!
-//! The order matters: each step needs what a later one takes. What bounds a whole process, [`ControlGroups`], is made by
-//! whoever starts it. What a wall is worth without the others is not decided
-//! here: a policy says which may be missing ([`Report::missing`]), and the caller asks before it goes on.
+//! The order matters: each step needs something that a later one takes away. The limits for a whole process,
+//! [`ControlGroups`], are set up by its parent. How much a wall is worth without the others is not decided here: a
+//! policy says which walls may be missing ([`Report::missing`]), and the caller checks this before it continues.
 
 #![warn(missing_docs)]
 
@@ -38,47 +39,47 @@ pub use identity::{Identity, can_become};
 pub use report::{MissingWall, Report, Wall};
 pub use system_calls::{Sockets, SystemCalls};
 
-/// What a process is to be left with.
+/// What a process keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confinement {
-    /// What it may use up.
+    /// The limits on what it uses up.
     pub bounds: Bounds,
-    /// Who it becomes; `None` leaves it who it is.
+    /// The user that it becomes; `None` keeps its user.
     pub identity: Option<Identity>,
-    /// The files that it reaches by a path; `None` leaves that to their owners and modes.
+    /// The files that it can reach by a path; `None` leaves that to their owners and modes.
     pub files: Option<FileAccess>,
-    /// The system calls that it may make; `None` is all of them.
+    /// The system calls that it may make; `None` allows all of them.
     pub system_calls: Option<SystemCalls>,
 }
 
-/// Why a process is not confined. It is not to go on then: it may be half of what it was.
+/// The reason why a process is not confined. It must not continue then: it may be half confined.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfinementError {
-    /// The kernel's calls change one thread, and another would keep all that this one gave up.
+    /// The kernel's calls change one thread, and other threads would keep everything that this one gave up.
     #[error("a process with {0} threads cannot be confined, only one with a single thread")]
     Threads(usize),
     /// `/proc` does not say how many threads there are.
     #[error("failed to count the threads of the process in `/proc/self/task`")]
     Uncounted(#[source] io::Error),
-    /// It cannot become who it shall be.
+    /// It cannot become the intended user.
     #[error("failed to become user {uid} of group {gid}")]
     Identity {
-        /// The user that it was to become.
+        /// The intended user.
         uid: u32,
         /// The group.
         gid: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Confinement {
-    /// Confines this process, for good.
+    /// Confines this process permanently.
     ///
-    /// A wall that the system lacks is no error but stands in the report.
+    /// A wall that the system lacks is not an error, but is named in the report.
     ///
     /// # Errors
-    /// Where the process has a second thread, or cannot become another user.
+    /// If the process has a second thread, or cannot become another user.
     pub fn apply(&self) -> Result<Report, ConfinementError> {
         let tasks = fs::read_dir("/proc/self/task").map_err(ConfinementError::Uncounted)?;
         match tasks.count() {
@@ -87,7 +88,7 @@ impl Confinement {
         }
         let mut report = Report::default();
         let rank = self.bounds.rank();
-        // The bounding set first: who is no longer root cannot change it.
+        // The bounding set first: only root can change it.
         let bounding = capabilities::empty_bounding_set();
         if let Some(identity) = &self.identity {
             identity
@@ -115,7 +116,7 @@ impl Confinement {
                 Err(reason) => report.lacks(Wall::Files, reason),
             }
         }
-        // Late, since each step above opens something, and before the calls that set them are refused.
+        // Late, since each step above opens something, but before the calls that set limits are refused.
         report.note(Wall::Bounds, rank.and(self.bounds.limit()));
         if let Some(calls) = &self.system_calls {
             report.note(Wall::SystemCalls, calls.enforce());

@@ -1,10 +1,10 @@
-//! What came of it, as data.
+//! The outcome of confining a process, as data.
 
 use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the walls behind the sandbox, written the same in reports and in the API.
+/// One of the walls behind the sandbox; it has the same name in reports and in the API.
 #[derive(
     Debug,
     Clone,
@@ -22,17 +22,17 @@ use serde::{Deserialize, Serialize};
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Wall {
-    /// The process is no root, and its user is nobody else's where one was asked for.
+    /// The process is not root, and if it was given its own user, nobody else has that user.
     User,
-    /// It has no capability and can get none.
+    /// It has no capability and cannot get any.
     Capabilities,
-    /// Programs that it would start gain no rights by their files (`PR_SET_NO_NEW_PRIVS`).
+    /// Programs that it starts gain no rights from their files (`PR_SET_NO_NEW_PRIVS`).
     NoNewPrivileges,
-    /// It reaches the files that it needs and no others (Landlock).
+    /// It can reach the files that it needs and no others (Landlock).
     Files,
-    /// It makes the system calls that it needs and no others (seccomp).
+    /// It can make the system calls that it needs and no others (seccomp).
     SystemCalls,
-    /// It can use up no more than it may: descriptors, core dumps, priority.
+    /// Its use of resources is limited: descriptors, core dumps, priority.
     Bounds,
     /// A control group bounds the memory of the whole process.
     Memory,
@@ -40,37 +40,37 @@ pub enum Wall {
     Processes,
 }
 
-/// A wall that does not stand.
+/// A wall that is not in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, derive_more::Display)]
 #[display("{wall} ({reason})")]
 pub struct MissingWall {
-    /// Which.
+    /// The wall.
     pub wall: Wall,
-    /// What the system lacks, or said.
+    /// What the system lacks, or its error.
     pub reason: String,
 }
 
-/// The walls of one process. A wall that nobody asked for is in neither list.
+/// The walls of one process. A wall that was not requested is in neither list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// The walls that stand.
+    /// The walls in force.
     pub in_force: Vec<Wall>,
-    /// The walls that do not, and why.
+    /// The missing walls, and why.
     pub missing: Vec<MissingWall>,
-    /// Of the walls that stand, those that this system has a lower form of.
+    /// The walls in force that are weaker on this system than elsewhere.
     #[serde(default)]
     pub lower: Vec<MissingWall>,
 }
 
 impl Report {
-    /// Notes a wall that stands.
+    /// Records a wall that is in force.
     pub fn holds(&mut self, wall: Wall) {
         if !self.in_force.contains(&wall) {
             self.in_force.push(wall);
         }
     }
 
-    /// Notes a wall that does not stand.
+    /// Records a missing wall.
     pub fn lacks(&mut self, wall: Wall, reason: impl Display) {
         self.missing.push(MissingWall {
             wall,
@@ -78,7 +78,7 @@ impl Report {
         });
     }
 
-    /// Notes a wall that stands, though lower than it is elsewhere.
+    /// Records a wall that is in force, but weaker than elsewhere.
     pub fn is_lower(&mut self, wall: Wall, reason: impl Display) {
         self.holds(wall);
         self.lower.push(MissingWall {
@@ -87,7 +87,7 @@ impl Report {
         });
     }
 
-    /// Notes what came of putting up a wall.
+    /// Records the outcome of setting up a wall.
     pub fn note(&mut self, wall: Wall, outcome: Result<(), String>) {
         match outcome {
             Ok(()) => self.holds(wall),
@@ -95,21 +95,21 @@ impl Report {
         }
     }
 
-    /// Takes in what was found out of other walls.
+    /// Adds the findings about other walls.
     pub fn merge(&mut self, other: Report) {
         other.in_force.into_iter().for_each(|wall| self.holds(wall));
         self.missing.extend(other.missing);
         self.lower.extend(other.lower);
     }
 
-    /// Says that a wall is missing, whatever was noted of it: who knows more knows that it does not stand.
+    /// Records that a wall is missing, whatever was recorded about it: the caller knows better.
     pub fn overrule(&mut self, missing: MissingWall) {
         self.in_force.retain(|wall| *wall != missing.wall);
         self.missing.retain(|other| other.wall != missing.wall);
         self.missing.push(missing);
     }
 
-    /// The missing walls as one phrase; empty where none is missing.
+    /// Returns the missing walls as one phrase; empty if none is missing.
     #[must_use]
     pub fn missing_in_words(&self) -> String {
         let missing: Vec<String> = self.missing.iter().map(MissingWall::to_string).collect();

@@ -1,9 +1,9 @@
-//! The system calls that a process may make, by seccomp: what is not listed fails with `EPERM`.
+//! The system calls that a process may make, limited by seccomp: any other fails with `EPERM`.
 //!
-//! The lists hold what a program of Rust with threads, files and sockets makes while it runs, and nothing that starts
-//! programs, looks into other processes, changes who one is, mounts, or reaches another part of the kernel. Calls that
-//! do both are held to their harmless half by their arguments: `clone` makes threads and no processes, `socket` is for
-//! the internet alone, `prlimit64` reads.
+//! The lists contain the calls that a Rust program with threads, files and sockets makes while it runs, and no calls
+//! that start programs, inspect other processes, change the user, mount, or reach another part of the kernel. Calls
+//! that can do both are limited to their harmless half by their arguments: `clone` creates threads but not processes,
+//! `socket` is only for the internet, `prlimit64` only reads.
 
 #[cfg(any(
     target_arch = "x86_64",
@@ -24,30 +24,30 @@ mod filter {
     }
 }
 
-/// What a process does beside computing, having memory, and using what is open already.
+/// What a process does in addition to computing, using memory, and using what is already open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SystemCalls {
     /// It starts threads.
     pub threads: bool,
-    /// It opens, makes and removes files by their paths.
+    /// It opens, creates and removes files by their paths.
     pub files: bool,
-    /// It asks which pages of its own memory were written, of a file that it has open.
+    /// It queries which pages of its own memory were written, through a file that it has open.
     pub page_map: bool,
-    /// The sockets that it makes. Those that are open already are used in any case.
+    /// The sockets that it creates. Those that are already open can be used in any case.
     pub sockets: Sockets,
 }
 
-/// The sockets that a process makes.
+/// The sockets that a process creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sockets {
     /// None.
     None,
-    /// `AF_INET` and `AF_INET6`, of streams and datagrams.
+    /// `AF_INET` and `AF_INET6`, with streams and datagrams.
     Internet,
 }
 
 impl SystemCalls {
-    /// Computes, and reads and writes what is open.
+    /// Computing, and reading and writing what is open.
     pub const COMPUTATION: SystemCalls = SystemCalls {
         threads: false,
         files: false,

@@ -1,5 +1,5 @@
-//! What a confined process is refused, and what it goes on being able to do. As root all walls are tried; as anybody
-//! else those that need no rights.
+//! What a confined process can no longer do, and what it still can. As root all walls are tested; as any other user,
+//! those that need no rights.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,13 +16,13 @@ use std::process::Command;
 
 use confinement::{Report, Wall};
 
-/// A user that nobody is.
+/// An unused user number.
 const SOMEBODY: u32 = 1_900_000_123;
 
 const ALL: &str = "bounds,files,system-calls";
 
-/// Confines a process that becomes `uid` (0 stays who it is) behind `walls`, has it try all of `attempts`, and answers
-/// what came of each.
+/// Confines a process that becomes `uid` (0 keeps its user) behind `walls`, makes it try all of `attempts`, and
+/// returns the outcome of each.
 fn confined(uid: u32, walls: &str, attempts: &[&str]) -> (Report, BTreeMap<String, String>) {
     let home = tempfile::tempdir().unwrap();
     fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
@@ -59,7 +59,7 @@ fn check_refused(uid: u32, walls: &str, attempts: &[&str]) {
     }
 }
 
-/// The example beside this test: Cargo builds both.
+/// Returns the example next to this test: Cargo builds both.
 fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let target = own.parent().and_then(Path::parent).unwrap();
@@ -75,7 +75,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The same attempts, with each wall that refuses them by itself.
+/// The same attempts, with each wall that refuses them on its own.
 #[test]
 fn each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
     let calls = [
@@ -100,7 +100,7 @@ fn each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
     ];
     check_refused(0, "files", &files);
     check_refused(0, "bounds", &["more-descriptors"]);
-    // Without a single capability, root owns what is root's and no more.
+    // Without any capability, root can do only what its files allow.
     check_refused(0, "", &["mount", "chown", "packet"]);
     if is_root() {
         let user = [
@@ -114,7 +114,7 @@ fn each_wall_refuses_by_itself_what_an_attacker_would_do_next() {
     }
 }
 
-/// Which of its pages were written is for those alone to ask who may, and where they are nobody is told.
+/// Only processes that may query which of their pages were written can do so, and none learns where the pages are.
 #[test]
 fn the_file_of_its_pages_does_not_say_where_they_are() {
     let scan = ["scan-pages"];
@@ -180,7 +180,7 @@ fn a_process_that_stays_root_says_so_and_has_no_capability_all_the_same() {
     assert_eq!(missing, [Wall::User]);
     assert_eq!(report.missing_in_words(), "user (the process stays root)");
     assert!(outcomes.values().all(|came| came != "done"), "{outcomes:?}");
-    // Nothing but a missing capability refuses that.
+    // Only a missing capability refuses this.
     let (_, outcomes) = confined(0, "", &["chown"]);
     assert_ne!(outcomes["chown"], "done");
 }

@@ -1,14 +1,14 @@
-//! What looking up names may cost.
+//! Limits on the cost of name lookups.
 
 use std::time::Duration;
 
-/// Threads that ask the system's resolver at a time. They are there while there is something to ask.
+/// Threads that query the system's resolver at the same time. They exist only while there are queries.
 pub(crate) const THREADS: usize = 4;
-/// The stack of one, in bytes, of which only what is used is there: modules of the C library's name service put their
-/// answers on it, 64 KiB each.
+/// The stack of one thread, in bytes, of which only the used part takes memory: modules of the C library's name
+/// service put their answers on it, 64 KiB each.
 pub(crate) const STACK: usize = 512 << 10;
-/// Names that wait for a thread; more are refused at once.
+/// Names that wait for a thread; further ones are refused at once.
 pub(crate) const WAITING: usize = 64;
-/// How long a name may take, with the time for which it waits for a thread. The C library gives a name server 5 s, and
-/// asks the next one then; the second of three silent ones ends here.
+/// How long a lookup may take, including the time for which it waits for a thread. The C library waits 5 s for a name
+/// server and then queries the next one; three silent ones use up the whole time.
 pub(crate) const WITHIN: Duration = Duration::from_secs(15);

@@ -1,12 +1,13 @@
-//! Addresses of names, by the system's resolver, on threads that do nothing else.
+//! Looks up addresses of names with the system's resolver, on threads that do nothing else.
 //!
-//! [`SystemNames`] is asked by whatever connects to a host by its name: the clients of the cloud, of image registries
-//! and of an engine over TCP. `getaddrinfo` waits for name servers as long as the C library likes, and nothing can
-//! cut it short. On the runtime's threads for blocking work a silent name server held up files, locks and the store;
-//! here it holds up names and nothing else.
+//! [`SystemNames`] is used by everything that connects to a host by name: the clients of the cloud, of image registries
+//! and of an engine over TCP. `getaddrinfo` waits for name servers as long as the C library decides, and cannot be
+//! interrupted. On the runtime's threads for blocking work, a silent name server blocked files, locks and the store;
+//! here it blocks only names.
 //!
-//! It is the system's resolver and no client of DNS of our own, since a device's names also stand in `/etc/hosts`, come
-//! by mDNS (`.local`) or by whatever `nsswitch.conf` says. Nothing is remembered here: that is for the system to do.
+//! It uses the system's resolver and not a DNS client of our own, since a device's names can also come from
+//! `/etc/hosts`, from mDNS (`.local`) or from other sources in `nsswitch.conf`. Nothing is cached here: that is the
+//! system's task.
 
 mod bounds;
 mod lookup;
@@ -21,7 +22,7 @@ use tokio::net::TcpStream;
 
 pub use lookup::{LookupError, SystemNames};
 
-/// The one of this process.
+/// Returns the resolver of this process.
 #[must_use]
 pub fn system() -> SystemNames {
     static SYSTEM: OnceLock<SystemNames> = OnceLock::new();
@@ -29,10 +30,10 @@ pub fn system() -> SystemNames {
     SYSTEM.get_or_init(|| SystemNames::new(ask)).clone()
 }
 
-/// As `TcpStream::connect` does, with the addresses of [`SystemNames`].
+/// Connects like `TcpStream::connect`, with the addresses of [`SystemNames`].
 ///
 /// # Errors
-/// Where the name has no address, and where none of them takes the connection.
+/// If the name has no address, or none of its addresses accepts the connection.
 pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut addresses = system().addresses(host).await.map_err(io::Error::other)?;
     for address in &mut addresses {
@@ -41,7 +42,7 @@ pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     TcpStream::connect(addresses.as_slice()).await
 }
 
-/// The address that `host` is, where it is no name. Of an address of version 6 the brackets are a URL's.
+/// Parses `host` as an address, if it is not a name. An address of version 6 may have brackets, as in a URL.
 fn literal(host: &str) -> Option<IpAddr> {
     let inner = host
         .strip_prefix('[')
@@ -62,8 +63,8 @@ impl Resolve for SystemNames {
 }
 
 impl SystemNames {
-    /// The addresses of `host`, in the order in which they are to be tried, with port 0. An address that is written
-    /// out is its own.
+    /// Returns the addresses of `host`, in the order in which they should be tried, with port 0. If `host` is an
+    /// address, that address is returned.
     ///
     /// # Errors
     /// [`LookupError`].

@@ -1,4 +1,4 @@
-//! The threads, and who waits for what they find.
+//! The threads for lookups, and the callers that wait for the results.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -13,26 +13,26 @@ use tokio::sync::watch;
 
 use crate::bounds;
 
-/// Why a name has no address now.
+/// The reason why a name has no address at present.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LookupError {
-    /// The resolver said so.
+    /// The resolver failed.
     #[error("`{host}` has no address")]
     Failed {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: Arc<io::Error>,
     },
-    /// The name servers do not answer, or others wait for them already.
+    /// The name servers do not answer, or other lookups wait for them already.
     #[error("the address of `{host}` was not found within {} s", within.as_secs())]
     Timeout {
         /// The name.
         host: String,
-        /// How long was waited.
+        /// How long the caller waited.
         within: Duration,
     },
-    /// Too many names wait already.
+    /// Too many names are already waiting.
     #[error(
         "`{host}` was not looked up: {} lookups are already waiting",
         bounds::WAITING
@@ -41,19 +41,19 @@ pub enum LookupError {
         /// The name.
         host: String,
     },
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     #[error("`{host}` was not looked up")]
     Thread {
         /// The name.
         host: String,
-        /// What the system said.
+        /// The system's error.
         source: Arc<io::Error>,
     },
 }
 
 type Answer = Result<Vec<SocketAddr>, LookupError>;
 
-/// Asks the system for the addresses of a name, for as long as that takes.
+/// Queries the system for the addresses of a name, for as long as that takes.
 type Ask = Box<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// The system's resolver. Cloning shares its threads.
@@ -73,8 +73,8 @@ struct Questions {
     threads: usize,
     /// Names that no thread has taken yet.
     waiting: VecDeque<String>,
-    /// Those and the names that are asked now, each with where its answer goes: whoever wants the same name waits for
-    /// the same answer, so that a silent name takes one thread however often it is wanted.
+    /// Those and the names that are being queried, each with the channel for its answer: all callers with the same
+    /// name wait for the same answer, so a silent name uses one thread, however many callers there are.
     open: HashMap<String, watch::Sender<Option<Answer>>>,
 }
 
@@ -112,7 +112,7 @@ impl SystemNames {
         }
     }
 
-    /// Where the answer will be, to this question or to the same one that somebody has asked already.
+    /// Returns the channel for the answer to this query, or to the same query if it is already pending.
     fn answer(&self, host: &str) -> Result<watch::Receiver<Option<Answer>>, LookupError> {
         let mut questions = self.shared.questions.lock();
         if let Some(answer) = questions.open.get(host) {
@@ -131,7 +131,7 @@ impl SystemNames {
                 .stack_size(bounds::STACK)
                 .spawn(move || shared.work());
             match begun {
-                // It waits until we let go of the questions, and then finds this one.
+                // The thread waits until we release the lock, and then finds this query.
                 Ok(_) => questions.threads += 1,
                 Err(error) if questions.threads == 0 => {
                     return Err(LookupError::Thread {
@@ -139,7 +139,7 @@ impl SystemNames {
                         source: Arc::new(error),
                     });
                 }
-                // Those that there are will come to it.
+                // The existing threads will get to it.
                 Err(_) => {}
             }
         }
@@ -151,7 +151,7 @@ impl SystemNames {
 }
 
 impl Questions {
-    /// Drops the names that wait and that nobody waits for any more.
+    /// Drops waiting names that no caller waits for any more.
     fn forget_unwanted(&mut self) {
         let Questions { waiting, open, .. } = self;
         waiting.retain(|host| {
@@ -165,7 +165,7 @@ impl Questions {
 }
 
 impl Shared {
-    /// Asks until there is nothing left to ask.
+    /// Processes queries until there are none left.
     fn work(&self) {
         while let Some(host) = self.next() {
             let addresses = catch_unwind(AssertUnwindSafe(|| (self.ask)(&host)));
@@ -177,13 +177,13 @@ impl Shared {
             });
             let answer = self.questions.lock().open.remove(&host);
             if let Some(answer) = answer {
-                // Nobody waits any more: nobody needs to know.
+                // If no caller waits any more, nobody needs the answer.
                 let _ = answer.send(Some(addresses));
             }
         }
     }
 
-    /// The next name; where there is none the thread counts as ended, so that who asks next begins another.
+    /// Returns the next name. If there is none, the thread counts as ended, so the next caller starts another.
     fn next(&self) -> Option<String> {
         let mut questions = self.questions.lock();
         questions.forget_unwanted();
@@ -208,7 +208,7 @@ impl SystemNames {
         self.shared.questions.lock().waiting.len()
     }
 
-    /// How many wait for the answer to `host`.
+    /// Returns how many callers wait for the answer to `host`.
     pub(crate) fn count_waiting_for(&self, host: &str) -> usize {
         let questions = self.shared.questions.lock();
         questions

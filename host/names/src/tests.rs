@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::*;
 
-/// For what is waited for: far more than it takes.
+/// The time limit for waiting: far more than needed.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A resolver that answers names as it is told to, and meanwhile not at all.
+/// A resolver that answers names when the test allows it, and not before.
 struct SilentResolver {
     names: SystemNames,
-    /// What threads have begun to ask.
+    /// The queries that threads have begun.
     asked: Receiver<String>,
-    /// Each word lets one thread answer.
+    /// Each message lets one thread answer.
     answers: Sender<()>,
 }
 
@@ -24,7 +24,7 @@ impl SilentResolver {
         let answer = Mutex::new(answer);
         let names = SystemNames::within(within, move |host| {
             begun.send(host.to_owned()).unwrap();
-            // Where the test has ended, the thread does.
+            // If the test has ended, the thread ends, too.
             let _ = answer.lock().unwrap().recv();
             Ok(vec!["192.0.2.7:0".parse().unwrap()])
         });
@@ -40,7 +40,7 @@ impl SilentResolver {
         tokio::spawn(async move { names.addresses(&host).await })
     }
 
-    /// The names that the next so many threads ask.
+    /// Returns the names that this many further threads query.
     fn begun(&self, count: usize) -> BTreeSet<String> {
         let next = |_| self.asked.recv_timeout(DEADLINE).expect("a question");
         (0..count).map(next).collect()
@@ -71,10 +71,10 @@ async fn a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queue()
         matches!(refused, Err(LookupError::Busy { .. })),
         "{refused:?}"
     );
-    // An address needs nobody to look it up.
+    // An address needs no lookup.
     let own = silent.names.addresses("[2001:db8::1]").await.unwrap();
     assert_eq!(own, ["[2001:db8::1]:0".parse().unwrap()]);
-    // All are answered, and the threads end.
+    // All are answered, and then the threads end.
     for _ in &names {
         silent.answers.send(()).unwrap();
     }
@@ -94,7 +94,7 @@ async fn whoever_wants_the_same_name_waits_for_the_same_answer() {
     let others: Vec<_> = (0..12).map(|_| silent.ask("registry.example")).collect();
     let other = silent.ask("api.example");
     assert_eq!(silent.begun(1), BTreeSet::from(["api.example".to_owned()]));
-    // Who came after the answer would ask anew.
+    // A caller that came after the answer would start a new query.
     while silent.names.count_waiting_for("registry.example") < 1 + others.len() {
         tokio::task::yield_now().await;
     }
@@ -126,7 +126,7 @@ async fn what_the_resolver_says_is_told_with_the_name() {
     assert_eq!(error.to_string(), "`gone.example` has no address");
     let source = std::error::Error::source(&error).unwrap();
     assert_eq!(source.to_string(), "no such host");
-    // A resolver that fails takes no thread with it.
+    // A resolver that panics does not end its thread.
     let names = SystemNames::new(|_| panic!("a test of panics"));
     for _ in 0..2 * bounds::THREADS {
         let error = names.addresses("gone.example").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The compiler's side: only `supervisor-compile` has this.
+//! The compiler's part: only `supervisor-compile` contains it.
 
 use crate::parts::check_parts;
 use crate::proposals::needed_but_off;
@@ -7,8 +7,8 @@ use crate::{Profile, engine_config};
 /// Compiles the component `wasm` for this machine's processor.
 ///
 /// # Errors
-/// When `wasm` is not a valid component, uses a proposal that is off, or is a plugin of more parts than
-/// [`PLUGIN_PARTS`](crate::PLUGIN_PARTS): compiling those could take minutes, only for the result to be refused.
+/// If `wasm` is not a valid component, uses a proposal that is off, or is a plugin with more parts than
+/// [`PLUGIN_PARTS`](crate::PLUGIN_PARTS): compiling it could take minutes, only for the result to be refused.
 pub fn precompile(profile: Profile, wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
     if profile == Profile::Plugin {
         check_parts(wasm)?;

@@ -1,18 +1,18 @@
-//! The settings of compiled code, as wasmtime takes them.
+//! The settings of compiled code, in wasmtime's form.
 
 use compiled_code::{Memory, Profile, Settings};
 use wasmtime::Config;
 
 use crate::proposals;
 
-/// The settings for `profile`, complete but for the allocation strategy, which is on demand until the
-/// caller says otherwise (it does not change compiled code).
+/// Returns the settings for `profile`, complete except for the allocation strategy, which is on demand unless the
+/// caller changes it (it does not affect compiled code).
 #[must_use]
 pub fn engine_config(profile: Profile) -> Config {
     of_settings(&Settings::of(profile))
 }
 
-/// Takes every field: by them the cache tells what it compiled with these settings from what it compiled with others.
+/// Uses every field: by these settings the cache distinguishes its compiled code from code compiled with others.
 fn of_settings(settings: &Settings) -> Config {
     let Settings {
         wasmtime: _,

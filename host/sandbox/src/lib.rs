@@ -1,9 +1,10 @@
-//! What turns a WebAssembly component into native code, and what that code may rely on.
+//! Turns WebAssembly components into native code, and provides what that code relies on.
 //!
-//! Two programs have this: `supervisor-wasm`, which runs plugins in one process and each service in one of its own, and
-//! `supervisor-compile`, which has the compiler as well. Both take their engine's settings from [`engine_config`], and
-//! compiled files, which a `compiled_code::Cache` keeps, are loaded with [`deserialize`], or where a process may
-//! open none with [`deserialize_open`]. The supervisor has nothing of it, which a test of the build checks.
+//! Two programs contain this crate: `supervisor-wasm`, which runs plugins in one process and each service in its own,
+//! and `supervisor-compile`, which also contains the compiler. Both take their engine's settings from
+//! [`engine_config`], and compiled files, which a `compiled_code::Cache` keeps, are loaded with [`deserialize`], or
+//! with [`deserialize_open`] in a process that must not open files. The supervisor does not contain this crate, which a
+//! test of the build checks.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Loading compiled code of a file that is open, in a process that can open none itself.
+//! Loading compiled code from an open file, in a process that cannot open files itself.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
@@ -10,17 +10,18 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// The section that is run.
+/// The section with the executable code.
 const TEXT: &str = ".text";
 
-/// As [`crate::deserialize`], from a file that is open: one that whoever opened it has held against its digest.
+/// Like [`crate::deserialize`], but from an open file, which must have been checked against its digest when it was
+/// opened.
 ///
-/// wasmtime maps files that it opens itself, and copies what it is given as bytes. Of a component that the system lets map
-/// here, the copy gives way to the file: its pages are clean, so that the kernel may drop them where memory is short, and
-/// those that nobody runs are never read.
+/// wasmtime maps files that it opens itself, but copies bytes that it is given. If the system allows mapping the
+/// component here, the file replaces the copy: the file's pages are clean, so the kernel can drop them if memory is
+/// short, and those that are never run are never read.
 ///
 /// # Errors
-/// Where the file cannot be read, and as there.
+/// If the file cannot be read, and those of [`crate::deserialize`].
 pub fn deserialize_open(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     let code = read(file)
         .map_err(|error| wasmtime::Error::msg(format!("the file cannot be read: {error}")))?;
@@ -28,14 +29,15 @@ pub fn deserialize_open(engine: &Engine, file: &File) -> wasmtime::Result<Compon
         unsafe_code,
         reason = "wasmtime cannot check that bytes are its own unchanged output"
     )]
-    // SAFETY: they are those of a file as `deserialize` takes it, by what is asked of the caller.
+    // SAFETY: they are the bytes of a file as `deserialize` accepts it; the caller is responsible for this.
     let component = unsafe { Component::deserialize(engine, &code) }?;
-    // Without it the component has its copy, and runs as well: where the file's system has nothing run, say.
+    // If this fails, the component runs from its copy just as well: for example if the file system does not allow
+    // execution.
     let _ = replace_copy(&component, file, &code);
     Ok(component)
 }
 
-/// The whole file, wherever others that have it open have read to.
+/// Reads the whole file, wherever the position of other users of the descriptor is.
 fn read(file: &File) -> Result<Vec<u8>> {
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
     let mut content = vec![0; length];
@@ -43,10 +45,10 @@ fn read(file: &File) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Has the file, which has this content, be where the component has its copy of it.
+/// Maps the file, which has this content, over the component's copy of it.
 ///
 /// # Errors
-/// Where that cannot be: the copy is there then.
+/// If this is not possible: the copy then stays.
 fn replace_copy(component: &Component, file: &File, code: &[u8]) -> Result<()> {
     let text = text_of(code)?;
     let image = component.image_range();
@@ -58,7 +60,7 @@ fn replace_copy(component: &Component, file: &File, code: &[u8]) -> Result<()> {
         && end.saturating_sub(start) >= code.len()
         && end.saturating_sub(start) <= length;
     #[expect(unsafe_code, reason = "wasmtime gives the range as two pointers")]
-    // SAFETY: the range is memory of the component, which nobody writes any more; `is_copy` holds its length.
+    // SAFETY: the range is memory of the component, which nobody writes any more; `is_copy` guarantees its length.
     let is_same = is_copy && unsafe { std::slice::from_raw_parts(image.start, code.len()) } == code;
     if !is_same {
         return Err(Error::new(
@@ -68,7 +70,7 @@ fn replace_copy(component: &Component, file: &File, code: &[u8]) -> Result<()> {
     }
     let text = text.start..text.end.next_multiple_of(page).min(length);
     let (read, run) = (ProtFlags::READ, ProtFlags::READ | ProtFlags::EXEC);
-    // Elsewhere first: once the copy has gone there is no way back.
+    // First somewhere else: once the copy is gone, there is no way back.
     try_map(file, &text, run)?;
     for (part, rights) in [
         (0..text.start, read),
@@ -81,34 +83,34 @@ fn replace_copy(component: &Component, file: &File, code: &[u8]) -> Result<()> {
         let place = image.start.wrapping_add(part.start).cast_mut().cast();
         let flags = MapFlags::PRIVATE | MapFlags::FIXED;
         #[expect(unsafe_code, reason = "memory is replaced that wasmtime has")]
-        // SAFETY: the pages are those of the component's copy, of which `part` is within, and nothing runs in them yet:
-        // nobody else has the component. They hold the same bytes afterwards with the rights that they had, so that
-        // nobody can tell. wasmtime gives them back with the component as it would the copy. The file does not change:
-        // it is the cache's, of mode 0600 in a folder of mode 0700 that the supervisor's user alone can reach, which
-        // replaces files by renaming others and writes none in place.
+        // SAFETY: the pages are those of the component's copy, which contains `part`, and nothing runs in them yet:
+        // nobody else has the component. Afterwards they have the same bytes with the same access rights, so nobody can
+        // tell the difference. wasmtime releases them with the component as it would release the copy. The file does
+        // not change: it belongs to the cache, has mode 0600 in a folder of mode 0700 that only the supervisor's user
+        // can reach, and the cache replaces files by renaming others and never writes one in place.
         let mapped = unsafe { mmap(place, part.len(), rights, flags, file, part.start as u64) };
         if mapped.is_err() {
-            // The kernel may have taken the copy away before it failed, and wasmtime would read from where it was.
+            // The kernel may have removed the copy before it failed, and wasmtime would read from its place.
             std::process::abort();
         }
     }
     Ok(())
 }
 
-/// The size of the system's pages, by what every program is told at its start: behind its walls a process can read it
-/// nowhere else.
+/// Returns the size of the system's pages from the data that every program receives at its start: behind its walls, a
+/// process cannot read it anywhere else.
 fn page_size() -> usize {
     #[expect(unsafe_code, reason = "a function of the C library")]
-    // SAFETY: it takes a number, and reads what never changes.
+    // SAFETY: it takes a number, and reads a value that never changes.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    // No system has smaller ones, nor larger ones than code is aligned to.
+    // No system has smaller pages, or larger ones than the alignment of code.
     usize::try_from(size).unwrap_or(64 << 10).max(4 << 10)
 }
 
-/// Whether the system maps this part of the file with these rights.
+/// Checks that the system maps this part of the file with these rights.
 fn try_map(file: &File, part: &Range<usize>, rights: ProtFlags) -> Result<()> {
     #[expect(unsafe_code, reason = "a mapping")]
-    // SAFETY: it is made where nothing is, and taken away before anybody knows of it.
+    // SAFETY: the mapping is created at a free address, and removed before anybody knows of it.
     unsafe {
         let offset = part.start as u64;
         let place = std::ptr::null_mut();
@@ -118,7 +120,7 @@ fn try_map(file: &File, part: &Range<usize>, rights: ProtFlags) -> Result<()> {
     Ok(())
 }
 
-/// Where in the file the code is that is run.
+/// Returns the range of the executable code in the file.
 fn text_of(code: &[u8]) -> Result<Range<usize>> {
     let invalid = |what: String| Error::new(ErrorKind::InvalidData, what);
     let file = object::File::parse(code).map_err(|error| invalid(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What an instance of a component is made of, counted before anything is compiled.
+//! The parts of a component's instance, counted before anything is compiled.
 
 use compiled_code::{PLUGIN_MEMORY, PLUGIN_PARTS};
 use wasmparser::{Validator, WasmFeatures};
@@ -13,17 +13,17 @@ struct Parts {
     core_instances: usize,
     memories: usize,
     tables: usize,
-    /// Bytes of the largest memory at the start.
+    /// Bytes of the largest memory at its start.
     memory: u64,
-    /// Entries of the largest table at the start.
+    /// Entries of the largest table at its start.
     table_elements: u64,
 }
 
-/// Checks that an instance of the plugin `wasm` has a place in the pool of its runtime.
+/// Checks that an instance of the plugin `wasm` fits into the pool of its runtime.
 ///
 /// # Errors
-/// All that there is too much of, with what a plugin may have. What is no valid component passes: the compiler says what
-/// is wrong with it.
+/// All parts of which there are too many, with the limits for plugins. An invalid component passes: the compiler
+/// reports what is wrong with it.
 pub(crate) fn check_parts(wasm: &[u8]) -> wasmtime::Result<()> {
     let Some(parts) = parts(wasm) else {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) fn check_parts(wasm: &[u8]) -> wasmtime::Result<()> {
     Err(wasmtime::Error::msg(format!("it has {too_many}")))
 }
 
-/// None where it is no valid component, or takes core modules as imports, which no plugin gets.
+/// Counts the parts; `None` if it is not a valid component, or imports core modules, which no plugin gets.
 fn parts(wasm: &[u8]) -> Option<Parts> {
     let (tunables, scope) = (Tunables::default_host(), ScopeVec::new());
     let mut validator = Validator::new_with_features(WasmFeatures::all());

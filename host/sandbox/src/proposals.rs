@@ -1,8 +1,8 @@
-//! Which proposals of WebAssembly components may use, beyond its first version.
+//! The proposals of WebAssembly that components may use, beyond its first version.
 //!
-//! Each proposal is code of the compiler and of the runtime that an attacker can aim at. So those are on that
-//! [`Settings`](compiled_code::Settings) name, and no others, whatever wasmtime has on by default. Compiled code says
-//! which were on, and loads into an engine of the same alone.
+//! Each proposal means code in the compiler and the runtime that can be attacked. So only those are on that
+//! [`Settings`](compiled_code::Settings) name, whatever wasmtime has on by default. Compiled code records which were
+//! on, and loads only into an engine with the same ones.
 
 use compiled_code::Proposal;
 use wasmtime::{Config, WasmFeatures};
@@ -11,7 +11,7 @@ use wasmtime::{Config, WasmFeatures};
 pub(crate) fn restrict(config: &mut Config, allowed: &[Proposal]) {
     let allowed: WasmFeatures = allowed.iter().map(|proposal| feature(*proposal)).collect();
     config.wasm_features(WasmFeatures::all().difference(allowed), false);
-    // Of these some are off by default.
+    // Some of these are off by default.
     config.wasm_features(allowed, true);
 }
 
@@ -32,7 +32,7 @@ fn feature(proposal: Proposal) -> WasmFeatures {
     }
 }
 
-/// The proposals that are off, in the words of whoever has to build without them.
+/// The proposals that are off, in the words of developers who have to build without them.
 #[cfg(feature = "compiler")]
 const REFUSED: &[(&str, WasmFeatures)] = &[
     ("threads", WasmFeatures::THREADS),
@@ -81,7 +81,7 @@ const REFUSED: &[(&str, WasmFeatures)] = &[
     ("`implements`", WasmFeatures::CM_IMPLEMENTS),
 ];
 
-/// Why a component that was refused needs what is off, in a sentence; `None` where that was not why.
+/// Returns, in a sentence, which disabled proposal a refused component needs; `None` if that was not the reason.
 #[cfg(feature = "compiler")]
 pub(crate) fn needed_but_off(wasm: &[u8]) -> Option<String> {
     let is_valid_with = |features| {

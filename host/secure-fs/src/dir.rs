@@ -1,4 +1,4 @@
-//! One folder, opened once.
+//! A folder that is opened once.
 
 use std::fs;
 use std::io;
@@ -11,21 +11,21 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat};
 use crate::DirError;
 use crate::entry;
 
-/// How a folder is opened: never by a link, and not waited for where it is a pipe.
+/// How a folder is opened: links are not followed, and if it is a pipe, this does not block.
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
-/// How often a folder that somebody puts back is moved away.
+/// How often a folder that somebody keeps restoring is moved away.
 const MOVES: usize = 3;
 
-/// Who may do what with a folder beside its owner.
+/// What others than its owner may do with a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Nobody anything: mode 0700. What is looser and ours is tightened.
+    /// Nothing: mode 0700. If our folder has a looser mode, the mode is tightened.
     Private,
-    /// Everybody may look: mode 0755. What others can write into is refused, but in a folder that is trusted, where
-    /// it is tightened.
+    /// Everybody may read it: mode 0755. A folder that others can write to is refused; inside a trusted folder, its
+    /// mode is tightened instead.
     Readable,
 }
 
@@ -38,8 +38,8 @@ impl Access {
     }
 }
 
-/// A folder of this process's own user into which nobody else can write. Cheap to clone; all clones have one
-/// descriptor. Its methods touch the disk and are for blocking threads.
+/// A folder of this process's own user to which nobody else can write. Cheap to clone; all clones share one
+/// descriptor. Its methods access the disk and are for blocking threads.
 #[derive(Debug, Clone)]
 pub struct SecureDir {
     pub(crate) fd: Arc<OwnedFd>,
@@ -47,9 +47,9 @@ pub struct SecureDir {
 }
 
 impl SecureDir {
-    /// Opens the folder at `path`, and makes it where it is missing, with the folders above it.
+    /// Opens the folder at `path`; if it is missing, creates it together with the folders above it.
     ///
-    /// The folders above are the caller's to trust: links in them are followed.
+    /// The caller must trust the folders above: links in them are followed.
     ///
     /// # Errors
     /// [`DirError`]
@@ -61,7 +61,7 @@ impl SecureDir {
         FolderLocation::of_path(path).make(access)
     }
 
-    /// Opens the folder at `path`, if it is there.
+    /// Opens the folder at `path`, if it exists.
     ///
     /// # Errors
     /// [`DirError`]
@@ -69,11 +69,12 @@ impl SecureDir {
         FolderLocation::of_path(path).existing(access)
     }
 
-    /// As [`Self::open`], but a folder that cannot be trusted is moved away, with `.untrusted-` and a random number
-    /// behind its name, and a new one takes its place. For folders in `/tmp`, where anybody may be there first.
+    /// Like [`Self::open`], but a folder that cannot be trusted is moved away, with `.untrusted-` and a random
+    /// number appended to its name, and replaced by a new one. For folders in `/tmp`, where anybody may have
+    /// created them first.
     ///
     /// # Errors
-    /// [`DirError`], also where it comes back each time that it is moved.
+    /// [`DirError`], also if it comes back each time that it is moved.
     pub fn open_or_replace(path: &Path, access: Access) -> Result<Self, DirError> {
         for _ in 0..MOVES {
             let distrusted = match Self::open(path, access) {
@@ -90,7 +91,7 @@ impl SecureDir {
         Self::open(path, access)
     }
 
-    /// The folder `name` in this one, made where it is missing.
+    /// Opens the folder `name` in this one, and creates it if it is missing.
     ///
     /// # Errors
     /// [`DirError`]
@@ -100,7 +101,7 @@ impl SecureDir {
         self.inner(name, &path).make(access)
     }
 
-    /// The folder `name` in this one, if it is there.
+    /// Opens the folder `name` in this one, if it exists.
     ///
     /// # Errors
     /// [`DirError`]
@@ -110,11 +111,11 @@ impl SecureDir {
         self.inner(name, &path).existing(access)
     }
 
-    /// The folder `name` in this one, whoever owns it by now and whoever writes into it: for one that was handed to
-    /// somebody. It is no link. Made where it is missing if `make` says with which mode.
+    /// Opens the folder `name` in this one, whoever owns it now and whoever can write to it: for a folder that was
+    /// handed over to somebody. Links are refused. If it is missing, it is created if `make` contains its mode.
     ///
     /// # Errors
-    /// What the operating system says, `NotFound` where it is missing and not to be made.
+    /// Those of the operating system, `NotFound` if it is missing and should not be created.
     pub fn shared_dir(&self, name: &str, make: Option<u32>) -> io::Result<OwnedFd> {
         entry::check_name(name)?;
         if let Some(mode) = make {
@@ -123,20 +124,21 @@ impl SecureDir {
                 Err(error) => return Err(error.into()),
             }
             let dir = rustix::fs::openat(&*self.fd, name, FOLDER, Mode::empty())?;
-            // On the descriptor: the name may mean something else by now.
+            // By its descriptor: the name may refer to something else by now.
             rustix::fs::fchmod(&dir, Mode::from_raw_mode(mode))?;
             return Ok(dir);
         }
         Ok(rustix::fs::openat(&*self.fd, name, FOLDER, Mode::empty())?)
     }
 
-    /// Where it was opened; for messages, and for whoever can take a path alone.
+    /// Returns the path with which it was opened; for messages, and for callers that need a path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether its path names it still: somebody with the right to may have removed it or put another there.
+    /// Returns whether its path still refers to it: somebody with the right to do so may have removed or replaced
+    /// it.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         let here = rustix::fs::fstat(&*self.fd);
@@ -157,12 +159,12 @@ impl SecureDir {
     }
 }
 
-/// Where a folder is to be opened.
+/// The place of a folder.
 struct FolderLocation<'a> {
     at: BorrowedFd<'a>,
     name: &'a Path,
     path: &'a Path,
-    /// Whether it stands in a folder that is trusted.
+    /// Whether it is in a trusted folder.
     is_inner: bool,
 }
 
@@ -179,7 +181,7 @@ impl<'a> FolderLocation<'a> {
     fn make(&self, access: Access) -> Result<SecureDir, DirError> {
         match rustix::fs::mkdirat(self.at, self.name, access.mode()) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => self.open(access),
-            // Where nothing can be written, one that is there will do.
+            // If nothing can be written, an existing folder is sufficient.
             Err(error) => self.open(access).map_err(|opening| match opening {
                 DirError::Open { .. } => open_error(self.path)(error.into()),
                 distrusted => distrusted,
@@ -213,8 +215,9 @@ impl<'a> FolderLocation<'a> {
             Access::Readable => about.st_mode & 0o022 != 0,
         };
         if is_loose {
-            // Where others could not get to it, nobody but we made it so, by an umask. What they could write into
-            // holds what they put there. A private one was never beside others' in the first place.
+            // If others could not reach it, only our own umask can have given it this mode. If they could write to
+            // it, it contains what they put there. A private folder was never next to those of others in the first
+            // place.
             if access == Access::Readable && !self.is_inner {
                 return Err(DirError::Mode {
                     path: self.path.to_owned(),
@@ -223,7 +226,7 @@ impl<'a> FolderLocation<'a> {
             }
             match rustix::fs::fchmod(&fd, access.mode()) {
                 Ok(()) => {}
-                // Nobody writes there then.
+                // On a read-only file system nobody writes to it.
                 Err(rustix::io::Errno::ROFS) => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -236,7 +239,7 @@ impl<'a> FolderLocation<'a> {
 
     fn check_owner(&self, about: &Stat) -> Result<(), DirError> {
         let we = rustix::process::geteuid().as_raw();
-        // Root can write everywhere as it is.
+        // Root can write everywhere anyway.
         match about.st_uid {
             0 => Ok(()),
             owner if owner == we => Ok(()),
@@ -255,7 +258,7 @@ impl AsFd for SecureDir {
     }
 }
 
-/// Makes a folder with those above it, for everybody to look into and nobody else to write, whatever the umask.
+/// Creates a folder with those above it, readable by everybody and not writable by others, whatever the umask.
 fn make_all(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new()

@@ -1,4 +1,4 @@
-//! What is in a folder, by its name there.
+//! The entries of a folder, by name.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use crate::SecureDir;
 
-/// A file by its name in a folder; it may not be there.
+/// A file by its name in a folder; it does not have to exist.
 #[derive(Debug, Clone)]
 pub struct SecureFile {
     folder: SecureDir,
@@ -17,7 +17,7 @@ pub struct SecureFile {
 }
 
 impl SecureFile {
-    /// Where it is, for messages.
+    /// Returns its path, for messages.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.path().join(&self.name)
@@ -49,7 +49,7 @@ impl SecureFile {
 }
 
 impl SecureDir {
-    /// The file `name` in this folder, there or not.
+    /// Returns the file `name` in this folder, whether or not it exists.
     #[must_use]
     pub fn file(&self, name: &str) -> SecureFile {
         SecureFile {
@@ -58,10 +58,10 @@ impl SecureDir {
         }
     }
 
-    /// What the file `name` holds, `None` where there is none.
+    /// Reads the content of the file `name`; `None` if there is no such file.
     ///
     /// # Errors
-    /// What the operating system says; `InvalidData` where it is not a plain file, or is longer than `longest` bytes.
+    /// Those of the operating system; `InvalidData` if it is not a plain file, or is longer than `longest` bytes.
     pub fn read(&self, name: &str, longest: u64) -> io::Result<Option<Vec<u8>>> {
         match read_bounded(self, name, longest) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -69,15 +69,16 @@ impl SecureDir {
         }
     }
 
-    /// Writes the file `name` in one step, for its owner alone: whoever reads it sees what was before or all of
-    /// `bytes`, also after a power cut.
+    /// Writes the file `name` in one step, only for its owner: readers see either the previous content or all of
+    /// `bytes`, even after a power cut.
     ///
     /// # Errors
-    /// What the operating system says; the file is then as it was.
+    /// Those of the operating system; the file is then unchanged.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         check_name(name)?;
         let beside = format!("{name}.new");
-        // One that a kill left. What is made is new, so nobody has it open and no link leads elsewhere.
+        // A file left over after a kill. The new file is created from scratch, so nobody has it open, and it is not a
+        // link to another place.
         self.remove(&beside)?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -94,10 +95,10 @@ impl SecureDir {
         })
     }
 
-    /// Removes the file `name`, if it is there.
+    /// Removes the file `name`, if it exists.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Those of the operating system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         check_name(name)?;
         match rustix::fs::unlinkat(&*self.fd, name, AtFlags::empty()) {
@@ -107,11 +108,11 @@ impl SecureDir {
     }
 }
 
-/// What the plain file `name` in `folder` holds. It is not followed where it is a link, not waited for where it is a
-/// pipe, and read no further than its bound whatever length it claims.
+/// Reads the content of the plain file `name` in `folder`. A link is not followed, a pipe does not block, and at most
+/// `longest` bytes are accepted, whatever the file's stated length.
 ///
 /// # Errors
-/// What the operating system says; `InvalidData` where it is not a plain file, or is longer than `longest` bytes.
+/// Those of the operating system; `InvalidData` if it is not a plain file, or is longer than `longest` bytes.
 pub fn read_bounded(folder: impl AsFd, name: &str, longest: u64) -> io::Result<Vec<u8>> {
     check_name(name)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -129,10 +130,11 @@ pub fn read_bounded(folder: impl AsFd, name: &str, longest: u64) -> io::Result<V
     }
 }
 
-/// The names in a folder with what each of them is, by the folder's own word. Names that are no UTF-8 are left out.
+/// Lists the names in a folder with their types, as the folder itself records them. Names that are not UTF-8 are left
+/// out.
 ///
 /// # Errors
-/// What the operating system says.
+/// Those of the operating system.
 pub fn read_dir_names(folder: impl AsFd) -> io::Result<Vec<(String, FileType)>> {
     let folder = folder.as_fd();
     let mut names = Vec::new();
@@ -145,7 +147,7 @@ pub fn read_dir_names(folder: impl AsFd) -> io::Result<Vec<(String, FileType)>> 
             continue;
         }
         let kind = match entry.file_type() {
-            // Some file systems do not say.
+            // Some file systems do not record the type.
             FileType::Unknown => {
                 match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(about) => FileType::from_raw_mode(about.st_mode),
@@ -160,7 +162,7 @@ pub fn read_dir_names(folder: impl AsFd) -> io::Result<Vec<(String, FileType)>> 
     Ok(names)
 }
 
-/// One name, that leads nowhere else.
+/// Checks that this is a single name that leads nowhere else.
 pub(crate) fn check_name(name: &str) -> io::Result<()> {
     match name {
         "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
@@ -169,10 +171,10 @@ pub(crate) fn check_name(name: &str) -> io::Result<()> {
     }
 }
 
-/// 32 hexadecimal digits that nobody can guess.
+/// Returns 32 hexadecimal digits that nobody can guess.
 ///
 /// # Errors
-/// Where the system has no random numbers.
+/// If the system has no random numbers.
 pub fn random_hex() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)

@@ -1,26 +1,26 @@
-//! Why a folder is not trusted.
+//! Reasons why a folder is not trusted.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a folder was not opened. Each says what to do.
+/// The reason why a folder was not opened. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DirError {
-    /// It could not be made, opened or looked at.
+    /// It could not be created, opened or inspected.
     #[error("failed to open the folder `{}`", path.display())]
     Open {
         /// The folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A link or a file stands in its place.
+    /// There is a link or a file in its place.
     #[error("`{}` is not a folder: remove it, and it is created again", path.display())]
     NoFolder {
-        /// What stands there.
+        /// The path of the link or file.
         path: PathBuf,
     },
-    /// Somebody else made it, and can change everything in it.
+    /// Somebody else created it, and can change everything in it.
     #[error(
         "the folder `{}` belongs to the user {owner}, not to {we}: remove it, or check what is in it and change its owner to {we}",
         path.display()
@@ -33,7 +33,7 @@ pub enum DirError {
         /// The uid of this process.
         we: u32,
     },
-    /// Others can write into it.
+    /// Others can write to it.
     #[error(
         "others can write into the folder `{}` (mode {mode:04o}): remove it, or check what is in it and make it writable by its owner alone",
         path.display()
@@ -47,7 +47,7 @@ pub enum DirError {
 }
 
 impl DirError {
-    /// Whether the folder itself is at fault: who owns it, who may write into it, what it is.
+    /// Returns whether the folder itself is at fault: its owner, its permissions, or its type.
     #[must_use]
     pub fn is_distrust(&self) -> bool {
         !matches!(self, DirError::Open { .. })
@@ -61,7 +61,7 @@ impl From<DirError> for io::Error {
             DirError::NoFolder { .. } => io::ErrorKind::NotADirectory,
             DirError::Owner { .. } | DirError::Mode { .. } => io::ErrorKind::PermissionDenied,
         };
-        // The one line that is shown has to name the cause as well.
+        // Only one line is shown, so it must also name the cause.
         let text = match &error {
             DirError::Open { source, .. } => format!("{error}: {source}"),
             _ => error.to_string(),

@@ -1,10 +1,10 @@
-//! Folders that this process can trust, although others write beside them.
+//! Folders that this process can trust, although others can write next to them.
 //!
-//! A path is looked up anew each time it is used, and whoever may write into one of its folders decides what it
-//! names by then. A [`SecureDir`] is looked up once: the folder is opened without following a link, its owner and
-//! mode are checked on the descriptor, and everything in it is reached from that descriptor by a single name. What
-//! has another owner, or can be written by others, is refused ([`DirError`]), or moved away where the folder stands
-//! in one that everybody writes into, such as `/tmp`.
+//! A path is looked up again each time it is used, and whoever may write to one of its folders decides what it
+//! refers to by then. A [`SecureDir`] is looked up once: the folder is opened without following a link, its owner
+//! and mode are checked on the descriptor, and everything in it is reached from that descriptor by a single name. A
+//! folder that has another owner, or that others can write to, is refused ([`DirError`]), or moved away if it is in
+//! a folder that everybody can write to, such as `/tmp`.
 
 #![warn(missing_docs)]
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::*;
 
-/// A user without any right; the tests of owners run as root.
+/// A user without any rights; the tests of owners run as root.
 const NOBODY: u32 = 65534;
 
 fn mode(path: &Path) -> u32 {
@@ -34,11 +34,11 @@ fn a_folder_of_somebody_else_is_refused_and_says_what_to_do() {
         let error = SecureDir::open(&path, Access::Readable).unwrap_err();
         assert!(matches!(error, DirError::Mode { mode, .. } if mode == loose));
     }
-    // In one that is trusted nobody else made it so.
+    // In a trusted folder, nobody else can have given it this mode.
     let parent = SecureDir::open(root.path(), Access::Private).unwrap();
     parent.existing_dir("theirs", Access::Readable).unwrap();
     assert_eq!(mode(&path), 0o755);
-    // One that is for its owner alone is made so.
+    // A folder that should be only for its owner is made so.
     SecureDir::open(&path, Access::Private).unwrap();
     assert_eq!(mode(&path), 0o700);
 }
@@ -87,7 +87,7 @@ fn a_folder_that_others_made_is_moved_away_whole() {
         .filter(|name| name.starts_with("ours.untrusted-"))
         .collect();
     assert_eq!(moved.len(), 1, "{moved:?}");
-    // One of ours stays where it is.
+    // Our own folder stays where it is.
     let again = SecureDir::open_or_replace(&path, Access::Readable).unwrap();
     assert!(dir.is_in_place() && again.is_in_place());
     fs::remove_dir(&path).unwrap();

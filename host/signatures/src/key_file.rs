@@ -1,4 +1,5 @@
-//! The public key of a maker, as the maker publishes it: the file `.pub` of minisign or of `supervisor-plugin keygen`.
+//! A maker's public key in the form in which it is published: the `.pub` file of minisign or of `supervisor-plugin
+//! keygen`.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -6,10 +7,10 @@ use std::path::Path;
 
 use minisign_verify::PublicKey;
 
-/// Far more than the two lines of such a file, in bytes.
+/// The largest accepted file, in bytes: far more than its two lines need.
 const MAX_SIZE: u64 = 4096;
 
-/// A public key, and the text that it is in a policy.
+/// A public key, and its text in a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKeyText {
     /// The key.
@@ -18,7 +19,7 @@ pub struct PublicKeyText {
     pub base64: String,
 }
 
-/// Why there is no public key. The sentences have the file, or the text, as their subject.
+/// The reason why there is no public key. The subject of each sentence is the file, or the text.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file cannot be opened or read, or is not text.
@@ -35,10 +36,10 @@ pub enum KeyFileError {
 }
 
 impl PublicKeyText {
-    /// The key that is the last line of a text with a content.
+    /// Parses the key in the last non-empty line of a text.
     ///
     /// # Errors
-    /// [`KeyFileError::Format`] if that is no key.
+    /// [`KeyFileError::Format`] if that is not a key.
     pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         let last = text.lines().rfind(|line| !line.trim().is_empty());
         let base64 = last.unwrap_or_default().trim().to_owned();
@@ -46,12 +47,12 @@ impl PublicKeyText {
         Ok(Self { key, base64 })
     }
 
-    /// The key in the file `path`.
+    /// Reads the key in the file `path`.
     ///
     /// # Errors
     /// [`KeyFileError`] if there is none.
     pub fn read(path: &Path) -> Result<Self, KeyFileError> {
-        // A pipe without a writer would hold up whoever opens it.
+        // Opening a pipe without a writer would block.
         if !std::fs::metadata(path)?.is_file() {
             return Err(KeyFileError::NotAKeyFile);
         }

@@ -1,7 +1,7 @@
-//! Keys that the device's owner names in the policy, and the signatures of these keys. Keys and signatures are
-//! minisign's (Ed25519 over the BLAKE2b digest of the content).
+//! Keys that the device's owner names in the policy, and signatures by these keys. Keys and signatures are
+//! those of minisign (Ed25519 over the BLAKE2b digest of the content).
 //!
-//! Plugins and targets are checked by it alike. What a key may sign, each of the two decides itself.
+//! Both plugins and targets are checked with it. Each of the two decides itself what a key may sign.
 //!
 //! ```toml
 //! [keys.acme]
@@ -23,7 +23,7 @@ use minisign_verify::Error;
 pub use minisign_verify::{PublicKey, Signature};
 use serde::{Deserialize, Deserializer};
 
-/// The public keys by their names.
+/// The public keys, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct NamedKeys(BTreeMap<String, NamedKey>);
@@ -33,7 +33,7 @@ pub struct NamedKeys(BTreeMap<String, NamedKey>);
 struct NamedKey {
     #[serde(deserialize_with = "public_key")]
     public: PublicKey,
-    /// Whether its signatures count no longer.
+    /// Whether its signatures no longer count.
     #[serde(default)]
     revoked: bool,
 }
@@ -49,23 +49,23 @@ fn public_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PublicKey, D
 }
 
 impl NamedKeys {
-    /// The names, in their order.
+    /// Returns the names, in order.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.0.keys()
     }
 
-    /// The keys with their names, those that are revoked as well.
+    /// Returns the keys with their names, including revoked ones.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &PublicKey)> {
         self.0.iter().map(|(name, key)| (name, &key.public))
     }
 
-    /// The key of that name, be it revoked or not.
+    /// Returns the key with this name, whether or not it is revoked.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&PublicKey> {
         self.0.get(name).map(|key| &key.public)
     }
 
-    /// Whether the key is revoked under any of its names.
+    /// Returns whether the key is revoked under any of its names.
     #[must_use]
     pub fn is_revoked(&self, public: &PublicKey) -> bool {
         let mut keys = self.0.values();
@@ -73,19 +73,19 @@ impl NamedKeys {
     }
 }
 
-/// Why a signature does not count. The sentences have the signature as their subject.
+/// The reason why a signature does not count. The subject of each sentence is the signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// It cannot be read.
     #[error("is not a minisign signature")]
     Format,
-    /// None of the keys has made it.
+    /// None of the keys made it.
     #[error("was made with a key that the policy does not name")]
     UnknownKey,
-    /// One of the keys has made it, over the content itself rather than its digest.
+    /// One of the keys made it, over the content itself rather than its digest.
     #[error("has minisign's old format: sign with version 0.10 or later, or with -H")]
     OldKind,
-    /// It names one of the keys, and does not fit the content.
+    /// It names one of the keys, but does not match the content.
     #[error(
         "does not match the content: the file was changed after it was signed, or is another one"
     )]
@@ -95,7 +95,7 @@ pub enum SignatureError {
 /// Finds the one of `keys` that made the signature `text` of `content`.
 ///
 /// # Errors
-/// [`SignatureError`] where none of them did.
+/// [`SignatureError`] if none of them did.
 pub fn signer<'a>(
     text: &[u8],
     content: &[u8],
@@ -107,7 +107,7 @@ pub fn signer<'a>(
     for key in keys {
         match key.verify(content, &signature, false) {
             Ok(()) => return Ok(key),
-            // Another key's, by the number that stands in both.
+            // By another key, according to the number that both contain.
             Err(Error::UnexpectedKeyId) => {}
             Err(Error::UnexpectedAlgorithm) => problem = SignatureError::OldKind,
             Err(_) => problem = SignatureError::OtherContent,

@@ -1,4 +1,4 @@
-//! What a device has accepted so far: the versions below which it takes none.
+//! The releases that a device has accepted so far: it accepts no lower versions.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Digest;
 
-/// By app. An app that was taken off the device keeps its entry, so that no older release of it comes back.
+/// The releases by app. An app that was removed from the device keeps its entry, so that no older release
+/// of it comes back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AcceptedReleases(pub BTreeMap<AppUuid, AcceptedRelease>);
@@ -15,16 +16,17 @@ pub struct AcceptedReleases(pub BTreeMap<AppUuid, AcceptedRelease>);
 /// The last release of an app that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedRelease {
-    /// Of its statement.
+    /// The version of its statement.
     pub version: u64,
-    /// Of its statement's text. The same text needs no second look at its signature and its expiry.
+    /// The digest of its statement's text. The signature and the expiry of the same text are not checked
+    /// again.
     pub statement: Digest,
-    /// The device is to run the app.
+    /// Whether the device should run the app.
     pub is_on_device: bool,
 }
 
 impl AcceptedReleases {
-    /// The app's entry, where the device is to run the app.
+    /// Returns the app's entry, if the device should run the app.
     pub(crate) fn on_device(&self, app: &AppUuid) -> Option<&AcceptedRelease> {
         self.0.get(app).filter(|release| release.is_on_device)
     }

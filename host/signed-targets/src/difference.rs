@@ -1,4 +1,4 @@
-//! Where an app of a target is not what its statement says, in words.
+//! The differences between an app of a target and its statement, in words.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use model::{TargetApp, TargetRelease, TargetService};
 use crate::statement::{compose, contract, digests, signed_app, signed_release};
 use crate::{SignedService, Statement};
 
-/// Every difference, as a sentence whose subject is the target.
+/// Returns every difference, as a sentence whose subject is the target.
 pub(crate) fn differences(
     statement: &Statement,
     app: &TargetApp,
@@ -47,7 +47,7 @@ pub(crate) fn differences(
     all.0
 }
 
-/// What was found so far.
+/// The differences found so far.
 struct Differences(Vec<String>);
 
 impl Differences {

@@ -1,4 +1,4 @@
-//! SHA-256 of a JSON value, whatever the order of its keys and the white space around them.
+//! SHA-256 of a JSON value, independent of the order of its keys and of white space.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest(String);
 
 impl Digest {
-    /// Of a JSON value in its canonical form: keys in the order of their bytes, no white space.
+    /// Returns the digest of a JSON value in its canonical form: keys in the order of their bytes,
+    /// no white space.
     #[must_use]
     pub fn of_json(value: &Value) -> Digest {
         let mut hasher = Sha256::new();
@@ -18,14 +19,14 @@ impl Digest {
         Digest(hex::encode(hasher.finalize()))
     }
 
-    /// Of a text as it stands.
+    /// Returns the digest of an unchanged text.
     #[must_use]
     pub fn of_text(text: &str) -> Digest {
         Digest(hex::encode(Sha256::digest(text.as_bytes())))
     }
 }
 
-// What is nested deeper than the JSON parser reads does not get here.
+// The JSON parser refuses values that are nested too deeply, so they do not get here.
 fn feed(hasher: &mut Sha256, value: &Value) {
     match value {
         Value::Object(fields) => {
@@ -80,7 +81,7 @@ mod tests {
         let value = json!({ "b": [1, { "y": null, "x": "a\"b" }], "a": true });
         let same = json!({ "a": true, "b": [1, { "x": "a\"b", "y": null }] });
         assert_eq!(Digest::of_json(&value), Digest::of_json(&same));
-        // As any other program makes it.
+        // As any other program computes it.
         let canonical = r#"{"a":true,"b":[1,{"x":"a\"b","y":null}]}"#;
         assert_eq!(Digest::of_json(&value), Digest::of_text(canonical));
         for other in [

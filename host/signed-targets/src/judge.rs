@@ -1,4 +1,4 @@
-//! Whether a device takes a target of the cloud.
+//! Decides whether a device accepts a target from the cloud.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use crate::difference::differences;
 use crate::statement::ALWAYS_OPEN;
 use crate::{AcceptedRelease, AcceptedReleases, Digest, SignedText, Statement, TargetPolicy};
 
-/// Sentences of one refusal: a hostile target has a great many differences, and nobody reads them all.
+/// The most sentences of one refusal: a hostile target has a great many differences, and nobody reads them all.
 const MOST_REASONS: usize = 16;
-/// Characters of one sentence.
+/// The most characters of one sentence.
 const LONGEST_REASON: usize = 400;
 
-/// What a target is held to beside the policy.
+/// What a target is judged by in addition to the policy.
 pub struct Now<'a> {
     /// The time, in milliseconds since the epoch.
     pub ms: u64,
     /// What the device has accepted before.
     pub accepted: &'a AcceptedReleases,
-    /// Tells the apps that the device shows and never runs.
+    /// Returns whether the device only shows an app and never runs it.
     pub is_not_ours: &'a dyn Fn(&TargetApp) -> bool,
 }
 
-/// Why a target was not taken, a sentence a reason.
+/// The reasons why a target was not accepted, a sentence for each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the target is not what the owner of the device has signed: {}", .reasons.join("; "))]
 pub struct Refusal {
@@ -31,14 +31,14 @@ pub struct Refusal {
     pub reasons: Vec<String>,
 }
 
-/// Judges a target, and says what the device has accepted once it has taken it.
+/// Judges a target, and returns what the device has accepted once it has applied the target.
 ///
-/// Each app that the device is to run needs a statement, signed by a key of the policy, that says what the target says
-/// of the app. An app that the device runs may not go away unless the policy has it so. Settings are those that the
-/// statements name.
+/// Each app that the device should run needs a statement, signed by a key of the policy, that matches the target. An
+/// app on the device must not be removed unless the policy allows it. Only settings that the statements name are
+/// accepted.
 ///
 /// # Errors
-/// [`Refusal`]; then nothing of the target is to be taken.
+/// [`Refusal`]; then the target must not be applied, not even in part.
 pub fn judge(
     target: &TargetState,
     policy: &TargetPolicy,
@@ -51,7 +51,7 @@ pub fn judge(
         if now.accepted.on_device(uuid).is_none() && (now.is_not_ours)(app) {
             continue;
         }
-        // An app without a release is as good as none: see below.
+        // An app without a release counts as missing: see below.
         let Some(release) = &app.release else {
             continue;
         };
@@ -81,7 +81,7 @@ pub fn judge(
             }
         }
     }
-    // What an app allows is not known where its statement does not count.
+    // If an app's statement does not count, it is not known what it allows.
     if reasons.is_empty() {
         reasons = settings(&target.config, &statements);
     }
@@ -161,7 +161,7 @@ fn signature_problem(error: &signatures::SignatureError, policy: &TargetPolicy) 
     problem
 }
 
-/// What of the settings is not as the statements have it.
+/// Returns the settings that do not match the statements.
 fn settings(
     config: &BTreeMap<String, String>,
     statements: &BTreeMap<&AppUuid, Statement>,

@@ -1,9 +1,9 @@
-//! What an owner signs of a release, and how a device holds the cloud's targets to it: a stolen cloud is then no
-//! stolen fleet.
+//! What an owner signs for a release, and how a device checks the cloud's targets against it: whoever steals a cloud
+//! does not get its fleet.
 //!
-//! `fleet sign` makes a [`Statement`] of a release and signs its text; the cloud keeps both as one text
-//! ([`SignedText`]) and understands nothing of it. A device whose [`TargetPolicy`] asks for signatures takes a target
-//! only where [`judge`] finds in it what was signed and nothing else. All of this is pure: no clock, no file.
+//! `fleet sign` creates a [`Statement`] of a release and signs its text; the cloud stores both as one text
+//! ([`SignedText`]) and does not interpret it. A device whose [`TargetPolicy`] requires signatures accepts a target
+//! only if [`judge`] finds in it exactly what was signed. All of this is pure: no clock, no file.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What the device's owner wants signed: the sections `[targets]` and `[keys]` of the policy.
+//! What the device's owner requires to be signed: the sections `[targets]` and `[keys]` of the policy.
 //!
 //! ```toml
 //! [keys.fleet]
@@ -15,16 +15,16 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use signatures::{NamedKeys, PublicKey};
 
-/// What a device asks of targets, where its owner wants them signed.
+/// The requirements of a device for targets, if its owner requires signatures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TargetPolicy {
-    /// Any of these may sign.
+    /// The keys; each of them may sign.
     pub keys: Vec<PublicKey>,
-    /// Why other keys that the policy names do not count, in words.
+    /// The reasons why other keys in the policy do not count, in words.
     pub unusable: Vec<String>,
-    /// Targets that are set over the device's own API are taken.
+    /// Whether targets that are set over the device's own API are accepted.
     pub local: bool,
-    /// A target may take an app off the device.
+    /// Whether a target may remove an app from the device.
     pub removal: bool,
 }
 
@@ -46,10 +46,10 @@ struct Targets {
 }
 
 impl TargetPolicy {
-    /// Reads it from the policy's text; none where the owner asks for no signatures. Other sections are not looked at.
+    /// Reads it from the policy's text; `None` if the owner requires no signatures. Other sections are ignored.
     ///
     /// # Errors
-    /// Where the text is no TOML, or one of the two sections says what nobody understands.
+    /// If the text is not TOML, or one of the two sections has unknown content.
     pub fn parse(text: &str) -> Result<Option<TargetPolicy>, toml::de::Error> {
         let file: PolicyFile = toml::from_str(text)?;
         let Some(targets) = file.targets else {
@@ -94,7 +94,7 @@ mod tests {
         let revoked = text.replace("[targets]", "revoked = true\n[targets]");
         let on = TargetPolicy::parse(&revoked).unwrap().unwrap();
         assert!(on.keys.is_empty(), "{on:?}");
-        // No key is a section all the same: nothing is taken then.
+        // The section counts even without keys: then nothing is accepted.
         let on = TargetPolicy::parse("[targets]\nkeys = []").unwrap();
         assert!(on.is_some_and(|on| on.keys.is_empty()));
     }

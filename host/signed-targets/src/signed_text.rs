@@ -1,6 +1,6 @@
-//! A statement with its signature, in the one text that the cloud keeps: the four lines of a `.minisig` file, and the
-//! statement after them. Whoever has minisign can check it by hand: `head -n 4` is the signature, `tail -n +5` what
-//! it is of.
+//! A statement with its signature, in the single text that the cloud stores: the four lines of a `.minisig` file,
+//! followed by the statement. Anyone with minisign can check it by hand: `head -n 4` is the signature, `tail -n +5`
+//! the signed statement.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,34 +8,34 @@ use base64::prelude::BASE64_STANDARD;
 /// The largest such text, in bytes.
 pub const MOST_BYTES: usize = 256 << 10;
 
-/// Lines of a signature.
+/// The number of lines of a signature.
 const LINES: usize = 4;
 
-/// The text in its two parts.
+/// The two parts of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedText<'a> {
-    /// As minisign writes it into a file.
+    /// The signature, as minisign writes it to a file.
     pub signature: &'a str,
-    /// What it is of, byte by byte.
+    /// The signed statement, byte by byte.
     pub statement: &'a str,
 }
 
-/// Why a text is no signed statement.
+/// The reason why a text is not a signed statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// It is too large.
     #[error("the signed statement has more than {MOST_BYTES} bytes")]
     TooLarge,
-    /// There are no four lines of a signature before it.
+    /// It does not begin with the four lines of a signature.
     #[error("the signed statement does not begin with the four lines of a minisign signature")]
     NoSignature,
 }
 
 impl<'a> SignedText<'a> {
-    /// Takes the text apart. Nothing in it is checked.
+    /// Splits the text into its parts. Their contents are not checked.
     ///
     /// # Errors
-    /// [`TextError`] where it has not both parts.
+    /// [`TextError`] if it does not have both parts.
     pub fn parse(text: &'a str) -> Result<Self, TextError> {
         if text.len() > MOST_BYTES {
             return Err(TextError::TooLarge);
@@ -49,18 +49,18 @@ impl<'a> SignedText<'a> {
         })
     }
 
-    /// What minisign calls the key of the signature, as it stands in the first line of the key's .pub file. The
-    /// signature is not checked for that.
+    /// Returns minisign's number of the signature's key, which is also in the first line of the key's .pub file. The
+    /// signature is not checked.
     #[must_use]
     pub fn key_id(&self) -> Option<String> {
         let line = self.signature.lines().nth(1)?;
         let bytes = BASE64_STANDARD.decode(line).ok()?;
-        // Two bytes of the algorithm, and the number.
+        // Two bytes for the algorithm, then the number.
         let number = bytes.get(2..10)?.try_into().ok()?;
         Some(format!("{:016X}", u64::from_le_bytes(number)))
     }
 
-    /// The one text of both.
+    /// Joins both into one text.
     #[must_use]
     pub fn join(&self) -> String {
         format!("{}\n{}", self.signature.trim_end(), self.statement)

@@ -1,5 +1,5 @@
-//! The statement that an owner signs: all of a release that decides what its devices run, and by name what the cloud
-//! may set beside it.
+//! The statement that an owner signs: everything in a release that determines what its devices run, and the names of
+//! what the cloud may set in addition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use serde_json::Value;
 
 use crate::Digest;
 
-/// What a statement begins with. Another format has another name, and is refused by devices that do not know it.
+/// The format name in a statement. Another format has another name, and is refused by devices that do not know it.
 pub const FORMAT: &str = "signed-target/1";
 
-/// The setting that every target has: how often the device asks. It opens nothing.
+/// The setting that every target has: how often the device polls. It opens no access.
 pub const ALWAYS_OPEN: &str = "SUPERVISOR_POLL_INTERVAL";
 
-/// What is signed, as JSON. A field that is not known here may be a condition, so it makes the statement unreadable.
+/// The signed content, as JSON. An unknown field could be a condition, so it makes the statement unreadable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
     /// [`FORMAT`].
     pub format: String,
-    /// Whose release it is.
+    /// The app that the release belongs to.
     pub app: SignedApp,
-    /// Which.
+    /// The release.
     pub release: SignedRelease,
-    /// The higher one is the later one: milliseconds since the epoch, of the signing.
+    /// The time of the signing, in milliseconds since the epoch: a higher version is a later one.
     pub version: u64,
-    /// A device that has not accepted the statement by then, in milliseconds since the epoch, does not accept it any
-    /// more.
+    /// The time, in milliseconds since the epoch, from which a device that has not yet accepted the statement no
+    /// longer does.
     pub expires_ms: Option<u64>,
     /// All services of the release, by name.
     pub services: BTreeMap<String, SignedService>,
@@ -36,7 +36,7 @@ pub struct Statement {
     pub volumes: BTreeMap<String, Digest>,
     /// The definitions of all networks, by name.
     pub networks: BTreeMap<String, Digest>,
-    /// Settings of the device that a target has to have, with these values.
+    /// Settings of the device that a target must have, with these values.
     pub settings: BTreeMap<String, String>,
     /// Settings that the cloud may leave out or give any value.
     pub open_settings: BTreeSet<String>,
@@ -48,7 +48,7 @@ pub struct Statement {
 pub struct SignedApp {
     /// Its uuid.
     pub uuid: String,
-    /// Its number, by which volumes are named.
+    /// Its number, which is part of the names of volumes.
     pub id: u64,
     /// `fleet`, `app` or `block`.
     pub class: String,
@@ -76,71 +76,71 @@ pub struct SignedService {
     pub image: String,
     /// Its labels, all of them.
     pub labels: BTreeMap<String, String>,
-    /// Of its contract, where it has one.
+    /// The digest of its contract, if it has one.
     pub contract: Option<Digest>,
-    /// Its compose fields by name, each by its digest.
+    /// The digests of its compose fields, by name.
     pub compose: BTreeMap<String, Digest>,
-    /// Variables that the cloud may set, to any value.
+    /// Variables that the cloud may set to any value.
     pub variables: BTreeSet<String>,
 }
 
-/// What the cloud may set beside what is signed, and until when the statement is to be accepted.
+/// What the cloud may set in addition to what is signed, and until when the statement can be accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowances {
     /// See [`Statement::version`].
     pub version: u64,
     /// See [`Statement::expires_ms`].
     pub expires_ms: Option<u64>,
-    /// Variables by the name of the service; those of no service are for all.
+    /// Variables by the name of the service; those under `None` are for all services.
     pub variables: BTreeMap<Option<String>, BTreeSet<String>>,
-    /// Settings of which the value is the cloud's.
+    /// Settings whose values the cloud chooses.
     pub open_settings: BTreeSet<String>,
 }
 
-/// Why a statement's text cannot be used.
+/// The reason why a statement's text cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// It is no statement.
+    /// It is not a statement.
     #[error("the signed statement cannot be read: {0}")]
     Parse(#[from] serde_json::Error),
-    /// It is of another time.
+    /// It has another format.
     #[error("the signed statement has the format `{0}`, which this program does not know")]
     Format(String),
 }
 
-/// Why nothing was signed.
+/// The reason why nothing was signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsignable {
     /// There is nothing to sign.
     #[error("the app has no release in the target")]
     NoRelease,
-    /// Nobody knows what the tag will stand for.
+    /// An image by tag: nobody knows what the tag will refer to.
     #[error(
         "the image of the service `{service}` is `{image}`, which has no digest: whoever controls the registry decides what it contains"
     )]
     NoDigest {
-        /// Which.
+        /// The service.
         service: String,
         /// Its image.
         image: String,
     },
-    /// The cloud would set what a device refuses.
+    /// The cloud would set a variable that a device refuses.
     #[error(
         "the cloud sets the variable `{variable}` of the service `{service}`, which nothing allows"
     )]
     Variable {
-        /// Which service.
+        /// The service.
         service: String,
-        /// Which variable.
+        /// The variable.
         variable: String,
     },
 }
 
 impl Statement {
-    /// What there is to sign of an app as a target has it, with the settings of that target.
+    /// Creates the statement to sign for an app of a target, with the settings of that target.
     ///
     /// # Errors
-    /// [`Unsignable`], all reasons.
+    /// [`Unsignable`], for all reasons.
     pub fn of(
         app: &TargetApp,
         config: &BTreeMap<String, String>,
@@ -186,7 +186,7 @@ impl Statement {
         })
     }
 
-    /// Reads the text of a statement, as it was signed.
+    /// Reads the signed text of a statement.
     ///
     /// # Errors
     /// [`StatementError`]
@@ -198,10 +198,10 @@ impl Statement {
         Ok(statement)
     }
 
-    /// The text to sign: for people to read as well, so it has a line for each field.
+    /// Writes the text to sign. People read it, too, so it has a line for each field.
     ///
     /// # Errors
-    /// Where it cannot be written as JSON.
+    /// If it cannot be written as JSON.
     pub fn to_text(&self) -> Result<String, serde_json::Error> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
@@ -270,7 +270,7 @@ fn class(class: AppClass) -> &'static str {
     }
 }
 
-/// Whether an image's reference says by itself what the image is.
+/// Returns whether an image's reference itself determines the image.
 fn is_by_digest(image: &str) -> bool {
     let digest = image.split_once("@sha256:").map(|(_, digest)| digest);
     digest.is_some_and(|digest| {

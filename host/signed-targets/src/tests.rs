@@ -16,7 +16,7 @@ const APP: &str = "5f0ee0e1d1b84a1f9a6f5a7d3a1c9b20";
 const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const NOW: u64 = 1_790_000_000_000;
 
-/// What the cloud says, without a signature.
+/// Returns the cloud's document, without a signature.
 fn document() -> Value {
     let service = json!({
         "id": 31, "image_id": 41, "image": format!("registry/web@{DIGEST}"),
@@ -80,7 +80,7 @@ impl Owner {
         .join()
     }
 
-    /// Puts what is signed of the document's release into the document.
+    /// Signs the document's release, and adds the signed text to the document.
     fn sign(&self, document: &mut Value, allowances: &Allowances) {
         let target = parse(document).unwrap();
         let app = target.apps.values().next().unwrap();
@@ -130,7 +130,7 @@ fn what_was_signed_is_taken_and_its_version_remembered() {
     owner.sign(&mut document, &allowances());
     let accepted = owner.judge(&document, &nothing(), NOW).unwrap();
     assert_eq!(accepted.0[&APP.parse().unwrap()].version, 5);
-    // Named for the cloud to set.
+    // The statement names it as a setting for the cloud.
     document[DEVICE]["name"] = "there".into();
     document[DEVICE]["config"]["SUPERVISOR_DELTA"] = "0".into();
     let services = &mut release(&mut document)["services"];
@@ -156,11 +156,11 @@ fn a_version_goes_up_alone_and_an_accepted_statement_expires_no_more() {
     owner.judge(&with(6), &accepted, NOW).unwrap();
     owner.refuses(&with(6), &accepted, NOW + 1000, "could be accepted until");
     owner.judge(&five, &accepted, NOW + 1000).unwrap();
-    // Nor does it need its key any more: what runs goes on when a key is replaced.
+    // It no longer needs its key either: running apps continue when a key is replaced.
     let other = Owner::new();
     other.judge(&five, &accepted, NOW).unwrap();
     other.refuses(&five, &nothing(), NOW, "that the policy does not name");
-    // Two statements of one version: who knows which is meant.
+    // Two statements with the same version: nobody knows which is meant.
     let mut same = document();
     let allowances = Allowances {
         open_settings: allowances().open_settings,
@@ -186,7 +186,7 @@ fn without_a_statement_that_counts_nothing_is_taken() {
         *signed(&mut document) = text.into();
         owner.refuses(&document, &nothing(), NOW, why);
     }
-    // A condition that this program does not know may be the one that matters.
+    // A condition that this program does not know could be the important one.
     owner.sign(&mut document, &allowances());
     let text = signed(&mut document).as_str().unwrap().to_owned();
     let statement = SignedText::parse(&text).unwrap().statement;
@@ -198,7 +198,7 @@ fn without_a_statement_that_counts_nothing_is_taken() {
         *signed(&mut document) = owner.sign_text(&statement).into();
         assert!(owner.judge(&document, &nothing(), NOW).is_err(), "{to}");
     }
-    // The bytes that were signed, and no others.
+    // Exactly the bytes that were signed.
     let changed = text.replacen("\"version\": 5", "\"version\": 6", 1);
     *signed(&mut document) = changed.into();
     owner.refuses(&document, &nothing(), NOW, "does not match the content");
@@ -226,7 +226,7 @@ fn an_app_stays_on_the_device_unless_the_policy_lets_it_go() {
     for without in [&gone, &empty] {
         let left = owner.judge(without, &accepted, NOW).unwrap();
         assert!(!left.0[&APP.parse().unwrap()].is_on_device);
-        // Its version is not forgotten with it.
+        // Its version is not forgotten when the app is removed.
         let mut older = document.clone();
         let allowances = Allowances {
             version: 4,
@@ -236,7 +236,7 @@ fn an_app_stays_on_the_device_unless_the_policy_lets_it_go() {
         owner.refuses(&older, &left, NOW, "the version 4");
         owner.judge(&document, &left, NOW).unwrap();
     }
-    // Settings without any statement: how often to ask, and no more.
+    // Settings without any statement: only the polling interval.
     owner.refuses(
         &json!({ DEVICE: { "name": "", "config": { "SUPERVISOR_LOCAL_MODE": "1" }, "apps": {} } }),
         &nothing(),
@@ -260,7 +260,7 @@ fn what_a_registry_decides_and_what_nothing_allows_is_not_signed() {
     ));
 }
 
-/// Where a value stands in a document.
+/// The place of a value in a document.
 type Place = Vec<String>;
 
 fn places(value: &Value, at: &Place, all: &mut Vec<Place>) {
@@ -279,7 +279,8 @@ fn pointer(place: &[String]) -> String {
     place.iter().map(|name| format!("/{name}")).collect()
 }
 
-/// Every other document that differs from this one at one place: a value changed, an entry more, an entry less.
+/// Returns every other document that differs from this one at one place: a changed value, an additional entry,
+/// a missing entry.
 fn neighbours(document: &Value) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     places(document, &Vec::new(), &mut all);
@@ -318,7 +319,7 @@ fn neighbours(document: &Value) -> Vec<(String, Value)> {
     neighbours
 }
 
-/// The differences that the cloud may make, and those that mean the same.
+/// Returns whether the cloud may make this change, or the change means the same.
 fn is_free(change: &str) -> bool {
     let free = [
         format!("/{DEVICE}/name: "),
@@ -328,7 +329,7 @@ fn is_free(change: &str) -> bool {
         // A variable that means nothing to the device is dropped.
         format!("/{DEVICE}/config: "),
         format!("/{DEVICE}/apps/{APP}/releases/c1/services/web/environment/GREETING: "),
-        // No other value is the default.
+        // The document has the defaults, so leaving them out means the same.
         format!("/{DEVICE}/apps/{APP}/is_host: lacking"),
         format!("/{DEVICE}/apps/{APP}/class: lacking"),
     ];
@@ -362,7 +363,7 @@ fn every_change_of_one_field_of_a_target_is_refused() {
             continue;
         }
         assert!(!accepts(&nothing()), "{change}");
-        // What was accepted is held to its statement as much as what is new.
+        // An accepted release is checked against its statement just like a new one.
         assert!(!accepts(&accepted), "{change}, once accepted");
         refused += 1;
     }

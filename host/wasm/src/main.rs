@@ -1,7 +1,7 @@
-//! `supervisor-wasm`: the program that runs components, beside the supervisor that starts it.
+//! `supervisor-wasm`: the program that runs components, as a process next to the supervisor, which starts it.
 //!
-//! It holds nothing of the supervisor: no API, no store, no link to the cloud, and no key. Whoever breaks out of
-//! a component finds what it takes to run components, and nothing else.
+//! It contains nothing of the supervisor: no API, no store, no connection to the cloud, and no key. Whoever
+//! breaks out of a component finds only what is needed to run components.
 
 mod plugins;
 

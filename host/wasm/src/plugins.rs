@@ -1,7 +1,7 @@
 //! The process that runs plugins.
 //!
-//! It puts up its walls before it does anything else: from then on it is nobody, opens no socket and no file but those
-//! below the folders that its plugins were granted. What it works on comes as descriptors.
+//! It sets up its walls before it does anything else: from then on it is nobody, and opens no sockets and no files
+//! except those below the folders that its plugins were granted. It receives its work as descriptors.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -16,15 +16,15 @@ use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugin_worker::Assignment;
 
-/// Behind the supervisor, which keeps 0: no call of a plugin is as urgent as an answer of the API.
+/// Lower priority than the supervisor, which keeps 0: no call of a plugin is as urgent as an answer of the API.
 const NICENESS: i32 = 5;
-/// Ended before the supervisor when the machine's memory runs out: it is started again, and nothing is lost but calls.
+/// Killed before the supervisor when the machine's memory runs out: it is restarted, and only calls are lost.
 const OOM_SCORE: i64 = 500;
 /// Descriptors: sockets of calls, code, and files of plugins.
 const MAX_DESCRIPTORS: u64 = 4096;
 /// Threads of the worker's own user.
 const MAX_THREADS: u64 = 128;
-/// Threads that run plugins: one that is at work does not keep the others from their turn.
+/// Threads that run plugins: a busy plugin does not keep the others waiting.
 const THREADS: usize = 2;
 
 #[derive(Args)]
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match work(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whom it could tell is gone, or was told.
+        // The supervisor is gone, or already knows of the error.
         Err(_) => ExitCode::FAILURE,
     }
 }
@@ -72,7 +72,7 @@ fn work(arguments: &Arguments) -> Result<()> {
             Ok(walls) => (walls, guests(arguments)),
             Err(error) => (Report::default(), Err(format!("{error:#}"))),
         };
-        // On a thread that runs tasks itself, so that what it begins need not wake another.
+        // On a thread that runs tasks itself, so the tasks that it starts need not wake another.
         let served = tokio::spawn(plugin_worker::serve(Assignment {
             notes,
             walls,
@@ -92,10 +92,10 @@ fn guests(arguments: &Arguments) -> std::result::Result<Arc<dyn GuestRuntime>, S
     Ok(Arc::new(runtime))
 }
 
-/// Takes away all that plugins do not need.
+/// Takes away everything that plugins do not need.
 fn confine(arguments: &Arguments) -> Result<Report> {
     let identity = arguments.user.zip(arguments.group);
-    // Opened by somebody who may do nothing, it does not say where in the machine's memory the pages are.
+    // Opened without capabilities, it does not reveal the places of the pages in the machine's memory.
     let page_map = confinement::without_capabilities(plugin_runtime::open_page_map);
     let mut limits = vec![Bound::Descriptors(MAX_DESCRIPTORS), Bound::CoreDump(0)];
     if identity.is_some() {

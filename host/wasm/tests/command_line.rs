@@ -1,5 +1,5 @@
-//! The program by its command line. (`cargo xtask test` also needs this file so that cargo builds the program with the
-//! tests, from which it goes into the layout that the black-box suites run.)
+//! The program's command line. (`cargo xtask test` also needs this file so that cargo builds the program with the
+//! tests; from there it goes into the layout that the black-box suites run.)
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What is wanted of the file against what it is.
+//! Compares the file with its target.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use supervisor_sdk::boot_config::{Comparison, Refusal, Setting};
 use crate::config_txt::ConfigTxt;
 use crate::settings::{self, PREFIX};
 
-/// Compares the file with what is wanted, and answers also what it would be then.
+/// Compares the file with the target; returns also what the changed file would contain.
 pub(crate) fn compare(file: &[u8], target: Vec<Setting>) -> (Comparison, Vec<u8>) {
     let mut comparison = Comparison::default();
     let mut settings_by_key = BTreeMap::new();

@@ -1,13 +1,13 @@
 //! The file `config.txt`, line by line.
 //!
-//! Most of it is not ours: comments, lines below filters (`[pi4]`, `[EDID=...]`, `[none]`), files that are
-//! included, settings that nobody asked for. All of that stays as it is, byte for byte. What was asked for
-//! stands in a block of its own at the end, after `[all]`, so that it holds for every board and wins over what
-//! is above it. A line above the block that would add to it or contradict it is set aside as a comment. So it
-//! can be told from the file alone what was written here, and the file is again what it was before when
-//! nothing is asked for any more (but for the end of its last line, which is added where it was missing).
+//! Most of it is not ours: comments, lines below filters (`[pi4]`, `[EDID=...]`, `[none]`), included files,
+//! settings that are not in the target. All of this stays unchanged, byte for byte. The target's settings are
+//! in a separate block at the end, after `[all]`, so they apply to every board and override the lines above. A
+//! line above the block that would add to it or contradict it is set aside as a comment. So the file alone
+//! shows what was written here, and once the target is empty, the file is as it was before (except for the end
+//! of its last line, which is added if it was missing).
 //!
-//! A setting that the file has by itself as it is asked for is not written a second time.
+//! A setting that the file already has with the target's value is not written a second time.
 
 use std::collections::BTreeMap;
 
@@ -17,34 +17,34 @@ use crate::settings::is_repeated;
 const BEGIN: &str =
     "# Set by the device supervisor (HOST_CONFIG_...), which undoes changes made here:";
 const END: &str = "# End of what the device supervisor has set.";
-/// Before a line that gives way to the block.
+/// The mark of a line that is replaced by the block.
 const SET_ASIDE: &str = "# Set aside by the device supervisor: ";
 
 /// The filter that lets everything through.
 const ALL: &str = "[all]";
 
-/// Values by key; of a key that is not repeated there is one.
+/// Values by key; a key that is not repeated has one value.
 pub(crate) type Settings = BTreeMap<String, Vec<String>>;
 
 /// A parsed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigTxt {
-    /// What is not ours, with the lines that were set aside in their places.
+    /// The lines that are not ours, with those that were set aside in their original places.
     own: Vec<Vec<u8>>,
-    /// All of it as the firmware reads it.
+    /// All lines, as the firmware reads them.
     lines: Vec<Vec<u8>>,
-    /// How its lines end.
+    /// The ending of its lines.
     ending: &'static [u8],
-    /// The last line of its own has an end.
+    /// Whether the last of its own lines has an ending.
     ends: bool,
 }
 
-/// What a line says to the firmware.
+/// The meaning of a line for the firmware.
 enum Line<'a> {
     /// Whether it lets all boards through.
     Filter(bool),
     Setting(&'a str, &'a str),
-    /// A comment, an included file, nothing.
+    /// A comment, an included file, or nothing.
     Other,
 }
 
@@ -54,7 +54,7 @@ impl ConfigTxt {
             .split(|byte| *byte == b'\n')
             .map(<[u8]>::to_vec)
             .collect();
-        // What follows the last end is no line, unless there is something.
+        // The text after the last line ending is a line only if it is not empty.
         let ends = lines.last().is_none_or(Vec::is_empty);
         if ends {
             lines.pop();
@@ -69,9 +69,9 @@ impl ConfigTxt {
             if in_block {
                 in_block = match read(&text) {
                     _ if text == END => false,
-                    // Its last line is gone, and here is the next one.
+                    // The block's last line is missing, and another block begins.
                     _ if text == BEGIN => true,
-                    // Its last line is gone: what cannot be ours is not.
+                    // The block's last line is missing: a line that cannot be ours ends the block.
                     Line::Other => {
                         own.push(without_mark(line));
                         false
@@ -90,14 +90,14 @@ impl ConfigTxt {
                 filtered = !all;
             }
             if had_block && filtered_before_block {
-                // What was added below the block stands after its `[all]`.
+                // Lines that were added below the block apply after its `[all]`.
                 own.push(with_end_of(line, ALL));
                 filtered = false;
             }
             had_block = false;
             own.push(without_mark(line));
         }
-        // As the first line that stays, so that the next look at what is written here finds the same.
+        // Like the first line that stays, so that parsing the written file gives the same result.
         let first = own.first().or(lines.first());
         let ending: &[u8] = if first.is_some_and(|line| line.ends_with(b"\r")) {
             b"\r\n"
@@ -112,12 +112,12 @@ impl ConfigTxt {
         }
     }
 
-    /// What holds for all boards.
+    /// Returns the settings that apply to all boards.
     pub(crate) fn settings(&self) -> Settings {
         settings(self.lines.iter().map(Vec::as_slice))
     }
 
-    /// The text of the file that has `target`, and nothing that was written here before.
+    /// Returns the text of the file with `target`, and without anything that was written here before.
     pub(crate) fn with(&self, target: &Settings) -> Vec<u8> {
         let stock = settings(self.own.iter().map(Vec::as_slice));
         let none = Vec::new();
@@ -157,7 +157,8 @@ impl ConfigTxt {
     }
 }
 
-/// The lines of the block. Parameters come before overlays, since after one they would be the overlay's own.
+/// Returns the lines of the block. Parameters come before overlays, since after an overlay they would belong
+/// to it.
 fn block(missing: &Settings, overlays_above: bool) -> Vec<String> {
     let rank = |key: &str| match key {
         "dtparam" | "device_tree_param" => 0,
@@ -189,7 +190,7 @@ fn settings<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Settings {
         let text = printable(line);
         match read(&text) {
             Line::Filter(all) => filtered = !all,
-            // An empty one ends an overlay, and asks for nothing.
+            // An empty one ends an overlay, and sets nothing.
             Line::Setting(key, "") if is_repeated(key) => {}
             Line::Setting(key, value) if !filtered => {
                 let values = settings.entry(key.to_owned()).or_default();
@@ -204,7 +205,7 @@ fn settings<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Settings {
     settings
 }
 
-/// The line as it was before it was set aside, if it was: nothing but settings ever is.
+/// Returns the line without the mark, if it was set aside: only settings ever are.
 fn without_mark(line: &[u8]) -> Vec<u8> {
     match line.strip_prefix(SET_ASIDE.as_bytes()) {
         Some(aside) if matches!(read(&printable(aside)), Line::Setting(..)) => aside.to_vec(),
@@ -212,7 +213,7 @@ fn without_mark(line: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What is no UTF-8 in a line is replaced, for reading alone.
+/// Returns the line for reading only: invalid UTF-8 is replaced.
 fn printable(line: &[u8]) -> String {
     String::from_utf8_lossy(line).trim().to_owned()
 }
@@ -234,7 +235,7 @@ fn read(line: &str) -> Line<'_> {
     }
 }
 
-/// `text` with the carriage return that `line` has.
+/// Returns `text` with the carriage return of `line`, if it has one.
 fn with_end_of(line: &[u8], text: &str) -> Vec<u8> {
     let mut line_of_text = text.as_bytes().to_vec();
     if line.ends_with(b"\r") {

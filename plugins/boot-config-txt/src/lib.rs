@@ -1,8 +1,8 @@
 //! The boot configuration of boards whose firmware reads `config.txt`: the stock provider of `boot-config`.
 //!
 //! A variable `HOST_CONFIG_KEY` of the target is the setting `KEY=VALUE`, for every board of the kind: lines
-//! below a filter such as `[pi4]` are nobody's but their author's. The whole file is described in
-//! [`config_txt`]; what values may be, in [`settings`].
+//! below a filter such as `[pi4]` belong only to their author. [`config_txt`] describes the whole file, and
+//! [`settings`] the allowed values.
 
 mod compare;
 mod config_txt;
@@ -26,10 +26,10 @@ plugin! {
     limits: { concurrency: 1, wall_ms: 30000 }
 }
 
-/// Where the policy puts the boot partition.
+/// The folder of the boot partition, as set by the policy.
 const FOLDER: &str = "/boot";
 const FILE: &str = "config.txt";
-/// The file as it was before it was last changed.
+/// The file before its last change.
 const BACKUP: &str = "config.txt.before";
 
 struct Firmware;
@@ -63,7 +63,7 @@ impl Provider for Firmware {
     }
 }
 
-/// A board without the file has the firmware's own settings.
+/// Reads the file. Without one, a board has the firmware's own settings.
 fn read() -> Result<Vec<u8>, String> {
     Ok(folder::read(Path::new(FOLDER), FILE)?.unwrap_or_default())
 }

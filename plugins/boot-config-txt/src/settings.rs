@@ -1,11 +1,12 @@
-//! From a target's variables to settings of `config.txt`, and back (docs/spec/device.md#boot-config).
+//! Conversion of a target's variables to settings of `config.txt`, and back
+//! (docs/spec/device.md#boot-config).
 
 use supervisor_sdk::boot_config::Setting;
 
-/// What the variables of such boards begin with.
+/// The beginning of the names of variables for such boards.
 pub(crate) const PREFIX: &str = "HOST_CONFIG_";
 
-/// Keys that stand in the file as often as they have values; of others the last line counts.
+/// Keys that occur in the file once for each value; of others the last line counts.
 pub(crate) const REPEATED: [&str; 5] = [
     "dtparam",
     "dtoverlay",
@@ -14,7 +15,7 @@ pub(crate) const REPEATED: [&str; 5] = [
     "gpio",
 ];
 
-/// Keys that decide what is booted: a device that follows a wrong one is lost to whoever could put it right.
+/// Keys that decide what is booted: with a wrong value, nobody could reach the device to correct it.
 const FORBIDDEN: [&str; 19] = [
     "disable_commandline_tags",
     "cmdline",
@@ -27,7 +28,7 @@ const FORBIDDEN: [&str; 19] = [
     "device_tree_address",
     "init_emmc_clock",
     "avoid_safe_mode",
-    // Where the firmware looks for all of them, what it is itself, and what runs before the kernel.
+    // The places of these files, the firmware's own files, and those that run before the kernel.
     "os_prefix",
     "overlay_prefix",
     "start_file",
@@ -35,14 +36,14 @@ const FORBIDDEN: [&str; 19] = [
     "armstub",
     "device_tree",
     "auto_initramfs",
-    // Another file, of which nothing is known here.
+    // Another file, whose contents are unknown here.
     "include",
 ];
 
-/// What the firmware reads of a line, in bytes.
+/// The number of bytes that the firmware reads of a line.
 const LINE: usize = 98;
 
-/// Whether the supervisor may not change this key.
+/// Returns whether the supervisor must not change this key.
 pub(crate) fn is_forbidden(key: &str) -> bool {
     FORBIDDEN
         .iter()
@@ -53,7 +54,7 @@ pub(crate) fn is_repeated(key: &str) -> bool {
     REPEATED.contains(&key)
 }
 
-/// The values that a variable gives to `key`: one each, but for repeated keys any number, as `value` or
+/// Returns the values of `key` that a variable contains: one, or for repeated keys any number, as `value` or
 /// `"a","b"`.
 ///
 /// # Errors
@@ -86,7 +87,7 @@ pub(crate) fn values(key: &str, text: &str) -> Result<Vec<String>, String> {
                 "`{key}={value}` has {length} bytes, but the firmware reads only {LINE} bytes of a line"
             ));
         }
-        // An empty one of a list is no setting; a plain key may be empty.
+        // An empty value in a list is not a setting; a plain key may be empty.
         if !(is_repeated(key) && value.is_empty()) {
             checked.push(value.to_owned());
         }
@@ -94,7 +95,7 @@ pub(crate) fn values(key: &str, text: &str) -> Result<Vec<String>, String> {
     Ok(checked)
 }
 
-/// The variable that would give `key` these values.
+/// Returns the variable that would give `key` these values.
 pub(crate) fn to_variable(key: &str, values: &[String]) -> Setting {
     let text = match values {
         [] => String::new(),

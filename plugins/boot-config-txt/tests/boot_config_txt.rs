@@ -1,4 +1,4 @@
-//! The action on the plugin runtime, with the policy that is shipped.
+//! The action on the plugin runtime, with the shipped policy.
 
 use std::fs;
 
@@ -100,7 +100,7 @@ async fn a_key_that_decides_what_is_booted_is_refused_with_all_else() {
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert_eq!(file(&host, "config.txt").unwrap(), STOCK);
     assert_eq!(file(&host, "config.txt.before"), None);
-    // As it is, it is no change.
+    // The present value is not a change.
     let settings = [("HOST_CONFIG_kernel", "u-boot.bin")];
     let same = host.compare_boot_config(&settings).await.unwrap();
     assert!(same.refused.is_empty() && same.changes.is_empty());

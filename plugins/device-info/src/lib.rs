@@ -1,7 +1,7 @@
-//! What the device is: `GET /v2/local/device-info` and `GET /v2/device/name`.
+//! The identity of the device: `GET /v2/local/device-info` and `GET /v2/device/name`.
 //!
 //! Both answer from what the supervisor knows; `unknown` and `local` stand for what it does not
-//! (docs/spec/device.md#v2-others).
+//! know (docs/spec/device.md#v2-others).
 
 use serde::Serialize;
 use supervisor_sdk::{Json, device, plugin};

@@ -1,14 +1,14 @@
-//! What a PATCH asks for, checked (docs/spec/device.md#host-config-patch): all that is wrong with a value is found
-//! here, before anything is read or written.
+//! Checked content of a PATCH (docs/spec/device.md#host-config-patch): invalid values are found here, before
+//! anything is read or written.
 
 use serde_json::{Map, Value};
 use supervisor_sdk::lenient;
 use supervisor_sdk::proxy_redirector::check::{is_address, is_credential, is_host_name, is_subnet};
 use supervisor_sdk::proxy_redirector::{DnsRemote, ProxyKind};
 
-/// What `dns: true` stands for (docs/spec/device.md#host-config-patch).
+/// The meaning of `dns: true` (docs/spec/device.md#host-config-patch).
 const DEFAULT_DNS: (&str, u16) = ("8.8.8.8", 53);
-/// The longest name that a Linux host has, in bytes.
+/// The longest name that a Linux host can have, in bytes.
 const HOST_NAME: usize = 64;
 /// The longest value of `dns`, in bytes.
 const DNS: usize = 255;
@@ -25,20 +25,20 @@ pub(crate) enum Setting<T> {
     Reset,
 }
 
-/// What a PATCH asks for. What it says nothing of stays as it is.
+/// The change that a PATCH requests. Fields that it does not mention stay unchanged.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) host_name: Option<Setting<String>>,
     pub(crate) proxy: Option<Setting<ProxyFields>>,
     pub(crate) no_proxy: Option<Vec<String>>,
     pub(crate) dns: Option<Setting<DnsRemote>>,
-    /// Update locks are overridden.
+    /// Whether update locks are overridden.
     pub(crate) force: bool,
-    /// Where unknown keys stood.
+    /// The places of unknown keys.
     pub(crate) ignored: Vec<String>,
 }
 
-/// The fields of a proxy that are to change; at least one.
+/// The fields of a proxy that should change; at least one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProxyFields {
     pub(crate) kind: Option<ProxyKind>,
@@ -74,7 +74,7 @@ impl Change {
         let Value::Object(fields) = network else {
             return Err(refused(FIELD, network, "an object"));
         };
-        // Of two values for one thing the one here wins, but both have to be right.
+        // If both places have a value, the one here wins, but both must be valid.
         let mut dns = None;
         for (key, value) in fields {
             match key.as_str() {
@@ -126,13 +126,13 @@ impl Change {
         self.ignored.push(format!("{parent}{dot}{key}"));
     }
 
-    /// Whether what is there now decides what is to be done.
+    /// Returns whether the necessary work depends on the present configuration of the proxy.
     pub(crate) fn needs_the_proxy(&self) -> bool {
         self.proxy.is_some() || self.dns.is_some()
     }
 }
 
-/// What resets a setting: null, false, an empty text and an empty object.
+/// Returns whether a value resets a setting: null, false, an empty text and an empty object do.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -189,7 +189,7 @@ fn port(field: &str, value: &Value) -> Result<u16, String> {
         .ok_or_else(|| refused(field, value, "a number from 1 to 65535"))
 }
 
-/// The port that a text of digits stands for; none where it has anything else in it, as a sign.
+/// Parses a port from a text of digits; `None` if it contains anything else, such as a sign.
 fn digits_of(text: &str) -> Option<u16> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok())?
@@ -203,7 +203,7 @@ fn credential(field: &str, value: &Value, is_public: bool) -> Result<Setting<Str
     match value.as_str() {
         Some(text) if is_credential(text) => Ok(Setting::To(text.to_owned())),
         _ if is_public => Err(refused(field, value, expected)),
-        // A password belongs in no answer and no log, even a wrong one.
+        // A password must not appear in any answer or log, even an invalid one.
         _ => Err(format!(
             "`{field}` is invalid (value hidden): it must be {expected}"
         )),
@@ -261,7 +261,7 @@ fn refused(field: &str, value: &Value, expected: &str) -> String {
     let text = match value {
         Value::Array(_) => return format!("`{field}` is an array, but must be {expected}"),
         Value::Object(_) => return format!("`{field}` is an object, but must be {expected}"),
-        // A text as JSON has it, so that it is one line, but without its quotation marks.
+        // A text in its JSON form, so that it is one line, but without its quotation marks.
         single => single.to_string().trim_matches('"').to_owned(),
     };
     let end = text.char_indices().nth(SHOWN).map(|(end, _)| end);

@@ -1,8 +1,8 @@
 //! The host's name and the proxy of its connections: `GET` and `PATCH /v1/device/host-config`.
 //!
-//! What a request may say stands in [`change`], what comes of it on what is there in [`work`]. Neither
-//! file nor program of the proxy is known here: that is the action `proxy-redirector`, of whichever plugin
-//! provides it. Errors of PATCH are text, those of GET are JSON (docs/spec/device.md#host-config-patch).
+//! [`change`] describes valid requests, and [`work`] their effect on the present configuration. The files and the
+//! program of the proxy are not known here: they belong to the plugin that provides the action `proxy-redirector`.
+//! Errors of PATCH are text, those of GET are JSON (docs/spec/device.md#host-config-patch).
 
 mod change;
 mod shown;
@@ -29,14 +29,14 @@ plugin! {
         PATCH "/v1/device/host-config" => patch,
     }
     openapi: "openapi.json"
-    // Locks are waited for, and then the redirector.
-    // A body of that size fits into the memory however it is made up.
+    // The time covers waiting for locks and then for the redirector. A body of that size fits into the memory, whatever
+    // its structure.
     limits: { wall_ms: 90000, memory_mib: 32, body_kib: 128 }
 }
 
 async fn get() -> Result<Json<HostConfig>, Error> {
     let (state, no_proxy) = match redirection().await {
-        // A board without a redirector has no proxy, and a name all the same.
+        // A board without a redirector has no proxy, but it has a name.
         Err(proxy_redirector::Error::Unavailable(why)) => {
             log::debug(why);
             (State::Direct, Vec::new())
@@ -75,12 +75,12 @@ async fn patch(Fields(body): Fields<Map<String, Value>>) -> Result<&'static str,
         return Ok("OK");
     }
     let _locks = AllLocks::acquire(change.force).await?;
-    // Again: what was there before the locks were had may be another request's by now.
+    // Computed again: before the locks were taken, another request may have changed the configuration.
     work(&change).await?.carry_out().await?;
     Ok("OK")
 }
 
-/// What is to be done about `change`, as things are now.
+/// Returns what is to be done about `change`, given the present configuration.
 async fn work(change: &Change) -> Result<Work, Refusal> {
     let state = if change.needs_the_proxy() {
         proxy_redirector::get().await?
@@ -91,7 +91,7 @@ async fn work(change: &Change) -> Result<Work, Refusal> {
 }
 
 impl Work {
-    /// The proxy first, since its provider may still refuse a value.
+    /// Carries out the work. The proxy comes first, since its provider may still refuse a value.
     async fn carry_out(self) -> Result<(), Refusal> {
         let applies = self.redirection.is_some() || self.no_proxy.is_some();
         if let Some(wanted) = self.redirection {
@@ -110,7 +110,7 @@ impl Work {
     }
 }
 
-/// The first seven characters of the device's uuid (docs/spec/device.md#host-config-patch).
+/// Returns the first seven characters of the device's uuid (docs/spec/device.md#host-config-patch).
 fn default_host_name() -> String {
     device::identity().uuid.chars().take(7).collect()
 }
@@ -134,15 +134,16 @@ impl Answer for Refusal {
     }
 }
 
-/// A text in the characters that the proxies of clouds let through: with any other they answer an error of their own in
-/// its place (docs/spec/device.md#http-text). Quotation marks become `'`, and what has no like becomes `?`.
+/// Returns a text with only the characters that the proxies of clouds let through: a text with any other is replaced by
+/// an error of the proxy (docs/spec/device.md#http-text). Quotation marks become `'`, and characters without an
+/// equivalent become `?`.
 fn proxied(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '`' | '"' => safe.push('\''),
             ';' => safe.push(','),
-            // Those of a thing between braces as well.
+            // This also covers the spaces around braces that were removed.
             ' ' if safe.ends_with(' ') => {}
             '(' | ')' | '[' | ']' | '{' | '}' => {}
             '…' => safe.push_str("..."),

@@ -43,7 +43,7 @@ pub(crate) struct ProxyShown {
 }
 
 impl ProxyShown {
-    /// None where connections are not redirected.
+    /// Creates the answer; `None` if connections are not redirected.
     pub(crate) fn of(state: State, no_proxy: Vec<String>) -> Option<Self> {
         let Redirection { proxy, dns } = match state {
             State::Direct => return None,

@@ -1,24 +1,24 @@
-//! What is to be done about a change, given what is there: fields that a request leaves out are those of
-//! the configuration before.
+//! The work that results from a change and the present configuration: fields that a request leaves out
+//! keep their present values.
 
 use supervisor_sdk::proxy_redirector::{DnsRemote, Proxy, Redirection, State};
 
 use crate::change::{Change, ProxyFields, Setting};
 
-/// What is to be done. Nothing of it where nothing was asked for that has an effect.
+/// The work to do. Empty if the request has no effect.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) host_name: Option<String>,
-    /// The redirection that is wanted, or none at all.
+    /// The new redirection; the inner `None` removes the present one.
     pub(crate) redirection: Option<Option<Redirection>>,
     pub(crate) no_proxy: Option<Vec<String>>,
 }
 
 impl Work {
-    /// What `change` comes to where connections go as `state` says.
+    /// Returns the work that results from `change`, given the present `state` of the redirection.
     ///
     /// # Errors
-    /// The field that a new proxy lacks.
+    /// The missing field of a new proxy.
     pub(crate) fn of(
         change: &Change,
         state: &State,

@@ -1,5 +1,5 @@
-//! The endpoints on the plugin runtime, with the stock provider of `proxy-redirector` and the policy that
-//! is shipped.
+//! The endpoints on the plugin runtime, with the stock provider of `proxy-redirector` and the shipped
+//! policy.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ fn host() -> Host {
         })
 }
 
-/// A host with a name and without a proxy.
+/// Starts a host with a name and without a proxy.
 async fn named() -> RunningHost {
     host().file("etc/hostname", "gate\n").start().await
 }
@@ -46,7 +46,7 @@ async fn patch(host: &RunningHost, network: Value) -> (u16, String) {
     (answer.status.as_u16(), answer.text().to_owned())
 }
 
-/// [`patch`] where it is to succeed.
+/// Calls [`patch`], which must succeed.
 async fn set(host: &RunningHost, network: Value) {
     let answer = patch(host, network.clone()).await;
     assert_eq!(answer, (200, "OK".to_owned()), "{network}");
@@ -72,7 +72,7 @@ fn path(host: &RunningHost, path: &str) -> PathBuf {
 async fn a_host_without_a_proxy_has_its_name_alone() {
     let host = named().await;
     assert_eq!(network(&host).await, json!({ "hostname": "gate" }));
-    // Its default is the beginning of the device's uuid.
+    // The default name is the beginning of the device's uuid.
     fs::remove_file(path(&host, "etc/hostname")).unwrap();
     assert_eq!(network(&host).await, json!({ "hostname": "0123456" }));
     assert_eq!(host.update_locks_taken(), (0, 0));
@@ -162,7 +162,7 @@ async fn each_part_is_reset_by_each_of_the_empty_values() {
             "{empty}"
         );
         assert_eq!(file(&host, CONFIGURATION), None, "{empty}");
-        // It stays, for the next proxy.
+        // The list stays for the next proxy.
         assert!(file(&host, NO_PROXY).is_some());
     }
     set(&host, json!({ "proxy": { "noProxy": [] } })).await;
@@ -312,7 +312,7 @@ async fn a_file_of_any_content_is_shown_as_far_as_it_is_of_use_and_mended_by_a_w
             .await;
         let expected = json!({ "noProxy": ["10.0.0.1", "10.0.0.2"] });
         assert_eq!(network(&host).await["proxy"], expected);
-        // Nothing to merge with.
+        // There is no proxy to merge with.
         let (status, text) = patch(&host, json!({ "proxy": { "port": 1 } })).await;
         assert_eq!(
             (status, &text[..21]),

@@ -1,8 +1,9 @@
-//! `POST /v2/journal-logs`: what the host's journal command prints for the options in the body
+//! `POST /v2/journal-logs`: the output of the host's journal command for the options in the body
 //! (docs/spec/device.md#journal-logs).
 //!
-//! The plugin reads the options and names the type of the output; the output itself passes outside it.
-//! What the journal command refuses, such as a time that is none, is an empty answer, as it always was.
+//! The plugin reads the options and names the type of the output; the output itself does not pass
+//! through the plugin. If the journal command refuses an option, such as an invalid time, the answer is
+//! empty, as it always was.
 
 mod options;
 
@@ -17,7 +18,7 @@ plugin! {
     limits: { concurrency: 16 }
 }
 
-/// What is printed where nothing is asked for.
+/// The format if none is requested.
 const FORMAT: &str = "short";
 
 async fn journal_logs(Fields(wanted): Fields<JournalRequest>) -> Result<Response, Error> {
@@ -30,7 +31,7 @@ async fn journal_logs(Fields(wanted): Fields<JournalRequest>) -> Result<Response
         .with_body(output))
 }
 
-/// What a format's output is: text unless it is made for programs.
+/// Returns the type of a format's output: text, except for formats for programs.
 fn content_type(format: &str) -> &'static str {
     match format {
         "json" | "json-pretty" | "json-sse" | "json-seq" => "application/json",

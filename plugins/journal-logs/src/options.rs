@@ -1,5 +1,5 @@
-//! The fields of the body. A field of a wrong type is an error that names it, and so is a text that could
-//! be taken for an option (docs/spec/device.md#journal-logs).
+//! The fields of the body. A field of a wrong type is an error that names the field; so is a text that
+//! could be mistaken for an option (docs/spec/device.md#journal-logs).
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -48,8 +48,8 @@ impl JournalRequest {
     }
 }
 
-/// True as the device API has it everywhere (`true`, `1`, `"on"`, ...); what is no single value is no
-/// answer to yes or no.
+/// Reads a boolean with the device API's usual values for true (`true`, `1`, `"on"`, ...); arrays and
+/// objects are refused.
 fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     match Value::deserialize(deserializer)? {
         value @ (Value::Array(_) | Value::Object(_)) => Err(wrong("a boolean", &value)),
@@ -57,7 +57,7 @@ fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> 
     }
 }
 
-/// A whole number, also as text; one that is not above zero says nothing.
+/// Reads a whole number, also from text; one that is not above zero is ignored.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     if is_absent(&value) {
@@ -78,7 +78,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     }
 }
 
-/// A time. One that is counted back from now, such as `-1h`, begins as options do: a digit follows.
+/// Reads a time. A relative one, such as `-1h`, begins like an option, but a digit follows.
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     match bounded(deserializer)? {
         Some(text) if is_option(&text) => Err(D::Error::custom(

@@ -1,4 +1,5 @@
-//! What the plugin asks of the journal command, with a program in its place that prints its arguments.
+//! The arguments that the plugin passes to the journal command, which is replaced by a program that
+//! prints them.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

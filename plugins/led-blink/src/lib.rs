@@ -1,8 +1,8 @@
-//! Shows the device to a person by an LED: the stock provider of `identify` (`POST /v1/blink`).
+//! Shows the device to a person with an LED: the stock provider of `identify` (`POST /v1/blink`).
 //!
 //! Configuration (`[plugins.led-blink]`): `led`, the name of the LED in the kernel's LED class; without
-//! it the activity LED where there is one, else the first that the policy grants. A device without an
-//! LED is no failure: there is nothing to show, and the caller was told so by nobody before.
+//! it, the activity LED if there is one, else the first that the policy grants. A device without an LED
+//! is not a failure: there is nothing to show, and callers have never received an error for this.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ struct Configuration {
     led: Option<String>,
 }
 
-/// Names that boards give to the LED a person would look at, the likeliest first.
+/// Names that boards give to their most visible LED, the most likely first.
 const ACTIVITY: [&str; 4] = ["ACT", "act", "led0", "LED0"];
 
-/// How long the LED is on, then off, again and again: three short flashes and a pause, which no kernel
-/// trigger shows by itself.
+/// How long the LED is on, then off, repeatedly: three short flashes and a pause, which no kernel
+/// trigger can show.
 const PATTERN: [(Duration, Duration); 3] = {
     const FLASH: Duration = Duration::from_millis(150);
     const PAUSE: Duration = Duration::from_millis(700);
@@ -58,7 +58,7 @@ async fn blink() -> Result<(), Error> {
     Ok(())
 }
 
-/// The LED to blink: the configured one and no other, or else the one a person would look at.
+/// Chooses the LED to blink: the configured one and no other, or else the most visible one.
 fn choose<'a>(configured: Option<&str>, names: &'a [String]) -> Option<&'a str> {
     let named = |name: &str| names.iter().find(|other| *other == name);
     let name = match configured {

@@ -1,5 +1,4 @@
-//! LEDs show 7 before, which no step of the pattern does, so that seeing 7 again means that the LED was
-//! given back.
+//! The LEDs initially show 7, which no step of the pattern does, so 7 means that the LED was released.
 
 use std::time::{Duration, Instant};
 

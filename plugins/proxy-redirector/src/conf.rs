@@ -1,5 +1,5 @@
-//! The file format of redsocks: blocks of `key = value;`, as its own parser reads them and, where a
-//! person or an older program has written what it would refuse, as far as that can be understood.
+//! The file format of redsocks: blocks of `key = value;`, as its own parser reads them. Text by people or older
+//! programs that redsocks would refuse is read as far as it can be understood.
 //!
 //! ```text
 //! redsocks {
@@ -8,7 +8,8 @@
 //! }
 //! ```
 //!
-//! A line that is no assignment is reported and skipped (docs/spec/device.md#proxy-files). Comments are not kept.
+//! A line that is not an assignment is reported and skipped (docs/spec/device.md#proxy-files). Comments are not
+//! kept.
 
 mod parser;
 
@@ -20,12 +21,12 @@ pub(crate) struct Conf {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// One block; a name may stand several times.
+/// One block; several may have the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    // invariant: a word, as `is_word` has it.
+    // Invariant: a word, as defined by `is_word`.
     pub(crate) name: String,
-    /// Key, which is a word, and value. Of a repeated key the last counts, as for redsocks.
+    /// Keys, which are words, and their values. Of a repeated key the last value counts, as in redsocks.
     pub(crate) fields: Vec<(String, String)>,
 }
 
@@ -42,7 +43,7 @@ impl Block {
         values.next().map(|(_, value)| value.as_str())
     }
 
-    /// Sets `key` where it stands, or at the end; what else it was set to is gone.
+    /// Sets `key` at its present place, or at the end; its other values are removed.
     pub(crate) fn set(&mut self, key: &str, value: &str) {
         let at = self.fields.iter().position(|(name, _)| name == key);
         self.fields.retain(|(name, _)| name != key);
@@ -50,7 +51,7 @@ impl Block {
         self.fields.insert(at, (key.to_owned(), value.to_owned()));
     }
 
-    /// Sets `key` where it is not set.
+    /// Sets `key` if it is not set.
     pub(crate) fn set_default(&mut self, key: &str, value: &str) {
         if self.get(key).is_none() {
             self.set(key, value);
@@ -63,12 +64,12 @@ impl Block {
 }
 
 impl Conf {
-    /// The first block of this name.
+    /// Returns the first block with this name.
     pub(crate) fn block(&self, name: &str) -> Option<&Block> {
         self.blocks.iter().find(|block| block.name == name)
     }
 
-    /// The first block of this name, made at place `at` where there is none.
+    /// Returns the first block with this name; if there is none, it is created at place `at`.
     pub(crate) fn block_or_new(&mut self, name: &str, at: usize) -> &mut Block {
         let place = self.blocks.iter().position(|block| block.name == name);
         let at = place.unwrap_or_else(|| {
@@ -79,14 +80,14 @@ impl Conf {
         &mut self.blocks[at]
     }
 
-    /// Removes the first block of this name.
+    /// Removes the first block with this name.
     pub(crate) fn remove_block(&mut self, name: &str) {
         if let Some(at) = self.blocks.iter().position(|block| block.name == name) {
             self.blocks.remove(at);
         }
     }
 
-    /// The text, with a line end at its end, without which redsocks misses the last line.
+    /// Returns the text. It ends with a line end, without which redsocks misses the last line.
     pub(crate) fn write(&self) -> String {
         let mut text = String::new();
         for (at, Block { name, fields }) in self.blocks.iter().enumerate() {
@@ -108,8 +109,8 @@ impl Conf {
     }
 }
 
-/// Login and password are always quoted, as programs expect that read the file by other means; the rest
-/// only where redsocks would not read it otherwise.
+/// Writes a value. Login and password are always quoted, as other programs that read the file expect; other
+/// values only if redsocks would not read them without quotes.
 fn write_value(text: &mut String, key: &str, value: &str) {
     if !matches!(key, "login" | "password") && (is_word(value) || is_number_or_address(value)) {
         text.push_str(value);
@@ -129,7 +130,7 @@ fn write_value(text: &mut String, key: &str, value: &str) {
     text.push('"');
 }
 
-/// What redsocks reads without quotes, other than numbers.
+/// Returns whether redsocks reads the text without quotes; this does not cover numbers.
 pub(crate) fn is_word(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(in_word)
 }

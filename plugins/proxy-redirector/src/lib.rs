@@ -1,8 +1,8 @@
-//! The device's transparent proxy by way of redsocks: the stock provider of `proxy-redirector`.
+//! The device's transparent proxy, implemented with redsocks: the stock provider of `proxy-redirector`.
 //!
-//! The configuration is `redsocks.conf` and `no_proxy` (an address or subnet a line) in
-//! `system-proxy/` of the boot partition, where programs of the host's look for them
-//! (docs/spec/device.md#proxy-files). Blocks and fields of the file that this plugin does not know are kept.
+//! The configuration is `redsocks.conf` and `no_proxy` (one address or subnet per line) in `system-proxy/`
+//! of the boot partition, where programs of the host look for them (docs/spec/device.md#proxy-files). Blocks
+//! and fields of the file that this plugin does not know are kept.
 
 mod conf;
 mod redirection;
@@ -23,14 +23,15 @@ plugin! {
     limits: { concurrency: 1, wall_ms: 30000 }
 }
 
-/// Where the policy puts the folder.
+/// The folder, as set by the policy.
 const FOLDER: &str = "/system-proxy";
 const CONFIGURATION: &str = "redsocks.conf";
 const NO_PROXY: &str = "no_proxy";
 
 /// The programs that read the files: the one that sets the firewall's rules, then the redirector.
 const READERS: [&str; 2] = ["platform-proxy-config.service", "redsocks.service"];
-/// A host that has this watches the files and restarts them itself: they are part of it.
+/// A host that has this unit watches the files and restarts these programs itself: they are part of the
+/// unit.
 const WATCHER: &str = "redsocks-conf.target";
 
 struct Redsocks;
@@ -94,7 +95,7 @@ impl Provider for Redsocks {
     }
 }
 
-/// The text of a file; none where there is no such file. What is no UTF-8 in it is replaced.
+/// Reads the text of a file; `None` if there is no such file. Invalid UTF-8 is replaced.
 fn text(name: &str) -> Result<Option<String>, String> {
     let bytes = folder::read(Path::new(FOLDER), name)?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
@@ -113,7 +114,7 @@ fn parsed(text: &str) -> conf::Conf {
     conf
 }
 
-/// The lines that are not empty.
+/// Returns the lines that are not empty.
 fn addresses(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim);
     lines

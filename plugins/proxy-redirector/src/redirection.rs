@@ -1,11 +1,11 @@
-//! What a configuration file says of the redirection, and how it says another.
+//! Reads and writes the redirection in a configuration file.
 
 use supervisor_sdk::proxy_redirector::check::{is_address, is_credential};
 use supervisor_sdk::proxy_redirector::{DnsRemote, Proxy, ProxyKind, Redirection};
 
 use crate::conf::{Block, Conf};
 
-/// The general settings, where the file says nothing else (docs/spec/device.md#proxy-files).
+/// The general settings, unless the file has others (docs/spec/device.md#proxy-files).
 const BASE: [(&str, &str); 5] = [
     ("log_debug", "off"),
     ("log_info", "on"),
@@ -14,13 +14,13 @@ const BASE: [(&str, &str); 5] = [
     ("redirector", "iptables"),
 ];
 
-/// What redsocks takes for its own even between quotes, where it stands alone.
+/// Values that redsocks treats as its own signs, even in quotes, if they stand alone.
 const SIGNS: [&str; 6] = ["{", "}", "=", ";", "//", "/*"];
 
-/// The redirection that the file describes.
+/// Returns the redirection that the file describes.
 ///
 /// # Errors
-/// What is missing or wrong, where it describes none.
+/// What is missing or wrong, if it describes none.
 pub(crate) fn read(conf: &Conf) -> Result<Redirection, String> {
     let block = conf
         .block("redsocks")
@@ -60,7 +60,7 @@ fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|port| *port > 0)
 }
 
-/// Whether all of it can be written.
+/// Checks that all values can be written.
 ///
 /// # Errors
 /// The value that cannot.
@@ -95,7 +95,7 @@ pub(crate) fn check(target: &Redirection) -> Result<(), String> {
     Ok(())
 }
 
-/// Has the file describe `target`. Other blocks and fields stay as they are.
+/// Makes the file describe `target`. Other blocks and fields stay unchanged.
 pub(crate) fn write(conf: &mut Conf, target: &Redirection) {
     let base = conf.block_or_new("base", 0);
     for (key, value) in BASE {

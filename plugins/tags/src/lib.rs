@@ -1,7 +1,7 @@
 //! The device's tags in its cloud: `GET` and `PATCH /v2/device/tags` (docs/spec/device.md#cloud-queue).
 //!
-//! Each `GET` asks the cloud; nothing is kept here, so what it answers is never old. A `PATCH` is queued: the
-//! supervisor sends it when the cloud can be reached.
+//! Each `GET` queries the cloud; nothing is cached here, so the answer is never out of date. A `PATCH` is
+//! queued: the supervisor sends it when the cloud can be reached.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ plugin! {
     limits: { wall_ms: 300000 }
 }
 
-/// What the cloud calls a tag.
+/// The cloud's name for a tag.
 const KIND: &str = "device_tag";
 
-/// As the cloud has it.
+/// A tag in the cloud's form.
 #[derive(Deserialize)]
 struct Record {
     id: u64,
@@ -72,7 +72,7 @@ struct Queued {
 
 async fn set_tags(Fields(tags): Fields<BTreeMap<String, String>>) -> Result<Response, Error> {
     check(&tags).map_err(Error::bad_request)?;
-    // Without any there is nothing to send, and nothing wrong.
+    // An empty request is valid, and there is nothing to send.
     if !tags.is_empty() {
         cloud::queue(KIND, tags).await?;
     }
@@ -80,7 +80,7 @@ async fn set_tags(Fields(tags): Fields<BTreeMap<String, String>>) -> Result<Resp
     Ok(queued.with_status(202))
 }
 
-/// What the cloud would refuse is refused at once: nobody waits for its answer.
+/// Refuses at once what the cloud would refuse: nobody waits for the cloud's answer.
 fn check(tags: &BTreeMap<String, String>) -> Result<(), String> {
     for (name, value) in tags {
         let length = name.chars().count();

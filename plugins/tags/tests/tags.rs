@@ -1,4 +1,4 @@
-//! The tags of a device with a cloud that a test plays.
+//! The tags of a device whose cloud is played by the test.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const POLICY: &str = "[plugins.tags]\ngrants = [\"cloud\"]\nrecords = [\"device_tag\"]";
 
-/// A cloud that answers this, and notes what is queued.
+/// A cloud that gives this answer, and records what is queued.
 #[derive(Clone)]
 struct Fake {
     rows: Result<Vec<Value>, CloudRefusal>,

@@ -1,8 +1,8 @@
 //! `GET /v2/device/vpn`: whether the host's VPN is on, and whether its tunnel is up (docs/spec/device.md#vpn).
 //!
-//! It is on while its unit is anything but stopped, and up while the VPN program keeps the file `active`
-//! in its folder of status. Configuration (`[plugins.vpn]`): `unit`, by default `openvpn.service`; the
-//! policy has to name the same unit, and says where the folder is.
+//! It is on unless its unit is stopped, and up while the VPN program keeps the file `active` in its status
+//! folder. Configuration (`[plugins.vpn]`): `unit`, by default `openvpn.service`; the policy must grant the
+//! same unit, and sets the path of the folder.
 
 use std::io;
 use std::path::Path;
@@ -17,11 +17,11 @@ plugin! {
     }
     routes: { GET "/v2/device/vpn" => vpn }
     openapi: "openapi.json"
-    // The service manager has its own limit on the time that it takes.
+    // The service manager has its own time limit for this.
     limits: { wall_ms: 25000 }
 }
 
-/// Where the policy shows the folder of status; it is not there on a host without a VPN.
+/// The file in the status folder, as set by the policy; it does not exist on a host without a VPN.
 const ACTIVE: &str = "/vpn-status/active";
 
 #[derive(Deserialize)]

@@ -39,7 +39,7 @@ async fn the_tunnel_is_seen_to_go_up_and_down_also_where_the_folder_comes_late()
         assert_eq!(answer["vpn"]["enabled"], true);
         answer["vpn"]["connected"].as_bool().unwrap()
     };
-    // Several times each, since instances are made ready ahead.
+    // Several times each, since instances are prepared in advance.
     for _ in 0..3 {
         for _ in 0..4 {
             assert!(!connected().await);

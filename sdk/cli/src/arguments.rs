@@ -1,4 +1,4 @@
-//! What the program takes.
+//! The arguments of the program.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

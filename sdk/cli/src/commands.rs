@@ -25,7 +25,7 @@ use clap::CommandFactory as _;
 use crate::arguments::{Arguments, Command};
 use crate::output::Output;
 
-/// Does what the arguments say.
+/// Runs the command.
 ///
 /// # Errors
 /// The command failed. A check or a test that finds something is not an error: the exit status says so.
@@ -55,7 +55,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
     }
 }
 
-/// Runs what needs the host of plugins, which is asynchronous.
+/// Runs commands that need the plugin host, which is asynchronous.
 fn wait(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -1,7 +1,7 @@
-//! The compiler of plugins, which is a program of its own: it gives up its rights before it reads a component.
+//! The compiler of plugins, which is a separate program: it drops its privileges before it reads a component.
 //!
-//! In a layout `supervisor-compile` stands beside this program. Where it does not, this program is the compiler as well:
-//! it starts itself by a link of that name.
+//! In a layout, `supervisor-compile` is next to this program. Otherwise, this program is also the compiler: it starts
+//! itself through a link of that name.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 /// The name of the program.
 const NAME: &str = "supervisor-compile";
 
-/// Is the compiler if this program was started as one.
+/// Acts as the compiler if this program was started as one.
 pub(crate) fn run_if_named() -> Option<ExitCode> {
     let started_as = env::args_os().next()?;
     if Path::new(&started_as).file_name()? != NAME {
@@ -27,10 +27,10 @@ pub(crate) fn run_if_named() -> Option<ExitCode> {
     }
 }
 
-/// The program that compiles plugins.
+/// Returns the path of the program that compiles plugins.
 ///
 /// # Errors
-/// There is none: this program is neither in a layout nor contains the compiler.
+/// There is none: this program neither is in a layout nor contains the compiler.
 pub(crate) fn program() -> Result<PathBuf> {
     let this = env::current_exe().context("failed to find this program's own file")?;
     let in_layout = env::var_os("SUPERVISOR_DIST").map(|dist| PathBuf::from(dist).join("bin"));
@@ -49,7 +49,7 @@ fn linked(this: &Path) -> Result<PathBuf> {
     let link = cache_folder()?.join(NAME);
     let points_here = std::fs::read_link(&link).is_ok_and(|target| target == this);
     if !points_here {
-        // Another process may be at it.
+        // Another process may be replacing the link at the same time.
         let new = link.with_extension(std::process::id().to_string());
         std::os::unix::fs::symlink(this, &new)
             .and_then(|()| std::fs::rename(&new, &link))
@@ -67,7 +67,8 @@ fn linked(this: &Path) -> Result<PathBuf> {
     )
 }
 
-/// Where compiled code is kept between runs: it is of no use to other versions of this program, so each has its own.
+/// Returns the folder that keeps compiled code between runs. It is useless to other versions of this program, so each
+/// version has its own folder.
 ///
 /// # Errors
 /// The folder cannot be created.

@@ -1,4 +1,4 @@
-//! The component that a command works with: a file, or what the project is built to.
+//! The component that a command works with: a file, or the result of building the project.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::languages;
 use crate::output::Output;
 use crate::project::ProjectFolder;
 
-/// The largest component that is read, in bytes: as large as a device takes.
+/// The maximum size of a component, in bytes, which is what a device accepts.
 pub(crate) const MOST: u64 = 64 << 20;
 
 /// A component with its manifest.
@@ -21,10 +21,10 @@ pub(crate) struct Component {
 }
 
 impl Component {
-    /// Reads the file that the arguments name, or builds the project and reads what came of it.
+    /// Reads the file that the arguments name, or builds the project and reads the result.
     ///
     /// # Errors
-    /// It cannot be built or read, or is no plugin; in the words in which a device says so.
+    /// It cannot be built or read, or is not a plugin; the message is the same as on a device.
     pub(crate) fn of(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
         match &arguments.file {
             Some(file) => Component::read(file.clone()),
@@ -35,7 +35,7 @@ impl Component {
         }
     }
 
-    /// Reads the file that the arguments name, or what the project was built to; builds it if it was not.
+    /// Reads the file that the arguments name, or the existing build of the project; builds it if there is none.
     ///
     /// # Errors
     /// As [`Component::of`].
@@ -53,7 +53,7 @@ impl Component {
     /// Reads a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no plugin.
+    /// It cannot be read, or is not a plugin.
     pub(crate) fn read(file: PathBuf) -> Result<Component> {
         let unreadable = || format!("cannot read `{}`", file.display());
         let length = std::fs::metadata(&file).with_context(unreadable)?.len();
@@ -72,27 +72,27 @@ impl Component {
         })
     }
 
-    /// One that is in memory alone, with the file name that its own name suggests.
+    /// Creates a component that exists only in memory, with a file name derived from its own name.
     ///
     /// # Errors
     /// It is not a plugin.
     pub(crate) fn in_memory(wasm: Vec<u8>) -> Result<Component> {
         let manifest = Manifest::of(&wasm).context("it is not a plugin")?;
         Ok(Component {
-            // The characters that a plugin's name may have cannot lead to another folder.
+            // The characters that are allowed in a plugin's name cannot lead to another folder.
             file: PathBuf::from(format!("{}.wasm", manifest.name)),
             wasm,
             manifest,
         })
     }
 
-    /// The interfaces that it imports, sorted.
+    /// Returns the interfaces that it imports, sorted.
     pub(crate) fn imports(&self) -> Vec<String> {
         imports(&self.wasm)
     }
 }
 
-/// The interfaces that a component imports, sorted.
+/// Returns the interfaces that a component imports, sorted.
 pub(crate) fn imports(wasm: &[u8]) -> Vec<String> {
     let mut imports = Vec::new();
     let mut depth = 0_u32;

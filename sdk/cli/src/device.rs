@@ -1,4 +1,4 @@
-//! A device in developer mode, as the tool asks it over its API.
+//! A device in developer mode, which the tool accesses through its API.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,15 +18,15 @@ use crate::arguments::DeviceArguments;
 /// The port of supervisors.
 const PORT: u16 = 48484;
 const CONNECT: Duration = Duration::from_secs(10);
-/// From a request to the end of its answer: a device may compile for a minute, after a file that came slowly.
+/// The time limit from a request to the end of its answer: a device may compile for a minute, after a slow upload.
 const WHOLE: Duration = Duration::from_secs(720);
-/// The longest answer that is read, in bytes.
+/// The maximum length of an answer that is read, in bytes.
 const MOST: usize = 1 << 20;
 
-/// Where a device answers: `10.0.0.7`, `shelf.local:48484` or `[fe80::1]`, perhaps after `http://`.
+/// The address of a device: `10.0.0.7`, `shelf.local:48484` or `[fe80::1]`, optionally after `http://`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceAddress {
-    /// As the author wrote it.
+    /// The text that the author wrote.
     text: String,
     authority: String,
 }
@@ -38,7 +38,7 @@ impl FromStr for DeviceAddress {
         let place = text.strip_prefix("http://").unwrap_or(text);
         let place = place.trim_end_matches('/');
         let authority = place.parse::<Authority>().ok();
-        // A name and a password would go to the device instead of the key.
+        // A name and a password would be sent to the device instead of the key.
         let authority = authority.filter(|_| !place.contains('@'));
         let authority = authority.ok_or_else(|| {
             "give the address of a device, for example `10.0.0.7` or `shelf.local:48484`".to_owned()
@@ -60,15 +60,17 @@ impl fmt::Display for DeviceAddress {
     }
 }
 
-/// Asks devices.
+/// A client of devices.
 pub(crate) struct DeviceClient<'a> {
     client: Client,
     key: &'a str,
 }
 
 impl<'a> DeviceClient<'a> {
+    /// Creates the client.
+    ///
     /// # Errors
-    /// The key is not one.
+    /// The key is not valid.
     pub(crate) fn new(arguments: &'a DeviceArguments) -> Result<Self> {
         let is_key = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let key = arguments.key.trim();
@@ -76,7 +78,7 @@ impl<'a> DeviceClient<'a> {
             !key.is_empty() && key.bytes().all(is_key),
             "the key has other characters than letters, digits and `_`: `supervisor api-key show` prints it on the device"
         );
-        // The key goes to the device alone: neither to a proxy nor to whatever the device names.
+        // The key is sent only to the device: neither to a proxy nor to an address that the device names.
         let client = Client::builder()
             .no_proxy()
             .redirect(Policy::none())
@@ -87,10 +89,10 @@ impl<'a> DeviceClient<'a> {
         Ok(DeviceClient { client, key })
     }
 
-    /// Has the device install a plugin; the object that it answers with.
+    /// Has the device install a plugin, and returns the object in its answer.
     ///
     /// # Errors
-    /// It cannot be reached, or refuses it.
+    /// The device cannot be reached, or refuses the plugin.
     pub(crate) async fn install(
         &self,
         device: &DeviceAddress,
@@ -103,7 +105,7 @@ impl<'a> DeviceClient<'a> {
     /// Has the device remove a plugin.
     ///
     /// # Errors
-    /// It cannot be reached, or refuses it.
+    /// The device cannot be reached, or refuses.
     pub(crate) async fn uninstall(&self, device: &DeviceAddress, name: &str) -> Result<()> {
         check_name(name).map_err(anyhow::Error::msg)?;
         let removed = self.send(Method::DELETE, device, name, Bytes::new()).await;
@@ -148,7 +150,7 @@ impl<'a> DeviceClient<'a> {
     }
 }
 
-/// Text of a device as a terminal may show it: only line breaks are left of what steers a terminal.
+/// Returns text from a device that is safe to show: line breaks are the only control characters that are kept.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |char: char| match char {
         '\n' => char,

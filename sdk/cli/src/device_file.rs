@@ -1,4 +1,4 @@
-//! `device.toml`: what the device has on which a plugin is tried. Its LEDs, units, files, journal and cloud are fakes.
+//! `device.toml`: describes the device on which a plugin is tried. Its LEDs, units, files, journal and cloud are fakes.
 
 mod hardware;
 
@@ -17,46 +17,46 @@ use crate::policy;
 use hardware::{GpioLine, I2cChip};
 pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
 
-/// A device for trials. All of it may be left out.
+/// A device for trials. Every field is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeviceFile {
     #[serde(default)]
     device: DeviceTable,
-    /// By name.
+    /// LEDs by name.
     #[serde(default)]
     leds: BTreeMap<String, Led>,
-    /// By name; others are not found.
+    /// Units by name; others are not found.
     #[serde(default)]
     units: BTreeMap<String, Unit>,
-    /// Content by path.
+    /// The content of files by path.
     #[serde(default)]
     files: BTreeMap<String, String>,
     journal: Option<Journal>,
     /// The rows of each kind of record. A device without this table has no cloud.
     cloud: Option<BTreeMap<String, Vec<Map<String, Value>>>>,
-    /// The answers of other hosts, by method and address; no others are reached.
+    /// The answers of other hosts, by method and address; no other hosts can be reached.
     #[serde(default)]
     http: BTreeMap<String, HttpAnswer>,
-    /// The answers of the device's own API, by method and path; others are not there.
+    /// The answers of the device's own API, by method and path; others do not exist.
     #[serde(default)]
     api: BTreeMap<String, HttpAnswer>,
     /// The serial ports of this machine that the plugin may open.
     #[serde(default)]
     serial: Vec<String>,
-    /// What methods on the system bus answer; there are no others.
+    /// The answers of methods on the system bus; no other methods exist.
     #[serde(default)]
     dbus: Vec<DbusAnswer>,
-    /// GPIO lines, by the names that the plugin has for them.
+    /// GPIO lines, by the names that the plugin uses.
     #[serde(default)]
     gpio: BTreeMap<String, GpioLine>,
-    /// Chips on I2C buses, by the names that the plugin has for them.
+    /// Chips on I2C buses, by the names that the plugin uses.
     #[serde(default)]
     i2c: BTreeMap<String, I2cChip>,
     /// The table `[plugins.NAME]` of the supervisor's configuration file.
     #[serde(default)]
     config: toml::Table,
-    /// More lines of the policy's section, for example `files`.
+    /// Additional lines of the policy's section, for example `files`.
     #[serde(default)]
     policy: toml::Table,
 }
@@ -69,7 +69,7 @@ struct DeviceTable {
     #[serde(rename = "type")]
     device_type: String,
     arch: String,
-    /// What `GET /v1/device` answers.
+    /// The answer to `GET /v1/device`.
     state: Value,
 }
 
@@ -131,7 +131,7 @@ fn ok() -> u16 {
     200
 }
 
-/// In systemd's words.
+/// The state of a unit, in systemd's words.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Unit {
@@ -153,15 +153,15 @@ impl Default for Unit {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Journal {
-    /// Every reader gets these, whatever it selects.
+    /// The lines that every reader receives, whatever it selects.
     lines: Vec<String>,
 }
 
 impl DeviceFile {
-    /// Reads the file; a device that has nothing where there is none.
+    /// Reads the file; if there is none, the device has nothing.
     ///
     /// # Errors
-    /// It is not what it should be.
+    /// It is invalid.
     pub(crate) fn read(file: &Path) -> Result<DeviceFile> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
@@ -177,7 +177,7 @@ impl DeviceFile {
         device_type.clone_into(&mut self.device.device_type);
     }
 
-    /// The policy that lets the plugin use all that this device has.
+    /// Returns a policy that lets the plugin use everything that this device has.
     pub(crate) fn policy(&self, manifest: &Manifest) -> String {
         let mut more = toml::Table::new();
         let names = |names: Vec<&String>| -> toml::Value {
@@ -224,7 +224,7 @@ impl DeviceFile {
         policy::that_grants_all(manifest, more)
     }
 
-    /// A host on such a device, whose journal command is put into `folder`.
+    /// Creates a host with such a device, whose journal command is written into `folder`.
     ///
     /// # Errors
     /// The name of a unit is invalid, or a file cannot be written.
@@ -286,7 +286,7 @@ impl DeviceFile {
     }
 }
 
-/// The scheme, host and port of `GET https://api.acme.example/now`.
+/// Returns the scheme, host and port of `GET https://api.acme.example/now`.
 fn origin(request: &str) -> Option<toml::Value> {
     let (_, url) = request.split_once(' ')?;
     let (scheme, rest) = url.split_once("://")?;
@@ -295,7 +295,7 @@ fn origin(request: &str) -> Option<toml::Value> {
 }
 
 impl Journal {
-    /// A program in place of the journal command that prints the lines.
+    /// Writes a program that prints the lines and replaces the journal command.
     fn program(&self, folder: &Path) -> Result<std::path::PathBuf> {
         let program = folder.join("journal");
         let mut text = "#!/bin/sh\ncat <<'END OF THE JOURNAL'\n".to_owned();

@@ -1,4 +1,4 @@
-//! A cloud of a device on which a plugin is tried.
+//! The cloud of a device on which a plugin is tried.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,13 +8,13 @@ use futures::future::BoxFuture;
 use plugin_test_host::{Cloud, CloudRefusal};
 use serde_json::{Map, Value};
 
-/// A cloud that has these rows, and takes what plugins set.
+/// A cloud that has these rows, and stores what plugins set.
 pub(crate) struct FakeCloud {
     records: Mutex<BTreeMap<String, Vec<Map<String, Value>>>>,
 }
 
 impl FakeCloud {
-    /// The rows of each kind of record.
+    /// Creates a cloud with these rows for each kind of record.
     pub(crate) fn new(records: BTreeMap<String, Vec<Map<String, Value>>>) -> FakeCloud {
         FakeCloud {
             records: Mutex::new(records),

@@ -1,4 +1,4 @@
-//! How a project becomes a component, in each language.
+//! The build of a project in each language.
 
 mod async_imports;
 mod c;
@@ -19,10 +19,10 @@ use plugins::{signature_place, signed_content};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 
-/// Builds the component, checks it and puts it beside `plugin.toml`.
+/// Builds the component, checks it and puts it next to `plugin.toml`.
 ///
 /// # Errors
-/// A tool of the language is missing or fails; it has shown why.
+/// A tool of the language is missing or fails; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let started = Instant::now();
     let (name, language) = (project.name(), project.language());
@@ -39,7 +39,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     };
     let mut wasm =
         std::fs::read(&built).with_context(|| format!("cannot read `{}`", built.display()))?;
-    // `plugin!` of the Rust SDK writes the sections itself.
+    // `plugin!` of the Rust SDK writes these sections itself.
     if language != Language::Rust {
         add_sections(project, &mut wasm)?;
     }
@@ -71,15 +71,15 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     Ok(component)
 }
 
-/// Puts what was built beside `plugin.toml`. A file with the same content stays as it is, with its signature; whether it
-/// bears one is the answer. Says so where a signature is lost.
+/// Puts the built component next to `plugin.toml`. A file with the same content is kept with its signature. Returns
+/// whether the file is signed, and prints a note if a signature is lost.
 fn put(component: &Path, wasm: &[u8], output: &Output) -> Result<bool> {
     let before = std::fs::read(component).unwrap_or_default();
     let is_signed = signature_place(component, &before).is_some();
     if signed_content(&before) == wasm {
         return Ok(is_signed);
     }
-    // In one step, for whoever loads it meanwhile.
+    // In one step, because another program may be loading it.
     let new = component.with_extension("wasm.new");
     std::fs::write(&new, wasm)
         .and_then(|()| std::fs::rename(&new, component))
@@ -90,11 +90,11 @@ fn put(component: &Path, wasm: &[u8], output: &Output) -> Result<bool> {
     Ok(false)
 }
 
-/// Refuses actions that the SDK of the language has nothing for.
+/// Refuses actions that the SDK of the language does not support.
 fn check_actions(project: &ProjectFolder) -> Result<()> {
     let language = project.language();
     let can_provide = |action: &Action| match language {
-        // What a component exports shows when it is checked.
+        // The exports of a component are checked later.
         Language::Rust | Language::Component => true,
         _ => *action == Action::Events,
     };
@@ -120,7 +120,7 @@ fn add_sections(project: &ProjectFolder, wasm: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Whether this can be the name of a function.
+/// Returns whether a text can be the name of a function.
 fn is_identifier(name: &str) -> bool {
     let begins = |char: char| char.is_alphabetic() || char == '_';
     name.starts_with(begins)

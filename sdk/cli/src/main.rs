@@ -1,9 +1,9 @@
-//! `supervisor-plugin`: makes, checks, runs, signs and ships plugins, in every language that plugins are written in.
+//! `supervisor-plugin`: creates, checks, runs, signs and ships plugins, in every language that plugins are written in.
 //!
-//! It runs plugins in the device's own runtime ([`plugin_test_host`]), so what works here works on a device, and what
-//! a device refuses is refused here in the same words. It needs no checkout of the repository: the SDK and the templates
-//! are inside ([`templates`], [`sdk_sources`]), and so is the compiler, unless the program is part of a layout, which has
-//! the compiler beside it ([`compiler`]).
+//! It runs plugins in the device's own runtime ([`plugin_test_host`]). So what works here works on a device, and what a
+//! device refuses is refused here with the same message. It needs no checkout of the repository: it contains the SDK
+//! and the templates ([`templates`], [`sdk_sources`]), and also the compiler, unless the program is part of a layout,
+//! in which the compiler is next to it ([`compiler`]).
 
 mod arguments;
 mod commands;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = Arguments::parse();
-    // What clients of HTTP encrypt with; it fails only if there is something already.
+    // The encryption of HTTP clients; this fails only if a provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let output = Output::new(arguments.json);
     match commands::run(arguments.command, &output) {

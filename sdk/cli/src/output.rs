@@ -1,4 +1,4 @@
-//! What people and programs read: sentences, or with `--json` one document on standard output.
+//! Output for people and programs: sentences, or with `--json` one document on standard output.
 
 use std::io::Write as _;
 
@@ -15,7 +15,7 @@ impl Output {
         Output { is_json }
     }
 
-    /// A result.
+    /// Prints a result.
     pub(crate) fn result(&self, text: &str, document: &Value) {
         if self.is_json {
             print(&format!("{document:#}"));
@@ -24,14 +24,14 @@ impl Output {
         }
     }
 
-    /// What happens meanwhile: for people alone.
+    /// Prints progress, only for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json {
             eprintln!("{text}");
         }
     }
 
-    /// Why the command failed.
+    /// Prints why the command failed.
     pub(crate) fn error(&self, error: &Error) {
         if self.is_json {
             print(&format!("{:#}", json!({ "error": format!("{error:#}") })));
@@ -41,12 +41,12 @@ impl Output {
     }
 }
 
-/// Writes a line to standard output, as long as somebody reads it: `head` may have had enough.
+/// Writes a line to standard output, as long as somebody reads it: `head` may have stopped.
 fn print(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// A number of bytes, for people.
+/// Formats a number of bytes for people.
 pub(crate) fn size(bytes: u64) -> String {
     const KB: f64 = 1000.0;
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]

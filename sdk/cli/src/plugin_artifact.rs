@@ -1,8 +1,8 @@
-//! Plugins in registries of container images: an artifact of one layer, the component, and beside it the signature, if
-//! that is not in the component.
+//! Plugins in registries of container images: an artifact with one layer, the component, and additionally the signature
+//! if it is not in the component.
 //!
-//! What a registry sends is hostile until it is checked: each part has a bound, is held against its digest, and the
-//! component is read as a plugin before anybody writes it to a disk. Whose signature it is, `verify` finds out.
+//! Data from a registry is not trusted until it is checked: each part is bounded and compared with its digest, and the
+//! component is parsed as a plugin before it is written to a disk. `verify` finds out whose signature it is.
 
 use std::path::Path;
 
@@ -18,21 +18,21 @@ use serde_json::{Map, Value};
 
 use crate::component::{Component, MOST};
 
-/// What a detached signature is to a registry.
+/// The artifact type of a detached signature.
 const SIGNATURE_TYPE: &str = "application/vnd.minisign.signature.v1";
-/// The largest signature with its comments, in bytes: as large as a device takes.
+/// The maximum size of a signature with its comments, in bytes, which is what a device accepts.
 const LARGEST_SIGNATURE: u64 = 4 << 10;
 
-/// A plugin as it came from a registry.
+/// A plugin that was pulled from a registry.
 pub(crate) struct PulledPlugin {
     pub(crate) component: Component,
     /// The text of `FILE.minisig`, if the signature is not in the component.
     pub(crate) signature: Option<String>,
-    /// The digest of the manifest: what is pulled by it is always this.
+    /// The digest of the manifest; pulling by this digest always returns the same plugin.
     pub(crate) digest: String,
 }
 
-/// Puts a component there, with its signature; the digest of what is there then.
+/// Uploads a component with its signature, and returns the digest of its manifest.
 ///
 /// # Errors
 /// The registry does not accept it.
@@ -50,7 +50,7 @@ pub(crate) async fn push(
         repository.put_bytes(artifact.config.into()).await?;
         let manifest = &artifact.manifest;
         repository.put_manifest(manifest, &manifest.digest).await?;
-        // Before the tag: whoever pulls by that finds the signature as well.
+        // Before the tag, so that anybody who pulls by the tag finds the signature as well.
         if let Some(signature) = signature {
             let signature = signature.as_bytes().to_vec();
             repository
@@ -65,10 +65,10 @@ pub(crate) async fn push(
     Ok(artifact.manifest.digest)
 }
 
-/// Gets a component and its signature.
+/// Fetches a component and its signature.
 ///
 /// # Errors
-/// It is not there, is not a plugin, or is not what its digests say.
+/// It does not exist, is not a plugin, or does not match its digests.
 pub(crate) async fn pull(reference: &ImageName) -> Result<PulledPlugin> {
     let access = Access::pull(Account::Stored(None));
     let repository = registries()?.repository(&reference.place, access);
@@ -88,10 +88,10 @@ pub(crate) async fn pull(reference: &ImageName) -> Result<PulledPlugin> {
     })
 }
 
-/// The name of a plugin in a registry, as people write it.
+/// Parses the name of a plugin in a registry, as people write it.
 ///
 /// # Errors
-/// It is not one.
+/// It is not such a name.
 pub(crate) fn reference(text: &str) -> Result<ImageName> {
     let name = text.parse::<ImageName>().ok();
     let name = name.filter(|name| {
@@ -105,8 +105,8 @@ pub(crate) fn reference(text: &str) -> Result<ImageName> {
     })
 }
 
-/// The name in a registry that an argument is, rather than a file: it has a tag or a digest, as few files have, and
-/// there is no such file.
+/// Returns the name in a registry if an argument is one rather than a file: it has a tag or a digest, which is rare in
+/// file names, and no such file exists.
 pub(crate) fn name_in_registry(argument: &Path) -> Option<ImageName> {
     let text = argument.to_str()?;
     let (_, last) = text.rsplit_once('/')?;
@@ -116,10 +116,10 @@ pub(crate) fn name_in_registry(argument: &Path) -> Option<ImageName> {
         .flatten()
 }
 
-/// The detached signature of a file, if there is one.
+/// Reads the detached signature of a file, if there is one.
 ///
 /// # Errors
-/// What is there is not a signature.
+/// The file next to it is not a signature.
 pub(crate) fn signature_beside(file: &Path) -> Result<Option<String>> {
     let path = file.with_added_extension("minisig");
     let unreadable = || format!("cannot read `{}`", path.display());
@@ -135,8 +135,8 @@ pub(crate) fn signature_beside(file: &Path) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The id of the key that made a signature, as minisign prints it; `None` if the text is not a signature. A signature
-/// names its key whether or not it is valid.
+/// Returns the id of the key that made a signature, as minisign prints it; `None` if the text is not a signature. A
+/// signature names its key whether or not it is valid.
 pub(crate) fn key_id(signature: &str) -> Option<String> {
     let signature = SignatureBox::from_string(signature).ok()?;
     let id: String = signature.keynum().iter().rev().map(hex_of).collect();
@@ -147,13 +147,13 @@ fn hex_of(byte: &u8) -> String {
     format!("{byte:02X}")
 }
 
-/// All registries. Sends nothing yet.
+/// Creates the clients of registries without sending anything.
 fn registries() -> Result<Registries> {
     let user_agent = concat!("supervisor-plugin/", env!("CARGO_PKG_VERSION"));
     Registries::new(user_agent).map_err(in_words)
 }
 
-/// What people and other tools read of a plugin without pulling it.
+/// Returns the properties of a plugin that people and other tools can read without pulling it.
 fn annotations(manifest: &Manifest) -> Map<String, Value> {
     let about = &manifest.about;
     let version = manifest.version.to_string();
@@ -173,7 +173,7 @@ fn annotations(manifest: &Manifest) -> Map<String, Value> {
     .collect()
 }
 
-/// The component of an artifact.
+/// Returns the component of an artifact.
 ///
 /// # Errors
 /// The image is something else.
@@ -193,10 +193,10 @@ fn layer(image: &Image) -> Result<&Blob> {
     }
 }
 
-/// A blob in memory.
+/// Reads a blob into memory.
 ///
 /// # Errors
-/// It is longer than `most`, or not what its digest says.
+/// It is longer than `most`, or does not match its digest.
 async fn bytes(repository: &Repository<'_>, blob: &Blob, most: u64, what: &str) -> Result<Vec<u8>> {
     ensure!(
         blob.size <= most,
@@ -208,7 +208,7 @@ async fn bytes(repository: &Repository<'_>, blob: &Blob, most: u64, what: &str) 
     bytes.with_context(|| format!("{what} cannot be pulled"))
 }
 
-/// The signature that was pushed last of those that belong to the manifest of this digest.
+/// Returns the most recently pushed signature that belongs to the manifest of this digest.
 async fn signature(repository: &Repository<'_>, digest: &str) -> Result<Option<String>> {
     let listed = repository.referrers(digest, SIGNATURE_TYPE).await;
     let listed = listed.map_err(in_words)?;
@@ -232,7 +232,7 @@ async fn signature(repository: &Repository<'_>, digest: &str) -> Result<Option<S
     Ok(Some(text))
 }
 
-/// The error of a registry, with what to do.
+/// Converts the error of a registry, and adds what to do.
 fn in_words(mut error: RegistryError) -> anyhow::Error {
     match error.hint.take() {
         Some(hint) => anyhow!("{:#}; {hint}", anyhow::Error::new(error)),

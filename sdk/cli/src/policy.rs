@@ -1,9 +1,9 @@
-//! A policy that gives a plugin what it asks for.
+//! A policy that grants a plugin everything that it asks for.
 
 use plugin_manifest::Manifest;
 
-/// The policy in which authors try a plugin out: everything that it asks for, and `more` lines of its section for what
-/// the policy has to name, as files.
+/// Returns the policy with which authors try a plugin out: everything that it asks for, and `more` lines of its section
+/// for resources that the policy has to name, such as files.
 pub(crate) fn that_grants_all(manifest: &Manifest, more: toml::Table) -> String {
     let mut section = toml::Table::new();
     let needs = manifest.capabilities.iter();

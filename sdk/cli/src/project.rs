@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use plugin_manifest::{Action, Language, Project, Route};
 
-/// A project and where it is.
+/// A project and its folder.
 pub(crate) struct ProjectFolder {
     /// An absolute path.
     pub(crate) path: PathBuf,
@@ -13,10 +13,10 @@ pub(crate) struct ProjectFolder {
 }
 
 impl ProjectFolder {
-    /// Reads `plugin.toml` of the folder.
+    /// Reads the folder's `plugin.toml`.
     ///
     /// # Errors
-    /// There is none, or no device would accept what it declares.
+    /// It does not exist, or no device would accept its declarations.
     pub(crate) fn open(folder: &Path) -> Result<ProjectFolder> {
         let path = folder
             .canonicalize()
@@ -42,10 +42,10 @@ impl ProjectFolder {
         self.project.build.language
     }
 
-    /// The main source file: the one that the project names, or the language's default, below the folder.
+    /// Returns the main source file: the one that the project names, or the language's default, below the folder.
     ///
     /// # Errors
-    /// It is not there.
+    /// It does not exist.
     pub(crate) fn source(&self, default: &str) -> Result<PathBuf> {
         let named = self.project.build.source.as_deref();
         let source = self.path.join(named.unwrap_or(default));
@@ -54,20 +54,20 @@ impl ProjectFolder {
         Ok(source)
     }
 
-    /// The routes, each with the function that answers it.
+    /// Returns the routes, each with the function that answers it.
     pub(crate) fn routes(&self) -> impl Iterator<Item = (&Route, &str)> {
         let handlers = self.project.handlers.iter().map(String::as_str);
         self.project.manifest.routes.iter().zip(handlers)
     }
 
-    /// What provides an action.
+    /// Returns the function that provides an action.
     pub(crate) fn provider(&self, action: Action) -> Option<&str> {
         let providers = self.project.providers.iter().map(String::as_str);
         let mut provided = self.project.manifest.provides.iter().zip(providers);
         provided.find_map(|(provided, provider)| (*provided == action).then_some(provider))
     }
 
-    /// Where the built component is put.
+    /// Returns the path of the built component.
     pub(crate) fn component(&self) -> PathBuf {
         self.path.join(format!("{}.wasm", self.name()))
     }

@@ -1,5 +1,5 @@
-//! The sources of the Rust SDK, which a project in Rust gets a copy of: the SDK is on no registry, and a project that
-//! contains it builds on every machine in the same way.
+//! The sources of the Rust SDK. A project in Rust receives a copy of them: the SDK is not in any registry, and a
+//! project that contains it builds in the same way on every machine.
 
 use std::fs::Permissions;
 use std::io::Write as _;
@@ -39,10 +39,10 @@ static CRATES: &[(&str, &str, Dir)] = &[
         include_dir!("$CARGO_MANIFEST_DIR/../testing/src"),
     ),
 ];
-/// Versions of what the crates depend on.
+/// The versions of the crates' dependencies.
 const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
-/// Writes the SDK into `folder`, a workspace of its own.
+/// Writes the SDK into `folder`, as a separate workspace.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -52,7 +52,7 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     for (name, cargo, sources) in CRATES {
         let place = folder.join("sdk").join(name);
         let mut cargo: Table = cargo.parse().context("a Cargo.toml of the SDK")?;
-        // The tests of the SDK stay with the SDK.
+        // The tests of the SDK are not copied.
         cargo.remove("dev-dependencies");
         cargo.remove("test");
         write_file(&place.join("Cargo.toml"), cargo.to_string().as_bytes())?;
@@ -64,7 +64,7 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
     write_file(&folder.join("Cargo.toml"), root.to_string().as_bytes())
 }
 
-/// The workspace of the SDK's crates, with those dependencies of the repository's workspace that they use.
+/// Returns the workspace of the SDK's crates, with the dependencies of the repository's workspace that they use.
 fn workspace_of(repository: &Table, crates: &[Table]) -> Table {
     let part = |name: &str| {
         let parts = repository.get("workspace").and_then(Value::as_table);
@@ -123,7 +123,7 @@ pub(crate) fn write_files(place: &Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file and the folders around it. Whoever reads it meanwhile finds the content before or the new one, whole:
+/// Writes a file and its parent folders. Concurrent readers find either the previous content or the new one, complete:
 /// several builds write the same file into the cache and run it.
 pub(crate) fn write_file(file: &Path, content: &[u8]) -> Result<()> {
     let folder = file.parent().unwrap_or(Path::new(""));

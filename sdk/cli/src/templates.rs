@@ -1,4 +1,4 @@
-//! What a new project begins with, in each language.
+//! The initial files of a new project, in each language.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ static PYTHON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/python");
 static RUST: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/rust");
 static TYPESCRIPT: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/typescript");
 
-/// What stands in the templates for the plugin's name.
+/// The placeholder for the plugin's name in the templates.
 const NAME: &str = "PLUGIN_NAME";
 
 /// Writes a new project into `folder`, which exists and is empty.
@@ -43,8 +43,8 @@ pub(crate) fn write(folder: &Path, name: &str, language: Language) -> Result<()>
     Ok(())
 }
 
-/// Writes the files of a template. `Cargo.toml`, `go.mod` and `.gitignore` have another name in it, as cargo, Go and git
-/// would take them for their own.
+/// Writes the files of a template. `Cargo.toml`, `go.mod` and `.gitignore` have other names in it, because cargo, Go
+/// and git would use them as their own.
 fn write_template(folder: &Path, template: &Dir, name: &str) -> Result<()> {
     for file in template.files() {
         let path = file.path().to_string_lossy();

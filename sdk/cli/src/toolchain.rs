@@ -1,5 +1,5 @@
-//! Programs of other languages that a build needs: those that the author has installed, or else copies in the tool's
-//! cache, which it installs once, in versions that are known to work.
+//! Programs of other languages that a build needs: those that the author has installed, or copies in the tool's cache,
+//! which it installs once, in versions that are known to work.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,19 +11,19 @@ use anyhow::{Context as _, Result, bail};
 use crate::compiler::cache_folder;
 use crate::output::Output;
 
-/// A package of PyPI, in the version that this tool is tried with.
+/// A PyPI package, in the version that this tool is tested with.
 pub(crate) struct PythonPackage {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
 }
 
-/// A package of npm, in the version that this tool is tried with.
+/// An npm package, in the version that this tool is tested with.
 pub(crate) struct NodePackage {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
 }
 
-/// The program of this name on the author's path.
+/// Returns the program of this name on the author's path.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -31,7 +31,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// A program of a Python package: the author's own, or that of the package in the cache.
+/// Returns a program of a Python package: the author's own, or that of the package in the cache.
 ///
 /// # Errors
 /// Python is missing, or the package cannot be installed.
@@ -47,7 +47,7 @@ pub(crate) fn python_program(
     Ok(Command::new(program))
 }
 
-/// A Python package in the cache that is run as a module.
+/// Returns a command that runs a Python package in the cache as a module.
 ///
 /// # Errors
 /// Python is missing, or the package cannot be installed.
@@ -57,7 +57,7 @@ pub(crate) fn python_module(package: &PythonPackage, output: &Output) -> Result<
     Ok(command)
 }
 
-/// The virtual environment with the package, which is installed once.
+/// Returns the virtual environment with the package, which is installed once.
 fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
     let PythonPackage { name, version } = package;
     installed(&format!("{name}-{version}"), |folder| {
@@ -73,7 +73,7 @@ fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
     })
 }
 
-/// Node.js, as the author has it.
+/// Returns the author's Node.js.
 ///
 /// # Errors
 /// It is missing.
@@ -82,7 +82,7 @@ pub(crate) fn node() -> Result<Command> {
     Ok(Command::new(node))
 }
 
-/// A folder in which scripts find these packages, which are installed once.
+/// Returns a folder in which scripts find these packages, which are installed once.
 ///
 /// # Errors
 /// npm is missing, or a package cannot be installed.
@@ -100,7 +100,7 @@ pub(crate) fn node_packages(packages: &[NodePackage], output: &Output) -> Result
         ));
         let npm = on_path("npm").context("npm is not installed: install it, with Node.js")?;
         std::fs::create_dir_all(folder)?;
-        // Scripts of packages are other people's programs, and these packages need none.
+        // Install scripts are other people's programs, and these packages do not need any.
         run(Command::new(npm)
             .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
             .args(["--loglevel", "error", "--prefix"])
@@ -110,17 +110,17 @@ pub(crate) fn node_packages(packages: &[NodePackage], output: &Output) -> Result
     })
 }
 
-/// A folder of the cache which `install` fills once.
+/// Returns a folder of the cache which `install` fills once.
 fn installed(name: &str, install: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let cache = cache_folder()?;
     let folder = cache.join(name);
     let mark = folder.join("installed");
-    // Until this is dropped, other builds wait: none takes half an installation for a whole one.
+    // Other builds wait until this is dropped, so that none uses an incomplete installation.
     let _lock = lock(&cache)?;
     if mark.is_file() {
         return Ok(folder);
     }
-    // Left over from an installation that was ended.
+    // The remains of an interrupted installation.
     if folder.exists() {
         std::fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove `{}`", folder.display()))?;
@@ -130,7 +130,7 @@ fn installed(name: &str, install: impl FnOnce(&Path) -> Result<()>) -> Result<Pa
     Ok(folder)
 }
 
-/// Waits for its turn to install something into the cache.
+/// Waits for the exclusive right to install something into the cache.
 fn lock(cache: &Path) -> Result<File> {
     let path = cache.join("installing.lock");
     let failed = || format!("cannot lock `{}`", path.display());
@@ -139,13 +139,13 @@ fn lock(cache: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Runs a program of a build, whose own messages the author sees.
+/// Runs a program of a build; the author sees its messages.
 ///
 /// # Errors
 /// It cannot be started, or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let mut arguments = command.get_args();
-    // A module of Python is a program of its own to the author.
+    // To the author, a Python module is a program.
     let name = match (arguments.next(), arguments.next()) {
         (Some(first), Some(module)) if first == "-m" => module,
         _ => Path::new(command.get_program())

@@ -1,6 +1,6 @@
-//! The world that a plugin's bindings are made from: the interfaces of `wit/`, of which it imports only those that its
-//! manifest asks for. Outside Rust, everything that a world imports ends up in the component, and a device refuses what
-//! the manifest does not ask for.
+//! The world that a plugin's bindings are generated from: the interfaces of `wit/`, of which it imports only those that
+//! the manifest asks for. Except in Rust, everything that a world imports ends up in the component, and a device
+//! refuses imports that the manifest does not ask for.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use wit_parser::{Resolve, WorldId};
 
 use crate::sdk_sources::write_file;
 
-/// The interfaces, as every plugin is built against them.
+/// The interfaces that every plugin is built against.
 pub(crate) static WIT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 /// The name of the world.
 pub(crate) const WORLD: &str = "plugin";
 
-/// What every plugin may import without asking.
+/// The interfaces that every plugin may import without asking.
 const ALWAYS: [&str; 4] = ["log", "config", "timer", "caller"];
 
-/// A world, as generators of bindings take it.
+/// A world in the form that generators of bindings expect.
 pub(crate) struct World {
     pub(crate) resolve: Resolve,
     pub(crate) id: WorldId,
@@ -50,7 +50,7 @@ pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<()> {
     write_file(&folder.join("plugin.wit"), text(manifest).as_bytes())
 }
 
-/// Writes the same with imports that are not asynchronous, whatever they are on a device.
+/// Like [`write`], with synchronous imports only, whatever they are on a device.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -58,7 +58,7 @@ pub(crate) fn write_without_async_imports(folder: &Path, manifest: &Manifest) ->
     write(folder, manifest)?;
     let exported = exports(manifest);
     for file in interfaces() {
-        // Each file is one interface and has its name.
+        // Each file contains one interface and is named after it.
         let name = file.path().file_stem().unwrap_or_default();
         let text = file.contents_utf8().unwrap_or_default();
         if exported.iter().all(|export| name != export.as_str()) {
@@ -76,14 +76,14 @@ fn interfaces() -> impl Iterator<Item = &'static File<'static>> {
     })
 }
 
-/// The interfaces that the plugin exports.
+/// Returns the interfaces that the plugin exports.
 fn exports(manifest: &Manifest) -> Vec<String> {
     let handler = (!manifest.routes.is_empty()).then(|| "handler".to_owned());
     let actions = manifest.provides.iter().map(Action::to_string);
     handler.into_iter().chain(actions).collect()
 }
 
-/// The text of the world.
+/// Returns the text of the world.
 fn text(manifest: &Manifest) -> String {
     let mut lines = vec![format!("world {WORLD} {{")];
     let ours = manifest
@@ -103,14 +103,14 @@ fn text(manifest: &Manifest) -> String {
     lines.join("\n")
 }
 
-/// Whether the plugin uses an interface of WASI: where it uses none, those that its language's runtime imports are
+/// Returns whether the plugin uses an interface of WASI: if it does not, those that its language's runtime imports are
 /// replaced by stubs.
 pub(crate) fn uses_wasi(manifest: &Manifest) -> bool {
     let mut imports = manifest
         .capabilities
         .iter()
         .flat_map(|need| need.name.imports());
-    // An interface of ours does the same as that of `wasi:http`, and is what these languages get.
+    // One of our interfaces does the same as `wasi:http`, and these languages use it instead.
     imports.any(|import| import.starts_with("wasi:") && !import.starts_with("wasi:http/"))
 }
 

@@ -1,5 +1,6 @@
-//! How the device API's v1 and v2 read the fields of a body: what does not fit counts as absent, or as
-//! false, and is never an error by itself (docs/spec/device.md#http-lenient). The device's API and the SDK read so.
+//! Lenient reading of the fields of a body, as in the device API's v1 and v2: a value that does not fit counts as
+//! absent, or as false, and is never an error by itself (docs/spec/device.md#http-lenient). The device's API and
+//! the SDK use this.
 //!
 //! ```
 //! use serde::Deserialize;
@@ -50,7 +51,7 @@ pub fn positive_int<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(int(deserializer)?.filter(|number| *number > 0))
 }
 
-/// Whether it is `1`, `"1"`, `true`, `"true"` or `"on"` (`checkTruthy`), text in any case.
+/// Returns whether the value is `1`, `"1"`, `true`, `"true"` or `"on"` (`checkTruthy`), text in any case.
 ///
 /// # Errors
 /// Only those of the format itself.
@@ -79,7 +80,7 @@ pub fn string<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Strin
     })
 }
 
-/// Whether a text stands for true, as [`truthy`] decides.
+/// Returns whether a text means true, by the rules of [`truthy`].
 #[must_use]
 pub fn truthy_text(text: &str) -> bool {
     ["1", "true", "on"]
@@ -87,7 +88,8 @@ pub fn truthy_text(text: &str) -> bool {
         .any(|yes| text.eq_ignore_ascii_case(yes))
 }
 
-/// Reads a whole number in digits, with a minus sign before or `.0` after them; `None` for all else.
+/// Reads a whole number in digits, optionally with a minus sign before or `.0` after them; `None` for anything
+/// else.
 #[must_use]
 pub fn parse_int(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
@@ -97,7 +99,7 @@ pub fn parse_int(text: &str) -> Option<i64> {
     (all_digits && no_fraction).then(|| whole.parse().ok())?
 }
 
-/// Any value, of which only the plain ones matter here.
+/// Any value; only the plain ones matter here.
 enum Plain {
     Bool(bool),
     Int(i64),

@@ -1,4 +1,4 @@
-//! Checks what was read by the rules of the device, and makes a manifest of it.
+//! Checks the parts by the rules of the device, and creates a manifest from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
@@ -17,20 +17,20 @@ use crate::part::{
 use crate::problems::{Place, PlacedValue, Problems};
 use crate::project::ProjectParts;
 
-/// What the plugin is, if every device would accept it.
+/// A plugin that every device would accept.
 pub(crate) struct Plugin {
     pub(crate) manifest: Manifest,
     /// The functions that answer the manifest's routes, in that order.
     pub(crate) handlers: Vec<syn::Path>,
-    /// What provides the manifest's actions, in that order.
+    /// The providers of the manifest's actions, in that order.
     pub(crate) providers: Vec<syn::Path>,
-    /// The functions that do the actions of its own, by name.
+    /// The functions that perform the plugin's own actions, by name.
     pub(crate) actions: Vec<(String, syn::Path)>,
     /// The file that describes the routes.
     pub(crate) openapi: Option<String>,
 }
 
-/// Where name and version are from: `plugin.toml`, or else the crate.
+/// Name and version, from `plugin.toml` or else from the crate.
 pub(crate) struct Identity {
     pub(crate) name: String,
     pub(crate) version: Version,
@@ -78,7 +78,7 @@ impl Identity {
     }
 }
 
-/// A name like `name` that a plugin can have.
+/// Returns a name similar to `name` that a plugin can have.
 fn fitting_name(name: &str) -> String {
     let fitting = name.chars().map(|character| match character {
         'A'..='Z' => character.to_ascii_lowercase(),
@@ -89,7 +89,7 @@ fn fitting_name(name: &str) -> String {
     fitting.trim_matches('-').chars().take(63).collect()
 }
 
-/// Checks `parts`, each by itself and against the others.
+/// Checks `parts`, each on its own and in combination with the others.
 pub(crate) fn check(
     identity: Identity,
     parts: Vec<Part>,
@@ -158,7 +158,7 @@ pub(crate) fn check(
             _ => {}
         }
     }
-    // After the others, each of which has a provider.
+    // Comes after the other actions, each of which has a provider.
     if !plugin.actions.is_empty() {
         plugin.manifest.provides.push(Action::ActionProvider);
     }
@@ -347,7 +347,7 @@ fn limits(lines: Vec<LimitLine>, problems: &mut Problems) -> WrittenLimits {
             let message = format!("`{}` is here a second time: leave one out", name.value);
             problems.add(name.place, message);
         }
-        // What does not fit into 32 bits is above every limit, too.
+        // A number that does not fit into 32 bits is also above every limit.
         let number = u32::try_from(value.value).unwrap_or(u32::MAX);
         match limits.set(&name.value, number) {
             Ok(()) => {}

@@ -1,4 +1,4 @@
-//! Puts together what the macro's input and `plugin.toml` declare.
+//! Combines the declarations of the macro's input and `plugin.toml`.
 
 use plugin_manifest::Project;
 use proc_macro2::TokenStream;
@@ -15,7 +15,7 @@ use crate::syntax::{self, MacroInput};
 pub(crate) struct Declaration {
     pub(crate) outcome: Result<ValidPlugin, Error>,
     /// The functions and types that the macro's input names. They count as used even if something else is wrong, so
-    /// that the compiler does not warn about them.
+    /// the compiler does not warn about them.
     pub(crate) functions: Vec<syn::Path>,
     pub(crate) types: Vec<syn::Path>,
     /// Whether the crate has a `plugin.toml`.
@@ -38,7 +38,7 @@ impl Declaration {
         let mut problems = Problems::new(text.as_deref().unwrap_or_default());
         let input = syntax::parse(input, &mut problems);
         let (functions, types) = paths(&input.parts);
-        // `None` if there is a file and it cannot be read: then name, version and other parts are not known.
+        // `None` if there is a file but it cannot be read: then name, version and other parts are not known.
         let project_file = match (failure, text.as_deref()) {
             (Some(message), _) => {
                 problems.add_general(message);
@@ -57,7 +57,7 @@ impl Declaration {
     }
 }
 
-/// Makes one plugin of both declarations.
+/// Creates one plugin from both declarations.
 fn make(
     input: MacroInput,
     project: Option<ProjectParts>,
@@ -102,7 +102,7 @@ fn make(
 fn finish(plugin: Option<Plugin>, mut problems: Problems) -> Result<ValidPlugin, Error> {
     let mut manifest = String::new();
     if let (Some(plugin), true) = (&plugin, problems.is_empty()) {
-        // Everything has been checked at its place. This is in case a rule is added and forgotten here.
+        // Everything has been checked at its place. This is for a rule that is added later and forgotten here.
         if let Err(error) = plugin.manifest.check() {
             problems.add_general(error);
         }
@@ -119,7 +119,7 @@ fn finish(plugin: Option<Plugin>, mut problems: Problems) -> Result<ValidPlugin,
     problems.into_result()?;
     match plugin {
         Some(plugin) => Ok(ValidPlugin { plugin, manifest }),
-        // Nothing but an error stops the reading.
+        // Reading stops only if there is an error.
         None => Err(Error::new(
             proc_macro2::Span::call_site(),
             "failed to read the declaration",
@@ -127,7 +127,7 @@ fn finish(plugin: Option<Plugin>, mut problems: Problems) -> Result<ValidPlugin,
     }
 }
 
-/// The functions and types that `parts` name.
+/// Returns the functions and types that `parts` name.
 fn paths(parts: &[Part]) -> (Vec<syn::Path>, Vec<syn::Path>) {
     let mut functions = Vec::new();
     let mut types = Vec::new();

@@ -1,4 +1,4 @@
-//! Writes the code that the macro stands for.
+//! Writes the code to which the macro expands.
 
 use plugin_manifest::{Action, Project, Route};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
@@ -9,7 +9,7 @@ use crate::check::Plugin;
 use crate::declare::{Declaration, ValidPlugin};
 use crate::package::Package;
 
-/// Expands the macro: to the plugin, or to its errors.
+/// Expands the macro into the plugin, or into its errors.
 pub(crate) fn expand(input: TokenStream, package: &Package) -> TokenStream {
     let Declaration {
         outcome,
@@ -17,7 +17,7 @@ pub(crate) fn expand(input: TokenStream, package: &Package) -> TokenStream {
         types,
         has_project,
     } = Declaration::read(input, package);
-    // Makes cargo build again if the file changes.
+    // Makes cargo rebuild the crate if the file changes.
     let project = has_project.then(|| {
         let file = beside_cargo_toml(Project::FILE);
         quote!(
@@ -51,19 +51,20 @@ fn write(valid: &ValidPlugin) -> TokenStream {
     let providers = providers.map(|(action, path)| provider(*action, path));
     let actions = (!plugin.actions.is_empty()).then(|| own_actions(&plugin.actions));
     quote! {
-        // The compiler names what is defined twice, so the name says what is wrong.
+        // The compiler shows the name of what is defined twice, so the name explains the mistake.
         #[doc(hidden)]
         #[allow(dead_code, non_camel_case_types, reason = "the name is a sentence")]
         struct A_crate_can_call_plugin_only_once;
 
-        /// What the component contains, for tests of the crate. Nothing of a component's own can read it there.
+        /// The contents of the component, for tests of the crate. A component itself cannot read them there.
         #[doc(hidden)]
         #[cfg(not(target_arch = "wasm32"))]
         pub struct Plugin;
 
         const _: () = {
-            // Two modules of a crate can define the same name, but not the same symbol. Of several that are defined
-            // twice the compiler names the first by the alphabet, in which capitals are before what else is exported.
+            // Two modules of a crate can define the same name, but not the same symbol. If several symbols are
+            // defined twice, the compiler names the first in alphabetical order, in which capitals come before the
+            // other exports.
             #[used]
             #[unsafe(export_name = "A_crate_can_call_plugin_only_once")]
             #[cfg_attr(target_arch = "wasm32", unsafe(link_section = "platform:manifest"))]
@@ -87,7 +88,7 @@ fn write(valid: &ValidPlugin) -> TokenStream {
     }
 }
 
-/// The section that describes the routes.
+/// Returns the section that describes the routes.
 fn description(path: &str) -> TokenStream {
     let file = beside_cargo_toml(path);
     quote! {
@@ -106,11 +107,11 @@ fn beside_cargo_toml(path: &str) -> TokenStream {
     quote!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), #path))
 }
 
-/// The export `handler`, which calls the function of the route.
+/// Returns the export `handler`, which calls the function of the route.
 fn endpoint(plugin: &Plugin) -> TokenStream {
     let checks = plugin.manifest.routes.iter().zip(&plugin.handlers);
     let checks = checks.map(|(route, handler)| check_names(route, handler));
-    // A handler may have any name, also that of a variable here.
+    // A handler may have any name, including that of a variable here.
     let request = Ident::new("request", Span::mixed_site());
     let calls = plugin.manifest.routes.iter().zip(&plugin.handlers);
     let calls = calls.map(|(route, handler)| {
@@ -157,7 +158,8 @@ fn endpoint(plugin: &Plugin) -> TokenStream {
     }
 }
 
-/// Checks that the `Path` of a handler takes as many values as its route has `:names`, as far as the type says so.
+/// Checks that the `Path` of a handler takes as many values as its route has `:names`, if its type fixes their
+/// number.
 fn check_names(route: &Route, handler: &syn::Path) -> TokenStream {
     let count = route.pattern.names().count();
     let names = match count {
@@ -192,12 +194,12 @@ fn check_names(route: &Route, handler: &syn::Path) -> TokenStream {
     }
 }
 
-/// The export `action-provider`, which calls the function of the action.
+/// Returns the export `action-provider`, which calls the function of the action.
 fn own_actions(actions: &[(String, syn::Path)]) -> TokenStream {
     let wit = quote!(
         ::supervisor_sdk::bindings::provider::exports::platform::supervisor::action_provider
     );
-    // A function may have any name, also that of a variable here.
+    // A function may have any name, including that of a variable here.
     let name = Ident::new("name", Span::mixed_site());
     let input = Ident::new("input", Span::mixed_site());
     let arms = actions.iter().map(|(action, path)| {
@@ -227,7 +229,7 @@ fn own_actions(actions: &[(String, syn::Path)]) -> TokenStream {
     }
 }
 
-/// The export of an action.
+/// Returns the export of an action.
 fn provider(action: Action, path: &syn::Path) -> TokenStream {
     let sdk = quote!(::supervisor_sdk::bindings);
     match action {
@@ -263,7 +265,7 @@ fn provider(action: Action, path: &syn::Path) -> TokenStream {
         },
         Action::Events => {
             let wit = quote!(#sdk::watcher::exports::platform::supervisor::events);
-            // The function may have any name, also that of a variable here.
+            // The function may have any name, including that of a variable here.
             let event = Ident::new("event", Span::mixed_site());
             let call =
                 quote_spanned!(path.span()=> ::supervisor_sdk::expansion::event(#path, #event));
@@ -285,7 +287,7 @@ fn provider(action: Action, path: &syn::Path) -> TokenStream {
                 };
             }
         }
-        // Written with the functions that do its actions.
+        // Written together with the functions that perform its actions.
         Action::ActionProvider => TokenStream::new(),
         Action::OsUpdate => quote! {
             const _: () = {

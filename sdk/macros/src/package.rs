@@ -8,15 +8,15 @@ use plugin_manifest::Project;
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) version: String,
-    /// Where `Cargo.toml` is.
+    /// The folder of `Cargo.toml`.
     pub(crate) folder: PathBuf,
 }
 
 impl Package {
-    /// Reads what cargo says of the crate that it compiles.
+    /// Reads cargo's description of the crate that it compiles.
     ///
     /// # Errors
-    /// The variable that is missing.
+    /// The missing variable.
     pub(crate) fn from_env() -> Result<Package, String> {
         let variable = |name: &str| {
             std::env::var(name).map_err(|_| {
@@ -33,7 +33,7 @@ impl Package {
     /// Reads `plugin.toml`, if the crate has one.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub(crate) fn read_project(&self) -> Result<Option<String>, String> {
         match std::fs::read_to_string(self.folder.join(Project::FILE)) {
             Ok(text) => Ok(Some(text)),

@@ -7,13 +7,13 @@ use crate::problems::{Place, PlacedValue};
 /// A part, for example `routes`.
 pub(crate) struct Part {
     pub(crate) kind: PartKind,
-    /// Where its name stands.
+    /// The place of its name.
     pub(crate) place: Place,
     /// `None` if it could not be read.
     pub(crate) content: Option<Content>,
 }
 
-/// What a part says. Nothing of it is checked yet.
+/// The content of a part, not checked yet.
 pub(crate) enum Content {
     Text(PlacedValue<String>),
     Capabilities(Vec<CapabilityLine>),
@@ -57,7 +57,7 @@ pub(crate) struct LimitLine {
     pub(crate) value: PlacedValue<u64>,
 }
 
-/// Which part it is.
+/// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartKind {
     Capabilities,
@@ -122,7 +122,7 @@ impl PartKind {
             .map_or("", |(name, _)| *name)
     }
 
-    /// How it is written.
+    /// Returns an example of how it is written.
     pub(crate) fn example(self) -> &'static str {
         match self {
             PartKind::Capabilities => "capabilities: { store => \"why it is needed\" }",
@@ -147,7 +147,7 @@ impl PartKind {
         }
     }
 
-    /// The names of all parts, for messages.
+    /// Lists the names of all parts, for messages.
     pub(crate) fn list() -> String {
         let names = PartKind::NAMES.iter().map(|(name, _)| *name);
         let names: Vec<String> = names

@@ -1,10 +1,10 @@
-//! Where something stands that an author wrote, and the errors about it.
+//! Places in an author's declaration, and the errors about them.
 
 use std::fmt::Display;
 
 use proc_macro2::Span;
 
-/// Where something stands.
+/// A place in a declaration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
     /// In the input of the macro.
@@ -29,10 +29,10 @@ impl<T> PlacedValue<T> {
     }
 }
 
-/// Collects all errors, so that an author sees them at once.
+/// Collects all errors, so that an author sees them together.
 pub(crate) struct Problems<'a> {
     error: Option<syn::Error>,
-    /// The text of `plugin.toml`, in which lines and columns are counted.
+    /// The text of `plugin.toml`, for counting lines and columns.
     project: &'a str,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Problems<'a> {
         self.error.is_none()
     }
 
-    /// Adds an error about what stands at `place`. The compiler shows no other files than sources, so the place in
+    /// Adds an error about the text at `place`. The compiler shows only source files, so the place in
     /// `plugin.toml` is part of the message.
     pub(crate) fn add(&mut self, place: Place, message: impl Display) {
         self.add_error(match place {
@@ -79,7 +79,7 @@ impl<'a> Problems<'a> {
         self.error.map_or(Ok(()), Err)
     }
 
-    /// Counts from 1, in characters, as editors do.
+    /// Returns line and column, counted from 1 and in characters, as editors do.
     pub(crate) fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let before = self.project.get(..offset).unwrap_or(self.project);
         let line = before.matches('\n').count() + 1;

@@ -115,7 +115,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems) -> Option<ProjectParts> 
     })
 }
 
-/// Refuses what this crate cannot be.
+/// Refuses builds that this crate does not support.
 fn check_build(file: &ProjectFile, problems: &mut Problems) {
     if let Some(language) = &file.build.language
         && *language.get_ref() != Language::Rust
@@ -148,7 +148,7 @@ fn check_build(file: &ProjectFile, problems: &mut Problems) {
     }
 }
 
-/// Adds a part, if there is a first line of it.
+/// Adds a part if it has a first line.
 fn push(parts: &mut Vec<Part>, kind: PartKind, first: Option<Place>, content: Content) {
     parts.extend(first.map(|place| Part {
         kind,
@@ -189,7 +189,7 @@ fn route_line(
     })
 }
 
-/// Reads the Rust path of `what`.
+/// Reads a Rust path; `what` says what it is the path of.
 fn path(text: &Spanned<String>, what: &str, problems: &mut Problems) -> Option<syn::Path> {
     let path = syn::Path::parse_mod_style.parse_str(text.get_ref());
     if path.is_err() {

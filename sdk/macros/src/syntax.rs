@@ -1,5 +1,5 @@
-//! Reads the input of the macro. What cannot be read is skipped up to where the next part or line begins, so that one
-//! mistake does not hide the others.
+//! Reads the input of the macro. If something cannot be read, it is skipped up to the beginning of the next part or
+//! line, so that one mistake does not hide the others.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
@@ -11,16 +11,16 @@ use crate::part::{
 };
 use crate::problems::{Place, PlacedValue, Problems};
 
-/// The input of the macro, as far as it could be read.
+/// The input of the macro, without the parts that could not be read.
 pub(crate) struct MacroInput {
     pub(crate) parts: Vec<Part>,
-    /// Whether reading went on to the end.
+    /// Whether the input was read to its end.
     pub(crate) is_complete: bool,
 }
 
 /// A name, in which `-` and `_` are the same.
 struct Name {
-    /// With `_`.
+    /// The name, with `_` for `-`.
     text: String,
     span: Span,
 }
@@ -45,7 +45,7 @@ pub(crate) fn parse(tokens: TokenStream, problems: &mut Problems) -> MacroInput 
 /// Reads one part into `parts`.
 ///
 /// # Errors
-/// Something is there that does not begin a part: then nothing that follows can be understood.
+/// If the next token does not begin a part: then nothing after it can be understood.
 fn part(input: ParseStream, parts: &mut Vec<Part>, problems: &mut Problems) -> syn::Result<()> {
     if !input.peek(Ident::peek_any) {
         return Err(input.error(format!("expected one of {}", PartKind::list())));
@@ -142,7 +142,7 @@ fn texts(
     }))
 }
 
-/// Reads what is in braces.
+/// Reads lines in braces.
 fn lines<T>(
     input: ParseStream,
     kind: PartKind,
@@ -157,7 +157,7 @@ fn lines<T>(
     Ok(all(&content, problems, line))
 }
 
-/// Reads one `line` after the other; after one that cannot be read, from the next comma.
+/// Reads one `line` after the other; if one cannot be read, continues after the next comma.
 fn all<T>(
     input: ParseStream,
     problems: &mut Problems,
@@ -271,7 +271,7 @@ fn limit(input: ParseStream) -> syn::Result<LimitLine> {
     Ok(LimitLine {
         name: name.into_value(),
         value: PlacedValue {
-            // What does not fit is above every limit.
+            // A value that does not fit is above every limit.
             value: value.base10_parse().unwrap_or(u64::MAX),
             place: Place::Macro(value.span()),
         },
@@ -324,7 +324,7 @@ impl Name {
     }
 }
 
-/// Skips what follows the name of a part, up to a comma or the next part.
+/// Skips the rest of a part after its name, up to a comma or the next part.
 fn skip_value(input: ParseStream) -> syn::Result<()> {
     let begins_part = |input: ParseStream| {
         let is_colon = input.peek2(Token![:]) && !input.peek2(Token![::]);

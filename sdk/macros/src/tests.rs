@@ -1,4 +1,5 @@
-//! What the macro says about mistakes, and where: as tables, on tokens that have lines and columns outside the compiler.
+//! The messages of the macro about mistakes, and their places: as tables, with tokens that have lines and columns
+//! outside the compiler.
 
 use plugin_manifest::Manifest;
 use proc_macro2::TokenStream;
@@ -9,7 +10,7 @@ use crate::package::Package;
 mod input;
 mod plugin_toml;
 
-/// A crate in a folder of its own.
+/// A crate in its own folder.
 struct Crate {
     package: Package,
     _folder: tempfile::TempDir,
@@ -39,8 +40,8 @@ impl Crate {
         self
     }
 
-    /// The errors of `plugin! { input }`, each as `line:column: message`. Columns count from 1, as the compiler shows
-    /// them; an error about the whole is at `1:1`.
+    /// Returns the errors of `plugin! { input }`, each as `line:column: message`. Columns count from 1, as the compiler
+    /// shows them; an error about the whole declaration is at `1:1`.
     fn errors(&self, input: &str) -> Vec<String> {
         let tokens: TokenStream = input.parse().unwrap();
         let errors = Declaration::read(tokens, &self.package).outcome.err();
@@ -51,14 +52,14 @@ impl Crate {
         errors.collect()
     }
 
-    /// The manifest, and the paths of handlers and providers.
+    /// Returns the manifest, and the paths of handlers and providers.
     fn accepted(&self, input: &str) -> (Manifest, String) {
         let tokens: TokenStream = input.parse().unwrap();
         let valid = match Declaration::read(tokens, &self.package).outcome {
             Ok(valid) => valid,
             Err(error) => panic!("{}", error.to_compile_error()),
         };
-        // A device reads it, too.
+        // A device can read it, too.
         let manifest = Manifest::parse(&valid.manifest).unwrap();
         assert_eq!(manifest, valid.plugin.manifest);
         let paths = valid.plugin.handlers.iter().chain(&valid.plugin.providers);
@@ -69,7 +70,7 @@ impl Crate {
     }
 }
 
-/// Compares the errors of each input with what is expected.
+/// Compares the errors of each input with the expected ones.
 #[track_caller]
 fn check_errors(table: &[(&str, &[&str])]) {
     for (input, expected) in table {

@@ -1,16 +1,16 @@
-//! What a plugin says about itself to people.
+//! A plugin's description of itself, for people.
 
 use serde::{Deserialize, Serialize};
 
 use crate::check_text;
 
-/// What a plugin says about itself to people. The device acts on none of it, and checks none of it but its form.
+/// A plugin's description of itself, for people. The device does not act on it, and checks only its form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// What the plugin is for, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who makes it.
+    /// The plugin's maker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// The licence of its code, as an SPDX expression, for example `Apache-2.0`.
@@ -22,7 +22,7 @@ pub struct About {
 }
 
 impl About {
-    /// The texts that it has, each with its key in manifests.
+    /// Returns the texts that are set, each with its key in manifests.
     pub fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let texts = [
             ("description", &self.description),
@@ -38,7 +38,7 @@ impl About {
     /// Checks the form of the texts.
     ///
     /// # Errors
-    /// What the first text must be that is not as it must be.
+    /// The rule that the first invalid text violates.
     pub fn check(&self) -> Result<(), String> {
         for (key, text) in self.texts() {
             check_text(format_args!("`{key}`"), text)?;
@@ -47,7 +47,7 @@ impl About {
                 return Err(format!("`{key}` must be one line of text"));
             }
         }
-        // It becomes a link.
+        // It is shown as a link.
         let is_web_address = |homepage: &String| {
             ["https://", "http://"]
                 .iter()

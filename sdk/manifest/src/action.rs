@@ -32,14 +32,15 @@ pub enum Action {
     BootConfig,
     /// Updates the operating system of a family of boards (`wit/os-update.wit`).
     OsUpdate,
-    /// Is called for what happens on the device (`wit/events.wit`). Any number of plugins is.
+    /// Is called for events on the device (`wit/events.wit`). Any number of plugins may provide it.
     Events,
-    /// Does actions of the plugin's own, which its manifest names (`wit/action-provider.wit`).
+    /// Performs the plugin's own actions, which its manifest names (`wit/action-provider.wit`).
     ActionProvider,
 }
 
 impl Action {
-    /// What a plugin needs that calls it in another; `None` if only the host calls it.
+    /// Returns the capability that a plugin needs to call it in another plugin; `None` if only the host calls
+    /// it.
     #[must_use]
     pub fn capability(self) -> Option<Capability> {
         match self {
@@ -49,7 +50,7 @@ impl Action {
         }
     }
 
-    /// Whether one plugin of a device does it, for all who have it done.
+    /// Returns whether one plugin of a device provides it for all callers.
     #[must_use]
     pub fn has_one_provider(self) -> bool {
         !matches!(self, Action::Events | Action::ActionProvider)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// The interfaces of which a component that imports one takes a row's capability.
+/// The interfaces of a row: a component that imports one of them needs the row's capability.
 macro_rules! imports {
     (ours $name:literal $([$($import:literal),*])?) => {
         &[concat!("platform:supervisor/", $name) $($(, $import)*)?]
@@ -21,7 +21,7 @@ macro_rules! capabilities {
         $(#[$doc:meta])*
         $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
     )*) => {
-        /// What a plugin may reach beside its own memory, by its name in manifests and policies.
+        /// Something outside its own memory that a plugin may use, by its name in manifests and policies.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[derive(Display, IntoStaticStr, EnumString, VariantArray)]
         pub enum Capability {
@@ -34,7 +34,7 @@ macro_rules! capabilities {
         }
 
         impl Capability {
-            /// What a plugin that has it may do: the end of a sentence that begins "It may".
+            /// Returns what a plugin with this capability may do: the end of a sentence that begins with "It may".
             #[must_use]
             pub fn may(self) -> &'static str {
                 match self {
@@ -42,8 +42,8 @@ macro_rules! capabilities {
                 }
             }
 
-            /// The interfaces that it stands for, without a version: a component that imports one has to have it, or
-            /// another capability that stands for the same interface.
+            /// Returns the interfaces that belong to the capability, without a version: a component that imports one
+            /// of them needs this capability, or another one that has the same interface.
             #[must_use]
             pub fn imports(self) -> &'static [&'static str] {
                 match self {
@@ -51,13 +51,13 @@ macro_rules! capabilities {
                 }
             }
 
-            /// All of them.
+            /// Returns all capabilities.
             #[must_use]
             pub fn all() -> &'static [Capability] {
                 Capability::VARIANTS
             }
 
-            /// Whether a manifest can ask for it. What stands for no interface is for policies alone.
+            /// Returns whether a manifest can ask for it. A capability without interfaces is only for policies.
             #[must_use]
             pub fn is_for_manifests(self) -> bool {
                 !self.imports().is_empty()

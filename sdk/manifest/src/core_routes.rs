@@ -1,10 +1,11 @@
-//! The routes that the supervisor answers itself, so that no plugin can.
+//! The routes that the supervisor answers itself, and that plugins therefore cannot have.
 
 use http::Method;
 
 use crate::Pattern;
 
-/// Method and path of each route of the supervisor's own. A test of the API compares this list with its routes.
+/// Method and path of each of the supervisor's own routes. A test of the API compares this list with its
+/// routes.
 pub const CORE_ROUTES: &[(&str, &str)] = &[
     ("GET", "/ping"),
     ("GET", "/metrics"),
@@ -46,7 +47,7 @@ pub const CORE_ROUTES: &[(&str, &str)] = &[
     ("DELETE", "/v3/plugins/:name"),
 ];
 
-/// The supervisor's own route that a plugin's route would take requests from, if there is one.
+/// Returns the supervisor's own route from which a plugin's route would take requests, if there is one.
 #[must_use]
 pub fn core_route(method: &Method, pattern: &Pattern) -> Option<(&'static str, &'static str)> {
     let overlaps = |path| Pattern::parse(path).is_ok_and(|core| core.overlaps(pattern));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A kind of event (`wit/events.wit`), as manifests ask for it and policies grant it.
+/// A kind of event (`wit/events.wit`) that manifests ask for and policies grant.
 #[derive(
     Debug,
     Clone,
@@ -28,24 +28,25 @@ pub enum EventKind {
     Schedule,
     /// The states of services have changed.
     Services,
-    /// The device begins to apply its target, reaches it or stops.
+    /// The device begins to apply its target, reaches it, or stops.
     Target,
-    /// The cloud is reached, or no longer.
+    /// The connection to the cloud is established or lost.
     Connection,
-    /// Whether an app may be disturbed now. The plugin can hold up updates.
+    /// Whether an app may be disturbed now. The plugin can postpone updates.
     UpdateGate,
-    /// Whether a new release is healthy. The plugin can have the device go back to the one before.
+    /// Whether a new release is healthy. The plugin can make the device go back to the previous one.
     HealthGate,
 }
 
 impl EventKind {
-    /// All kinds.
+    /// Returns all kinds.
     #[must_use]
     pub fn all() -> &'static [EventKind] {
         <EventKind as strum::VariantArray>::VARIANTS
     }
 
-    /// What the owner of a device lets a plugin do that gets it: the end of a sentence that begins "It may".
+    /// Returns what the owner of a device allows a plugin that receives it: the end of a sentence that
+    /// begins with "It may".
     #[must_use]
     pub fn may(self) -> &'static str {
         match self {

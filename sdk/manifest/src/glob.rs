@@ -1,6 +1,6 @@
 //! Patterns of device types.
 
-/// Whether `text` fits `pattern`, in which `*` stands for any text.
+/// Returns whether `text` fits `pattern`, in which `*` stands for any text.
 #[must_use]
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
@@ -15,7 +15,7 @@ pub fn glob(pattern: &str, text: &str) -> bool {
         if parts.peek().is_none() {
             return rest.ends_with(part);
         }
-        // The first place is the best one: it leaves the most for the parts that follow.
+        // The first match is the best one: it leaves the most text for the following parts.
         let Some(place) = rest.find(part) else {
             return false;
         };

@@ -1,9 +1,9 @@
-//! What a plugin says of itself, for everybody who reads or writes it: the device's host, the macro `plugin!`
-//! and the tool `supervisor-plugin`. All of them check a manifest by the same rules, so what a device refuses is
-//! refused already when the plugin is built.
+//! A plugin's declaration of itself, for all programs that read or write it: the device's host, the macro
+//! `plugin!` and the tool `supervisor-plugin`. All of them check a manifest by the same rules, so a manifest
+//! that a device would refuse is already refused when the plugin is built.
 //!
-//! - [`Manifest`] is what the custom section `platform:manifest` of a component contains, as TOML.
-//! - [`Project`] is the file `plugin.toml` that an author writes; a manifest is made from it.
+//! - [`Manifest`] is the content of the custom section `platform:manifest` of a component, as TOML.
+//! - [`Project`] is the file `plugin.toml` that an author writes; a manifest is created from it.
 
 #![warn(missing_docs)]
 

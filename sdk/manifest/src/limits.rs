@@ -1,17 +1,17 @@
-//! The limits that a manifest and a policy can set, in the units in which they are written.
+//! The limits that a manifest and a policy can set, in their written units.
 
 use serde::{Deserialize, Serialize};
 
-/// What one limit can be.
+/// The range of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitRange {
     /// Its name in manifests and policies; the unit is part of it.
     pub key: &'static str,
-    /// What it is a number of, in words.
+    /// The unit and what is limited, in words.
     pub what: &'static str,
-    /// What a plugin gets that does not set it.
+    /// The value for a plugin that does not set it.
     pub default: u32,
-    /// The most that a manifest or a policy can set. The least is 1.
+    /// The highest value that a manifest or a policy can set. The lowest is 1.
     pub most: u32,
 }
 
@@ -24,7 +24,7 @@ pub struct WrittenLimit {
     pub value: u32,
 }
 
-/// Why a limit cannot be set.
+/// The reason why a limit cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// The value is outside its range.
@@ -32,7 +32,7 @@ pub enum LimitError {
     Range {
         /// Which limit.
         key: &'static str,
-        /// What was written.
+        /// The written value.
         value: u32,
         /// The largest possible value.
         most: u32,
@@ -40,7 +40,7 @@ pub enum LimitError {
     /// There is no such limit.
     #[error("there is no limit `{key}`; the limits are {}", limit_names())]
     Unknown {
-        /// What was written.
+        /// The written key.
         key: String,
     },
 }
@@ -67,7 +67,7 @@ macro_rules! limits {
         },)*];
 
         impl WrittenLimits {
-            /// What a plugin gets if neither its manifest nor the policy sets a limit.
+            /// The limits of a plugin if neither its manifest nor the policy sets any.
             pub const DEFAULTS: WrittenLimits = WrittenLimits { $($key: Some($default),)* };
 
             fn values(&self) -> impl Iterator<Item = Option<u32>> {
@@ -82,20 +82,20 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Linear memory of a call.
+    /// The linear memory of a call.
     memory_mib: "MiB of memory", default 16, most 32;
-    /// CPU time of a call; time spent waiting does not count.
+    /// The CPU time of a call; time spent waiting does not count.
     cpu_ms: "ms of CPU time", default 1_000, most 60_000;
-    /// Time by the clock, until the answer begins.
+    /// The wall time until the answer begins.
     wall_ms: "ms until its answer begins", default 10_000, most 900_000;
     /// A request's body, and an answer's unless it is a stream.
     body_kib: "KiB of a body", default 1_024, most 16_384;
-    /// Calls at the same time.
+    /// The number of simultaneous calls.
     concurrency: "places at a time", default 8, most 16;
 }
 
 impl WrittenLimits {
-    /// Those that are set.
+    /// Returns the limits that are set.
     pub fn written(&self) -> impl Iterator<Item = WrittenLimit> {
         LIMITS
             .iter()
@@ -119,7 +119,7 @@ impl WrittenLimits {
     /// Sets the limit `key`.
     ///
     /// # Errors
-    /// There is no such limit, or the value is outside its range.
+    /// If there is no such limit, or the value is outside its range.
     pub fn set(&mut self, key: &str, value: u32) -> Result<(), LimitError> {
         let mut places = LIMITS.iter().zip(self.values_mut());
         let Some((range, place)) = places.find(|(range, _)| range.key == key) else {
@@ -136,13 +136,13 @@ impl WrittenLimits {
         Ok(())
     }
 
-    /// Those that are more than a plugin has that sets none.
+    /// Returns the limits that exceed the defaults.
     pub fn beyond_defaults(&self) -> impl Iterator<Item = WrittenLimit> {
         self.written()
             .filter(|limit| limit.value > limit.range.default)
     }
 
-    /// These, none of them more than a plugin has that sets none.
+    /// Returns these limits, lowered to the defaults if they exceed them.
     #[must_use]
     pub fn within_defaults(&self) -> WrittenLimits {
         let mut limits = self.clone();
@@ -152,7 +152,7 @@ impl WrittenLimits {
         limits
     }
 
-    /// These where they are set, else `others`.
+    /// Returns these limits, and those of `others` for limits that are not set here.
     #[must_use]
     pub fn over(&self, others: &WrittenLimits) -> WrittenLimits {
         let mut limits = self.clone();
@@ -174,7 +174,7 @@ impl WrittenLimit {
     }
 }
 
-/// The names of all limits, for messages.
+/// Lists the names of all limits, for messages.
 #[must_use]
 pub fn limit_names() -> String {
     let keys: Vec<String> = LIMITS

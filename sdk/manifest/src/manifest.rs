@@ -13,12 +13,12 @@ use crate::pattern::{Pattern, PatternError};
 use crate::route::{Route, parse_method};
 use crate::{About, Action, Capability, EventKind, Schedule, WrittenLimits};
 
-/// The version of `platform:supervisor` that this release of the project has.
+/// The version of `platform:supervisor` in this release of the project.
 pub const INTERFACE: Version = Version::new(1, 4, 0);
 
 /// The largest manifest, and the largest description of routes, in bytes.
 pub const SIZE: usize = 64 << 10;
-/// The most routes of a plugin, the most capabilities and the most boards.
+/// The most routes, capabilities or boards of a plugin.
 pub const COUNT: usize = 64;
 /// The most schedules of a plugin.
 pub const SCHEDULES: usize = 16;
@@ -30,33 +30,34 @@ const NAME: usize = 63;
 /// A checked manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// invariant: letters in lower case, digits and `-`, beginning with a letter or digit, at most 63.
+    /// Invariant: letters in lower case, digits and `-`, beginning with a letter or digit, at most 63.
     pub name: String,
     /// The plugin's own version.
     pub version: Version,
     /// The version of `platform:supervisor` that it was built for.
     pub interface: Version,
-    /// What it says about itself to people.
+    /// Its description of itself, for people.
     pub about: About,
     /// The routes that it answers.
     pub routes: Vec<Route>,
-    /// What all routes begin with, and what a component that answers as `wasi:http` does not see of a request's path.
+    /// The common beginning of all routes; a component that answers as `wasi:http` does not see it in a request's
+    /// path.
     pub base_path: Option<Pattern>,
     /// The typed actions that it provides.
     pub provides: Vec<Action>,
     /// The events that it asks for, without [`EventKind::Schedule`].
     pub events: BTreeSet<EventKind>,
-    /// When it is called by the clock, by name.
+    /// The schedules on which it is called, by name.
     pub schedules: BTreeMap<String, Schedule>,
-    /// The actions of its own that it does, by name.
+    /// The names of its own actions.
     pub actions: BTreeSet<String>,
-    /// What it needs, and why, as shown to people.
+    /// The capabilities that it needs, with reasons for people.
     pub capabilities: Vec<Need>,
-    /// Patterns of device types that it is for, with `*` for any text; none is for all.
+    /// Patterns of device types that it is for, with `*` for any text; if empty, it is for all.
     pub boards: Vec<String>,
     /// The limits that it asks for.
     pub limits: WrittenLimits,
-    /// What it says of its routes, from a section of its own: a JSON object, which is read when somebody asks for it.
+    /// Its description of its routes, from a separate section: a JSON object, which is parsed only when needed.
     pub openapi: Option<Box<str>>,
 }
 
@@ -64,31 +65,31 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Need {
-    /// Which.
+    /// The capability.
     pub name: Capability,
-    /// What for, in words for the person who grants it.
+    /// The purpose, in words for the person who grants it.
     pub reason: String,
 }
 
-/// Why a file has no manifest that can be used.
+/// The reason why a file has no usable manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// It is not the TOML that it should be.
+    /// It is not valid TOML, or not of the expected form.
     #[error("its manifest is invalid")]
     Parse(#[source] Box<toml::de::Error>),
-    /// A route is no route.
+    /// The path of a route is not valid.
     #[error(transparent)]
     Route(#[from] PatternError),
     /// A limit is outside its range.
     #[error("its manifest asks for limits that no plugin gets: {0}")]
     Limit(#[from] LimitError),
-    /// The file is not a component with one manifest, or something in the manifest is not as it should be; a
-    /// sentence says what.
+    /// The file is not a component with one manifest, or something in the manifest is not valid; a sentence says
+    /// what.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// A manifest that says what it must not.
+/// Creates the error for an invalid manifest.
 pub(crate) fn invalid(what: impl fmt::Display) -> ManifestError {
     ManifestError::Invalid(format!("its manifest is invalid: {what}"))
 }
@@ -144,10 +145,10 @@ impl Manifest {
     /// Parses and checks the text of a manifest.
     ///
     /// # Errors
-    /// When it says what it must not, or not what it must.
+    /// If it contains something that is not allowed, or lacks something that is required.
     pub fn parse(text: &str) -> Result<Manifest, ManifestError> {
         let parse = |error| ManifestError::Parse(Box::new(error));
-        // The version first, and alone: what a newer manifest has beside it is not known here.
+        // First only the version: a newer manifest may have other fields that are not known here.
         let table: toml::Table = toml::from_str(text).map_err(parse)?;
         if let Some(Ok(interface)) = table
             .get("interface")
@@ -198,10 +199,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The text that [`Manifest::parse`] reads.
+    /// Writes the text that [`Manifest::parse`] reads.
     ///
     /// # Errors
-    /// When TOML cannot express it, which no manifest that was parsed causes.
+    /// If TOML cannot express it, which does not happen with parsed manifests.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let about = self.about.clone();
         let schedules = self.schedules.iter();
@@ -230,7 +231,7 @@ impl Manifest {
         })
     }
 
-    /// Checks what the types do not ensure: lengths, numbers, and that nothing is there twice.
+    /// Checks what the types do not guarantee: lengths, numbers, and that there are no duplicates.
     ///
     /// # Errors
     /// The first thing that a device would refuse.
@@ -336,7 +337,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// All kinds of events that it asks for.
+    /// Returns all kinds of events that it asks for.
     #[must_use]
     pub fn event_kinds(&self) -> BTreeSet<EventKind> {
         let schedule = (!self.schedules.is_empty()).then_some(EventKind::Schedule);
@@ -360,7 +361,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether it is for devices of this type.
+    /// Returns whether it is for devices of this type.
     #[must_use]
     pub fn is_for(&self, device_type: &str) -> bool {
         self.boards.is_empty() || self.boards.iter().any(|pattern| glob(pattern, device_type))
@@ -370,7 +371,7 @@ impl Manifest {
 /// Checks the name of a plugin.
 ///
 /// # Errors
-/// What a name must be.
+/// The rule for names.
 pub fn check_name(name: &str) -> Result<(), &'static str> {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
@@ -384,15 +385,15 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
 /// Checks the name of a schedule.
 ///
 /// # Errors
-/// What a name must be.
+/// The rule for names.
 pub fn check_schedule_name(name: &str) -> Result<(), String> {
     check_name_of("schedule", name)
 }
 
-/// Checks the name of an action of a plugin's own.
+/// Checks the name of a plugin's own action.
 ///
 /// # Errors
-/// What a name must be.
+/// The rule for names.
 pub fn check_action_name(name: &str) -> Result<(), String> {
     check_name_of("action", name)
 }
@@ -406,10 +407,10 @@ fn check_name_of(what: &str, name: &str) -> Result<(), String> {
     })
 }
 
-/// Checks the length of a text, for example of a reason; `what` it is.
+/// Checks the length of a text, for example of a reason; `what` says which text it is.
 ///
 /// # Errors
-/// That it is empty or too long.
+/// If it is empty or too long.
 pub fn check_text(what: impl fmt::Display, text: &str) -> Result<(), String> {
     if text.trim().is_empty() || text.len() > TEXT {
         let length = text.len();

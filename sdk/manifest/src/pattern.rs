@@ -19,12 +19,12 @@ pub struct Pattern {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
-    /// invariant: in lower case.
+    /// Invariant: in lower case.
     Literal(String),
     Name(String),
 }
 
-/// Why a text is not a pattern.
+/// The reason why a text is not a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid route `{text}`: {reason}")]
 pub struct PatternError {
@@ -36,7 +36,7 @@ impl Pattern {
     /// Parses `/v3/greet/:name`.
     ///
     /// # Errors
-    /// When it is no pattern.
+    /// If it is not a pattern.
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let refuse = |reason| {
             let text: String = text.chars().take(LENGTH).collect();
@@ -74,13 +74,13 @@ impl Pattern {
         })
     }
 
-    /// The text that it was parsed from.
+    /// Returns the text that it was parsed from.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The `:names`, in their order.
+    /// Returns the `:names`, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Name(name) => Some(name.as_str()),
@@ -88,7 +88,7 @@ impl Pattern {
         })
     }
 
-    /// What the `:names` stand for in `path`, percent-decoded, if it matches.
+    /// Returns the values of the `:names` in `path`, percent-decoded, if it matches.
     #[must_use]
     pub fn matches(&self, path: &str) -> Option<Vec<(String, String)>> {
         let path = path.strip_prefix('/')?;
@@ -110,7 +110,7 @@ impl Pattern {
         parts.next().is_none().then_some(names)
     }
 
-    /// Whether some path matches both.
+    /// Returns whether some path matches both.
     #[must_use]
     pub fn overlaps(&self, other: &Pattern) -> bool {
         self.segments.len() == other.segments.len()
@@ -124,8 +124,8 @@ impl Pattern {
                 })
     }
 
-    /// Whether it matches every path that `other` matches; with `below`, also by what a path of `other` begins
-    /// with.
+    /// Returns whether it matches every path that `other` matches; with `below`, matching the beginning of
+    /// each such path is enough.
     #[must_use]
     pub fn covers(&self, other: &Pattern, below: bool) -> bool {
         let (own, others) = (self.segments.len(), other.segments.len());
@@ -138,7 +138,7 @@ impl Pattern {
         })
     }
 
-    /// Its first segment in lower case, where that is no `:name`.
+    /// Returns its first segment in lower case, if that is not a `:name`.
     #[must_use]
     pub fn first_literal(&self) -> Option<&str> {
         match self.segments.first() {
@@ -147,8 +147,8 @@ impl Pattern {
         }
     }
 
-    /// Of the patterns that match a path, the one with the greatest rank is meant: it is literal where
-    /// the others first have a `:name`.
+    /// Returns the rank: of the patterns that match a path, the one with the greatest rank is chosen. It is
+    /// the one that has a literal segment where the others first have a `:name`.
     #[must_use]
     pub fn rank(&self) -> Vec<bool> {
         self.segments
@@ -173,7 +173,7 @@ fn is_name(text: &str) -> bool {
 
 fn is_literal(text: &str) -> bool {
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    // A client resolves dots away before it asks, so that these could never match.
+    // Clients resolve dots before they send a request, so these could never match.
     !text.is_empty() && text.bytes().all(unreserved) && text != "." && text != ".."
 }
 

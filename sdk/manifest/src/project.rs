@@ -1,7 +1,7 @@
-//! `plugin.toml`: the file in which an author declares a plugin, in every language the same.
+//! `plugin.toml`: the file in which an author declares a plugin; it is the same for every language.
 //!
-//! It says what the manifest says, shorter, and beside it what only the build needs: the language, and which function
-//! of the sources answers which route.
+//! It has the contents of the manifest in a shorter form, and in addition what only the build needs: the language, and
+//! which function in the sources answers which route.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
@@ -15,27 +15,28 @@ use crate::{About, Action, Pattern, ProjectFile, Route, ScheduleError, WrittenLi
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// What the component will say of itself.
+    /// The manifest that the component will contain.
     pub manifest: Manifest,
     /// The function that answers each route, in the order of the manifest's routes.
     pub handlers: Vec<String>,
-    /// What provides each action, in the order of the manifest's `provides`; nothing for
+    /// The provider of each action, in the order of the manifest's `provides`; none for
     /// [`Action::ActionProvider`](crate::Action::ActionProvider), which comes last.
     pub providers: Vec<String>,
-    /// The file beside `plugin.toml` that describes the routes, a part of an OpenAPI 3.1 document in JSON.
+    /// The file next to `plugin.toml` that describes the routes, a part of an OpenAPI 3.1 document in JSON.
     pub openapi: Option<String>,
     /// How the component is built.
     pub build: Build,
 }
 
-/// How a component is built of its sources.
+/// How a component is built from its sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Build {
-    /// What the sources are written in.
+    /// The language of the sources.
     pub language: Language,
-    /// The main source file, beside `plugin.toml`; each language has a default. Of [`Language::Component`], the component.
+    /// The main source file, next to `plugin.toml`; each language has a default. With [`Language::Component`], the
+    /// component.
     pub source: Option<String>,
-    /// The line of a shell that builds a component, in the folder of `plugin.toml`.
+    /// The shell command that builds a component, run in the folder of `plugin.toml`.
     pub command: Option<String>,
 }
 
@@ -75,16 +76,16 @@ pub enum Language {
     Component,
 }
 
-/// Why a `plugin.toml` cannot be used.
+/// The reason why a `plugin.toml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// It is not the TOML that it should be.
+    /// It is not valid TOML, or not of the expected form.
     #[error("`plugin.toml` is invalid: {0}")]
     Parse(#[source] Box<toml::de::Error>),
-    /// Something in it is not as it should be.
+    /// Something in it is not valid.
     #[error("`plugin.toml` is invalid: {0}")]
     Invalid(String),
-    /// No device would accept the manifest that it stands for.
+    /// No device would accept the resulting manifest.
     #[error("no device accepts what `plugin.toml` declares: {0}")]
     Manifest(String),
 }
@@ -96,7 +97,7 @@ impl Project {
     /// Parses and checks the text of a `plugin.toml`.
     ///
     /// # Errors
-    /// When it is not valid, or when no device would accept the manifest.
+    /// If it is not valid, or if no device would accept the manifest.
     pub fn parse(text: &str) -> Result<Project, ProjectError> {
         let file =
             ProjectFile::parse(text).map_err(|error| ProjectError::Parse(Box::new(error)))?;
@@ -126,7 +127,7 @@ impl Project {
             .map(|(action, provider)| (action.into_inner(), provider.into_inner()))
             .unzip();
         let actions: BTreeSet<String> = file.actions.into_keys().map(Spanned::into_inner).collect();
-        // It is named by the table of actions. All others come first, each with its provider.
+        // It results from the table of actions. All others come first, each with its provider.
         if !actions.is_empty() {
             provides.push(Action::ActionProvider);
         }
@@ -204,7 +205,7 @@ fn refused(error: ManifestError) -> ProjectError {
 }
 
 impl Manifest {
-    /// What every device refuses although the manifest is valid: routes of the supervisor's own.
+    /// Returns the error for routes of the supervisor's own, which every device refuses although the manifest is valid.
     #[must_use]
     pub fn reserved_route(&self) -> Option<String> {
         self.routes.iter().find_map(|route| {
@@ -217,7 +218,7 @@ impl Manifest {
 }
 
 impl Language {
-    /// Finds a language by its name or by what its files end with.
+    /// Finds a language by its name or by the extension of its files.
     ///
     /// # Errors
     /// The names of all languages.

@@ -1,5 +1,4 @@
-//! `plugin.toml` as it is written: each value with its place in the file, so that whoever refuses one can say where it
-//! is.
+//! The raw content of `plugin.toml`: each value with its place in the file, so that errors can name the place.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ use toml::Spanned;
 
 use crate::{Action, Capability, EventKind, Language};
 
-/// The values of a `plugin.toml`, of which nothing but their form is checked.
+/// The values of a `plugin.toml`; only their form has been checked.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectFile {
@@ -17,20 +16,20 @@ pub struct ProjectFile {
     pub name: Spanned<String>,
     /// The plugin's own version.
     pub version: Spanned<Version>,
-    /// The version of `platform:supervisor`, if it is not that of this release.
+    /// The version of `platform:supervisor`, if it differs from that of this release.
     pub interface: Option<Spanned<Version>>,
     /// What the plugin is for.
     pub description: Option<Spanned<String>>,
-    /// Who makes it.
+    /// The plugin's maker.
     pub vendor: Option<Spanned<String>>,
     /// The licence of its code.
     #[serde(alias = "license")]
     pub licence: Option<Spanned<String>>,
     /// A web page about it.
     pub homepage: Option<Spanned<String>>,
-    /// The file beside `plugin.toml` that describes the routes.
+    /// The file next to `plugin.toml` that describes the routes.
     pub openapi: Option<Spanned<String>>,
-    /// What all routes begin with, and what a component of another toolchain does not see of a path.
+    /// The common beginning of all routes; a component of another toolchain does not see it in a path.
     pub base_path: Option<Spanned<String>>,
     /// Patterns of device types.
     #[serde(default)]
@@ -41,19 +40,19 @@ pub struct ProjectFile {
     /// How it is built.
     #[serde(default)]
     pub build: WrittenBuild,
-    /// What it needs, each with the reason.
+    /// The capabilities that it needs, each with the reason.
     #[serde(default)]
     pub capabilities: BTreeMap<Spanned<Capability>, Spanned<String>>,
     /// Method and path, each with its handler.
     #[serde(default)]
     pub routes: BTreeMap<Spanned<String>, Spanned<String>>,
-    /// The actions, each with what provides it.
+    /// The actions, each with its provider.
     #[serde(default)]
     pub provides: BTreeMap<Spanned<Action>, Spanned<String>>,
-    /// When it is called by the clock, by name.
+    /// The schedules on which it is called, by name.
     #[serde(default)]
     pub schedules: BTreeMap<Spanned<String>, Spanned<String>>,
-    /// The actions of its own, each with the function that does it.
+    /// Its own actions, each with the function that performs it.
     #[serde(default)]
     pub actions: BTreeMap<Spanned<String>, Spanned<String>>,
     /// The limits, each with its value.
@@ -65,11 +64,11 @@ pub struct ProjectFile {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenBuild {
-    /// What the sources are written in.
+    /// The language of the sources.
     pub language: Option<Spanned<Language>>,
-    /// The main source file; of a component, the component.
+    /// The main source file; for a component, the component.
     pub source: Option<String>,
-    /// What builds a component, as a line for a shell.
+    /// The shell command that builds a component.
     pub command: Option<Spanned<String>>,
 }
 
@@ -77,7 +76,7 @@ impl ProjectFile {
     /// Parses the text of a `plugin.toml`.
     ///
     /// # Errors
-    /// When it is not TOML, or a value has another type.
+    /// If it is not TOML, or a value has another type.
     pub fn parse(text: &str) -> Result<ProjectFile, toml::de::Error> {
         toml::from_str(text)
     }

@@ -1,4 +1,4 @@
-//! Routes: what a plugin answers.
+//! The routes that a plugin answers.
 
 use std::fmt;
 use std::str::FromStr as _;
@@ -34,7 +34,7 @@ impl Route {
         })
     }
 
-    /// Whether both match the same paths, so that the second of them could never be called.
+    /// Returns whether both match the same paths, so that the second one could never be called.
     #[must_use]
     pub fn is_the_same_as(&self, other: &Route) -> bool {
         self.method == other.method
@@ -52,7 +52,7 @@ impl fmt::Display for Route {
 /// Parses the method of a route.
 ///
 /// # Errors
-/// Which methods a route can have.
+/// The methods that a route can have.
 pub fn parse_method(text: &str) -> Result<Method, String> {
     match Method::from_str(text) {
         Ok(

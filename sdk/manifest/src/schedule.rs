@@ -1,10 +1,10 @@
-//! When a plugin is called by the clock.
+//! The schedules on which a plugin is called.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The shortest interval. More often would be work for a service.
+/// The shortest interval. For shorter ones, use a service.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(10);
 /// The longest interval.
 pub const LONGEST_INTERVAL: Duration = Duration::from_secs(31 * DAY);
@@ -28,7 +28,7 @@ const WEEKDAYS: [&str; 7] = [
 /// Times at which a plugin is called. Times of day are UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Schedule {
-    /// Again and again after this time, from the start on.
+    /// Repeatedly at this interval, counted from the start.
     Every(Duration),
     /// At this second of each day.
     Daily(u64),
@@ -37,8 +37,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// How long it is until the schedule is due, from a time in seconds since the Unix epoch. At the time itself it is
-    /// due the next time.
+    /// Returns the time until the schedule is due, counted from a time in seconds since the Unix epoch. If it is due
+    /// at that time, the next time counts.
     #[must_use]
     pub fn wait(self, now: u64) -> Duration {
         let (period, second, elapsed) = match self {
@@ -57,7 +57,7 @@ impl Schedule {
     }
 }
 
-/// Why a text is no schedule.
+/// The reason why a text is not a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a schedule: write `every 30s` (s, m, h or d, from 10 s to 31 days), `daily 03:30` or `weekly monday 03:30`, in UTC"
@@ -110,7 +110,7 @@ fn second_of_day(text: &str) -> Option<u64> {
     (hour < 24 && minute < 60).then_some(hour * HOUR + minute * MINUTE)
 }
 
-/// Digits alone: no sign.
+/// Reads digits only, without a sign.
 fn whole_number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

@@ -1,6 +1,6 @@
 //! The manifest in a component: a custom section of its file.
 //!
-//! The section may stand at any depth: tools for Rust leave it in the module inside the component, others append it at
+//! The section may be at any depth: tools for Rust leave it in the module inside the component, others append it at
 //! the top.
 
 use wasmparser::{Parser, Payload};
@@ -12,16 +12,16 @@ pub const SECTION: &str = "platform:manifest";
 /// The name of the section in which a plugin may describe its routes, as a part of an OpenAPI document.
 pub const DESCRIPTION: &str = "platform:openapi";
 
-/// What the file of a component begins with: the magic bytes, and the number of the format's version and layer.
+/// The first bytes of a component's file: the magic bytes, and the format's version and layer.
 pub const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
-/// The same of a core module.
+/// The first bytes of a core module.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
 impl Manifest {
     /// Reads the manifest of the component `wasm`.
     ///
     /// # Errors
-    /// When there is none that can be used.
+    /// If there is no usable one.
     pub fn of(wasm: &[u8]) -> Result<Manifest, ManifestError> {
         check_beginning(wasm)?;
         let Some(section) = section(wasm, SECTION)? else {
@@ -43,7 +43,7 @@ impl Manifest {
     }
 }
 
-/// Checks the first eight bytes of a file: whether it is a component at all.
+/// Checks by the first eight bytes of a file whether it is a component at all.
 ///
 /// # Errors
 /// What it is instead.
@@ -65,7 +65,7 @@ pub fn check_beginning(wasm: &[u8]) -> Result<(), ManifestError> {
     Err(ManifestError::Invalid(what.to_owned()))
 }
 
-/// What the component says of its routes, where it does.
+/// Reads the component's description of its routes, if it has one.
 fn section_description(wasm: &[u8]) -> Result<Option<Box<str>>, ManifestError> {
     let Some(section) = section(wasm, DESCRIPTION)? else {
         return Ok(None);
@@ -84,10 +84,10 @@ fn section_description(wasm: &[u8]) -> Result<Option<Box<str>>, ManifestError> {
     }
 }
 
-/// The one section of that name in the file, where there is one.
+/// Finds the section with this name in the file, if there is one.
 ///
 /// # Errors
-/// The file is damaged, or has several.
+/// If the file is damaged, or has several.
 pub fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]>, ManifestError> {
     let mut data = None;
     let mut count = 0;
@@ -126,7 +126,7 @@ pub fn append_section(wasm: &mut Vec<u8>, name: &str, content: &[u8]) {
     wasm.extend(body);
 }
 
-/// Writes a number as WebAssembly does.
+/// Writes a number in WebAssembly's encoding.
 fn leb128(bytes: &mut Vec<u8>, mut number: usize) {
     loop {
         // Seven bits fit.

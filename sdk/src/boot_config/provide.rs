@@ -1,8 +1,8 @@
-//! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] exports this; nobody else.
+//! Calls a [`Provider`] from the exported functions. Used only by the macro [`crate::plugin!`].
 
 use super::{Provider, Setting, wit};
 
-/// What a plugin exports: a type that names the provider.
+/// The type that exports the action: it names the provider.
 pub trait BootExports {
     /// The plugin's own type.
     type Provider: Provider;

@@ -1,9 +1,9 @@
-//! Whether the `Path` of a handler takes as many values as its route has `:names`, as far as its type says so: tuples
-//! and plain values do, structs and maps do not. [`crate::plugin!`] asks while the plugin is compiled.
+//! Checks that the `Path` of a handler takes as many values as its route has `:names`, if its type fixes their number:
+//! tuples and plain values do, structs and maps do not. [`crate::plugin!`] checks this while the plugin is compiled.
 //!
-//! The types of a function's arguments are not written anywhere in the macro, so the compiler infers them from
-//! [`arguments`]; `number` is a method of those that say a number. For all others the compiler finds the method of the
-//! trait [`UnknownNumber`].
+//! The types of a function's arguments do not occur in the macro, so the compiler infers them from [`arguments`];
+//! types with a fixed number have a method `number`. For all others the compiler finds the method of the trait
+//! [`UnknownNumber`].
 
 use std::marker::PhantomData;
 
@@ -16,10 +16,10 @@ pub struct ArgumentType<A>(PhantomData<A>);
 /// The argument takes exactly this number of `:names`.
 pub struct FixedNumber<const COUNT: usize>;
 
-/// The argument takes any number of `:names`, or says it only at run time.
+/// The argument takes any number of `:names`, or a number that is known only at run time.
 pub struct AnyNumber;
 
-/// The numbers of `:names` that an argument, or all of them, take.
+/// The number of `:names` that an argument, or all of them together, take.
 pub trait Number {
     /// `None` if it is not known while the plugin is compiled.
     const COUNT: Option<usize>;
@@ -38,8 +38,8 @@ pub fn arguments<F: Handler<A>, A: ArgumentTypes>(_handler: F) -> A::Each {
     A::each()
 }
 
-/// Whether all arguments that say how many `:names` they take, take `count`. The function is never called: its type
-/// says it.
+/// Returns whether the arguments that take a fixed number of `:names` all take `count`. The function is never called:
+/// only its type matters.
 pub const fn fits<A, B, C, D, E, F>(_: &impl Fn() -> (A, B, C, D, E, F), count: usize) -> bool
 where
     A: Number,
@@ -64,10 +64,10 @@ where
 
 /// The types of the arguments of a handler.
 pub trait ArgumentTypes {
-    /// Each type by itself; `()` stands for those that are fewer than six.
+    /// Each type on its own; `()` fills up to six.
     type Each;
 
-    /// Each type by itself.
+    /// Returns each type on its own.
     fn each() -> Self::Each;
 }
 
@@ -93,9 +93,9 @@ argument_types! {
     (A B C D E F);
 }
 
-/// For arguments that do not say a number.
+/// Arguments without a fixed number.
 pub trait UnknownNumber {
-    /// AnyNumber number.
+    /// Returns that the number is not fixed.
     fn number(&self) -> AnyNumber {
         AnyNumber
     }
@@ -107,14 +107,14 @@ macro_rules! exactly {
     ($($count:literal [$($argument:ident)*] $type:ty;)*) => {
         $(
             impl<$($argument),*> ArgumentType<Path<$type>> {
-                /// How many `:names` the argument takes.
+                /// Returns how many `:names` the argument takes.
                 pub fn number(&self) -> FixedNumber<$count> {
                     FixedNumber
                 }
             }
 
             impl<$($argument),*> ArgumentType<Result<Path<$type>, Error>> {
-                /// How many `:names` the argument takes.
+                /// Returns how many `:names` the argument takes.
                 pub fn number(&self) -> FixedNumber<$count> {
                     FixedNumber
                 }

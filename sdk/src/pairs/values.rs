@@ -1,4 +1,4 @@
-//! The values behind one name: each is text, and is parsed as what its field's type asks for.
+//! The values of one name: each is text, and is parsed as its field's type requires.
 
 use std::fmt::Display;
 

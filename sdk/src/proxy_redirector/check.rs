@@ -1,5 +1,5 @@
-//! What the action's texts may be. For those who call it, to refuse early, and for those who provide it,
-//! since a caller may not have.
+//! Checks of the action's texts. Callers use them to refuse invalid texts early; providers use them because
+//! a caller may not have.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,8 +8,8 @@ const NAME: usize = 253;
 /// The longest label of a host name, in bytes.
 const LABEL: usize = 63;
 
-/// Whether `text` is a host name: labels of letters, digits and `-`, which neither begin nor end with `-`,
-/// at most 63 bytes each and 253 together (RFC 1123).
+/// Checks whether `text` is a host name: labels of letters, digits and `-`, which neither begin nor end
+/// with `-`, at most 63 bytes each and 253 together (RFC 1123).
 #[must_use]
 pub fn is_host_name(text: &str) -> bool {
     let is_label = |label: &str| {
@@ -23,8 +23,8 @@ pub fn is_host_name(text: &str) -> bool {
     text.len() <= NAME && text.split('.').all(is_label)
 }
 
-/// Whether `text` can be the address of [`super::Proxy`] and of [`super::DnsRemote`]: an IPv4 address, or a
-/// host name that could not be taken for one. Redirectors send IPv4 alone.
+/// Checks whether `text` can be the address of [`super::Proxy`] and of [`super::DnsRemote`]: an IPv4
+/// address, or a host name that cannot be mistaken for one. Redirectors redirect only IPv4.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let last = text.rsplit('.').next().unwrap_or_default();
@@ -36,7 +36,7 @@ pub fn is_address(text: &str) -> bool {
     }
 }
 
-/// Whether `text` is an IP address or a subnet of such (`10.0.0.0/8`).
+/// Checks whether `text` is an IP address or a subnet (`10.0.0.0/8`).
 #[must_use]
 pub fn is_subnet(text: &str) -> bool {
     let (address, length) = match text.split_once('/') {
@@ -53,8 +53,8 @@ pub fn is_subnet(text: &str) -> bool {
     })
 }
 
-/// Whether `text` can be a login or a password: 1 to 255 bytes (the most that SOCKS 5 carries) without
-/// control characters.
+/// Checks whether `text` can be a login or a password: 1 to 255 bytes (the most that SOCKS 5 carries)
+/// without control characters.
 #[must_use]
 pub fn is_credential(text: &str) -> bool {
     (1..=255).contains(&text.len()) && !text.chars().any(char::is_control)

@@ -1,9 +1,9 @@
-//! From the exported functions to a [`Provider`]'s. The macro [`crate::plugin!`] exports this; nobody else.
+//! Calls a [`Provider`] from the exported functions. Used only by the macro [`crate::plugin!`].
 
 use super::{Provider, wit};
 use crate::bindings::proxy::exports::platform::supervisor::proxy_redirector::Guest;
 
-/// What a plugin exports: a type that names the provider.
+/// The type that exports the action: it names the provider.
 pub trait ProxyExports {
     /// The plugin's own type.
     type Provider: Provider;

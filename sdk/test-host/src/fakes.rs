@@ -1,4 +1,4 @@
-//! Stand-ins for the parts of the supervisor that capabilities reach, in the hands of a test.
+//! Stand-ins, controlled by a test, for the parts of the supervisor that capabilities use.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use plugins::{
     HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
 };
 
-/// The capability `http`: hosts with a few answers.
+/// The capability `http`: other hosts with prepared answers.
 #[derive(Default)]
 pub(crate) struct FakeHttp(BTreeMap<String, (u16, Vec<u8>)>);
 
@@ -41,12 +41,12 @@ impl HttpClient for FakeHttp {
     }
 }
 
-/// The capability `update-lock`: one lock, that the test may hold as an app would.
+/// The capability `update-lock`: one lock, which the test may hold as an app would.
 #[derive(Default)]
 pub(crate) struct FakeLocks {
     /// The message for a caller without force.
     pub(crate) held_by_an_app: Mutex<Option<String>>,
-    /// How often they were taken, and by force.
+    /// How often the locks were taken.
     times: AtomicUsize,
     forced: AtomicUsize,
     is_held: Arc<AtomicBool>,
@@ -89,7 +89,7 @@ impl AppLocks for FakeLocks {
     }
 }
 
-/// The capability `host-name`: the file `etc/hostname` of the test's device, and nothing else.
+/// The capability `host-name`: only the file `etc/hostname` of the test's device.
 pub(crate) struct FakeHostName {
     pub(crate) file: PathBuf,
 }
@@ -110,7 +110,7 @@ impl HostName for FakeHostName {
     }
 }
 
-/// The capability `api`: what the test has said that requests are answered with.
+/// The capability `api`: the answers that the test has prepared for requests.
 #[derive(Default)]
 pub(crate) struct FakeApi {
     answers: BTreeMap<String, (u16, Vec<u8>)>,

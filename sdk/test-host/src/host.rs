@@ -35,12 +35,12 @@ pub struct Host {
     folder: Option<PathBuf>,
 }
 
-/// What pins the files of plugins to their names.
+/// What pins plugin files to their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pins {
-    /// A list of stock plugins, which names them all.
+    /// A list of stock plugins that names them all.
     StockList,
-    /// The policy alone.
+    /// Only the policy.
     Policy,
 }
 
@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    /// Takes plugins as third parties' are taken: only the policy says which files may claim which names, and what
+    /// Treats plugins like those of third parties: only the policy says which files may claim which names, and what
     /// they may answer and provide.
     #[must_use]
     pub fn pinned_by_policy(mut self) -> Self {
@@ -139,7 +139,7 @@ impl Host {
         self
     }
 
-    /// Keeps the device's files in this folder: what plugins have stored is there for a later host. Without this they
+    /// Keeps the device's files in this folder: a later host finds there what plugins have stored. Without this they
     /// are in a temporary folder.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -147,16 +147,16 @@ impl Host {
         self
     }
 
-    /// Compiles plugins with this program, which takes the arguments of `supervisor-compile`.
+    /// Compiles plugins with this program, which accepts the arguments of `supervisor-compile`.
     #[must_use]
     pub fn compiler(mut self, program: impl Into<PathBuf>) -> Self {
         self.compiler = Some(program.into());
         self
     }
 
-    /// Adds the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
-    /// are: its file is pinned, and it may answer, provide and go before others as its manifest says. Which
-    /// capabilities it is granted, [`Host::policy`] says.
+    /// Adds the plugin in this file, for example of [`crate::build`]. It is treated like a device's stock plugins: its
+    /// file is pinned, and it may answer, provide and take precedence over others as its manifest declares.
+    /// [`Host::policy`] decides which capabilities it is granted.
     #[must_use]
     pub fn plugin(mut self, component: impl Into<PathBuf>) -> Self {
         self.components.push(component.into());
@@ -198,7 +198,7 @@ impl Host {
         self
     }
 
-    /// Adds an LED that shows `brightness`, of `max` at most.
+    /// Adds an LED with this brightness and this maximum brightness.
     #[must_use]
     pub fn led(mut self, name: &str, brightness: u32, max: u32) -> Self {
         self.leds.push((name.to_owned(), brightness, max));
@@ -208,7 +208,7 @@ impl Host {
     /// Adds a unit in this state, in systemd's words: `loaded`, `active`, `running`. Others are not found.
     ///
     /// # Panics
-    /// When `name` is not the name of a unit.
+    /// If `name` is not the name of a unit.
     #[must_use]
     pub fn unit(self, name: &str, load: &str, active: &str, sub: &str) -> Self {
         match self.try_unit(name, load, active, sub) {
@@ -217,18 +217,18 @@ impl Host {
         }
     }
 
-    /// As [`Host::unit`], for programs.
+    /// Like [`Host::unit`], for programs.
     ///
     /// # Errors
-    /// `name` is not the name of a unit.
+    /// If `name` is not the name of a unit.
     pub fn try_unit(mut self, name: &str, load: &str, active: &str, sub: &str) -> Result<Self> {
         let name = name.parse()?;
         self.units.push((name, UnitState::new(load, active, sub)));
         Ok(self)
     }
 
-    /// Makes a method of a service on the system bus answer these values, a JSON array (`wit/dbus.wit` has the form).
-    /// Others are not there.
+    /// Makes a method of a service on the system bus answer with these values, a JSON array (the form is in
+    /// `wit/dbus.wit`). Other methods do not exist.
     #[must_use]
     pub fn dbus_answer(
         mut self,
@@ -243,21 +243,21 @@ impl Host {
         self
     }
 
-    /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves as one with `active_low` does that
-    /// is on.
+    /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves like a line with
+    /// `active_low` that is on.
     #[must_use]
     pub fn gpio_line(self, name: &str, is_on: bool) -> Self {
         self.gpio.add(name, is_on);
         self
     }
 
-    /// Adds a chip at this address of an I2C bus, which the policy names by this number or text, with 256 registers of a byte
-    /// each: the first byte of a write is the register, and what is written or read goes on from there. These are the first
-    /// of them, the others are 0.
+    /// Adds a chip at this address of an I2C bus, which the policy names by this number or text, with 256 registers of
+    /// one byte each: the first byte of a write selects the register from which reading or writing continues.
+    /// `registers` are the values of the first registers; the others are 0.
     #[must_use]
     pub fn i2c_chip(self, bus: &str, address: u8, registers: &[u8]) -> Self {
         self.i2c.add(bus, address);
-        // It is there.
+        // The chip exists: it was just added.
         let _ = self.i2c.set(bus, address, 0, registers);
         self
     }
@@ -269,7 +269,7 @@ impl Host {
         self
     }
 
-    /// Replaces the journal command `journalctl` by another program, which gets the same arguments.
+    /// Replaces the journal command `journalctl` with another program, which gets the same arguments.
     #[must_use]
     pub fn journal_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.journal_program = program.into();
@@ -279,7 +279,7 @@ impl Host {
     /// Loads the plugins.
     ///
     /// # Panics
-    /// When one of them does not load, with what a device's log would say.
+    /// If one of them does not load, with the text that a device's log would contain.
     pub async fn start(self) -> RunningHost {
         match self.try_start().await {
             Ok(running) => running,
@@ -287,17 +287,17 @@ impl Host {
         }
     }
 
-    /// As [`Host::start`], for tests of what keeps a plugin from loading.
+    /// Like [`Host::start`], for tests of reasons why a plugin does not load.
     ///
     /// # Errors
-    /// What a device's log would say.
+    /// The text that a device's log would contain.
     pub async fn try_start(self) -> Result<RunningHost> {
         let folder = match self.folder {
             Some(folder) => DeviceFolder::Kept(folder),
             None => DeviceFolder::Temporary(tempfile::tempdir().context("no temporary folder")?),
         };
         let path = |name: &str| folder.path().join(name);
-        // Plugins of an earlier host are not this one's.
+        // The plugins of an earlier host do not belong to this one.
         if path("plugins").exists() {
             std::fs::remove_dir_all(path("plugins"))?;
         }
@@ -403,7 +403,7 @@ impl Host {
     }
 }
 
-/// The list of stock plugins of a layout that ships with these files. What is no plugin is not listed.
+/// Returns the list of stock plugins of a layout that ships with these files. Files that are not plugins are left out.
 fn stock_plugins(components: &[PathBuf]) -> Result<String> {
     let mut plugins = toml::Table::new();
     for component in components {
@@ -416,7 +416,7 @@ fn stock_plugins(components: &[PathBuf]) -> Result<String> {
                 .iter()
                 .map(|route| route.pattern.to_string());
             let actions = manifest.provides.iter().map(|action| action.to_string());
-            // A board `*` is none that a plugin could go before others on.
+            // With the board `*`, a plugin could not take precedence over others.
             let boards = manifest.boards.into_iter().filter(|board| board != "*");
             for (key, values) in [
                 ("sha256", vec![compiled_code::digest(&wasm)]),
@@ -434,7 +434,7 @@ fn stock_plugins(components: &[PathBuf]) -> Result<String> {
     Ok(list.to_string())
 }
 
-/// The program `supervisor-compile`.
+/// Finds the program `supervisor-compile`.
 fn compiler() -> Result<PathBuf> {
     if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
         return Ok(Path::new(&dist).join("bin/supervisor-compile"));

@@ -1,16 +1,16 @@
-//! The supervisor's own plugin runtime around a device of fakes, for whoever tries plugins: the tool
-//! `supervisor-plugin`, and tests of the plugins that the supervisor ships with.
+//! The supervisor's own plugin runtime with a fake device, for trying plugins: used by the tool `supervisor-plugin`,
+//! and by tests of the plugins that the supervisor ships with.
 //!
-//! [`Host::new`] collects what the device has, [`Host::start`] loads the components as a device would (manifest, grants,
-//! limits, compilation), and [`RunningHost`] calls them. It stands in for the parts of the supervisor that capabilities
-//! reach: a device, a store, LEDs and a host name in a temporary folder, and update locks that somebody may hold. It does
-//! not serve the core endpoints and checks no keys.
+//! [`Host::new`] collects what the device has, [`Host::start`] loads the components as a device would (manifest,
+//! grants, limits, compilation), and [`RunningHost`] calls them. It replaces the parts of the supervisor that
+//! capabilities use: a device, a store, LEDs and a host name in a temporary folder, and update locks that somebody may
+//! hold. It does not serve the core endpoints, and does not check keys.
 //!
-//! It needs the supervisor's compiler: `SUPERVISOR_DIST` names a layout that `cargo xtask build` made or
-//! that was released; without it, one in a `target/dist` above is taken.
+//! It needs the supervisor's compiler: `SUPERVISOR_DIST` names a layout that `cargo xtask build` created or that was
+//! released; without it, one in a `target/dist` in a parent folder is used.
 //!
-//! Functions without a `Result` fail by panicking, as tests do. `supervisor-testing` is the same for authors of plugins,
-//! without having to build this.
+//! Functions without a `Result` fail by panicking, as tests do. `supervisor-testing` offers the same to authors of
+//! plugins, who then do not have to build this crate.
 
 mod fakes;
 mod host;

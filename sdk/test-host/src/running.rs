@@ -1,4 +1,4 @@
-//! A host with plugins in it, as a test calls and watches it.
+//! A host with plugins, for a test to call and watch.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use supervisor_testing::Answer;
 
 use crate::fakes::FakeLocks;
 
-/// How long a test waits for something to become so.
+/// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running host. Dropping it stops it.
@@ -31,16 +31,16 @@ pub struct RunningHost {
     pub(crate) folder: DeviceFolder,
 }
 
-/// Where the device's files are.
+/// The folder of the device's files.
 pub enum DeviceFolder {
-    /// They are removed when this is dropped.
+    /// A temporary folder, which is removed when this is dropped.
     Temporary(tempfile::TempDir),
-    /// They stay.
+    /// A folder that stays.
     Kept(PathBuf),
 }
 
 impl DeviceFolder {
-    /// The folder.
+    /// Returns the folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -75,15 +75,15 @@ impl RunningHost {
     /// Makes any call whose body is text or bytes, and reads the answer to its end.
     ///
     /// # Panics
-    /// When the request is none, or the answer breaks off.
+    /// If the request is not valid, or the answer breaks off.
     pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
         self.send_by(CallerScope::DeviceKey, request).await
     }
 
-    /// As [`Self::send`], by a caller of this scope rather than by whoever has the device's key.
+    /// Like [`Self::send`], for a caller with this scope instead of one with the device's key.
     ///
     /// # Panics
-    /// As [`Self::send`].
+    /// Those of [`Self::send`].
     pub async fn send_by<B: Into<bytes::Bytes>>(
         &self,
         caller: CallerScope,
@@ -94,10 +94,10 @@ impl RunningHost {
         whole(self.call_by(caller, request).await).await
     }
 
-    /// As [`Self::send_by`], for programs.
+    /// Like [`Self::send_by`], for programs.
     ///
     /// # Errors
-    /// The answer breaks off.
+    /// If the answer breaks off.
     pub async fn try_send_by<B: Into<bytes::Bytes>>(
         &self,
         caller: CallerScope,
@@ -107,8 +107,8 @@ impl RunningHost {
         try_whole(self.call_by(caller, request).await).await
     }
 
-    /// Makes a call with a body of any kind, by whoever has the device's key; the answer's body comes as the plugin
-    /// writes it.
+    /// Makes a call with a body of any kind, for a caller with the device's key; the answer's body arrives as the
+    /// plugin writes it.
     pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
@@ -117,7 +117,7 @@ impl RunningHost {
         self.call_by(CallerScope::DeviceKey, request).await
     }
 
-    /// As [`Self::call`], by a caller of this scope.
+    /// Like [`Self::call`], for a caller with this scope.
     pub async fn call_by<B>(&self, caller: CallerScope, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
@@ -126,12 +126,12 @@ impl RunningHost {
         match self.plugins.find(request.method(), request.uri().path()) {
             RouteLookup::Route(route) => self.plugins.call(route, caller, request).await,
             RouteLookup::MethodNotAllowed { .. } => bare(StatusCode::METHOD_NOT_ALLOWED),
-            // All are loaded since the start, or were refused.
+            // Since the start, all plugins have been loaded or refused.
             RouteLookup::Loading { .. } | RouteLookup::None => bare(StatusCode::NOT_FOUND),
         }
     }
 
-    /// The units that were restarted, oldest first.
+    /// Returns the units that were restarted, oldest first.
     #[must_use]
     pub fn restarted_units(&self) -> Vec<String> {
         let restarted = |action| match action {
@@ -150,7 +150,7 @@ impl RunningHost {
         self.plugins.identify(CallerScope::DeviceKey);
     }
 
-    /// Has the plugins called that ask for this event. Returns at once.
+    /// Publishes this event to the plugins that ask for it. Returns at once.
     pub fn publish(&self, event: &PluginEvent) {
         self.plugins.publish(event);
     }
@@ -165,10 +165,10 @@ impl RunningHost {
         self.plugins.judge_release(release).await
     }
 
-    /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
+    /// Reads the settings of the board's boot configuration from the plugin that provides `boot-config`.
     ///
     /// # Errors
-    /// If none does, or it fails.
+    /// If no plugin provides it, or the plugin fails.
     pub async fn boot_settings(&self) -> Result<Vec<(String, String)>, BootConfigError> {
         let settings = self.plugins.boot_settings().await?.into_iter();
         Ok(settings
@@ -176,7 +176,7 @@ impl RunningHost {
             .collect())
     }
 
-    /// Compares the boot configuration with these settings, each a variable and its value.
+    /// Compares the boot configuration with these settings, each with a variable and its value.
     ///
     /// # Errors
     /// If no plugin provides the action, or it fails.
@@ -192,7 +192,7 @@ impl RunningHost {
     /// Writes the boot configuration.
     ///
     /// # Errors
-    /// As [`Self::compare_boot_config`].
+    /// Those of [`Self::compare_boot_config`].
     pub async fn set_boot_config(
         &self,
         target: &[(&str, &str)],
@@ -200,18 +200,18 @@ impl RunningHost {
         self.plugins.set_boot_config(boot_settings(target)).await
     }
 
-    /// Says how the operating system stands, by whichever plugin provides `os-update`.
+    /// Reads the status of the operating system from the plugin that provides `os-update`.
     ///
     /// # Errors
-    /// If none does, or it fails.
+    /// If no plugin provides it, or the plugin fails.
     pub async fn os_status(&self) -> Result<OsStatus, OsUpdateError> {
         self.plugins.os_status().await
     }
 
-    /// Has the operating system updated: one function of `os-update`.
+    /// Updates the operating system: calls one function of `os-update`.
     ///
     /// # Errors
-    /// As [`Self::os_status`].
+    /// Those of [`Self::os_status`].
     pub async fn update_os(&self, call: OsCall) -> Result<(), OsUpdateError> {
         self.plugins.update_os(call).await
     }
@@ -219,7 +219,7 @@ impl RunningHost {
     /// Reads the brightness of the LED.
     ///
     /// # Panics
-    /// When there is no such LED.
+    /// If there is no such LED.
     #[must_use]
     #[track_caller]
     pub fn led(&self, name: &str) -> u32 {
@@ -236,7 +236,7 @@ impl RunningHost {
     /// Waits until the LED shows `brightness`.
     ///
     /// # Panics
-    /// When it does not within half a minute.
+    /// If it does not within half a minute.
     pub async fn led_becomes(&self, name: &str, brightness: u32) {
         let deadline = Instant::now() + PATIENCE;
         while self.led_now(name) != Some(brightness) {
@@ -249,30 +249,30 @@ impl RunningHost {
         }
     }
 
-    /// `None` for the moment in which a write has emptied the file and not filled it yet: unlike the
-    /// kernel's, this file has one.
+    /// Returns `None` at the moment when a write has emptied the file but not filled it yet, which does not exist with
+    /// the kernel's file.
     fn led_now(&self, name: &str) -> Option<u32> {
         let folder = self.root().join("sys/class/leds").join(name);
         let text = std::fs::read_to_string(folder.join("brightness")).ok()?;
         text.trim().parse().ok()
     }
 
-    /// The GPIO lines, in the hands of a test.
+    /// Returns the GPIO lines, for the test to control.
     #[must_use]
     pub fn gpio(&self) -> &SimulatedGpio {
         &self.gpio
     }
 
-    /// The chips on I2C buses, in the hands of a test.
+    /// Returns the chips on I2C buses, for the test to control.
     #[must_use]
     pub fn i2c(&self) -> &SimulatedI2c {
         &self.i2c
     }
 
-    /// Waits until the plugin has been called `times` times, calls of its actions included.
+    /// Waits until the plugin has been called `times` times, including calls of its actions.
     ///
     /// # Panics
-    /// When it is not within half a minute.
+    /// If it is not within half a minute.
     pub async fn called(&self, plugin: &str, times: u64) {
         let deadline = Instant::now() + PATIENCE;
         let calls = || {
@@ -290,8 +290,8 @@ impl RunningHost {
         }
     }
 
-    /// What `plugin` has reported by the capability `metrics`, sorted by name: each series as `GET /metrics` shows it,
-    /// but for the plugin's name, and its value.
+    /// Returns the series that `plugin` has reported with the capability `metrics`, sorted by name: each as `GET
+    /// /metrics` shows it, but without the plugin's name, with its value.
     #[must_use]
     pub fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
         let stats = self.plugins.stats().into_iter();
@@ -314,15 +314,15 @@ impl RunningHost {
             .collect()
     }
 
-    /// The plugins whose fields the device would report to its cloud now; `None` while it would leave out what plugins say,
-    /// because some are being loaded or called for their start.
+    /// Returns the plugins whose fields the device would report to its cloud now; `None` while it would leave out
+    /// plugins' fields, because some plugins are being loaded or called for their start.
     #[must_use]
     pub fn reporting_plugins(&self) -> Option<Vec<String>> {
         let fields = self.plugins.fields()?;
         Some(fields.into_keys().collect())
     }
 
-    /// Holds an update lock from now on, as an app would: a caller that asks for the locks without force gets
+    /// Holds an update lock from now on, as an app would: a caller that requests the locks without force receives
     /// `message`.
     pub fn hold_update_lock(&self, message: &str) {
         *self.locks_of_apps() = Some(message.to_owned());
@@ -340,19 +340,19 @@ impl RunningHost {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often plugins have taken the update locks of all apps, and how often of these by force.
+    /// Returns how often plugins have taken the update locks of all apps, and how often they did so by force.
     #[must_use]
     pub fn update_locks_taken(&self) -> (usize, usize) {
         self.locks.taken()
     }
 
-    /// Whether a plugin holds the locks now.
+    /// Returns whether a plugin holds the locks now.
     #[must_use]
     pub fn update_locks_are_held(&self) -> bool {
         self.locks.are_held()
     }
 
-    /// What `GET /v3/plugins` would answer.
+    /// Returns the answer to `GET /v3/plugins`.
     ///
     /// # Panics
     /// Never: reports are JSON.
@@ -362,14 +362,14 @@ impl RunningHost {
             .unwrap_or_else(|error| panic!("a report is no JSON: {error}"))
     }
 
-    /// The root folder of the test's device.
+    /// Returns the root folder of the test's device.
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.folder.path().join("root")
     }
 
-    /// Ends what runs in the background, as the supervisor does when it is stopped. The device's files
-    /// are there until what this returns is dropped.
+    /// Stops everything that runs in the background, as the supervisor does when it is stopped. The device's files
+    /// exist until the returned value is dropped.
     #[must_use = "the device's files go with it"]
     pub async fn stop(self) -> DeviceFolder {
         self.plugins.shutdown().await;
@@ -377,7 +377,7 @@ impl RunningHost {
     }
 }
 
-/// The answer, read to its end.
+/// Reads the answer to its end.
 async fn whole(response: Response<Body>) -> Answer {
     match try_whole(response).await {
         Ok(answer) => answer,

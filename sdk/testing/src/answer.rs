@@ -1,4 +1,4 @@
-//! What a plugin answered.
+//! The answers of plugins.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -15,20 +15,20 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body as text.
+    /// Returns the body as text.
     ///
     /// # Panics
-    /// When it is not UTF-8.
+    /// If it is not UTF-8.
     #[must_use]
     #[track_caller]
     pub fn text(&self) -> &str {
         str::from_utf8(&self.body).unwrap_or_else(|error| panic!("the body is not text: {error}"))
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
-    /// When it is not JSON.
+    /// If it is not JSON.
     #[must_use]
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {

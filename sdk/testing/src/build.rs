@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 /// Builds the plugin whose `Cargo.toml` is in `folder` (`env!("CARGO_MANIFEST_DIR")`) with the profile
-/// `wasm` (docs/plugins.md has it) for `wasm32-wasip2`, and gives its file.
+/// `wasm` (see docs/plugins.md) for `wasm32-wasip2`, and returns its file.
 ///
 /// # Panics
-/// When it does not build; cargo's messages are on the standard error output.
+/// If it does not build; cargo's messages are on the standard error output.
 #[must_use]
 pub fn build(folder: impl AsRef<Path>) -> PathBuf {
     let folder = folder.as_ref();
@@ -22,12 +22,12 @@ pub fn build(folder: impl AsRef<Path>) -> PathBuf {
     })
 }
 
-/// As [`build`], for programs.
+/// Like [`build`], for programs.
 ///
 /// # Errors
-/// It does not build; cargo's messages are on the standard error output.
+/// If it does not build; cargo's messages are on the standard error output.
 pub fn try_build(folder: &Path) -> Result<PathBuf> {
-    // As cargo will write it: without `..`.
+    // As in cargo's messages: without `..`.
     let manifest = folder.join("Cargo.toml").canonicalize()?;
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--profile", "wasm", "--target", "wasm32-wasip2"])
@@ -44,7 +44,7 @@ pub fn try_build(folder: &Path) -> Result<PathBuf> {
     if !output.status.success() {
         bail!("cargo failed ({})", output.status);
     }
-    // One JSON object a line; the component is what cargo made of this very manifest.
+    // One JSON object per line; the component is what cargo built from this very manifest.
     let of_this_crate =
         |message: &Value| message["manifest_path"].as_str().map(Path::new) == Some(&manifest);
     String::from_utf8_lossy(&output.stdout)

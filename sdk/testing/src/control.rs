@@ -1,8 +1,9 @@
-//! What this crate and the tool say to each other.
+//! The protocol between this crate and the tool.
 //!
-//! The tool is started as `supervisor-plugin harness SOCKET` and gets a [`Setup`] in one line of JSON on its standard
-//! input, which stays open for as long as the device is to run. It answers one line of JSON, a [`Started`], and then HTTP
-//! on the socket: requests to [`DEVICE`] are for the plugins, requests to [`HARNESS`] have a [`Command`] as their body.
+//! The tool is started as `supervisor-plugin harness SOCKET` and receives a [`Setup`] as one line of JSON on its
+//! standard input, which stays open as long as the device is needed. It answers with one line of JSON, a [`Started`],
+//! and then serves HTTP on the socket: requests to [`DEVICE`] are for the plugins, requests to [`HARNESS`] have a
+//! [`Command`] as their body.
 
 use std::path::PathBuf;
 
@@ -11,22 +12,22 @@ use serde_json::{Map, Value};
 
 use crate::events::{InstalledRelease, PendingUpdate, PluginEvent};
 
-/// Counts changes of what is here that one side has to know of.
+/// The version of the protocol; raised by each change here that matters to the other side.
 pub const VERSION: u32 = 2;
-/// The host of requests for plugins.
+/// The host name of requests for plugins.
 pub const DEVICE: &str = "device";
-/// The host of commands.
+/// The host name of commands.
 pub const HARNESS: &str = "harness";
-/// The header in which a request says for whom it is made, as JSON; no plugin sees it.
+/// The header that names, as JSON, the caller that a request is made for; plugins do not see it.
 pub const CALLER: &str = "supervisor-testing-caller";
 
 /// Rows of a kind of record.
 pub(crate) type Rows = Vec<Map<String, Value>>;
 
-/// What the device has.
+/// The device to start.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Setup {
-    /// [`VERSION`] of whoever wrote this.
+    /// The [`VERSION`] of the writer.
     pub version: u32,
     /// The components.
     pub plugins: Vec<PathBuf>,
@@ -34,37 +35,37 @@ pub struct Setup {
     pub policy: String,
     /// The text of the supervisor's configuration file.
     pub configuration: String,
-    /// Who the device is.
+    /// The device's identity.
     pub identity: Identity,
-    /// What `GET /v1/device` answers.
+    /// The answer to `GET /v1/device`.
     pub state: Value,
-    /// Name, brightness and the greatest brightness of each LED.
+    /// Name, brightness and maximum brightness of each LED.
     pub leds: Vec<(String, u32, u32)>,
-    /// Name, and systemd's words for load, active and sub state.
+    /// Each unit's name, and systemd's words for its load, active and sub state.
     pub units: Vec<[String; 4]>,
-    /// Service, path, interface and member of methods on the system bus, and the values that they answer.
+    /// Service, path, interface and member of methods on the system bus, and the values that they return.
     pub dbus: Vec<([String; 4], String)>,
-    /// Name of each GPIO line, and whether it is on.
+    /// Each GPIO line's name, and whether the line is on.
     pub gpio: Vec<(String, bool)>,
     /// Bus, address and first registers of each chip on an I2C bus.
     pub i2c: Vec<(String, u8, Vec<u8>)>,
-    /// Content by path.
+    /// The content of files, by path.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Method and address, status and body.
+    /// Answers of other hosts: method and address, status and body.
     pub http: Vec<(String, u16, Vec<u8>)>,
-    /// Method and path, status and body.
+    /// Answers of the device's API: method and path, status and body.
     pub api: Vec<(String, u16, Vec<u8>)>,
-    /// In place of `journalctl`.
+    /// The program that replaces `journalctl`.
     pub journal_program: Option<PathBuf>,
-    /// The rows of each kind of record; without it the device has no cloud.
+    /// The rows of each kind of record; if missing, the device has no cloud.
     pub cloud: Option<Vec<(String, Rows)>>,
-    /// Whether the policy alone pins files.
+    /// Whether only the policy pins files.
     pub pinned_by_policy: bool,
     /// Whether failures are answered as in developer mode.
     pub developer_mode: bool,
 }
 
-/// How the tool has started.
+/// The outcome of the tool's start.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Started {
     /// The plugins are loaded.
@@ -72,11 +73,11 @@ pub enum Started {
         /// The root folder of the device's files.
         root: PathBuf,
     },
-    /// Why they are not.
+    /// The plugins are not loaded, for this reason.
     Failed(String),
 }
 
-/// Who a device is.
+/// The identity of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// 32 lower-case hexadecimal digits.
@@ -100,14 +101,14 @@ impl Default for Identity {
     }
 }
 
-/// For whom a request is made.
+/// The caller that a request is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CallerScope {
-    /// Whoever has the device's own key.
+    /// A caller with the device's own key.
     DeviceKey,
-    /// Whoever needs no key in local mode.
+    /// A caller that needs no key, in local mode.
     LocalMode,
-    /// Whoever has the key of a service.
+    /// A caller with the key of a service.
     Service {
         /// The app's number.
         app_id: u64,
@@ -116,44 +117,45 @@ pub enum CallerScope {
     },
 }
 
-/// Something that is asked of the device, beside requests to plugins.
+/// A request to the device other than one to its plugins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Command {
-    /// Show which device it is.
+    /// Makes the device identify itself.
     Identify,
-    /// Something has happened.
+    /// Publishes an event.
     Publish(PluginEvent),
-    /// May this update begin? Answers an optional `Postponement`.
+    /// May this update begin? The answer is an optional `Postponement`.
     Postponement(PendingUpdate),
-    /// Is this release healthy? Answers a `GateVerdict`.
+    /// Is this release healthy? The answer is a `GateVerdict`.
     JudgeRelease(InstalledRelease),
-    /// Answers the settings of the board's boot configuration, or why there are none.
+    /// Reads the settings of the board's boot configuration. The answer is the settings, or why there are none.
     BootSettings,
     /// Compares the boot configuration with these settings, or writes them if the flag is set.
     BootConfig(Vec<BootSetting>, bool),
-    /// Answers how the operating system stands, or why that is not known.
+    /// Reads the status of the operating system. The answer is the status, or why it is not known.
     OsStatus,
-    /// Has the operating system updated: answers why it was not.
+    /// Updates the operating system. If this fails, the answer is the reason.
     UpdateOs(OsCall),
-    /// The series and values that a plugin has reported.
+    /// Reads the series and values that a plugin has reported.
     Metrics(String),
-    /// What `GET /v3/plugins` would answer.
+    /// Reads the answer to `GET /v3/plugins`.
     Report,
-    /// The units that were restarted.
+    /// Reads which units were restarted.
     RestartedUnits,
     /// Holds an update lock with this message, or releases it.
     HoldUpdateLock(Option<String>),
-    /// Answers [`UpdateLocks`].
+    /// Reads [`UpdateLocks`].
     UpdateLocks,
-    /// Answers an optional [`GpioState`]: none if there is no such line.
+    /// Reads an optional [`GpioState`]: `None` if there is no such line.
     GpioLine(String),
-    /// Puts a GPIO line on or off. Answers whether there is such a line.
+    /// Switches a GPIO line on or off. The answer is whether there is such a line.
     DriveGpio(String, bool),
-    /// Sets registers of the chip at this address of an I2C bus, from this one on. Answers whether there is such a chip.
+    /// Sets registers of the chip at this address of an I2C bus, starting at this one. The answer is whether there is
+    /// such a chip.
     SetI2cRegisters(String, u8, u8, Vec<u8>),
-    /// Answers a register of a chip on an I2C bus; none if there is no such chip.
+    /// Reads a register of a chip on an I2C bus; the answer is `None` if there is no such chip.
     I2cRegister(String, u8, u8),
-    /// Ends what runs in the background.
+    /// Stops everything that runs in the background.
     Stop,
 }
 
@@ -166,31 +168,31 @@ pub struct BootSetting {
     pub value: String,
 }
 
-/// How a boot configuration stands to what is wanted of it.
+/// The differences between a boot configuration and its target.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootChange {
     /// The settings that differ.
     pub changes: Vec<String>,
     /// The settings that the plugin refuses, each with the reason.
     pub refused: Vec<(String, String)>,
-    /// The settings that are not the plugin's.
+    /// The settings that do not belong to the plugin.
     pub foreign: Vec<String>,
-    /// Whether the changes act with the next boot.
+    /// Whether the changes take effect at the next boot.
     pub needs_reboot: bool,
 }
 
-/// How an operating system with two places to boot from stands.
+/// The status of an operating system with two places to boot from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OsStatus {
-    /// The version that runs.
+    /// The running version.
     pub running: String,
-    /// The version that is installed whole in the other place.
+    /// The version that is completely installed in the other place.
     pub staged: Option<String>,
-    /// Whether the version that runs stays.
+    /// Whether the running version stays.
     pub committed: bool,
-    /// Percent of an installation that is under way.
+    /// The progress of a running installation, in percent.
     pub installing: Option<u8>,
-    /// Why the last installation failed.
+    /// The reason why the last installation failed.
     pub failure: Option<String>,
 }
 
@@ -199,34 +201,34 @@ pub struct OsStatus {
 pub enum OsCall {
     /// Begins to install a version.
     Stage {
-        /// Where the version is.
+        /// The place of the version.
         source: String,
         /// The version.
         version: String,
     },
-    /// Has the next boot start the staged version.
+    /// Makes the next boot start the staged version.
     Activate,
-    /// Has each later boot start the version that runs.
+    /// Makes each later boot start the running version.
     Commit,
-    /// Has the next boot start what ran before the version that is not committed.
+    /// Makes the next boot start the predecessor of the uncommitted version.
     RollBack,
 }
 
-/// How a GPIO line is.
+/// The state of a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpioState {
     /// Whether it is on.
     pub is_on: bool,
-    /// Whether a plugin waits for its edges.
+    /// Whether a plugin is waiting for its edges.
     pub is_waited_for: bool,
 }
 
-/// What plugins have done with the update locks of all apps.
+/// How plugins have used the update locks of all apps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateLocks {
-    /// How often they took them.
+    /// How often plugins took them.
     pub taken: usize,
-    /// How often by force.
+    /// How often they did so by force.
     pub forced: usize,
     /// Whether a plugin holds them now.
     pub are_held: bool,

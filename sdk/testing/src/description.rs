@@ -1,11 +1,12 @@
-//! Whether what a plugin says of its routes (`openapi` of the SDK's `plugin!`) is what it answers.
+//! Checks that a plugin's description of its routes (`openapi` of the SDK's `plugin!`) matches its
+//! answers.
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
 /// Collects the schemas of answers: call `subschema_for::<Answer>()` on it for each type that a handler
-/// returns, and give it to [`assert_described`].
+/// returns, and pass it to [`assert_described`].
 #[must_use]
 pub fn schemas() -> SchemaGenerator {
     let mut settings = SchemaSettings::draft2020_12().for_serialize();
@@ -14,8 +15,8 @@ pub fn schemas() -> SchemaGenerator {
     settings.into_generator()
 }
 
-/// Checks that `description`, the text of the plugin's file, has these schemas; what else is among them is
-/// the file's own.
+/// Checks that `description`, the text of the plugin's file, contains these schemas; it may contain
+/// others, too.
 ///
 /// # Panics
 /// If it is not JSON, or a schema in it differs; the message has the expected schemas.

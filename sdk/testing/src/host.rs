@@ -50,9 +50,9 @@ impl Host {
         }
     }
 
-    /// Adds the plugin in this file, for example of [`crate::build`]. It is taken as a device's stock plugins
-    /// are: its file is pinned, and it may answer, provide and go before others as its manifest says. Which
-    /// capabilities it is granted, [`Host::policy`] says.
+    /// Adds the plugin in this file, for example of [`crate::build`]. It is treated like a device's stock plugins: its
+    /// file is pinned, and it may answer, provide and take precedence over others as its manifest declares.
+    /// [`Host::policy`] decides which capabilities it is granted.
     #[must_use]
     pub fn plugin(mut self, component: impl Into<PathBuf>) -> Self {
         self.setup.plugins.push(component.into());
@@ -66,7 +66,7 @@ impl Host {
         self
     }
 
-    /// Takes plugins as third parties' are taken: only the policy says which files may claim which names, and what
+    /// Treats plugins like those of third parties: only the policy says which files may claim which names, and what
     /// they may answer and provide.
     #[must_use]
     pub fn pinned_by_policy(mut self) -> Self {
@@ -129,7 +129,7 @@ impl Host {
         self
     }
 
-    /// Adds an LED that shows `brightness`, of `max` at most.
+    /// Adds an LED with this brightness and this maximum brightness.
     #[must_use]
     pub fn led(mut self, name: &str, brightness: u32, max: u32) -> Self {
         self.setup.leds.push((name.to_owned(), brightness, max));
@@ -144,8 +144,8 @@ impl Host {
         self
     }
 
-    /// Makes a method of a service on the system bus answer these values, a JSON array (`wit/dbus.wit` has the form).
-    /// Others are not there.
+    /// Makes a method of a service on the system bus answer with these values, a JSON array (the form is in
+    /// `wit/dbus.wit`). Other methods do not exist.
     #[must_use]
     pub fn dbus_answer(
         mut self,
@@ -160,17 +160,17 @@ impl Host {
         self
     }
 
-    /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves as one with `active_low` does that
-    /// is on.
+    /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves like a line with
+    /// `active_low` that is on.
     #[must_use]
     pub fn gpio_line(mut self, name: &str, is_on: bool) -> Self {
         self.setup.gpio.push((name.to_owned(), is_on));
         self
     }
 
-    /// Adds a chip at this address of an I2C bus, which the policy names by this number or text, with 256 registers of a byte
-    /// each: the first byte of a write is the register, and what is written or read goes on from there. These are the first
-    /// of them, the others are 0.
+    /// Adds a chip at this address of an I2C bus, which the policy names by this number or text, with 256 registers of
+    /// one byte each: the first byte of a write selects the register from which reading or writing continues.
+    /// `registers` are the values of the first registers; the others are 0.
     #[must_use]
     pub fn i2c_chip(mut self, bus: &str, address: u8, registers: &[u8]) -> Self {
         let chip = (bus.to_owned(), address, registers.to_owned());
@@ -185,14 +185,14 @@ impl Host {
         self
     }
 
-    /// Replaces the journal command `journalctl` by another program, which gets the same arguments.
+    /// Replaces the journal command `journalctl` with another program, which gets the same arguments.
     #[must_use]
     pub fn journal_program(mut self, program: impl Into<PathBuf>) -> Self {
         self.setup.journal_program = Some(program.into());
         self
     }
 
-    /// Takes the runtime of this `supervisor-plugin`.
+    /// Uses the runtime of this `supervisor-plugin`.
     #[must_use]
     pub fn tool(mut self, program: impl Into<PathBuf>) -> Self {
         self.tool = Some(program.into());
@@ -202,7 +202,7 @@ impl Host {
     /// Loads the plugins.
     ///
     /// # Panics
-    /// When one of them does not load, with what a device's log would say; or when there is no tool.
+    /// If one of them does not load, with the text that a device's log would contain; or if there is no tool.
     pub async fn start(self) -> RunningHost {
         match self.try_start().await {
             Ok(running) => running,
@@ -210,10 +210,10 @@ impl Host {
         }
     }
 
-    /// As [`Host::start`], for tests of what keeps a plugin from loading.
+    /// Like [`Host::start`], for tests of reasons why a plugin does not load.
     ///
     /// # Errors
-    /// What a device's log would say.
+    /// The text that a device's log would contain.
     pub async fn try_start(self) -> Result<RunningHost> {
         let program = self.tool.map_or_else(tool::find, Ok)?;
         let tool = tool::start(&program, &self.setup).await?;

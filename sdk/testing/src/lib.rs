@@ -1,14 +1,14 @@
-//! Tests a plugin in the device's own plugin runtime, with no device, no privileges and no policy file of yours.
+//! Tests a plugin in the device's own plugin runtime, without a device, privileges or a policy file.
 //!
-//! A plugin's tests call this: [`Host::new`] collects what the device has, [`Host::start`] loads the components as a device
-//! would (manifest, grants, limits, compilation), and [`RunningHost`] calls them and watches what they do. The parts of
-//! the device that capabilities reach are stand-ins: a store, LEDs and a host name in a temporary folder, units, GPIO
-//! lines, chips on I2C buses, answers of other hosts, and update locks that the test may hold. The core endpoints are not
-//! served, and no keys are checked.
+//! A plugin's tests call this crate: [`Host::new`] collects what the device has, [`Host::start`] loads the components
+//! as a device would (manifest, grants, limits, compilation), and [`RunningHost`] calls them and watches what they do.
+//! The parts of the device that capabilities use are stand-ins: a store, LEDs and a host name in a temporary folder,
+//! units, GPIO lines, chips on I2C buses, answers of other hosts, and update locks that the test may hold. The core
+//! endpoints are not served, and no keys are checked.
 //!
-//! The runtime is that of the tool `supervisor-plugin`, which runs as a process beside the test. So this crate is built
-//! in seconds. `SUPERVISOR_PLUGIN` names the tool; without it, the tool is taken from the `PATH`, or from a `target/dist`
-//! above the test's program.
+//! The runtime is that of the tool `supervisor-plugin`, which runs as a separate process next to the test, so this
+//! crate is built in seconds. `SUPERVISOR_PLUGIN` names the tool; without it, the tool is taken from the `PATH`, or
+//! from a `target/dist` above the test's program.
 //!
 //! Functions here fail by panicking, as tests do.
 
@@ -34,7 +34,7 @@ pub use events::{
 pub use host::Host;
 pub use running::RunningHost;
 
-/// What the tool and this crate say to each other; for these two alone.
+/// The protocol between the tool and this crate; only for these two.
 #[doc(hidden)]
 pub mod protocol {
     pub use crate::control::{

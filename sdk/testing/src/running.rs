@@ -1,4 +1,4 @@
-//! A device with plugins in it, as a test calls and watches it.
+//! A device with plugins, for a test to call and watch.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,9 +19,9 @@ use crate::control::{
 use crate::events::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use crate::tool::Tool;
 
-/// How long a test waits for something to become so.
+/// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it looks.
+/// How often it checks the condition.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A running device. Dropping it stops it, and removes its files.
@@ -54,15 +54,15 @@ impl RunningHost {
     /// Makes any call whose body is text or bytes, and reads the answer to its end.
     ///
     /// # Panics
-    /// When the request is none, or the answer breaks off.
+    /// If the request is not valid, or the answer breaks off.
     pub async fn send<B: Into<Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
         self.send_by(CallerScope::DeviceKey, request).await
     }
 
-    /// As [`Self::send`], by a caller of this scope rather than by whoever has the device's key.
+    /// Like [`Self::send`], for a caller with this scope instead of one with the device's key.
     ///
     /// # Panics
-    /// As [`Self::send`].
+    /// Those of [`Self::send`].
     pub async fn send_by<B: Into<Bytes>>(
         &self,
         caller: CallerScope,
@@ -86,11 +86,11 @@ impl RunningHost {
         })
     }
 
-    /// Makes a call with a body of any kind, by whoever has the device's key; the answer's body comes as the plugin
-    /// writes it.
+    /// Makes a call with a body of any kind, for a caller with the device's key; the answer's body arrives as the
+    /// plugin writes it.
     ///
     /// # Panics
-    /// When the device does not answer.
+    /// If the device does not answer.
     pub async fn call<B>(&self, request: Request<B>) -> Response<Incoming>
     where
         B: http_body::Body + Send + 'static,
@@ -120,7 +120,7 @@ impl RunningHost {
         self.tool.send(request).await
     }
 
-    /// Asks the device for something beside its plugins' routes.
+    /// Sends the device a request other than one for its plugins' routes.
     async fn ask<T: DeserializeOwned>(&self, command: &Command) -> T {
         match self.try_ask(command).await {
             Ok(answer) => answer,
@@ -144,7 +144,7 @@ impl RunningHost {
         self.ask(&Command::Identify).await
     }
 
-    /// Has the plugins called that ask for this event. Returns at once.
+    /// Publishes this event to the plugins that ask for it. Returns at once.
     pub async fn publish(&self, event: &PluginEvent) {
         self.ask(&Command::Publish(event.clone())).await
     }
@@ -159,18 +159,18 @@ impl RunningHost {
         self.ask(&Command::JudgeRelease(release.clone())).await
     }
 
-    /// The settings of the board's boot configuration, by whichever plugin provides `boot-config`.
+    /// Reads the settings of the board's boot configuration from the plugin that provides `boot-config`.
     ///
     /// # Errors
-    /// Why there are none, for people: no plugin provides the action, or it fails.
+    /// The reason why there are none, for people: no plugin provides the action, or it fails.
     pub async fn boot_settings(&self) -> Result<Vec<BootSetting>, String> {
         self.ask(&Command::BootSettings).await
     }
 
-    /// Compares the boot configuration with these settings, each a variable and its value.
+    /// Compares the boot configuration with these settings, each with a variable and its value.
     ///
     /// # Errors
-    /// As [`Self::boot_settings`].
+    /// Those of [`Self::boot_settings`].
     pub async fn compare_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
         let target = boot_settings(target);
         self.ask(&Command::BootConfig(target, false)).await
@@ -179,24 +179,24 @@ impl RunningHost {
     /// Writes the boot configuration.
     ///
     /// # Errors
-    /// As [`Self::boot_settings`].
+    /// Those of [`Self::boot_settings`].
     pub async fn set_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
         let target = boot_settings(target);
         self.ask(&Command::BootConfig(target, true)).await
     }
 
-    /// Says how the operating system stands, by whichever plugin provides `os-update`.
+    /// Reads the status of the operating system from the plugin that provides `os-update`.
     ///
     /// # Errors
-    /// Why not, for people: no plugin provides the action, or it fails.
+    /// The reason why this failed, for people: no plugin provides the action, or it fails.
     pub async fn os_status(&self) -> Result<OsStatus, String> {
         self.ask(&Command::OsStatus).await
     }
 
-    /// Has the operating system updated: one function of `os-update`.
+    /// Updates the operating system: calls one function of `os-update`.
     ///
     /// # Errors
-    /// As [`Self::os_status`].
+    /// Those of [`Self::os_status`].
     pub async fn update_os(&self, call: OsCall) -> Result<(), String> {
         self.ask(&Command::UpdateOs(call)).await
     }
@@ -204,7 +204,7 @@ impl RunningHost {
     /// Reads the brightness of the LED.
     ///
     /// # Panics
-    /// When there is no such LED.
+    /// If there is no such LED.
     pub async fn led(&self, name: &str) -> u32 {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -219,7 +219,7 @@ impl RunningHost {
     /// Waits until the LED shows `brightness`.
     ///
     /// # Panics
-    /// When it does not within half a minute.
+    /// If it does not within half a minute.
     pub async fn led_becomes(&self, name: &str, brightness: u32) {
         let deadline = Instant::now() + PATIENCE;
         while self.led_now(name) != Some(brightness) {
@@ -232,8 +232,8 @@ impl RunningHost {
         }
     }
 
-    /// `None` for the moment in which a write has emptied the file and not filled it yet: unlike the
-    /// kernel's, this file has one.
+    /// Returns `None` at the moment when a write has emptied the file but not filled it yet, which does not exist with
+    /// the kernel's file.
     fn led_now(&self, name: &str) -> Option<u32> {
         let folder = self.root().join("sys/class/leds").join(name);
         let text = std::fs::read_to_string(folder.join("brightness")).ok()?;
@@ -245,27 +245,27 @@ impl RunningHost {
         state.unwrap_or_else(|| panic!("there is no GPIO line `{line}`"))
     }
 
-    /// Whether the GPIO line is on.
+    /// Returns whether the GPIO line is on.
     ///
     /// # Panics
-    /// When there is no such line.
+    /// If there is no such line.
     pub async fn gpio_is_on(&self, line: &str) -> bool {
         self.gpio_line(line).await.is_on
     }
 
-    /// Puts the GPIO line on or off, as what is connected to it does.
+    /// Switches the GPIO line on or off, as the hardware connected to it does.
     ///
     /// # Panics
-    /// When there is no such line.
+    /// If there is no such line.
     pub async fn drive_gpio(&self, line: &str, on: bool) {
         let is_there: bool = self.ask(&Command::DriveGpio(line.to_owned(), on)).await;
         assert!(is_there, "there is no GPIO line `{line}`");
     }
 
-    /// Waits until a plugin waits for edges of the GPIO line.
+    /// Waits until a plugin is waiting for edges of the GPIO line.
     ///
     /// # Panics
-    /// When there is no such line, or none does within half a minute.
+    /// If there is no such line, or no plugin does within half a minute.
     pub async fn gpio_is_waited_for(&self, line: &str) {
         let deadline = Instant::now() + PATIENCE;
         while !self.gpio_line(line).await.is_waited_for {
@@ -277,10 +277,10 @@ impl RunningHost {
         }
     }
 
-    /// Sets registers of an I2C chip from this one on, as the chip itself does.
+    /// Sets registers of an I2C chip, starting at this one, as the chip itself does.
     ///
     /// # Panics
-    /// When there is no such chip.
+    /// If there is no such chip.
     pub async fn set_i2c_registers(&self, bus: &str, address: u8, register: u8, bytes: &[u8]) {
         let set = Command::SetI2cRegisters(bus.to_owned(), address, register, bytes.to_owned());
         let is_there: bool = self.ask(&set).await;
@@ -290,20 +290,20 @@ impl RunningHost {
         );
     }
 
-    /// A register of an I2C chip.
+    /// Reads a register of an I2C chip.
     ///
     /// # Panics
-    /// When there is no such chip.
+    /// If there is no such chip.
     pub async fn i2c_register(&self, bus: &str, address: u8, register: u8) -> u8 {
         let read = Command::I2cRegister(bus.to_owned(), address, register);
         let value: Option<u8> = self.ask(&read).await;
         value.unwrap_or_else(|| panic!("there is no chip at {address:#04x} of the I2C bus `{bus}`"))
     }
 
-    /// Waits until the plugin has been called `times` times, calls of its actions included.
+    /// Waits until the plugin has been called `times` times, including calls of its actions.
     ///
     /// # Panics
-    /// When it is not within half a minute.
+    /// If it is not within half a minute.
     pub async fn called(&self, plugin: &str, times: u64) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -323,14 +323,14 @@ impl RunningHost {
         }
     }
 
-    /// What `plugin` has reported by the capability `metrics`, sorted by name: each series as `GET /metrics` shows it,
-    /// but for the plugin's name, and its value.
+    /// Returns the series that `plugin` has reported with the capability `metrics`, sorted by name: each as `GET
+    /// /metrics` shows it, but without the plugin's name, with its value.
     pub async fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
         self.ask(&Command::Metrics(plugin.to_owned())).await
     }
 
-    /// What `plugin` adds to the device's report by the capability `report`: each field's name with its value and, if it has
-    /// one, its unit, sorted by name.
+    /// Returns the fields that `plugin` adds to the device's report with the capability `report`, sorted by name: each
+    /// field's name with its value and, if it has one, its unit.
     pub async fn fields(&self, plugin: &str) -> Vec<(String, Value, Option<String>)> {
         let report = self.report().await;
         let mut plugins = report.as_array().into_iter().flatten();
@@ -344,12 +344,12 @@ impl RunningHost {
         fields.collect()
     }
 
-    /// The units that were restarted, oldest first.
+    /// Returns the units that were restarted, oldest first.
     pub async fn restarted_units(&self) -> Vec<String> {
         self.ask(&Command::RestartedUnits).await
     }
 
-    /// Holds an update lock from now on, as an app would: a caller that asks for the locks without force gets
+    /// Holds an update lock from now on, as an app would: a caller that requests the locks without force receives
     /// `message`.
     pub async fn hold_update_lock(&self, message: &str) {
         let held = Some(message.to_owned());
@@ -361,30 +361,30 @@ impl RunningHost {
         self.ask(&Command::HoldUpdateLock(None)).await
     }
 
-    /// How often plugins have taken the update locks of all apps, and how often of these by force.
+    /// Returns how often plugins have taken the update locks of all apps, and how often they did so by force.
     pub async fn update_locks_taken(&self) -> (usize, usize) {
         let locks: UpdateLocks = self.ask(&Command::UpdateLocks).await;
         (locks.taken, locks.forced)
     }
 
-    /// Whether a plugin holds the locks now.
+    /// Returns whether a plugin holds the locks now.
     pub async fn update_locks_are_held(&self) -> bool {
         let locks: UpdateLocks = self.ask(&Command::UpdateLocks).await;
         locks.are_held
     }
 
-    /// What `GET /v3/plugins` would answer.
+    /// Returns the answer to `GET /v3/plugins`.
     pub async fn report(&self) -> Value {
         self.ask(&Command::Report).await
     }
 
-    /// The root folder of the test's device.
+    /// Returns the root folder of the test's device.
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.tool.root.clone()
     }
 
-    /// Ends what runs in the background, as the supervisor does when it is stopped.
+    /// Stops everything that runs in the background, as the supervisor does when it is stopped.
     pub async fn stop(self) {
         self.ask(&Command::Stop).await
     }

@@ -1,4 +1,4 @@
-//! The tool, which has the runtime, as a process beside the test.
+//! The tool, which contains the runtime, as a process next to the test.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,16 +14,16 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use crate::control::{Setup, Started};
 
-/// The program.
+/// The name of the program.
 const NAME: &str = "supervisor-plugin";
 
-/// The running tool. It ends when this is dropped, with the device's files.
+/// The running tool. When this is dropped, it stops and the device's files are removed.
 pub(crate) struct Tool {
     /// The root folder of the device's files.
     pub(crate) root: PathBuf,
     socket: PathBuf,
     _child: Child,
-    /// The tool ends with it.
+    /// The tool stops when this is closed.
     _input: ChildStdin,
     _folder: TempDir,
 }
@@ -39,7 +39,7 @@ pub(crate) fn find() -> Result<PathBuf> {
     let built = this
         .ancestors()
         .map(|folder| folder.join("dist/bin").join(NAME));
-    // What a repository builds goes before what is installed: it is of the same version.
+    // A repository's own build takes precedence over an installed one: it has the same version.
     let mut programs = built.chain(on_path);
     programs.find(|program| program.is_file()).context(
         "the tool `supervisor-plugin` is missing, which has the runtime of plugins: install it with \
@@ -66,7 +66,7 @@ pub(crate) async fn start(program: &Path, setup: &Setup) -> Result<Tool> {
     };
     let mut line = serde_json::to_string(setup).context("the device cannot be written as JSON")?;
     line.push('\n');
-    // A tool that knows no harness has ended by now: its own words say more.
+    // A tool without the command `harness` has stopped by now: its own message is more useful.
     let _ = input.write_all(line.as_bytes()).await;
     let mut answer = String::new();
     let mut output = BufReader::new(output);
@@ -89,10 +89,10 @@ pub(crate) async fn start(program: &Path, setup: &Setup) -> Result<Tool> {
 }
 
 impl Tool {
-    /// Sends a request, on a connection of its own.
+    /// Sends a request on its own connection.
     ///
     /// # Errors
-    /// There is no answer.
+    /// If there is no answer.
     pub(crate) async fn send<B>(&self, request: Request<B>) -> Result<Response<Incoming>>
     where
         B: http_body::Body + Send + 'static,

@@ -1,10 +1,11 @@
-//! Who connects, with `std`. A signal ends the program.
+//! The clients that connect, with `std`. A signal ends the program.
 
 use std::io::Result;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// One client at a time is served, so none may keep the others waiting for long.
+/// How long a client may take. Only one is served at a time, so none may keep the others waiting
+/// for long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Clients(TcpListener);
@@ -14,7 +15,7 @@ impl Clients {
         TcpListener::bind(("0.0.0.0", port)).map(Clients)
     }
 
-    /// The next one; there is always another.
+    /// Waits for the next client; there is always another.
     pub(crate) fn next(&self) -> Option<Result<TcpStream>> {
         let accepted = self.0.accept().and_then(|(connection, _)| {
             connection.set_read_timeout(Some(PATIENCE))?;

@@ -1,5 +1,6 @@
-//! Who connects, until the standard input ends, with the sockets of WASI themselves: they can be waited
-//! for together with the input. A resource's children go before it, so fields stand in that order.
+//! The clients that connect until the standard input ends, with the sockets of WASI itself, because a
+//! program can wait for them and the input together. A resource must be dropped after its children, so
+//! the fields are in that order.
 
 use std::io::{Error, Read, Result, Write};
 
@@ -12,7 +13,8 @@ use wasip2::sockets::network::{ErrorCode, IpAddressFamily, IpSocketAddress, Ipv4
 use wasip2::sockets::tcp::TcpSocket;
 use wasip2::sockets::tcp_create_socket::create_tcp_socket;
 
-/// One client at a time is served, so none may keep the others waiting for long; in nanoseconds.
+/// How long a client may take, in nanoseconds. Only one is served at a time, so none may keep the
+/// others waiting for long.
 const PATIENCE: u64 = 5_000_000_000;
 
 pub(crate) struct Clients {
@@ -43,15 +45,15 @@ impl Clients {
         })
     }
 
-    /// The next one; none when the service shall stop.
+    /// Waits for the next client; `None` if the service should stop.
     pub(crate) fn next(&self) -> Option<Result<Connection<'_>>> {
         loop {
-            // Nothing ever comes on the input: that it is ready means that it has ended.
+            // Nothing ever arrives on the input: if it is ready, it has ended.
             if poll(&[&self.stop, &self.arrival]).contains(&0) {
                 return None;
             }
             match self.socket.accept() {
-                // Who was there has gone again.
+                // The client has already disconnected.
                 Err(ErrorCode::WouldBlock) => {}
                 Err(code) => return Some(Err(error(code))),
                 Ok((socket, input, output)) => {
@@ -96,7 +98,7 @@ impl Write for Connection<'_> {
     }
 }
 
-/// Waits until an operation that was started is done.
+/// Waits until an operation in progress is done.
 fn finish(ready: &Pollable, step: impl Fn() -> std::result::Result<(), ErrorCode>) -> Result<()> {
     loop {
         match step() {

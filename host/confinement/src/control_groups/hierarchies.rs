@@ -1,31 +1,31 @@
-//! Where the system has control groups, and lets this process make some.
+//! The places of the system's control groups in which this process may create some.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Where the system's groups are.
+/// The root of the system's groups.
 pub(super) const ROOT: &str = "/sys/fs/cgroup";
-/// Where this process itself is, below a group that was given to it.
+/// The place of this process itself, below a group that was delegated to it.
 const SUBGROUP: &str = "supervisor";
 
-/// What the groups of a hierarchy bound.
+/// What the groups of a hierarchy limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum HierarchyKind {
-    /// All of it (version 2).
+    /// Everything (version 2).
     Unified,
     Memory,
     Cpu,
     Pids,
 }
 
-/// Where groups of ours can be on this system.
+/// Returns the places for our groups on this system.
 pub(super) fn system() -> &'static [(HierarchyKind, PathBuf)] {
     static SYSTEM: OnceLock<Vec<(HierarchyKind, PathBuf)>> = OnceLock::new();
     SYSTEM.get_or_init(|| hierarchies(Path::new(ROOT)))
 }
 
-/// Where groups of ours can be, by kind.
+/// Returns the places for our groups, by kind.
 fn hierarchies(root: &Path) -> Vec<(HierarchyKind, PathBuf)> {
     if root.join("cgroup.controllers").exists() {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -47,8 +47,8 @@ fn hierarchies(root: &Path) -> Vec<(HierarchyKind, PathBuf)> {
         .collect()
 }
 
-/// The group that a service manager gave us to divide (systemd's `Delegate=yes`). It may then hold no
-/// process itself, so that ours moves into a group below it.
+/// Returns the group that a service manager delegated to us (systemd's `Delegate=yes`). It must not contain
+/// processes itself then, so our process moves into a group below it.
 fn delegated(own: &Path) -> Option<PathBuf> {
     let is_delegated = |group: &Path| {
         let mut value = [0; 1];
@@ -70,13 +70,13 @@ fn delegated(own: &Path) -> Option<PathBuf> {
     Some(own.to_owned())
 }
 
-/// Controllers have to be handed down to a group by those above it; where they are not, writing limits fails.
+/// Enables the controllers for a group in the two groups above it; without this, writing limits fails.
 pub(super) fn hand_down(group: &Path) {
     let above: Vec<&Path> = group.ancestors().skip(1).take(2).collect();
     for parent in above.into_iter().rev() {
         let file = parent.join("cgroup.subtree_control");
         if fs::write(&file, "+cpu +memory +pids").is_err() {
-            // One that is missing keeps the others from being handed down.
+            // Separately, since a missing one would prevent the others from being enabled.
             for controller in ["+cpu", "+memory", "+pids"] {
                 let _ = fs::write(&file, controller);
             }

@@ -1,4 +1,4 @@
-//! From lists to a filter of the kernel.
+//! Turns lists into a filter for the kernel.
 
 mod lists;
 
@@ -16,7 +16,7 @@ const SOCKET_KIND: u64 = 0xf;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Puts the filters on this thread, which is all of the process.
+/// Installs the filters for this thread, which is the only one of the process.
 pub(super) fn install(calls: SystemCalls) -> Result<(), String> {
     put_on(calls).map_err(|error| format!("seccomp failed: {error}"))
 }
@@ -24,8 +24,8 @@ pub(super) fn install(calls: SystemCalls) -> Result<(), String> {
 fn put_on(calls: SystemCalls) -> Result<(), Error> {
     let mut rules = allowed(calls)?;
     if calls.threads {
-        // The C library asks for `clone3` first, whose flags stand in memory where no filter sees them, and takes
-        // `clone` where there is none. Of two filters the stricter one decides.
+        // The C library tries `clone3` first, whose flags are in memory that filters cannot read, and uses
+        // `clone` if there is no `clone3`. If two filters apply, the stricter one decides.
         rules.insert(libc::SYS_clone3, Vec::new());
         let clone3 = Rules::from([(libc::SYS_clone3, Vec::new())]);
         let missing = SeccompAction::Errno(libc::ENOSYS as u32);
@@ -55,10 +55,10 @@ fn allowed(calls: SystemCalls) -> Result<Rules, BackendError> {
     if calls.files {
         allow(lists::FILES);
     }
-    // Its own threads alone: the number of a process that this one could be taken for is another one.
+    // Only its own threads: any other process has another number.
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![when(0, SeccompCmpOp::Eq, own)?]);
-    // Limits are read and not set.
+    // Limits can be read but not set.
     let no_new_limit = rule(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![no_new_limit]);
     let mut prctl = Vec::new();

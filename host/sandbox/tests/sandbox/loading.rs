@@ -1,4 +1,4 @@
-//! Compiled code: what of it loads, and into which engine.
+//! Which compiled code loads, and into which engine.
 
 use std::fs;
 use std::path::PathBuf;
@@ -55,7 +55,8 @@ async fn code_that_was_damaged_is_not_loaded() {
     assert!(deserialize(&engine, &file).is_ok());
 }
 
-/// The cache knows by the settings which code is of an earlier version of wasmtime. It has no wasmtime to ask.
+/// The cache recognizes code of an earlier version of wasmtime by the settings. It does not contain wasmtime
+/// itself.
 #[test]
 fn the_settings_name_the_version_of_wasmtime_that_is_built_in() {
     let lock: toml::Table = include_str!("../../../../Cargo.lock").parse().unwrap();

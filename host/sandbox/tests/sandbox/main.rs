@@ -1,5 +1,5 @@
-//! The sandbox against the real compiler: `SUPERVISOR_DIST` names the layout folder that it is in, and without it one
-//! that was built before is looked for.
+//! The sandbox with the real compiler: `SUPERVISOR_DIST` names the layout folder that contains it; without it, an
+//! earlier build is looked for.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,10 +1,10 @@
-//! Plugins of more parts than the pool of their runtime has places for, given to the real compiler.
+//! Plugins with more parts than the pool of their runtime has room for, with the real compiler.
 
 use compiled_code::{Cache, Profile, Source};
 
 use crate::cache_in;
 
-/// So many instances of a core module.
+/// Returns this many instances of a core module.
 fn instances(count: usize, module: &str) -> String {
     let instances = "(core instance (instantiate $m))".repeat(count);
     format!("(core module $m {module}) {instances}")

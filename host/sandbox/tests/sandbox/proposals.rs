@@ -1,5 +1,5 @@
-//! Proposals of WebAssembly: those that devices run, and those that are off. One component for each, as small as it can
-//! be, given to the real compiler.
+//! Proposals of WebAssembly: those that devices run, and those that are off. One component for each, as small as
+//! possible, with the real compiler.
 
 use compiled_code::{Cache, Profile, Source};
 use sandbox::engine_config;
@@ -7,7 +7,7 @@ use wasmtime::Engine;
 
 use crate::cache_in;
 
-/// What is off, by the words of the refusal; the text of a component that uses it.
+/// Disabled proposals by the words of the refusal, each with the text of a component that uses it.
 const REFUSED: &[(&str, &str)] = &[
     ("threads", "(core module (memory 1 1 shared))"),
     (
@@ -60,7 +60,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("maps", "(type (map string u8))"),
 ];
 
-/// What toolchains emit.
+/// The proposals that toolchains emit.
 const ALLOWED: &[(&str, &str)] = &[
     (
         "mutable globals",
@@ -101,7 +101,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is said of a component of this content; empty where it compiles and loads.
+/// Returns the message about a component with this content; empty if it compiles and loads.
 async fn said_of(cache: &Cache, profile: Profile, content: &str) -> String {
     let engine = Engine::new(&engine_config(profile)).unwrap();
     let wasm = wat::parse_str(format!("(component {content})")).unwrap();

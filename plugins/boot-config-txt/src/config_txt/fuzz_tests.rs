@@ -1,4 +1,5 @@
-//! Files that nobody would write: each gets what is asked for, and is again what it was when nothing is.
+//! Files that nobody would write: each gets the target's settings, and is as before when the target is
+//! empty.
 
 use fuzz::{corpus, mutated};
 use proptest::collection::vec;
@@ -56,12 +57,12 @@ fn whatever_stands_in_a_config_txt_gets_what_is_asked_for_and_comes_back() {
         let without = file.with(&Settings::new());
         let mut back = ConfigTxt::parse(&next).with(&Settings::new());
         if back.len() > without.len() {
-            // A last line without an end gets one, and keeps it.
+            // A last line without an ending gets one, and keeps it.
             let end = back.split_off(without.len());
             prop_assert!(end == b"\n" || end == b"\r\n", "{:?}", end);
         }
         prop_assert_eq!(back, without);
-        // A few lines more than it had, however it looks.
+        // A few lines more than before, whatever they contain.
         prop_assert!(
             next.len() < 60 * (text.len() + 40),
             "{} bytes of {}",

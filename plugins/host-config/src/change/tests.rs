@@ -10,7 +10,7 @@ fn read(body: Value) -> Result<Change, String> {
     Change::read(&body)
 }
 
-/// What a value of `network.proxy` comes to.
+/// Returns the change that a value of `network.proxy` results in.
 fn proxy(fields: Value) -> Result<Change, String> {
     read(json!({ "network": { "proxy": fields } }))
 }

@@ -19,7 +19,7 @@ fn redirected() -> Redirection {
     }
 }
 
-/// What the value of `network` comes to in this state.
+/// Returns the work that results from the value of `network` in this state.
 fn work(network: Value, state: &State) -> Result<Work, String> {
     let Value::Object(body) = json!({ "network": network }) else {
         panic!("an object")

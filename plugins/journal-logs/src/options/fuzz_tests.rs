@@ -1,4 +1,5 @@
-//! Bodies that nobody would send: each is refused in words, or asks the journal for nothing but what it may.
+//! Bodies that nobody would send: each is refused with a message, or passes only allowed options to the
+//! journal.
 
 use fuzz::mutated;
 use fuzz::values::changed;
@@ -77,14 +78,14 @@ fn check(body: &[u8]) -> Result<(), TestCaseError> {
                     "{} bytes",
                     text.len()
                 );
-                // A digit makes it a time before now, such as `-1h`, and no option.
+                // With a digit it is a time before now, such as `-1h`, and not an option.
                 let rest = text.strip_prefix('-');
                 let is_option =
                     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
                 prop_assert!(!is_option && !text.contains('\0'), "{:?}", text);
             }
         }
-        // The SDK shortens it where it repeats what was sent.
+        // If the SDK repeats a value from the request, it shortens it.
         Err(error) => prop_assert!(error.to_string().len() < 500 + body.len(), "{}", error),
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Files that nobody would write: each is read, and what was read of it is written and read again as the same.
+//! Files that nobody would write: each is read, and what was read stays the same when it is written and read
+//! again.
 
 use fuzz::{corpus, mutated};
 use proptest::prelude::*;
@@ -49,7 +50,7 @@ fn whatever_stands_in_a_redsocks_conf_is_read_and_what_is_written_is_the_same() 
             let ParsedConf { conf, warnings } = parse(&text);
             prop_assert!(warnings.len() <= WARNINGS, "{} warnings", warnings.len());
             for warning in &warnings {
-                // What it says names a place and no text: passwords stand in these files.
+                // A warning names a place but quotes no text: these files contain passwords.
                 prop_assert!(
                     warning.len() < 200 && !warning.contains("p@ss"),
                     "{}",

@@ -1,21 +1,21 @@
-//! Reading the format: what can be understood of a text, and what was skipped.
+//! Parsing of the format: the readable parts of a text, and what was skipped.
 
 use super::{Block, Conf, in_word, is_word};
 
-/// What a text holds.
+/// The contents of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ParsedConf {
     pub(crate) conf: Conf,
-    /// What was skipped, a sentence each.
+    /// The skipped parts, a sentence for each.
     pub(crate) warnings: Vec<String>,
 }
 
-/// How many warnings are kept of one text.
+/// How many warnings are kept for one text.
 pub(super) const WARNINGS: usize = 16;
 /// How much of a block's name a warning shows, in characters.
 const SHOWN: usize = 64;
 
-/// Reads all that can be read of `text`.
+/// Reads everything in `text` that can be read.
 pub(crate) fn parse(text: &str) -> ParsedConf {
     let mut scanner = Scanner {
         text,
@@ -52,7 +52,7 @@ pub(crate) fn parse(text: &str) -> ParsedConf {
 
 struct Scanner<'a> {
     text: &'a str,
-    /// invariant: at a character's beginning.
+    /// Invariant: at the beginning of a character.
     at: usize,
     warnings: Vec<String>,
 }
@@ -85,7 +85,7 @@ impl<'a> Scanner<'a> {
         self.take_while(|c| c.is_ascii_whitespace() || c == '\u{b}');
     }
 
-    /// White space and comments.
+    /// Skips white space and comments.
     fn skip_blank(&mut self) {
         loop {
             self.skip_space();
@@ -106,15 +106,15 @@ impl<'a> Scanner<'a> {
         is_word(word).then_some(word)
     }
 
-    /// `name {`
+    /// Reads `name {`.
     fn opening(&mut self) -> Option<String> {
         let name = self.word()?;
         self.skip_space();
         self.take('{').then(|| name.to_owned())
     }
 
-    /// Up to and with the brace that closes the block, which has white space or the end behind it.
-    /// None where there is no such brace.
+    /// Reads up to and including the brace that closes the block, which must be followed by white space
+    /// or the end of the text. Returns `None` if there is no such brace.
     fn fields(&mut self, name: &str, begun: usize) -> Option<Vec<(String, String)>> {
         let mut fields = Vec::new();
         loop {
@@ -143,7 +143,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// `key = value;`
+    /// Reads `key = value;`.
     fn assignment(&mut self) -> Option<(String, String)> {
         let key = self.word()?.to_owned();
         self.skip_space();
@@ -159,7 +159,7 @@ impl<'a> Scanner<'a> {
         Some((key, value))
     }
 
-    /// A value as redsocks reads it, with its semicolon.
+    /// Reads a value as redsocks does, with its semicolon.
     fn value(&mut self) -> Option<String> {
         self.skip_space();
         let value = if self.take('"') {
@@ -172,7 +172,7 @@ impl<'a> Scanner<'a> {
         self.take(';').then_some(value)
     }
 
-    /// Up to and with the closing quote.
+    /// Reads up to and including the closing quote.
     fn quoted(&mut self) -> Option<String> {
         let mut value = String::new();
         loop {
@@ -195,8 +195,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A value that redsocks would not read, up to the last semicolon of the line: an older program puts
-    /// a password between quotes whatever is in it.
+    /// Reads a value that redsocks would not read, up to the last semicolon of the line: an older
+    /// program writes passwords between quotes without escaping them.
     fn rest_of_line(&mut self) -> Option<String> {
         let line = self.take_while(|c| c != '\n');
         let (value, _) = line.rsplit_once(';')?;
@@ -208,7 +208,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Skips to the next line. What stands in the line is not told: it may be a password.
+    /// Skips to the next line. The warning does not quote the line, which may contain a password.
     fn skip_line(&mut self, what: &str) {
         let line = self.line_of(self.at);
         self.warn(format!("line {line} {what}, and was skipped"));

@@ -13,7 +13,7 @@ fn block(name: &str, fields: &[(&str, &str)]) -> Block {
     }
 }
 
-/// The value that `line` in a block gives to its key; none where the line is skipped.
+/// Returns the value that `line` in a block gives to its key; `None` if the line is skipped.
 fn value_of(line: &str) -> Option<String> {
     let parsed = parse(&format!("redsocks {{\n{line}\n\tlast = on;\n}}\n"));
     let block = parsed.conf.block("redsocks").unwrap();

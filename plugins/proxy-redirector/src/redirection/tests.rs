@@ -179,7 +179,7 @@ fn a_file_without_a_usable_proxy_says_what_is_wrong() {
     ] {
         assert_eq!(read(&parse(&text).conf), Err(expected.to_owned()), "{text}");
     }
-    // A name server that is none is no reason to be without a proxy.
+    // An unusable name server must not disable the proxy.
     let text = block("type = socks4; ip = a; port = 1;") + "dnsu2t { remote_ip = 8.8.8.8; }\n";
     assert_eq!(read(&parse(&text).conf).unwrap().dns, None);
 }

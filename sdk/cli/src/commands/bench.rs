@@ -1,4 +1,4 @@
-//! `bench`: how long calls of the plugin take, without sockets.
+//! `bench`: measures how long calls of the plugin take, without sockets.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::commands::trial::Trial;
 use crate::component::Component;
 use crate::output::Output;
 
-/// The request that is made.
+/// The request to send.
 struct Call {
     method: http::Method,
     path: String,
@@ -23,7 +23,7 @@ struct Call {
 }
 
 impl Call {
-    /// From `GET /v3/hello/Ada`; the path may have a query.
+    /// Parses `GET /v3/hello/Ada`; the path may have a query.
     fn parse(text: &str, body: Option<&str>) -> Result<Call> {
         let Some((method, path)) = text.split_once(' ') else {
             bail!(
@@ -38,10 +38,10 @@ impl Call {
         })
     }
 
-    /// Makes it, and returns how long it took.
+    /// Sends the request, and returns how long it took.
     ///
     /// # Errors
-    /// The answer is an error, or broke off.
+    /// The answer is an error, or breaks off.
     async fn make(&self, host: &RunningHost) -> Result<Duration> {
         let request = Request::builder()
             .method(self.method.clone())
@@ -99,7 +99,7 @@ pub(crate) async fn run(arguments: &Bench, output: &Output) -> Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The times of all calls.
+/// Returns the times of all calls.
 async fn measured(
     host: &Arc<RunningHost>,
     call: &Arc<Call>,
@@ -127,7 +127,7 @@ async fn measured(
     Ok(times)
 }
 
-/// The memory of this process, in KiB; 0 where the system does not say.
+/// Returns the memory of this process in KiB, or 0 if the system does not report it.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status

@@ -1,4 +1,4 @@
-//! `build`: from sources to a component.
+//! `build`: builds a component from sources.
 
 use std::process::ExitCode;
 

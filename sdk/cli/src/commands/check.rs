@@ -1,4 +1,4 @@
-//! `check`: what a device would refuse, before it does.
+//! `check`: finds what a device would refuse, before the device does.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,19 +13,19 @@ use crate::commands::trial::Trial;
 use crate::component::Component;
 use crate::output::{Output, size};
 
-/// What was found.
+/// The result of the check.
 #[derive(Default)]
 struct Findings {
     passed: Vec<String>,
     failed: Vec<String>,
-    /// What an owner would add to the policy of a device.
+    /// Lines that an owner would add to the policy of a device.
     policy_lines: Option<String>,
 }
 
 pub(crate) async fn run(arguments: &Check, output: &Output) -> Result<ExitCode> {
     let findings = match Component::of(&arguments.component, output) {
         Ok(component) => findings(arguments, &component).await?,
-        // Whether a file is a plugin is what this command is for.
+        // This command has to report a file that is not a plugin.
         Err(error) if arguments.component.file.is_some() => Findings {
             failed: vec![format!("{error:#}")],
             ..Findings::default()
@@ -78,7 +78,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
     Ok(findings)
 }
 
-/// A board that the plugin is for, where none is named.
+/// Returns the named board, or else one that the plugin is for.
 fn board(arguments: &Check, manifest: &Manifest) -> String {
     let of_pattern = || manifest.boards.first().map(|board| board.replace('*', "0"));
     let named = arguments.device_type.clone();

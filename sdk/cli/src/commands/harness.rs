@@ -1,5 +1,5 @@
-//! `harness`: the device of one test of `supervisor-testing`, whose crate `protocol` describes what the two say to each
-//! other. It runs until its standard input ends, so it does not outlive the test.
+//! `harness`: the device of one test of `supervisor-testing`, whose crate `protocol` describes the messages between the
+//! two. It runs until its standard input ends, so it does not outlive the test.
 
 mod drained_body;
 
@@ -29,7 +29,7 @@ use crate::compiler;
 use crate::fake_cloud::FakeCloud;
 use drained_body::DrainedBody;
 
-/// The longest command, in bytes.
+/// The maximum length of a command, in bytes.
 const COMMAND: usize = 16 << 20;
 
 /// The device, until the test stops it.
@@ -74,7 +74,7 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a line to the test.
+/// Writes a line for the test to standard output.
 fn say(started: &Started) -> Result<()> {
     println!("{}", serde_json::to_string(started)?);
     Ok(())
@@ -95,7 +95,7 @@ async fn start(line: &str) -> Result<RunningHost> {
     host.try_start().await
 }
 
-/// The device that a test has defined.
+/// Creates the device that a test has defined.
 fn host(setup: Setup) -> Result<Host> {
     let Setup {
         version: _,
@@ -182,7 +182,7 @@ async fn answer(device: Device, request: Request) -> Response {
     answered.unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error:#}")).into_response())
 }
 
-/// A request to a plugin.
+/// Sends a request to a plugin.
 async fn call(device: &Device, mut request: Request) -> Result<Response> {
     let headers = request.headers_mut();
     headers.remove(header::HOST);
@@ -300,7 +300,7 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
         Command::I2cRegister(bus, address, register) => {
             json(&host.i2c().register(&bus, address, register))
         }
-        // Done above, where the device can be taken.
+        // Handled above, where the device can be taken.
         Command::Stop => json(&()),
     }
 }
@@ -327,7 +327,7 @@ fn json(answer: &impl Serialize) -> Result<Response> {
     Ok(axum::Json(serde_json::to_value(answer)?).into_response())
 }
 
-/// The host's own type of a value of `supervisor-testing`, which has the same names and fields.
+/// Converts a value of `supervisor-testing` to the host's own type, which has the same names and fields.
 fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
     let value = serde_json::to_value(value)?;
     serde_json::from_value(value).context("the host has another type of that name")
@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
 
-    /// A value of the crate's, as the host has it and as the crate would read it again.
+    /// Converts a value of the crate to the host's type and back.
     fn there_and_back<T, H>(value: &T) -> T
     where
         T: Serialize + DeserializeOwned,

@@ -1,4 +1,4 @@
-//! `inspect`: what a component is, asks for and contains.
+//! `inspect`: shows the properties, imports and contents of a component.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `install`: a plugin onto devices in developer mode.
+//! `install`: installs a plugin on devices in developer mode.
 
 use std::process::ExitCode;
 
@@ -54,13 +54,13 @@ pub(crate) async fn run(arguments: &Install, output: &Output) -> Result<ExitCode
     })
 }
 
-/// Whether the file that was sent serves, or is for other boards than the device.
+/// Returns whether the file that was sent is in use, or is for other boards than the device.
 fn serves(answer: &Value) -> bool {
     let state = answer["state"].as_str().unwrap_or_default();
     matches!(state, "running" | "other-board") && answer["refused"].is_null()
 }
 
-/// What became of the plugin on a device.
+/// Describes the result of the installation on a device.
 fn sentence(device: &DeviceAddress, name: &str, answer: &Value) -> String {
     let word = |key: &str| answer[key].as_str().map(printable);
     let version = word("version").unwrap_or_default();

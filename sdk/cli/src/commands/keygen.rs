@@ -1,4 +1,4 @@
-//! `keygen`: a key that signs plugins, in the format of minisign.
+//! `keygen`: creates a key that signs plugins, in minisign's format.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -59,7 +59,7 @@ fn beside(file: &Path) -> PathBuf {
     file.with_added_extension("pub")
 }
 
-/// Writes a file that is not there yet: a key that is written over is lost.
+/// Writes a new file, and never overwrites one: an overwritten key would be lost.
 fn write_new(file: &Path, text: &str, mode: u32) -> Result<()> {
     OpenOptions::new()
         .write(true)

@@ -1,4 +1,4 @@
-//! `new`: a project that builds and answers.
+//! `new`: creates a project that builds and answers requests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &New, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A project around a component of another toolchain, which stays where it is.
+/// Creates a project around a component of another toolchain, which stays in its place.
 fn from_component(
     arguments: &New,
     component: &Path,
@@ -73,7 +73,7 @@ fn from_component(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The text of a `plugin.toml` for a component with these imports.
+/// Returns the text of a `plugin.toml` for a component with these imports.
 fn declaration(name: &str, component: &str, imports: &[String]) -> String {
     let mut needs = BTreeMap::new();
     for import in imports {

@@ -1,4 +1,4 @@
-//! `pull`: a component out of a registry of images.
+//! `pull`: fetches a component from a registry of images.
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write as _};
@@ -25,7 +25,7 @@ pub(crate) async fn run(arguments: &Pull, output: &Output) -> Result<ExitCode> {
     } = pulled.with_context(|| format!("cannot pull `{reference}`"))?;
     let file = arguments.output.as_ref().unwrap_or(&component.file);
     let parts = [
-        // First, so that the component is never there without it.
+        // The signature comes first, so that the component never exists without it.
         FilePart {
             path: file.with_added_extension("minisig"),
             content: signature.as_deref().map(str::as_bytes),
@@ -78,13 +78,15 @@ pub(crate) async fn run(arguments: &Pull, output: &Output) -> Result<ExitCode> {
 /// One of the two files that a plugin may consist of.
 struct FilePart<'a> {
     path: PathBuf,
-    /// Absent if no such file belongs to the plugin.
+    /// `None` if no such file belongs to the plugin.
     content: Option<&'a [u8]>,
 }
 
 impl FilePart<'_> {
+    /// Checks that no other file would be overwritten.
+    ///
     /// # Errors
-    /// Another file is there.
+    /// Another file exists.
     fn refuse_another(&self) -> Result<()> {
         let unreadable = || format!("cannot read `{}`", self.path.display());
         let length = match fs::metadata(&self.path) {
@@ -93,7 +95,7 @@ impl FilePart<'_> {
             Err(error) => return Err(error).with_context(unreadable),
         };
         let is_same = match self.content {
-            // Only then is it worth reading, and no longer than what was pulled.
+            // Only with the same length is the existing file worth reading.
             Some(content) if length == content.len() as u64 => {
                 fs::read(&self.path).with_context(unreadable)? == content
             }
@@ -107,14 +109,14 @@ impl FilePart<'_> {
         Ok(())
     }
 
-    /// Puts it in its place in one step.
+    /// Puts the file in its place in one step.
     ///
     /// # Errors
     /// It cannot be written.
     fn write(&self) -> Result<()> {
         let unwritable = || format!("cannot write `{}`", self.path.display());
         let Some(content) = self.content else {
-            // The signature of a file that was there before: a device would refuse the new one for it.
+            // Removes the signature of a previous file, because a device would refuse the new file with it.
             return match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     Err(error).with_context(|| format!("cannot remove `{}`", self.path.display()))
@@ -124,7 +126,7 @@ impl FilePart<'_> {
         };
         let folder = self.path.parent().filter(|it| !it.as_os_str().is_empty());
         let mut file = tempfile::Builder::new()
-            // As other new files, within the bounds of the umask.
+            // Like other new files, limited by the umask.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
             .with_context(unwritable)?;

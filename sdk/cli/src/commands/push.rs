@@ -1,4 +1,4 @@
-//! `push`: a component into a registry of images.
+//! `push`: uploads a component to a registry of images.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `run`: the plugin on this machine, in the device's runtime, behind HTTP.
+//! `run`: serves the plugin on this machine over HTTP, in the device's runtime.
 
 mod requests;
 mod watcher;
@@ -26,7 +26,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         .with_writer(std::io::stderr)
         .with_max_level(tracing::Level::INFO)
         .init();
-    // Kept over reloads, as the store of a device is over updates.
+    // Kept across reloads, like the store of a device across updates.
     let state = tempfile::tempdir().context("no temporary folder")?;
     let folder = arguments.state_dir.clone();
     let folder = folder.unwrap_or_else(|| state.path().to_owned());
@@ -38,7 +38,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
     })?;
     let address = listener.local_addr()?;
     let served = Arc::new(RwLock::new(Served::Nothing));
-    // Before the first build, so that nothing is missed that is saved meanwhile.
+    // Before the first build, so that no saved file is missed.
     let watcher = match (&arguments.component.file, arguments.no_watch) {
         (None, false) => Some(Watcher::of(&arguments.component.project.project)?),
         _ => None,
@@ -83,8 +83,8 @@ async fn follow(
     }
 }
 
-/// Builds the plugin and puts it in the place of the one before. A plugin that does not build leaves the one before;
-/// calls that are under way finish first.
+/// Builds the plugin and replaces the previous version with it. If the build fails, the previous version keeps running;
+/// calls in progress finish first.
 ///
 /// # Errors
 /// It does not build, or a device would not load it.
@@ -99,7 +99,7 @@ async fn start(
         .with_policy(arguments.policy.as_deref())?
         .with_state(Some(folder));
     let mut place = served.write().await;
-    // Two hosts at a time would share the store and the LEDs.
+    // Two hosts running at once would share the store and the LEDs.
     if let Served::Plugin(host) = std::mem::replace(&mut *place, Served::Nothing) {
         drop(host.stop().await);
     }

@@ -13,9 +13,9 @@ use crate::arguments::Sign;
 use crate::component::Component;
 use crate::output::Output;
 
-/// The least length of the line with a secret key, in base64.
+/// The minimum length of the line with a secret key, in base64.
 const SHORTEST: usize = 200;
-/// The longest key file, in bytes.
+/// The maximum length of a key file, in bytes.
 const MOST: u64 = 4096;
 
 pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
     let signature = minisign::sign(None, &key, Cursor::new(content), Some(&comment), None)
         .context("failed to sign")?;
     if content.len() < component.wasm.len() {
-        // The new signature takes the place of the one that it bears.
+        // The new signature replaces the existing one.
         std::fs::write(&arguments.file, content)
             .with_context(|| format!("cannot write `{}`", arguments.file.display()))?;
     }
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The key of a file, of minisign or of `keygen`.
+/// Reads the key in a file from minisign or from `keygen`.
 fn secret_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
     let unreadable = || {
         format!(
@@ -76,7 +76,7 @@ fn secret_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
             path.display()
         )
     };
-    // A public key is shorter, and would be asked a password for.
+    // A public key is shorter; without this check its password would be asked for.
     let is_long = text.lines().any(|line| line.len() >= SHORTEST);
     ensure!(is_long, "{}", no_key());
     let key = || SecretKeyBox::from_string(&text).with_context(no_key);

@@ -1,4 +1,4 @@
-//! `test`: requests and expected answers in TOML, in every language the same.
+//! `test`: sends requests from TOML files, the same in every language, and compares the answers.
 
 mod event;
 mod expectation;
@@ -35,7 +35,7 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
     let mut passed = 0_u32;
     let mut failed = Vec::new();
     for test in &tests {
-        // A device of its own for each file, so that files do not depend on each other.
+        // Each file has its own device, so that files do not depend on each other.
         let device = match &test.device {
             Some(device) => test.folder().join(device),
             None => project.join("device.toml"),
@@ -73,7 +73,7 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
     })
 }
 
-/// The test files of a folder, sorted.
+/// Returns the test files of a folder, sorted.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| {
         format!(
@@ -98,7 +98,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A request or an event that was answered otherwise than expected, for people and for programs.
+/// Describes a request or an event with an unexpected answer, for people and for programs.
 fn failure(test: &TestFile, step: &Step, differences: &[String]) -> (String, Value) {
     let place = format!("{}:{}", test.path.display(), step.line());
     let mut text = format!("failed {place} {step}\n");

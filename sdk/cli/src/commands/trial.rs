@@ -1,4 +1,4 @@
-//! A device on which a plugin is tried: the real runtime around fakes.
+//! A device for trying out a plugin: the real runtime with fake hardware and services.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,20 @@ use crate::compiler;
 use crate::component::Component;
 use crate::device_file::DeviceFile;
 
-/// What a plugin is tried on.
+/// The device that a plugin is tried on.
 pub(crate) struct Trial {
     device: DeviceFile,
-    /// What the plugin may do, and the file that says so; without it, everything that it asks for.
+    /// The policy of the plugin, and its file; without it, everything that the plugin asks for is
+    /// granted.
     policy: Option<(PathBuf, String)>,
-    /// Where what plugins store is kept.
+    /// The folder in which plugins' data is stored.
     state: Option<PathBuf>,
-    /// For a program in place of the journal command.
+    /// The folder of the program that replaces the journal command.
     scratch: TempDir,
 }
 
 impl Trial {
-    /// A device with what `device` says.
+    /// Creates the device that the file `device` describes.
     ///
     /// # Errors
     /// The file is invalid.
@@ -35,7 +36,7 @@ impl Trial {
         })
     }
 
-    /// Is a device of this type.
+    /// Sets the type of the device.
     pub(crate) fn for_board(mut self, device_type: &str) -> Trial {
         self.device.set_type(device_type);
         self
@@ -54,7 +55,7 @@ impl Trial {
         Ok(self)
     }
 
-    /// Keeps what the plugin stores in this folder.
+    /// Stores the plugin's data in this folder.
     pub(crate) fn with_state(mut self, folder: Option<&Path>) -> Trial {
         self.state = folder.map(Path::to_owned);
         self
@@ -63,7 +64,7 @@ impl Trial {
     /// Starts the device with the plugin on it.
     ///
     /// # Errors
-    /// What a device's log would say of a plugin that does not load.
+    /// What a device's log would say about a plugin that does not load.
     pub(crate) async fn start(&self, component: &Component) -> Result<RunningHost> {
         let manifest = &component.manifest;
         let cache = compiler::cache_folder()?.join("compiled");
@@ -87,7 +88,7 @@ impl Trial {
         })
     }
 
-    /// The text with the files that the author named, in place of this device's copies of them.
+    /// Replaces the paths of this device's copies in a text by those of the author's files.
     fn in_authors_paths(&self, folder: &Path, text: &str, component: &Component) -> String {
         let shown = |path: PathBuf| path.display().to_string();
         let copy = component

@@ -1,4 +1,4 @@
-//! `uninstall`: a plugin off devices in developer mode.
+//! `uninstall`: removes a plugin from devices in developer mode.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `verify`: who has signed a component, by the rules of a device.
+//! `verify`: finds out who has signed a component, by the rules of a device.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Verify, output: &Output) -> Result<ExitCode> {
     })
 }
 
-/// The key itself, or the one in a file.
+/// Returns the key itself, or the one in a file.
 fn public_key(given: &str) -> Result<PublicKeyText> {
     let file = Path::new(given);
     if file.exists() {

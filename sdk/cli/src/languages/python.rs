@@ -14,12 +14,12 @@ use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world;
 
-/// Makes the component.
+/// The package that builds the component.
 const COMPONENTIZE: PythonPackage = PythonPackage {
     name: "componentize-py",
     version: "0.25.1",
 };
-/// Where the sources are if the project does not say.
+/// The default source file.
 const SOURCE: &str = "src/plugin.py";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
@@ -27,7 +27,7 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
 /// Builds the module in the project's folder.
 ///
 /// # Errors
-/// The tools cannot be installed, or the sources cannot be loaded; Python has shown why.
+/// The tools cannot be installed, or the sources cannot be loaded; Python has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     let routes = routes(project, &source)?;
@@ -55,7 +55,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     Ok(component)
 }
 
-/// The module that the component begins with: which function answers which route.
+/// Returns the component's entry module, which maps routes to functions.
 fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let module = source
         .file_stem()

@@ -1,4 +1,4 @@
-//! Rust: cargo does all of it.
+//! Rust: cargo does everything.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result, ensure};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 
-/// What components are built for.
+/// The target of components.
 const TARGET: &str = "wasm32-wasip2";
 
 /// Builds the crate in the project's folder.
 ///
 /// # Errors
-/// cargo or the target is missing, or cargo failed; it has shown why.
+/// cargo or the target is missing, or cargo failed; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     ensure!(
         project.path.join("Cargo.toml").is_file(),
@@ -24,7 +24,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     plugin_test_host::try_build(&project.path)
 }
 
-/// Has rustup install the target where it is missing. Without rustup, the compiler says itself what is missing.
+/// Has rustup install the target if it is missing. Without rustup, the compiler itself reports what is missing.
 fn add_target(output: &Output) -> Result<()> {
     let Ok(installed) = Command::new("rustup")
         .args(["target", "list", "--installed"])

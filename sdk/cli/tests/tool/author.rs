@@ -11,12 +11,12 @@ use tempfile::TempDir;
 /// The tool.
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_supervisor-plugin");
 
-/// An author, and what the author has made.
+/// An author, and the author's files.
 pub(crate) struct Author {
     folder: TempDir,
 }
 
-/// What a command printed.
+/// The output of a command.
 pub(crate) struct Printed {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -30,7 +30,7 @@ impl Author {
         }
     }
 
-    /// One who has begun the project `rails` in this language.
+    /// Returns an author who has begun the project `rails` in this language.
     pub(crate) fn with_project(language: &str) -> Author {
         let author = Author::new();
         author
@@ -51,19 +51,19 @@ impl Author {
         fs::read_to_string(self.path(below)).unwrap()
     }
 
-    /// Writes more at the end of a file.
+    /// Appends to a file.
     pub(crate) fn append(&self, below: &str, more: &str) {
         self.write(below, &(self.read(below) + more));
     }
 
-    /// Replaces a text that is there once or more.
+    /// Replaces a text that occurs at least once.
     pub(crate) fn edit(&self, below: &str, from: &str, to: &str) {
         let text = self.read(below);
         assert!(text.contains(from), "`{from}` in {text}");
         self.write(below, &text.replace(from, to));
     }
 
-    /// The tool, about to run in this folder with these words.
+    /// Returns the command that runs the tool in this folder with these words.
     fn command<'a>(&self, folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Command {
         let mut command = Command::new(TOOL);
         self.set_environment(command.args(words).current_dir(folder));
@@ -73,19 +73,20 @@ impl Author {
     fn set_environment(&self, command: &mut Command) {
         command
             .stdin(Stdio::null())
-            // With the other tests' crates, of which none has to be built once more.
+            // Shared with the other tests' crates, so that none is built twice.
             .env("CARGO_TARGET_DIR", tests::repository().join("target"))
-            // What the tool downloads, it downloads once for all tests.
+            // The tool's downloads are shared by all tests.
             .env(
                 "XDG_CACHE_HOME",
                 tests::repository().join("target/tool-cache"),
             )
-            // Credentials for registries: those of this author.
+            // This author's credentials for registries.
             .env("DOCKER_CONFIG", self.path("docker"))
             .env("SUPERVISOR_DIST", tests::distribution());
     }
 
-    /// Types lines into a shell in the author's folder, which ends at the first one that fails. The tool is on the path.
+    /// Types lines into a shell in the author's folder, which stops at the first one that fails. The tool is on the
+    /// path.
     pub(crate) fn shell(&self, lines: &str, variables: &[(&str, String)]) -> Printed {
         let tools = Path::new(TOOL).parent().unwrap().display();
         let path = std::env::var("PATH").unwrap();
@@ -113,14 +114,14 @@ impl Author {
         Printed::by(self.command(&self.path(""), words.iter().copied()))
     }
 
-    /// A new project, of whose dependencies the versions are those of this repository: they are built already.
+    /// Creates a project whose dependencies have the versions of this repository: they are built already.
     pub(crate) fn new_project(&self, name: &str) {
         self.run(&format!("new {name}")).succeeds();
         let lock = tests::repository().join("Cargo.lock");
         fs::copy(lock, self.path(name).join("Cargo.lock")).unwrap();
     }
 
-    /// A copy of an example of this repository, without what was built of it.
+    /// Copies an example of this repository, without its build output.
     pub(crate) fn copy_example(&self, name: &str) {
         let example = tests::repository().join("examples").join(name);
         for below in ["", "src", "test"] {
@@ -134,7 +135,7 @@ impl Author {
         }
     }
 
-    /// Starts a command that goes on until it is dropped.
+    /// Starts a command that runs until it is dropped.
     pub(crate) fn start_in(&self, folder: &str, words: &str) -> Started {
         let mut command = self.command(&self.path(folder), words.split_whitespace());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -179,7 +180,7 @@ impl Printed {
     }
 }
 
-/// A command that runs.
+/// A running command.
 pub(crate) struct Started {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! `check` and `inspect`: what a device would refuse, before it does.
+//! `check` and `inspect`: problems that a device would refuse, found earlier.
 
 use tests::guest;
 
@@ -14,7 +14,7 @@ fn a_plugin_that_a_device_would_take_passes_and_gets_the_lines_for_its_policy() 
     for line in ["[plugins.greeter]", "sha256 = [", "grants = [\"device\"]"] {
         assert!(checked.out.contains(line), "{}", checked.out);
     }
-    // With these lines as its policy it passes too.
+    // With these lines in its policy the component passes too.
     let lines = checked.out.split("these lines:").nth(1).unwrap();
     author.write("policy.toml", lines);
     author

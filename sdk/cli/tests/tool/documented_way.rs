@@ -1,5 +1,5 @@
-//! docs/plugins.md, "From nothing to a signed plugin on a device": the commands of the page, typed as they stand there, in
-//! each language.
+//! docs/plugins.md, "From nothing to a signed plugin on a device": the commands of the page, typed exactly as printed,
+//! in each language.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,12 +10,12 @@ use tests::{Supervisor, until_within};
 use crate::author::{Author, Printed};
 use crate::languages::can_build;
 
-/// How long a busy machine may take to compile what the page makes: of Python that is 20 MB.
+/// The time limit for compiling the page's plugin on a busy machine: Python's has 20 MB.
 const COMPILED_WITHIN: Duration = Duration::from_secs(300);
 const PAGE: &str = include_str!("../../../../docs/plugins.md");
 
-/// The commands of the section: those for the author's machine, and those for the device, of which the last one asks the
-/// plugin.
+/// The commands of the section: those for the author's machine, and those for the device, the last of which sends a
+/// request to the plugin.
 struct Commands {
     author: Vec<String>,
     device: Vec<String>,
@@ -43,7 +43,7 @@ fn commands() -> Commands {
     }
 }
 
-/// Replaces a text that is there once or more.
+/// Replaces a text that occurs at least once.
 fn replaced(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "`{from}` in {text}");
     text.replace(from, to)
@@ -78,7 +78,7 @@ impl Device {
         Device { supervisor, author }
     }
 
-    /// Types lines as root of the device, whose places and address are not those of the page.
+    /// Types lines as root of the device, with its own paths and address in place of the page's.
     fn run(&self, lines: &str) -> Printed {
         let path = |below: &str| self.author.path(below).display().to_string();
         let variables = [
@@ -106,7 +106,7 @@ async fn walk(language: &str) {
     let mut typed = Vec::new();
     for line in commands {
         if line.starts_with("supervisor-plugin keygen ") {
-            // Nobody is there to type one.
+            // Nobody is there to type a password.
             typed.push(replaced(&line, "acme.key", "acme.key --no-password"));
         } else if line.starts_with("supervisor-plugin new ") {
             typed.push(replaced(
@@ -114,7 +114,7 @@ async fn walk(language: &str) {
                 "--lang python",
                 &format!("--lang {language}"),
             ));
-            // The versions of what a plugin in Rust depends on are then those of this repository, which are built.
+            // The dependencies of a plugin in Rust then have the versions of this repository, which are built already.
             let lock = tests::repository().join("Cargo.lock");
             typed.push(format!("cp {} rails/", lock.display()));
         } else {

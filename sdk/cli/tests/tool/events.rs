@@ -1,4 +1,5 @@
-//! Plugins in other languages that are called for events, and are gates: built by the tool, called by the device's runtime.
+//! Plugins in other languages that are called for events and act as gates: built by the tool, called by the device's
+//! runtime.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use plugin_test_host::{
 use crate::author::Author;
 use crate::languages::can_build;
 
-/// Counts the services that it hears of in the store, holds up updates of `press`, and refuses the release `bad`.
+/// Counts the services in its events in the store, postpones updates of `press`, and refuses the release `bad`.
 const JAVASCRIPT: &str = r#"
 import { postpone, refuse } from "supervisor-sdk";
 
@@ -132,7 +133,7 @@ func seen(*supervisor.Request) (*supervisor.Response, error) {
 }
 "#;
 
-/// A project in this language whose plugin is called for all of these.
+/// A project in this language whose plugin is called for all of these events.
 fn project(author: &Author, language: &str, source: &str, more: &str) {
     author
         .run(&format!("new rails --lang {language}"))
@@ -223,7 +224,7 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
         panic!("it is postponed");
     };
     assert_eq!((&*reason, delay), ("it warms up", Duration::from_secs(30)));
-    // A bug of the plugin's is no verdict.
+    // A bug in the plugin is not a verdict.
     let verdict = host.judge_release(&release("odd")).await;
     assert!(matches!(verdict, GateVerdict::NotYet { .. }), "{verdict:?}");
 

@@ -1,4 +1,4 @@
-//! From nothing to an answer from a device, by the commands that the tool itself prints.
+//! From nothing to an answer from a device, with the commands that the tool itself prints.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `supervisor-testing`: tests in Rust of a plugin, which run on the tool's own runtime.
+//! `supervisor-testing`: a plugin's tests in Rust, which run in the tool's own runtime.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use crate::author::{Author, TOOL};
 
 const PAGE: &str = include_str!("../../../../docs/plugins.md");
 
-/// The commands that the page names for a project.
+/// The commands that the page lists for a project.
 fn commands() -> &'static str {
     let (_, section) = PAGE.split_once("\n## Test with the real host\n").unwrap();
     let (_, block) = section.split_once("```sh\n").unwrap();
@@ -52,7 +52,7 @@ fn a_new_project_tests_its_plugin_in_rust() {
     );
 }
 
-/// What the tool answers to this line as the device of a test.
+/// Returns the tool's answer to this line, as the device of a test.
 fn started(line: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut tool = Command::new(TOOL)

@@ -1,4 +1,4 @@
-//! `install` and `uninstall`: a plugin of an author's on a real device in developer mode.
+//! `install` and `uninstall`: an author's plugin on a real device in developer mode.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tests::{Supervisor, guest};
 
 use crate::author::Author;
 
-/// A device with this policy, in developer mode or not.
+/// Starts a device with this policy and these flags.
 async fn device(policy: &str, flags: &[&str]) -> (Supervisor, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -24,7 +24,7 @@ async fn device(policy: &str, flags: &[&str]) -> (Supervisor, TempDir) {
     (device.start().await, folder)
 }
 
-/// An author with the greeter, and the words that name a device with its key.
+/// Returns an author with the greeter, and the arguments that name a device and its key.
 fn author(device: &Supervisor) -> (Author, String) {
     let author = Author::new();
     fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
@@ -80,7 +80,7 @@ async fn what_a_device_refuses_is_shown_with_the_lines_for_its_policy() {
             refused.out
         );
     }
-    // With these lines it serves.
+    // With these lines the plugin runs.
     let (_, lines) = refused.out.split_once("with these lines:\n\n").unwrap();
     fs::write(folder.path().join("policy.toml"), lines).unwrap();
     tests::until("the plugin to serve", || async {

@@ -1,13 +1,13 @@
-//! Plugins in other languages: the template of each, and the example in `examples/`, built with the language's own tools
-//! and run in the device's runtime.
+//! Plugins in other languages: the template of each, and the example in `examples/`, built with the language's own
+//! tools and run in the device's runtime.
 
 use std::fs;
 use std::process::Command;
 
 use crate::author::Author;
 
-/// Whether the programs that the tool needs of this machine for a language are there. What else it needs it installs.
-/// Where they are not, the tests of the language are skipped, except in CI.
+/// Returns whether this machine has the programs that the tool needs for a language; the tool installs the others
+/// itself. Without them, the tests of the language are skipped, except in CI.
 pub(crate) fn can_build(language: &str) -> bool {
     let programs: &[&str] = match language {
         "javascript" | "typescript" => &["node", "npm"],
@@ -27,7 +27,7 @@ pub(crate) fn can_build(language: &str) -> bool {
     missing.is_none()
 }
 
-/// A new project passes the test that it comes with.
+/// Checks that a new project passes its own test.
 fn template(language: &str) {
     if !can_build(language) {
         return;
@@ -35,14 +35,14 @@ fn template(language: &str) {
     let author = Author::with_project(language);
     let passed = author.run_in("rails", "test").succeeds();
     assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
-    // It asks a device for nothing but what plugin.toml says.
+    // It imports only what plugin.toml asks for.
     let file = author.run("--json inspect rails/rails.wasm").succeeds();
     let imports = file.json()["imports"].to_string();
     assert!(imports.contains("platform:supervisor/store"), "{imports}");
     assert!(!imports.contains("wasi:"), "{imports}");
 }
 
-/// The example counts in the store, waits, streams, and answers what it refuses.
+/// Checks that the example counts in the store, waits, streams, and refuses requests.
 fn example(language: &str, requests: usize) {
     if !can_build(language) {
         return;
@@ -105,7 +105,7 @@ fn the_example_in_python_counts_waits_and_streams() {
     example("python", 9);
 }
 
-/// A component whose framework knows nothing of the supervisor.
+/// A component whose framework does not know the supervisor.
 #[test]
 fn the_example_of_wasi_http_answers_waits_and_streams() {
     example("wasi-http", 4);
@@ -119,7 +119,7 @@ fn a_component_that_is_built_already_becomes_a_plugin() {
     author
         .run("new shop --component shop_component.wasm")
         .succeeds();
-    // The capability that its import takes stands there already.
+    // The capability for its import is declared already.
     let declared = author.read("shop/plugin.toml");
     assert!(
         declared.contains("\nhttp = \"its component imports wasi:http/outgoing-handler\"\n"),
@@ -134,7 +134,7 @@ fn a_component_that_is_built_already_becomes_a_plugin() {
     );
     let passed = author.run_in("shop", "test").succeeds();
     assert!(passed.out.contains("2 passed, 0 failed"), "{}", passed.out);
-    // What is a plugin already is left alone.
+    // A component that is a plugin already is refused.
     let again = author.run("new again --component shop/shop.wasm").fails();
     assert!(
         again
@@ -195,7 +195,7 @@ fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
     }
 }
 
-/// As in `lastError` of a device, and in its log.
+/// The same text is in `lastError` of a device, and in its log.
 #[test]
 fn what_a_handler_throws_is_in_the_answer_to_its_author() {
     for (language, source, from, to) in [

@@ -1,4 +1,4 @@
-//! `push` and `pull`: plugins in registries of container images, good ones and hostile ones.
+//! `push` and `pull`: plugins in honest and malicious registries of container images.
 
 mod docker_registry;
 mod hostile_registry;
@@ -12,7 +12,7 @@ use self::docker_registry::DockerRegistry;
 use self::hostile_registry::{HostileRegistry, descriptor, digest};
 use crate::author::Author;
 
-/// A signature in this author's folder, of the file that is there.
+/// Signs a file in this author's folder with a detached signature.
 fn sign_detached(author: &Author, file: &str) {
     author.run("keygen acme.key --no-password").succeeds();
     author
@@ -20,7 +20,7 @@ fn sign_detached(author: &Author, file: &str) {
         .succeeds();
 }
 
-/// The id of the author's key, as minisign writes it into the first line of the public half.
+/// Returns the id of the author's key, as minisign writes it into the first line of the public key.
 fn key_id(author: &Author) -> String {
     let public = author.read("acme.key.pub");
     let (_, id) = public.lines().next().unwrap().rsplit_once(' ').unwrap();
@@ -43,7 +43,7 @@ fn what_is_pushed_is_pulled_by_tag_and_by_digest_with_its_signature() {
     assert_eq!(pushed["name"], "greeter");
     let pushed_digest = pushed["digest"].as_str().unwrap();
 
-    // Again: the same content, the same digest.
+    // Again: the same content has the same digest.
     let again = author
         .run(&format!("push greeter.wasm {name}:0.1.0"))
         .succeeds();
@@ -71,7 +71,7 @@ fn what_is_pushed_is_pulled_by_tag_and_by_digest_with_its_signature() {
     assert!(shown.out.contains("greeter 0.1.0"), "{}", shown.out);
     assert!(shown.out.contains("beside the file"), "{}", shown.out);
 
-    // What other tools see of it.
+    // The annotations that other tools can read.
     let manifest = registry.manifest("plugins/greeter", "0.1.0");
     assert_eq!(
         manifest["config"]["mediaType"],
@@ -93,7 +93,7 @@ fn a_signature_in_the_file_travels_with_it_and_a_newer_detached_one_counts() {
     fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
     sign_detached(&author, "greeter.wasm");
     author.run(&format!("push greeter.wasm {name}")).succeeds();
-    // Another maker signs the same file, and pushes it again.
+    // Another author signs the same file, and pushes it again.
     author.run("keygen other.key --no-password").succeeds();
     author
         .run("sign greeter.wasm --key other.key --detached")
@@ -128,7 +128,7 @@ fn a_pull_replaces_no_other_file_unless_it_is_forced_to() {
     let name = format!("{}/greeter:1", registry.host);
     fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
     author.run(&format!("push greeter.wasm {name}")).succeeds();
-    // The same file is no other.
+    // Pulling the same file again is allowed.
     author.run(&format!("pull {name}")).succeeds();
     for other in ["greeter.wasm", "greeter.wasm.minisig"] {
         author.write(other, "mine");
@@ -139,7 +139,7 @@ fn a_pull_replaces_no_other_file_unless_it_is_forced_to() {
         author.run(&format!("pull {name} --force")).succeeds();
         let pulled = fs::read(author.path("greeter.wasm")).unwrap();
         assert_eq!(pulled, fs::read(guest("greeter")).unwrap());
-        // That of another file would keep a device from loading this one.
+        // The signature of another file would make a device refuse this one.
         assert!(!author.path("greeter.wasm.minisig").exists());
     }
 }
@@ -215,7 +215,7 @@ fn a_registry_that_lists_signatures_by_itself_is_asked_for_them() {
         .succeeds();
 }
 
-/// The registry serves a plugin with these changes of its manifest, which `pull` refuses in these words.
+/// Checks that `pull` refuses a plugin whose registry has these changes, with this message.
 #[track_caller]
 fn refuses(change: impl FnOnce(&mut HostileRegistry), expected: &str) {
     let mut registry = HostileRegistry::with_plugin(fs::read(guest("greeter")).unwrap());
@@ -234,7 +234,7 @@ fn refuses(change: impl FnOnce(&mut HostileRegistry), expected: &str) {
 
 #[test]
 fn a_hostile_registry_leaves_nothing_on_the_disk() {
-    // Unchanged, so that the others fail for what they change.
+    // Unchanged first, to prove that the other cases fail because of their change.
     let host = HostileRegistry::with_plugin(fs::read(guest("greeter")).unwrap()).serve();
     Author::new()
         .run(&format!("pull {host}/greeter:1"))
@@ -302,7 +302,7 @@ fn a_hostile_registry_leaves_nothing_on_the_disk() {
 #[test]
 fn a_signature_from_a_hostile_registry_is_checked_before_it_is_written() {
     let kind = "application/vnd.minisign.signature.v1";
-    // Of another file.
+    // A signature of another file.
     refuses(
         |registry| {
             let subject = digest(b"another");

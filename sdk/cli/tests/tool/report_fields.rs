@@ -1,4 +1,4 @@
-//! Fields in the device's report, as tests compare them and from the start.
+//! Fields in the device's report: compared by tests, and present from the start.
 
 use std::time::Duration;
 

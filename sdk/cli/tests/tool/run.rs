@@ -1,4 +1,4 @@
-//! `run`: the plugin behind HTTP, built again when a file is saved.
+//! `run`: the plugin served over HTTP, and rebuilt when a file is saved.
 
 use reqwest::Client;
 use tests::until;
@@ -33,7 +33,7 @@ async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
         if is_new { Ok(text) } else { Err(text) }
     })
     .await;
-    // What the plugin stored is still there.
+    // The plugin's stored data still exists.
     assert!(!text.contains("call 1."), "{text}");
 
     author.edit("rails/src/lib.rs", "async fn hello", "async fun hello");

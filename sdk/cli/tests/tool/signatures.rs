@@ -55,7 +55,7 @@ fn a_signature_counts_for_its_key_and_its_content_alone() {
         .run("verify greeter.wasm --policy policy.toml")
         .fails();
     assert!(revoked.out.contains("revoked"), "{}", revoked.out);
-    // Another signature takes its place.
+    // Another signature replaces it.
     author.run("sign greeter.wasm --key other.key").succeeds();
     author
         .run("verify greeter.wasm --public-key acme.key.pub")
@@ -68,7 +68,7 @@ fn a_signature_counts_for_its_key_and_its_content_alone() {
         .run("verify greeter.wasm --public-key acme.key.pub")
         .succeeds();
 
-    // A byte of the manifest is another one.
+    // One byte of the manifest is changed.
     let mut wasm = fs::read(author.path("greeter.wasm")).unwrap();
     let place = wasm
         .windows(7)
@@ -101,7 +101,7 @@ fn what_is_no_key_signs_nothing() {
     );
 }
 
-/// In a language whose builds are the same each time.
+/// In a language with reproducible builds.
 #[test]
 fn a_project_that_is_built_again_stays_signed_unless_its_content_changes() {
     if !can_build("c") {
@@ -122,7 +122,7 @@ fn a_project_that_is_built_again_stays_signed_unless_its_content_changes() {
         }
     }
     author.edit("rails/src/plugin.c", "This is call", "This was call");
-    // Shows what is there, and not what would be built.
+    // Shows the existing component, and builds nothing.
     author.run_in("rails", "inspect").succeeds();
     author.run_in("rails", verify).succeeds();
     let built = author.run_in("rails", "build").succeeds();

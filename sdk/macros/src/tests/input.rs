@@ -149,7 +149,7 @@ const PARTS: &str = "`capabilities`, `routes`, `openapi`, `identify`, `proxy_red
     `on_event`, `boards`, \
                      `limits`, `description`, `vendor`, `licence`, `homepage`";
 
-/// What a capability may be, and what needs none.
+/// Returns the message that lists the capabilities, and what needs none.
 fn capabilities_and_others() -> String {
     let names = Capability::all().iter();
     let names = names.filter(|name| name.is_for_manifests());

@@ -1,4 +1,4 @@
-//! `plugin.toml` beside the macro.
+//! `plugin.toml` together with the macro.
 
 use super::Crate;
 
@@ -45,7 +45,7 @@ fn an_empty_macro_declares_what_the_file_says() {
     assert_eq!(manifest.limits.memory_mib, Some(32));
     let tokens =
         crate::expand::expand("".parse().unwrap(), &with_project(RAILS).package).to_string();
-    // Cargo builds again when they change.
+    // Cargo rebuilds the crate when they change.
     assert!(
         tokens.contains("\"/plugin.toml\"") && tokens.contains("\"/openapi.json\""),
         "{tokens}"

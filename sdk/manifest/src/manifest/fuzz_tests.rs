@@ -1,4 +1,5 @@
-//! Manifests that nobody would write: each is refused in words, or is within the bounds of all manifests.
+//! Manifests that nobody would write: each is refused with a message, or is within the bounds of all
+//! manifests.
 
 use fuzz::mutated;
 use proptest::collection::vec;
@@ -97,7 +98,7 @@ fn whatever_stands_in_a_manifest_is_refused_or_within_bounds() {
         &inputs,
         |(text, bytes, at, overwrites)| {
             check(Manifest::parse(&text), text.len())?;
-            // In a component, some of whose bytes are others.
+            // A component in which some bytes are changed.
             let mut wasm = COMPONENT.to_vec();
             append_section(&mut wasm, SECTION, text.as_bytes());
             let at = at % (wasm.len() + 1);

@@ -30,7 +30,7 @@ fn refusal(text: &str) -> String {
     format!("{error}\n{source}")
 }
 
-/// The shortest manifest, and more.
+/// Returns the shortest manifest, plus `more`.
 fn with(more: &str) -> String {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/a\"";
     format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{more}\n{route}")
@@ -188,7 +188,7 @@ proptest! {
         let _ = Manifest::parse(&text);
     }
 
-    /// Lines of a good manifest in any order, cut and with anything in between.
+    /// Lines of a good manifest in any order, cut off and with anything in between.
     #[test]
     fn a_damaged_manifest_is_refused_or_within_bounds(
         lines in proptest::sample::subsequence(GOOD.lines().collect::<Vec<_>>(), 0..=GOOD.lines().count()),

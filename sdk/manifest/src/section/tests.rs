@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::manifest::tests::GOOD;
 
-/// A custom section with the name and content, as bytes of a file.
+/// Returns a custom section with this name and content, as bytes of a file.
 fn custom(name: &str, content: &[u8]) -> Vec<u8> {
     let mut section = Vec::new();
     append_section(&mut section, name, content);
     section
 }
 
-/// A component with a core module inside.
+/// Returns a component with a core module inside.
 fn around(module: &[u8]) -> Vec<u8> {
     let mut file = COMPONENT.to_vec();
     file.push(1);

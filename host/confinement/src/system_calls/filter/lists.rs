@@ -1,12 +1,12 @@
-//! Numbers of system calls, by what they are for.
+//! Numbers of system calls, by purpose.
 
-/// `PR_SET_VMA` names memory for `/proc/PID/maps`; the C library does.
+/// `PR_SET_VMA` names memory for `/proc/PID/maps`; the C library uses it.
 pub(super) const PR_SET_VMA: i32 = 0x5356_4d41;
 
-/// `PAGEMAP_SCAN`, of Linux 6.7: which pages were written, of the memory whose map is open.
+/// `PAGEMAP_SCAN`, of Linux 6.7: queries which pages were written, in the memory whose map is open.
 pub(super) const PAGEMAP_SCAN: u64 = 0xc060_6610;
 
-/// What needs nothing but the process itself and its descriptors.
+/// Calls that need only the process itself and its descriptors.
 pub(super) const COMPUTATION: &[i64] = &[
     // memory
     libc::SYS_brk,
@@ -18,7 +18,7 @@ pub(super) const COMPUTATION: &[i64] = &[
     libc::SYS_mprotect,
     libc::SYS_mremap,
     libc::SYS_munmap,
-    // threads among themselves, and their ends
+    // threads among themselves, and exits
     libc::SYS_exit,
     libc::SYS_exit_group,
     libc::SYS_futex,
@@ -36,7 +36,7 @@ pub(super) const COMPUTATION: &[i64] = &[
     libc::SYS_set_robust_list,
     libc::SYS_set_tid_address,
     libc::SYS_sigaltstack,
-    // the time, chance, and who one is
+    // time, random numbers, and the process's identity
     libc::SYS_clock_getres,
     libc::SYS_clock_gettime,
     libc::SYS_clock_nanosleep,
@@ -82,7 +82,7 @@ pub(super) const COMPUTATION: &[i64] = &[
     libc::SYS_ftruncate,
     libc::SYS_getdents64,
     libc::SYS_lseek,
-    // of a descriptor, where the path is empty; the facts of other files are no secret of theirs
+    // of a descriptor, if the path is empty; the metadata of other files is not secret
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_pipe2,
@@ -98,7 +98,7 @@ pub(super) const COMPUTATION: &[i64] = &[
     libc::SYS_splice,
     libc::SYS_write,
     libc::SYS_writev,
-    // sockets that are open, and pairs of them, which lead nowhere
+    // open sockets, and pairs of sockets, which lead nowhere
     libc::SYS_accept4,
     libc::SYS_bind,
     libc::SYS_connect,
@@ -135,7 +135,7 @@ pub(super) const COMPUTATION: &[i64] = &[
     libc::SYS_time,
 ];
 
-/// What takes a path: which ones is for Landlock and for owners and modes to say.
+/// Calls with a path: Landlock, owners and modes decide which paths are allowed.
 pub(super) const FILES: &[i64] = &[
     libc::SYS_faccessat,
     libc::SYS_faccessat2,

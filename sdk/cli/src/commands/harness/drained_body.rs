@@ -1,4 +1,4 @@
-//! The body of a test's request, which is read to its end whatever the plugin reads of it.
+//! The body of a test's request, which is read to its end no matter how much the plugin reads.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,8 +7,8 @@ use axum::body::{Body, Bytes};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
-/// What is left of it is read when it is dropped: a connection that ends before would have the test fail to send its request,
-/// rather than get the answer.
+/// A request body whose remaining part is read when it is dropped: if the connection ended earlier, the test would fail
+/// to send its request, and not receive the answer.
 pub(super) struct DrainedBody(pub(super) Body);
 
 impl HttpBody for DrainedBody {
@@ -37,7 +37,7 @@ impl Drop for DrainedBody {
         if body.is_end_stream() {
             return;
         }
-        // Without a runtime the test is over.
+        // Without a runtime the test has ended.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { while let Some(Ok(_)) = body.frame().await {} });
         }

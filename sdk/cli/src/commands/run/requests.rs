@@ -1,4 +1,4 @@
-//! Requests to the plugin that is served.
+//! Requests to the running plugin.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,13 +10,13 @@ use plugin_test_host::RunningHost;
 use serde_json::json;
 use tokio::sync::RwLock;
 
-/// What requests are answered by.
+/// What is currently served.
 pub(crate) enum Served {
     /// Nothing has been built yet.
     Nothing,
-    /// The plugin.
+    /// The running plugin.
     Plugin(RunningHost),
-    /// A version that a device would refuse, and why.
+    /// A version that a device would refuse, and the reason.
     Refused(String),
 }
 

@@ -1,4 +1,4 @@
-//! Tells when a file of the project is saved.
+//! Reports when a file of the project is saved.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -18,21 +18,21 @@ const BUILT: &[&str] = &[
     ".git",
     ".venv",
 ];
-/// How long the folder has to be quiet: editors write several files at a time.
+/// How long the folder has to be quiet: editors write several files at once.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// Watches a project's folder.
 pub(crate) struct Watcher {
     changes: UnboundedReceiver<()>,
-    /// Watches as long as it lives.
+    /// Stops watching when it is dropped.
     _watcher: RecommendedWatcher,
 }
 
 impl Watcher {
-    /// Watches the folder and all below it.
+    /// Watches the folder and everything below it.
     ///
     /// # Errors
-    /// The system cannot.
+    /// The system cannot watch it.
     pub(crate) fn of(folder: &Path) -> Result<Watcher> {
         let folder = folder
             .canonicalize()
@@ -44,7 +44,7 @@ impl Watcher {
                 is_written(event.kind) && event.paths.iter().any(|path| is_source(&root, path))
             });
             if is_change {
-                // Whoever waited has gone, and with that the command ends.
+                // If the receiver is gone, the command is ending.
                 let _ = sender.send(());
             }
         })
@@ -58,10 +58,10 @@ impl Watcher {
         })
     }
 
-    /// Waits until something has been saved, and nothing more for a moment.
+    /// Waits until something has been saved, and nothing else for a moment.
     ///
     /// # Errors
-    /// Nothing is watched any more.
+    /// Nothing is being watched any more.
     pub(crate) async fn changed(&mut self) -> Result<()> {
         self.changes
             .recv()
@@ -72,7 +72,7 @@ impl Watcher {
     }
 }
 
-/// Whether a file has got another content or name. Reading a file is an event too.
+/// Returns whether an event changes a file's content or name. Reading a file also causes an event.
 fn is_written(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -83,7 +83,7 @@ fn is_written(kind: EventKind) -> bool {
     )
 }
 
-/// Whether a file is one that an author writes.
+/// Returns whether a file is one that an author writes.
 fn is_source(root: &Path, path: &Path) -> bool {
     let Ok(path) = path.strip_prefix(root) else {
         return false;

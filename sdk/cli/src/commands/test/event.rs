@@ -1,4 +1,4 @@
-//! Something that happens on the device of a test, and what the plugin must answer to it.
+//! An event on the device of a test, and the answer that the plugin must return.
 //!
 //! ```toml
 //! [[event]]
@@ -19,20 +19,20 @@ use tokio::time::Instant;
 
 use super::hardware::Edges;
 
-/// How long a plugin may take for an event. Longer than any limit on the time of a call that tests have.
+/// The time limit of a plugin for an event. It is longer than any time limit of a call in tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 const APP_UUID: &str = "0123456789abcdef0123456789abcdef";
 
-/// An event and what it must be answered.
+/// An event and its expected answer.
 pub(crate) struct TestEvent {
-    /// Where it begins in its file, counted from 1.
+    /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
     event: PluginEvent,
     edges: Edges,
     answer: AnswerToml,
 }
 
-/// One of these is there.
+/// Exactly one of these is present.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventToml {
@@ -91,19 +91,19 @@ fn one() -> u64 {
     1
 }
 
-/// What a gate must answer; without anything here, that the app may be disturbed or the release is healthy.
+/// The expected answer of a gate; if it is empty, the app may be disturbed or the release is healthy.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerToml {
-    /// The whole reason.
+    /// The complete reason.
     postpone: Option<String>,
-    /// Compared if it is there.
+    /// Compared if present.
     seconds: Option<u64>,
-    /// The whole reason.
+    /// The complete reason.
     refuse: Option<String>,
 }
 
-/// What a gate has answered.
+/// The answer of a gate.
 #[derive(Debug, PartialEq, Eq)]
 enum GateAnswer {
     GoOn,
@@ -176,7 +176,7 @@ impl TestEvent {
         })
     }
 
-    /// Has it happen, and compares the answer. What is no gate must not fail.
+    /// Triggers the event, and compares the answer. Events other than gates must not fail.
     pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
         let kind = self.event.kind();
         let report = host.report();
@@ -219,7 +219,7 @@ impl From<ChangeToml> for ServiceChange {
     }
 }
 
-/// Waits until the plugin has been called for what has happened since the device started, if it asked for that.
+/// Waits until the plugin has been called for the events since the device started, if it subscribes to them.
 pub(crate) async fn until_started(host: &RunningHost) -> Result<()> {
     let report = host.report();
     let given = report[0]["events"].as_array();
@@ -245,7 +245,7 @@ async fn publish(event: &PluginEvent, host: &RunningHost) -> Vec<String> {
     }
 }
 
-/// Waits until the only plugin of the device has been called so often.
+/// Waits until the only plugin of the device has been called this many times.
 async fn until_called(host: &RunningHost, times: u64) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while host.report()[0]["calls"].as_u64().unwrap_or(0) < times {
@@ -260,7 +260,7 @@ async fn until_called(host: &RunningHost, times: u64) -> Result<()> {
 }
 
 impl AnswerToml {
-    /// How the answer differs, in a sentence.
+    /// Describes in a sentence how the answer differs.
     fn differences(&self, answer: &GateAnswer) -> Option<String> {
         let is_as_expected = match (&self.postpone, &self.refuse, answer) {
             (Some(reason), None, GateAnswer::Postpone(given, delay)) => {

@@ -1,4 +1,4 @@
-//! What an answer must be.
+//! Expectations about an answer.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,27 @@ use plugin_test_host::Answer;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The longest body that a message shows, in characters.
+/// The maximum number of characters of a body that a message shows.
 const SHOWN: usize = 500;
 
-/// What is compared; what is not here may be anything.
+/// The parts that are compared; parts that are not given may have any value.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expectation {
     status: Option<u16>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// The whole body.
+    /// The complete body.
     body: Option<String>,
-    /// Texts that the body contains.
+    /// Texts that the body must contain.
     #[serde(default)]
     contains: Vec<String>,
-    /// The whole body, as JSON.
+    /// The complete body, as JSON.
     json: Option<Value>,
 }
 
 impl Expectation {
-    /// How the answer differs, in sentences.
+    /// Describes in sentences how the answer differs.
     pub(crate) fn differences(&self, answer: &Answer) -> Vec<String> {
         let mut differences = Vec::new();
         let body = String::from_utf8_lossy(&answer.body);
@@ -81,7 +81,7 @@ impl Expectation {
     }
 }
 
-/// A body in quotes, cut if it is long.
+/// Returns a body in quotes, shortened if it is long.
 fn shown(body: &str) -> String {
     let cut: String = body.chars().take(SHOWN).collect();
     if cut.len() < body.len() {

@@ -36,15 +36,15 @@ use super::expectation::Expectation;
 use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
 use super::report::{ReportToml, TestReport};
 
-/// A file of requests, events, comparisons of the report and changes of the hardware, which are done in their order.
+/// A file of requests, events, comparisons of the report and changes of the hardware, which run in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
-    /// The device on which the plugin runs, a file beside this one.
+    /// The device on which the plugin runs: a file in the same folder.
     pub(crate) device: Option<PathBuf>,
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, something that happens on the device, a look at what the plugin reports, or hardware that it uses.
+/// A request, an event on the device, a comparison of the plugin's report, or the hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
@@ -53,9 +53,9 @@ pub(crate) enum Step {
     Chips(TestChips),
 }
 
-/// A request and what it must be answered.
+/// A request and its expected answer.
 pub(crate) struct TestRequest {
-    /// Where it begins in its file, counted from 1.
+    /// The line at which it begins in its file, counted from 1.
     line: usize,
     method: Method,
     path: String,
@@ -180,14 +180,14 @@ impl TestFile {
         })
     }
 
-    /// The folder that it is in.
+    /// Returns the folder that contains the file.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 }
 
 impl Step {
-    /// Where it begins in its file, counted from 1.
+    /// Returns the line at which it begins in its file, counted from 1.
     pub(crate) fn line(&self) -> usize {
         match self {
             Step::Request(request) => request.line,
@@ -198,7 +198,7 @@ impl Step {
         }
     }
 
-    /// Does it, and compares the answer.
+    /// Runs the step, and compares the result.
     pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
         match self {
             Step::Request(request) => request.differences(host).await,
@@ -271,7 +271,7 @@ impl TestRequest {
         })
     }
 
-    /// Sends it, and compares the answer.
+    /// Sends the request, and compares the answer.
     async fn differences(&self, host: &RunningHost) -> Vec<String> {
         let mut request = Request::builder()
             .method(self.method.clone())

@@ -1,4 +1,4 @@
-//! What is connected to the GPIO lines and I2C buses of a test's device, by the names of its `device.toml`.
+//! The hardware on the GPIO lines and I2C buses of a test's device, with the names in its `device.toml`.
 //!
 //! ```toml
 //! [[gpio]]
@@ -25,9 +25,9 @@ use serde::Deserialize;
 
 use crate::device_file::{I2C_ADDRESS, i2c_bus};
 
-/// Lines that are switched, and how lines have to be then.
+/// Lines to be switched, and the states that lines must have afterwards.
 pub(crate) struct TestLines {
-    /// Where it begins in its file, counted from 1.
+    /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
     lines: LinesToml,
 }
@@ -50,7 +50,7 @@ impl TestLines {
         Ok(TestLines { line, lines })
     }
 
-    /// Switches the lines, and says which are not as expected.
+    /// Switches the lines, and reports those that are not as expected.
     pub(crate) fn differences(&self, host: &RunningHost) -> Vec<String> {
         let gpio = host.gpio();
         let drive = self.lines.drive.iter();
@@ -85,9 +85,9 @@ fn no_line(line: &str) -> String {
     format!("the device has no line {line}: its file has none in [gpio]")
 }
 
-/// Registers that are set, and how registers have to be then.
+/// Registers to be set, and the values that registers must have afterwards.
 pub(crate) struct TestChips {
-    /// Where it begins in its file, counted from 1.
+    /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
     chips: ChipsToml,
 }
@@ -110,7 +110,7 @@ impl TestChips {
         Ok(TestChips { line, chips })
     }
 
-    /// Sets the registers, and says which are not as expected.
+    /// Sets the registers, and reports those that are not as expected.
     pub(crate) fn differences(&self, host: &RunningHost) -> Vec<String> {
         let i2c = host.i2c();
         let set = self.chips.set.iter();
@@ -149,7 +149,7 @@ fn no_chip(chip: &str) -> String {
     format!("the device has no chip {chip}: its file has none in [i2c]")
 }
 
-/// Changes of lines while the plugin is called, in their order.
+/// Changes of lines during a call of the plugin, in their order.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Edges(Vec<EdgeToml>);
@@ -162,7 +162,8 @@ struct EdgeToml {
 }
 
 impl Edges {
-    /// Waits for a call, and switches each line once the plugin waits for its edges. A difference is that it has not waited.
+    /// Waits for a call, and switches each line once the plugin waits for its edges. If it never waits, that is a
+    /// difference.
     pub(super) async fn during<T>(
         &self,
         host: &RunningHost,
@@ -192,7 +193,7 @@ impl Edges {
         (outcome, missed)
     }
 
-    /// Counts those that it has driven. Waits for ever for a line that there is not.
+    /// Switches the lines and counts them in `driven`. Waits forever for a line that does not exist.
     async fn drive(&self, host: &RunningHost, driven: &mut usize) {
         for edge in &self.0 {
             while !host.gpio().is_waited_for(&edge.line) || !host.gpio().drive(&edge.line, edge.on)
@@ -204,5 +205,5 @@ impl Edges {
     }
 }
 
-/// Between two looks at what the plugin waits for.
+/// The interval at which the lines that the plugin waits for are checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! What the plugin of a test adds to the device's report to its cloud.
+//! The fields that the plugin of a test adds to the device's report to its cloud.
 //!
 //! ```toml
 //! [[report]]
@@ -12,9 +12,9 @@ use plugin_test_host::RunningHost;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The fields that the plugin has to report by then, no more and no fewer.
+/// The fields that the plugin must have reported at this point, exactly.
 pub(crate) struct TestReport {
-    /// Where it begins in its file, counted from 1.
+    /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
     fields: Value,
 }
@@ -42,7 +42,7 @@ impl TestReport {
         }
     }
 
-    /// How what the plugin reports differs.
+    /// Describes how the plugin's report differs.
     pub(crate) fn differences(&self, host: &RunningHost) -> Vec<String> {
         let report = host.report();
         let fields = report[0]["fields"].as_array().into_iter().flatten();
@@ -61,7 +61,7 @@ impl TestReport {
     }
 }
 
-/// A field as it is compared: whole numbers are equal however they are written.
+/// Returns a field in the form that is compared: whole numbers are equal however they are written.
 fn shown(value: &Value, unit: Option<&str>) -> Value {
     let number = value.as_f64().map(Value::from);
     let value = number.unwrap_or_else(|| value.clone());

@@ -1,4 +1,4 @@
-//! What other hosts and the device's own API answer.
+//! Answers of other hosts and of the device's own API.
 
 use super::Capability;
 

@@ -1,4 +1,4 @@
-//! Debian's docker-registry, which is of the generation that does not list what belongs to a manifest.
+//! Debian's docker-registry, whose version is too old to list what belongs to a manifest.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long it may take until it answers.
+/// The time limit for its first answer.
 const START: Duration = Duration::from_secs(30);
 /// `author` with the password `sesame`, as htpasswd writes it.
 const PASSWORDS: &str = "author:$2b$05$abcdefghijklmnopqrstuuKcS.CYWVYVaLiiCKrrc0A5s3mGesJ9O\n";
 /// The same, as a client sends it.
 const CREDENTIAL: &str = "YXV0aG9yOnNlc2FtZQ==";
 
-/// A running registry, empty at first; it ends with the value.
+/// A running registry, empty at first; it is stopped with the value.
 pub(crate) struct DockerRegistry {
     child: Child,
     pub(crate) host: String,
@@ -23,12 +23,12 @@ pub(crate) struct DockerRegistry {
 }
 
 impl DockerRegistry {
-    /// `None`, told as a test that is skipped, if there is no such program.
+    /// Returns `None`, reported as a skipped test, if the program is not installed.
     pub(crate) fn start() -> Option<Self> {
         Self::start_in(tempfile::tempdir().unwrap(), "")
     }
 
-    /// One that asks for a name and a password.
+    /// Starts a registry that asks for a name and a password.
     pub(crate) fn start_with_password() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("htpasswd");
@@ -85,7 +85,7 @@ impl DockerRegistry {
         std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
     }
 
-    /// The manifest under a tag, as it is on the registry's disk.
+    /// Reads the manifest under a tag from the registry's disk.
     pub(crate) fn manifest(&self, repository: &str, tag: &str) -> Value {
         let root = self.folder.path().join("blobs/docker/registry/v2");
         let link = format!("repositories/{repository}/_manifests/tags/{tag}/current/link");

@@ -1,4 +1,4 @@
-//! A registry that serves whatever a test gives it.
+//! A registry that serves whatever a test provides.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ const CONFIG: &[u8] = b"{}";
 
 /// A registry with one plugin, `greeter:1`.
 pub(crate) struct HostileRegistry {
-    /// The manifest, which was right before a test changed it.
+    /// The manifest, which was correct before a test changed it.
     pub(crate) manifest: Value,
     /// The bytes that are sent for the layer of the manifest.
     pub(crate) layer: Vec<u8>,
-    /// What the registry says is the digest of the manifest; by default nothing.
+    /// The digest of the manifest that the registry states; by default none.
     pub(crate) digest_of_manifest: Option<String>,
     /// Bytes by path below the repository.
     others: HashMap<String, Vec<u8>>,
@@ -43,7 +43,7 @@ impl HostileRegistry {
         }
     }
 
-    /// The digest of the manifest as it is now.
+    /// Returns the digest of the current manifest.
     pub(crate) fn digest(&self) -> String {
         digest(self.manifest.to_string().as_bytes())
     }
@@ -53,7 +53,7 @@ impl HostileRegistry {
         self.others.insert(path.to_owned(), bytes);
     }
 
-    /// Lists a signature, which says that it belongs to the manifest of the digest `subject`.
+    /// Lists a signature that claims to belong to the manifest of the digest `subject`.
     pub(crate) fn sign(&mut self, subject: &str, text: &[u8]) {
         let signature = json!({
             "schemaVersion": 2,
@@ -73,7 +73,7 @@ impl HostileRegistry {
         self.put(&format!("blobs/{}", digest(text)), text.to_vec());
     }
 
-    /// Lists signatures by itself, as newer registries do, and not under a tag.
+    /// Lists signatures itself, as newer registries do, and not under a tag.
     pub(crate) fn list_signatures(&mut self) {
         let digest = self.digest();
         let tag = format!("manifests/{}", digest.replacen(':', "-", 1));
@@ -81,7 +81,7 @@ impl HostileRegistry {
         self.put(&format!("referrers/{digest}"), list);
     }
 
-    /// Starts to serve it, for as long as the test's process runs; the address.
+    /// Serves it for as long as the test's process runs, and returns the address.
     pub(crate) fn serve(mut self) -> String {
         let layer = self.manifest["layers"][0]["digest"].as_str();
         if let Some(layer) = layer.map(|digest| format!("blobs/{digest}")) {
@@ -128,7 +128,7 @@ fn answer(
     answer
 }
 
-/// What a manifest says of a part.
+/// Returns the description of a part in a manifest.
 pub(crate) fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
     json!({ "mediaType": media_type, "digest": digest(bytes), "size": bytes.len() })
 }
