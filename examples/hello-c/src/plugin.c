@@ -3,28 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store.h"
 #include "supervisor.h"
 
-// Adds to the counter, beginning again if another call was faster. False if the store cannot do it.
-static bool count_call(unsigned *calls) {
-    platform_supervisor_store_store_error_t error;
-    plugin_string_t key = string_of("calls");
-    for (;;) {
-        plugin_option_list_u8_t before;
-        if (!platform_supervisor_store_get(&key, &before, &error)) return false;
-        *calls = 1;
-        if (before.is_some && before.val.len == sizeof *calls) {
-            memcpy(calls, before.val.ptr, sizeof *calls);
-            *calls += 1;
-        }
-        plugin_list_u8_t after = {(uint8_t *)calls, sizeof *calls};
-        bool is_set;
-        if (!platform_supervisor_store_compare_and_set(&key, before.is_some ? &before.val : NULL, &after, NULL, &is_set,
-                                                       &error)) {
-            return false;
-        }
-        if (is_set) return true;
-    }
+// Adds one to the counter, which is kept as decimal digits.
+static store_value_t one_more(store_value_t value, void *context) {
+    unsigned long *calls = context;
+    *calls = (value.bytes != NULL ? strtoul(value.bytes, NULL, 10) : 0) + 1;
+    return store_textf("%lu", *calls);
 }
 
 void hello(request_t *request) {
@@ -37,13 +23,13 @@ void hello(request_t *request) {
         answer_errorf(request, 404, "there is no greeting in `%s`", language);
         return;
     }
-    unsigned calls;
-    if (!count_call(&calls)) {
-        answer_errorf(request, 500, "the calls cannot be counted");
+    unsigned long calls;
+    if (!store_update("calls", one_more, &calls, NULL)) {
+        answer_errorf(request, 500, "the calls cannot be counted: %s", store_error());
         return;
     }
     logf_info("%s is greeted", name);
-    answer_jsonf(request, "{\"greeting\":\"%s, %s!\",\"calls\":%u}", greeting, json_escaped(name), calls);
+    answer_jsonf(request, "{\"greeting\":\"%s, %s!\",\"calls\":%lu}", greeting, json_escaped(name), calls);
 }
 
 // Streams: each piece goes to the caller as soon as it is written.

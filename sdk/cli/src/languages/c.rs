@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::Action;
+use plugin_manifest::{Action, Capability};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use super::{async_imports, core_module, is_identifier};
@@ -15,14 +15,15 @@ use crate::sdk_sources::{write_file, write_files, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world::{self, World};
 
-/// clang with the C library of WASI and all else that it needs, in one package. The author's own clang is often without.
+/// clang with WASI's C library and everything else that it needs, in one package. An author's own clang often lacks
+/// them.
 const ZIG: PythonPackage = PythonPackage {
     name: "ziglang",
     version: "0.17.1",
 };
-/// Where the sources are if the project does not say: all files in C in the folder of this one are compiled.
+/// The default source file: all C files in its folder are compiled.
 const SOURCE: &str = "src/plugin.c";
-/// A stack as small as a plugin's memory asks for. An overflow is a trap.
+/// A stack that is as small as a plugin's memory requires. An overflow is a trap.
 const STACK: &str = "-Wl,-z,stack-size=65536";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
@@ -30,7 +31,7 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
 /// Builds the sources in the project's folder.
 ///
 /// # Errors
-/// The compiler cannot be installed, or refuses the sources; it has shown why.
+/// The compiler cannot be installed, or refuses the sources; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     let build = project.path.join("build");
@@ -75,6 +76,10 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if project.provider(Action::Events).is_some() {
         command.arg(sdk.join("events.c"));
     }
+    let capabilities = &project.project.manifest.capabilities;
+    if capabilities.iter().any(|it| it.name == Capability::Store) {
+        command.arg(sdk.join("store.c"));
+    }
     command
         .arg(sdk.join("supervisor.c"))
         .arg(bound.join(format!("{}.c", world::WORLD)))
@@ -86,7 +91,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
-/// What is imported blocks: C has nothing else to wait with.
+/// All imports block: C has no other way to wait.
 fn blocking_imports(world: &World) -> AsyncFilterSet {
     let mut filters = AsyncFilterSet::default();
     for (interface, function) in async_imports::of_world(&world.resolve, world.id) {
@@ -95,7 +100,7 @@ fn blocking_imports(world: &World) -> AsyncFilterSet {
     filters
 }
 
-/// The sources, sorted, so that the same sources give the same component.
+/// Returns the sources, sorted, so that the same sources result in the same component.
 fn files_in_c(folder: &std::path::Path) -> Result<Vec<PathBuf>> {
     let failed = || format!("cannot list `{}`", folder.display());
     let mut files = Vec::new();
@@ -109,7 +114,7 @@ fn files_in_c(folder: &std::path::Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The table of routes, which function answers which, and the function that is called for events.
+/// Returns the table of routes with the function that answers each, and the function that is called for events.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut functions = String::new();
     let mut table = String::new();

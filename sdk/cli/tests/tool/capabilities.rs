@@ -1,27 +1,28 @@
-//! Capabilities in the languages that have modules of their own for them: called from plugins on the device's runtime.
+//! Capabilities in the languages that have their own modules for them, called from plugins in the device's runtime.
 //!
-//! One plugin of a language calls all of them, since a runtime such as Python's takes most of the time to be compiled.
+//! One plugin per language calls all of them, because compiling a runtime such as Python's takes most of the time.
 
 mod lines_and_chips;
 mod report_fields;
+mod store_in_c;
 mod whole_answers;
 mod whole_numbers;
 
 use crate::author::Author;
 use crate::languages::can_build;
 
-/// A capability, or some that belong together.
+/// A capability, or several that belong together.
 struct Capability {
-    /// More of the plugin's source, with one handler.
+    /// Part of the plugin's source, with one handler.
     javascript: &'static str,
     python: &'static str,
     /// Lines of `[capabilities]`.
     reasons: &'static str,
-    /// Of the handler: the method and the path, and the handler's name.
+    /// The route of the handler: the method and the path, and the handler's name.
     route: (&'static str, &'static str),
-    /// More of the device's file.
+    /// Part of the device's file.
     device: &'static str,
-    /// More of the test.
+    /// Part of the test.
     steps: &'static str,
 }
 
@@ -31,7 +32,7 @@ const ALL: [Capability; 4] = [
     whole_answers::CAPABILITY,
     lines_and_chips::CAPABILITY,
 ];
-/// The steps of all of them.
+/// The number of steps of all of them.
 const STEPS: usize = 10;
 
 fn check(language: &str, source: &str, more: fn(&Capability) -> &'static str, refused: &str) {
