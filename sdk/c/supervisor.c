@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// How much of a request's body is taken at a time.
+// How much of a request's body is read at a time, in bytes.
 #define CHUNK (64 << 10)
 
 typedef platform_supervisor_types_body_t body_t;
@@ -28,7 +28,7 @@ struct request {
 
 // ---- Text
 
-// An allocation that fails ends the call with a trap, which the host answers with a 500.
+// Allocates memory. A failure ends the call with a trap, which the host answers with a 500.
 static void *allocate(size_t length) {
     void *memory = calloc(length ? length : 1, 1);
     if (memory == NULL) abort();
@@ -112,7 +112,7 @@ static int hexadecimal(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// Decodes as browsers do: what is not an escape stands for itself.
+// Decodes as browsers do: an invalid escape stays unchanged.
 static char *decoded(const char *text, size_t length) {
     char *result = allocate(length + 1), *to = result;
     for (size_t at = 0; at < length; at++) {
@@ -154,7 +154,7 @@ bool query_long(request_t *request, const char *name, long least, long most, lon
     return false;
 }
 
-// The outcome of a read or a write of a stream: what it is at once or, if it is blocked, after waiting for it.
+// Returns the outcome of reading or writing a stream. If the operation is blocked, waits for its end.
 static plugin_waitable_status_t finished(uint32_t stream, plugin_waitable_status_t status) {
     if (status != PLUGIN_WAITABLE_STATUS_BLOCKED) return status;
     plugin_waitable_set_t set = plugin_waitable_set_new();
@@ -203,9 +203,9 @@ void add_header(request_t *request, const char *name, const char *value) {
     headers->ptr[headers->len++] = (plugin_tuple2_string_list_u8_t){string_of(name), {text.ptr, text.len}};
 }
 
-// Takes the answer to the host. The function that exports the call goes on afterwards.
+// Hands the answer to the host. The exported function continues afterwards.
 static void give(request_t *request, body_t body) {
-    // A second answer is a bug of the plugin; the host ends the call for it as well.
+    // A second answer is a bug of the plugin; the host would also end the call because of it.
     if (request->answered) abort();
     request->answered = true;
     request->response.body = body;
@@ -316,7 +316,7 @@ plugin_callback_code_t exports_platform_supervisor_handler_handle(exports_platfo
             return PLUGIN_CALLBACK_CODE_EXIT;
         }
     }
-    abort(); // The host calls the routes of the manifest alone.
+    abort(); // The host calls only the routes of the manifest.
 }
 
 plugin_callback_code_t exports_platform_supervisor_handler_handle_callback(plugin_event_t *event) {
@@ -324,7 +324,7 @@ plugin_callback_code_t exports_platform_supervisor_handler_handle_callback(plugi
     abort(); // The call never returns to the host before it is over.
 }
 
-// The C library closes, seeks and writes files when it ends; a plugin has none. In place of WASI's functions, so that the
+// The C library closes, seeks and writes files when it ends; a plugin has none. These replace WASI's functions, so the
 // component does not import them.
 int32_t __imported_wasi_snapshot_preview1_fd_close(int32_t file) {
     (void)file;

@@ -2,8 +2,8 @@ package supervisor
 
 import "fmt"
 
-// Error is a failure that its caller receives as {"status":"failed","message":...}. The message is for the caller: say
-// what was wrong with which input.
+// Error is a failure that the caller receives as {"status":"failed","message":...}. The message is for the caller: say
+// which input was wrong, and in what way.
 type Error struct {
 	Status  int    // From 400 to 599.
 	Code    string // A short word for logs and tests, which the caller does not see.
@@ -35,7 +35,7 @@ func Conflict(format string, values ...any) error { return failure(409, "conflic
 // TooLarge is a 413: the request, or what it asks to store, is too large.
 func TooLarge(format string, values ...any) error { return failure(413, "too-large", format, values) }
 
-// UnsupportedType is a 415: a body of a type that the route does not accept.
+// UnsupportedType is a 415: the body has a type that the route does not accept.
 func UnsupportedType(format string, values ...any) error {
 	return failure(415, "unsupported-type", format, values)
 }
@@ -43,7 +43,7 @@ func UnsupportedType(format string, values ...any) error {
 // Internal is a 500: the plugin failed.
 func Internal(format string, values ...any) error { return failure(500, "internal", format, values) }
 
-// Unavailable is a 503: not now; the same request may work later.
+// Unavailable is a 503: not possible now; the same request may succeed later.
 func Unavailable(format string, values ...any) error {
 	return failure(503, "unavailable", format, values)
 }

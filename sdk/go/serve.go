@@ -17,13 +17,13 @@ type Handler func(*Request) (*Response, error)
 
 var routes map[string]Handler
 
-// Serve has the functions called for the requests on their routes, by METHOD PATH. For the file that the build writes
-// from plugin.toml.
+// Serve sets the functions that are called for the requests on their routes, by METHOD PATH. Used by the file that the
+// build writes from plugin.toml.
 func Serve(table map[string]Handler) {
 	routes = table
 }
 
-// Handle serves one request. For the package that the component exports.
+// Handle serves one request. Used by the package that the component exports.
 func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
 	defer panics.Log()
 	response, err := routes[request.Method+" "+request.Route](requestOf(request))
@@ -42,7 +42,7 @@ func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
 }
 
 func requestOf(request wit.Request) *Request {
-	// What is not an escape is left out, as the package url does.
+	// The package url leaves out a parameter with an invalid escape.
 	query, _ := url.ParseQuery(request.Query)
 	r := &Request{
 		Method: request.Method, Path: request.Path, Route: request.Route,
@@ -64,7 +64,7 @@ func errorOf(err error) wit.Error {
 	if errors.As(err, &answer) {
 		return wit.Error{Status: uint16(answer.Status), Code: answer.Code, Message: answer.Message}
 	}
-	// Of another error the caller does not learn what is inside.
+	// The caller does not receive the text of any other error.
 	log.Error(err)
 	return wit.Error{Status: 500, Code: "internal", Message: "the plugin failed; its log says why"}
 }

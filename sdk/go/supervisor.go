@@ -1,4 +1,4 @@
-// Package supervisor is what a plugin of the device supervisor is written with in Go.
+// Package supervisor is the SDK for plugins of the device supervisor in Go.
 //
 // A plugin is a plugin.toml and a package main with one function for each of its routes:
 //
@@ -6,10 +6,10 @@
 //		return supervisor.Textf("Hello, %s!\n", r.Param("name")), nil
 //	}
 //
-// The packages store, timer, log and config below this one wrap the capabilities of these names; those of the others are
-// in imports, which the build writes for what plugin.toml asks for. The package events is for plugins that are called when
-// something happens on the device. Each call runs in a fresh instance, which is thrown
-// away afterwards. There is no clock unless the plugin is granted one: wait with timer.Sleep.
+// The packages store, timer, log and config below this one wrap the capabilities of these names; the packages of all
+// other capabilities are in imports, which the build writes for those that plugin.toml requests. The package events is
+// for plugins that are called for events on the device. Each call runs in a fresh instance, which is thrown away
+// afterwards. There is no clock unless the plugin is granted one: wait with timer.Sleep.
 package supervisor
 
 import (
@@ -33,14 +33,14 @@ const (
 	TypeText = "text/plain; charset=utf-8"
 )
 
-// The longest body that is collected into memory.
+// The longest body that is collected in memory.
 const wholeBody = 10 << 20
 
-// Request is one HTTP request on one of the plugin's routes. The host has checked the caller's key, and has taken it out
-// of the query and the headers.
+// Request is one HTTP request on one of the plugin's routes. The host has checked the caller's key, and has removed it
+// from the query and the headers.
 type Request struct {
 	Method string
-	Path   string // As it arrived, percent-encoded, without the query.
+	Path   string // As received, percent-encoded, without the query.
 	Route  string // The matching pattern of plugin.toml.
 	Body   io.Reader
 
@@ -49,7 +49,7 @@ type Request struct {
 	headers []witTypes.Tuple2[string, []uint8]
 }
 
-// Param returns what the route's :name stands for.
+// Param returns the value of the route's :name.
 func (r *Request) Param(name string) string {
 	for _, pair := range r.params {
 		if pair.F0 == name {
@@ -67,7 +67,8 @@ func (r *Request) Query(name, otherwise string) string {
 	return otherwise
 }
 
-// QueryInt returns a query parameter as a whole number, or otherwise if it is missing. The error is a 400 that names it.
+// QueryInt returns a query parameter as a whole number, or otherwise if it is missing. The error is a 400 that names
+// the parameter.
 func (r *Request) QueryInt(name string, otherwise int) (int, error) {
 	text := r.Query(name, "")
 	if text == "" && !r.query.Has(name) {
@@ -90,7 +91,7 @@ func (r *Request) Header(name string) string {
 	return ""
 }
 
-// JSON reads a JSON body. The error is the answer to a body that does not fit.
+// JSON reads a JSON body into value. If the body does not fit, the error is the answer to the caller.
 func (r *Request) JSON(value any) error {
 	declared, _, _ := strings.Cut(r.Header("content-type"), ";")
 	declared = strings.ToLower(strings.TrimSpace(declared))
@@ -150,13 +151,13 @@ func JSON(value any) *Response {
 }
 
 // Stream answers 200 with a body that write writes piece by piece while the caller reads. It runs after the handler has
-// returned. When the caller has gone, the writer fails: return then.
+// returned. Once the caller has disconnected, the writer fails: return then.
 func Stream(contentType string, write func(io.Writer) error) *Response {
 	writer, reader := handler.MakeStreamU8()
 	async.Afterwards(func() {
 		defer panics.Log()
 		defer writer.Drop()
-		// The only error that is expected is that of the writer itself.
+		// The only expected error is that of the writer itself.
 		if err := write(&streamWriter{writer}); err != nil && err != errReaderLeft {
 			panic(err)
 		}

@@ -1,6 +1,6 @@
-# Makes the kernel of the virtual machine in which tests have mocks of hardware: Debian's own, with its modules i2c-dev and
-# i2c-stub, and with gpio-sim, which Debian does not build, from Debian's source of the same version. Nothing is installed.
-# Called with the folder in which it works, and the one in which the results are to be.
+# Creates the kernel for the virtual machine in which tests use simulated hardware: Debian's own, with its modules i2c-dev
+# and i2c-stub, and with gpio-sim, which Debian does not build, from Debian's source of the same version. Installs nothing.
+# Arguments: the folder to work in, and the folder for the results.
 set -eu
 work=$1
 result=$2
@@ -30,18 +30,18 @@ done
 for part in $headers $parts; do
     unpack "$part" '*'
 done
-# They expect to be installed.
+# The headers expect to be installed.
 sed -i "s#/usr/src/#$work/usr/src/#" "usr/src/$headers/Makefile"
 
 mkdir module
 sources=linux-source-$version
-# The archive is read no further than to the last of them. Not every version has each.
+# tar stops reading the archive after the last of these files. Not every version has all of them.
 dpkg-deb --fsys-tarfile "$sources"_*.deb | tar -xO "./usr/src/$sources.tar.xz" | xz -dc |
     tar -x --occurrence=1 "$sources/drivers/gpio/gpio-sim.c" "$sources/drivers/gpio/gpiolib.h" \
         "$sources/kernel/irq/irq_sim.c" 2> /dev/null || true
 cp "$sources/drivers/gpio/gpio-sim.c" module/gpio-sim-main.c
 cp "$sources/drivers/gpio/gpiolib.h" module/
-# A part of the kernel itself where it is built, and so it uses a function that modules do not have.
+# It is written as a part of the kernel itself, so it uses a function that is not available to modules.
 sed 's/irq_to_desc(irqnum)/irq_data_to_desc(irq_get_irq_data(irqnum))/' "$sources/kernel/irq/irq_sim.c" > module/irq_sim.c
 printf 'obj-m := gpio-sim.o\ngpio-sim-y := gpio-sim-main.o irq_sim.o\n' > module/Kbuild
 make -s -C "usr/src/$headers" "M=$work/module" CC=gcc modules

@@ -24,7 +24,7 @@ export async function hello({ params, query }: Request): Promise<Greeting> {
 
 /** Streams: each piece goes to the caller as soon as it is yielded. */
 export function countdown({ params, query }: Request): AsyncIterable<string> {
-  // Read before the answer begins, so that a value that does not fit is a 400.
+  // Read before the answer begins, so a value that does not fit is answered with a 400.
   const { seconds } = query.as({ seconds: integer(3) });
   return pieces(params.name, seconds);
 }

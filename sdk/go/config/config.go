@@ -7,7 +7,7 @@ import (
 	wit "supervisor/imports/platform_supervisor_config"
 )
 
-// Read reads the configuration into a value; what the file does not set stays as it is.
+// Read reads the configuration into a value; fields that the file does not set stay unchanged.
 func Read(value any) error {
 	return json.Unmarshal([]byte(wit.Json()), value)
 }

@@ -1,5 +1,6 @@
-// Package events is for plugins that are called when something happens on the device, as events and [schedules] of
-// plugin.toml ask for it. The function that events in [provides] names gets one of the types of events:
+// Package events is for plugins that are called for events on the device, which they request with events and
+// [schedules] in plugin.toml. The function that events in [provides] names receives a value of one of the types of
+// events:
 //
 //	func watch(event events.Event) (events.Answer, error) {
 //		switch event := event.(type) {
@@ -11,8 +12,8 @@
 //		return events.GoOn, nil
 //	}
 //
-// What it answers counts for UpdateGate and HealthGate alone. An error is for the supervisor's log; a gate that fails is
-// asked again a minute later.
+// Its answer matters only for UpdateGate and HealthGate. An error is for the supervisor's log; after a gate has failed,
+// the device asks it again a minute later.
 package events
 
 import "encoding/json"
@@ -20,8 +21,8 @@ import "encoding/json"
 // Event is one of the types below.
 type Event interface{ isEvent() }
 
-// Start says that the supervisor has started, or that this version of the plugin was installed. It is the first of a boot if
-// the supervisor has started for the first time since the device booted.
+// Start says that the supervisor has started, or that this version of the plugin was installed. IsFirstOfBoot says
+// whether this is the supervisor's first start since the device booted.
 type Start struct{ IsFirstOfBoot bool }
 
 // Schedule says that a schedule of plugin.toml is due.
@@ -30,40 +31,40 @@ type Schedule struct{ Name string }
 // Services says that the states of services have changed.
 type Services struct{ Changes []ServiceChange }
 
-// ServiceChange is the state of a service, and what it was when the plugin was last called, in the words of
-// GET /v2/state/status. They are empty if there is nothing of the service.
+// ServiceChange has the state of a service now, and when the plugin was last called, in the words of
+// GET /v2/state/status. A state is empty if the service does not exist.
 type ServiceChange struct {
 	AppID          uint64
 	Service        string
 	Status, Before string
 }
 
-// Target says how the device stands to its target.
+// Target says how far the device is with applying its target.
 type Target struct{ Progress Progress }
 
-// Progress is how the device stands to its target.
+// Progress is the device's progress towards its target.
 type Progress string
 
 const (
-	Applying Progress = "applying" // It has begun to apply it.
-	Reached  Progress = "reached"  // Everything is as the target says.
-	Stopped  Progress = "stopped"  // It has stopped, and not everything is as the target says.
+	Applying Progress = "applying" // The device has begun to apply its target.
+	Reached  Progress = "reached"  // Everything matches the target.
+	Stopped  Progress = "stopped"  // The device has stopped, and not everything matches the target.
 )
 
-// Connection says whether the device reaches its cloud.
+// Connection says whether the device can reach its cloud.
 type Connection struct{ IsConnected bool }
 
 // UpdateGate asks whether this app may be disturbed now.
 type UpdateGate struct {
 	AppID         uint64
 	AppUUID       string
-	Services      []string // Those that would be stopped, started anew or removed.
-	RunningCommit string   // Empty if no release runs whole.
+	Services      []string // The services that would be stopped, restarted or removed.
+	RunningCommit string   // Empty if no release is running completely.
 	TargetCommit  string   // Empty if the app is to be removed.
 }
 
-// HealthGate asks whether this release, which was installed a short while ago, is healthy. All of its services run and pass
-// their health checks.
+// HealthGate asks whether this release, which was installed a short while ago, is healthy. All of its services run, and
+// those with a health check pass it.
 type HealthGate struct {
 	AppID    uint64
 	AppUUID  string
@@ -71,7 +72,7 @@ type HealthGate struct {
 	Commit   string
 }
 
-// Later is an event of a later version of the interface.
+// Later is an event that a later version of the interface defines.
 type Later struct {
 	Name string
 	Data json.RawMessage

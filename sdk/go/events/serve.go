@@ -13,12 +13,12 @@ type Watcher func(Event) (Answer, error)
 
 var watcher Watcher
 
-// Serve has a function called for events. For the file that the build writes from plugin.toml.
+// Serve sets the function that is called for events. Used by the file that the build writes from plugin.toml.
 func Serve(function Watcher) {
 	watcher = function
 }
 
-// Handle serves one event. For the package that the component exports.
+// Handle serves one event. Used by the package that the component exports.
 func Handle(event wit.Event) witTypes.Result[wit.Answer, string] {
 	defer panics.Log()
 	answer, err := watcher(eventOf(event))

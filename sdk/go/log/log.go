@@ -8,17 +8,17 @@ import (
 	wit "supervisor/imports/platform_supervisor_log"
 )
 
-// Debug writes detail for those who look for a fault.
+// Debug writes detail for people who are looking for a fault.
 func Debug(values ...any) { wit.Write(wit.LevelDebug, fmt.Sprint(values...)) }
 
-// Info writes what the owner of a device may want to know.
+// Info writes information for the owner of the device.
 func Info(values ...any) { wit.Write(wit.LevelInfo, fmt.Sprint(values...)) }
 
 // Infof writes formatted text.
 func Infof(format string, values ...any) { Info(fmt.Sprintf(format, values...)) }
 
-// Warn says that something is not as it should be; the plugin goes on.
+// Warn reports a problem in spite of which the plugin continues.
 func Warn(values ...any) { wit.Write(wit.LevelWarn, fmt.Sprint(values...)) }
 
-// Error says that something failed.
+// Error reports a failure.
 func Error(values ...any) { wit.Write(wit.LevelError, fmt.Sprint(values...)) }

@@ -1,4 +1,4 @@
-// Package store keeps keys and values of the plugin's own, which survive restarts of the supervisor. Capability store.
+// Package store keeps the plugin's own keys and values, which survive restarts of the supervisor. Capability store.
 //
 // Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys for one plugin.
 package store
@@ -26,21 +26,21 @@ func Set(key string, value []byte) error {
 	return err
 }
 
-// SetFor sets a value for a time by the device's clock: after that it is as if it were removed.
+// SetFor sets a value for this long by the device's clock; after that the key no longer exists.
 func SetFor(key string, value []byte, lifetime time.Duration) error {
 	_, err := outcome(wit.SetFor(key, value, uint64(lifetime.Milliseconds())))
 	return err
 }
 
-// CompareAndSet sets a value, or removes it if it is nil, if the key holds what is expected: nil if it is not there. It
-// returns whether it did.
+// CompareAndSet sets a value, or removes it if value is nil, but only if the key has the expected value (nil: does not
+// exist). It returns whether it did.
 func CompareAndSet(key string, expected, value []byte) (bool, error) {
 	return outcome(wit.CompareAndSet(key, option(expected), option(value), witTypes.None[uint64]()))
 }
 
-// Update changes a value so that no change of another call at the same time is lost: change gets the value, and returns
-// the one in its place; nil is a key that is not there. It is called again if the value has changed meanwhile. Update
-// returns the value that was set.
+// Update changes a value without losing changes that other calls make at the same time: change receives the value, and
+// returns the new one; nil stands for a missing key. It is called again if the value has changed in the meantime.
+// Update returns the value that was set.
 func Update(key string, change func(value []byte) []byte) ([]byte, error) {
 	for {
 		before, err := Get(key)

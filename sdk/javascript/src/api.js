@@ -6,7 +6,7 @@ import { WholeAnswer } from "./whole_answer.js";
 
 const answering = answers({ unavailable: Unavailable });
 
-/** Sends a request to the device's own API, and answers its whole response. */
+/** Sends a request to the device's own API, and returns the whole response. */
 export const send = answering(async (path, { method = "GET", json, contentType, body = "" } = {}) => {
   const isJson = json !== undefined;
   const answer = await wit.send({

@@ -1,4 +1,4 @@
-/** Bodies of requests and answers, whole or in pieces. */
+/** Bodies of requests and answers, as a whole or in pieces. */
 
 import { bytesOf } from "./capability.js";
 import { TooLarge } from "./errors.js";
@@ -6,7 +6,7 @@ import { TooLarge } from "./errors.js";
 export class Body {
   #content;
 
-  /** `content`: bytes, text, or an async iterable of pieces, such as a stream that the host gave. */
+  /** `content`: bytes, text, or an async iterable of pieces, such as a stream of the host. */
   constructor(content = new Uint8Array(0)) {
     this.#content = bytesOf(content);
   }

@@ -1,12 +1,13 @@
 import { Internal } from "./errors.js";
 
 /**
- * Wraps the functions of a capability so that what they throw is one of the SDK's errors: the case `too-large` is thrown
- * as `classes["too-large"]`, and one that is not named as `Internal`.
+ * Wraps the functions of a capability so that they throw the SDK's errors: the case `too-large` is thrown as
+ * `classes["too-large"]`, and a case without a class as `Internal`.
  */
 export function answers(classes = {}) {
   const errorOf = (thrown) => {
-    // The engine throws an error of `wit/` as the payload of an `Error`; anything else is a bug, and stays what it is.
+    // The engine throws an error of `wit/` as the payload of an `Error`; anything else is a bug, and is thrown
+    // unchanged.
     const payload = thrown?.payload;
     if (typeof payload === "string") return new Internal(payload);
     if (typeof payload?.tag !== "string") return thrown;
@@ -28,8 +29,9 @@ export function answers(classes = {}) {
 }
 
 /**
- * A whole number that the interface takes. The engine takes plain numbers for those of 64 bits as well, and ends the plugin
- * at a BigInt. Of a number that has too many bits it would pass on the lowest, so that a chip would get 44 instead of 300.
+ * Checks a whole number for the interface. The engine accepts plain numbers for those of 64 bits too, and ends the
+ * plugin if it receives a BigInt. Of a number with too many bits it would pass on only the lowest, so a chip would
+ * receive 44 instead of 300.
  */
 export function wholeNumber(value, bits = 53) {
   const most = 2 ** bits - 1;
@@ -39,14 +41,14 @@ export function wholeNumber(value, bits = 53) {
   return value;
 }
 
-/** A flag that the interface takes. The engine ends the plugin at anything else. */
+/** Checks a flag for the interface. The engine ends the plugin if it receives anything else. */
 export function boolean(value) {
   if (typeof value !== "boolean") throw new TypeError(`${String(value)} is neither true nor false`);
   return value;
 }
 
-/** A time that the interface takes in whole milliseconds. */
+/** Rounds a time to the whole milliseconds that the interface expects. */
 export const milliseconds = (value, bits = 53) => wholeNumber(Math.round(value), bits);
 
-/** Text as UTF-8; bytes and nothing stay as they are. */
+/** Encodes text as UTF-8; returns bytes and `undefined` unchanged. */
 export const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : value);

@@ -5,7 +5,7 @@ import { BadGateway } from "./errors.js";
 
 const answering = answers({ unreachable: BadGateway, unreadable: BadGateway });
 
-/** The service's own error, with its name, as one of the SDK's. */
+/** Turns the service's own error, with its name, into one of the SDK's errors. */
 const refusals = async (call) => {
   try {
     return await call();

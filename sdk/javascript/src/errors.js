@@ -10,7 +10,7 @@ export class HttpError extends Error {
 }
 
 const error = (name, status, code) =>
-  // A class with its own name, so that a trace shows `NotFound` and not `HttpError`.
+  // A class with its own name, so a trace shows `NotFound` and not `HttpError`.
   ({
     [name]: class extends HttpError {
       constructor(message) {

@@ -1,12 +1,12 @@
 import { wholeNumber } from "./capability.js";
 
-/** Makes the answer to a gate that is not open: the device asks again after so many seconds, 10 to 900. */
+/** Returns the answer "not now" to a gate: the device asks again after this many seconds, 10 to 900. */
 export const postpone = (reason, seconds) => ({ reason, seconds: wholeNumber(seconds, 32) });
 
-/** Makes the answer to the gate for releases that has the device go back to the last healthy one. */
+/** Returns the answer to the gate for releases that makes the device go back to the last healthy one. */
 export const refuse = (reason) => ({ reason, refuses: true });
 
-/** An answer to a gate, as `wit/events.wit` has it. */
+/** Converts an answer to the form of `wit/events.wit`. */
 export function answerOf(answer) {
   if (answer === undefined) return { tag: "go-on" };
   return answer.refuses ? { tag: "refuse", val: answer.reason } : { tag: "postpone", val: answer };
@@ -14,7 +14,7 @@ export function answerOf(answer) {
 
 const found = (value) => value ?? undefined;
 
-/** An event of `wit/events.wit` as plugins get it. */
+/** Converts an event of `wit/events.wit` to the form that plugins receive. */
 export function eventOf({ tag: kind, val }) {
   switch (kind) {
     case "start":

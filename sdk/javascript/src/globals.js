@@ -1,4 +1,4 @@
-/** What programs expect of a JavaScript engine and QuickJS lacks. Imported before the plugin is. */
+/** Globals that programs expect of a JavaScript engine, and that QuickJS lacks. Imported before the plugin. */
 
 import wit from "platform:supervisor/log@1.4.0";
 
@@ -81,7 +81,7 @@ class TextDecoder {
         units.push(code);
       }
       at += length;
-      // `fromCodePoint` takes its arguments from the stack.
+      // The arguments of `fromCodePoint` are on the stack, so their number is limited.
       if (units.length === 8192) {
         pieces.push(String.fromCodePoint(...units));
         units = [];
@@ -96,7 +96,8 @@ class TextDecoder {
 const INVALID = -1;
 const INCOMPLETE = -2;
 
-/** The code point at `at` and its length in bytes. Of what is not UTF-8, the length is that of its longest valid part. */
+/** Returns the code point at `at` and its length in bytes. For invalid UTF-8, the length is that of the longest valid
+ * beginning. */
 function decodeOne(bytes, at) {
   const first = bytes[at];
   if (first < 0x80) return [first, 1];
@@ -106,7 +107,7 @@ function decodeOne(bytes, at) {
   for (let index = 1; index < length; index += 1) {
     if (at + index >= bytes.length) return [INCOMPLETE, index];
     const next = bytes[at + index];
-    // Overlong forms, halves of pairs, and what is above U+10FFFF.
+    // Excludes overlong forms, halves of pairs, and code points above U+10FFFF.
     const least = index === 1 ? { 0xe0: 0xa0, 0xf0: 0x90 }[first] ?? 0x80 : 0x80;
     const most = index === 1 ? { 0xed: 0x9f, 0xf4: 0x8f }[first] ?? 0xbf : 0xbf;
     if (next < least || next > most) return [INVALID, index];

@@ -6,7 +6,7 @@ import { WholeAnswer } from "./whole_answer.js";
 
 const answering = answers({ unreachable: BadGateway, "too-large": BadGateway });
 
-/** Sends a request to another host, and answers its whole response. */
+/** Sends a request to another host, and returns the whole response. */
 export const send = answering(async (url, { method = "GET", headers = {}, body = "" } = {}) => {
   const fields = Object.entries(headers).map(([name, value]) => [name, bytesOf(String(value))]);
   const answer = await wit.send({ method, url, headers: fields, body: bytesOf(body) });

@@ -1,8 +1,8 @@
 /**
- * What a plugin of the device supervisor is written with in JavaScript; `types/index.d.ts` describes all of it.
+ * The SDK for plugins of the device supervisor in JavaScript; `types/index.d.ts` describes all of it.
  *
- * A capability's module is in the component only if the plugin names it, since the plugin's world has only those that
- * `plugin.toml` asks for.
+ * A capability's module is in the component only if the plugin uses it, since the plugin's world has only the
+ * capabilities that `plugin.toml` requests.
  */
 export * from "./errors.js";
 export { Body } from "./body.js";

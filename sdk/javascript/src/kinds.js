@@ -1,6 +1,6 @@
 /**
- * Kinds of values: what a path's, a query's or a body's value is read as. Each turns a value into one of its kind or
- * throws a `Misfit`, which the reader answers as a 400 with the value's name.
+ * Kinds of values, by which the values of a path, a query or a body are read. Each converts a value to its kind, or
+ * throws a `Misfit`, which is answered with a 400 that names the value.
  */
 
 import { BadRequest } from "./errors.js";
@@ -19,7 +19,7 @@ const shown = (value) => {
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
 };
 
-/** A kind by how it reads text and how it reads JSON; `missing` stands for a value that is not there, if it may be so. */
+/** Creates a kind from its functions for text and for JSON. `options` has the default, if the value may be missing. */
 function kind(expected, ofText, ofJson, options) {
   const read = (value, isText) => {
     const result = isText ? ofText(value) : ofJson(value);
@@ -94,7 +94,7 @@ export const record = (fields) => ({
   },
 });
 
-/** Adds the place to a misfit. */
+/** Calls `read`, and adds the place to a misfit that it throws. */
 function within(name, read) {
   try {
     return read();
@@ -105,7 +105,7 @@ function within(name, read) {
   }
 }
 
-/** Reads values by name, each of which is a list of texts, as the kinds of `fields`. `source` says what they are. */
+/** Reads values by name as the kinds of `fields`. Each value is a list of texts; `source` says where they come from. */
 export function readTexts(source, values, fields) {
   const result = {};
   for (const [name, inner] of Object.entries(fields)) {

@@ -1,4 +1,4 @@
-/** The request as a handler gets it. */
+/** The request that a handler receives. */
 
 import { Body } from "./body.js";
 import { BadRequest, UnsupportedType } from "./errors.js";
@@ -16,7 +16,7 @@ export class Request {
     this.query = valuesOf("query parameter", pairsOf(query));
     this.body = Body.ofWit(body);
     this.#headers = headers;
-    // A handler may take the function out of the request: `({ json }) => …`.
+    // A handler may detach the function from the request: `({ json }) => …`.
     this.json = this.json.bind(this);
     this.header = this.header.bind(this);
   }
@@ -51,7 +51,7 @@ export class Request {
   }
 }
 
-/** An object of the values by name, of which a repeated one has its first, and `as`, which reads them as kinds. */
+/** Returns an object with the first value of each name, and with `as`, which reads the values as kinds. */
 function valuesOf(source, pairs) {
   const lists = new Map();
   // Without a prototype, since callers choose the names.
@@ -78,7 +78,7 @@ function pairsOf(query) {
     });
 }
 
-/** Decodes `%41` and `+` as browsers do: what is not an escape stands for itself. */
+/** Decodes `%41` and `+` as browsers do: an invalid escape stays unchanged. */
 function decode(part) {
   const spaced = part.replaceAll("+", " ");
   if (!spaced.includes("%")) return spaced;

@@ -1,4 +1,4 @@
-/** The answer to a request, if text, JSON or a generator are not enough. */
+/** The answer to a request, for handlers that need more than text, JSON or a generator. */
 
 import { Body } from "./body.js";
 import { bytesOf, wholeNumber } from "./capability.js";
@@ -15,7 +15,7 @@ export class Response {
     this.headers = Array.isArray(headers) ? headers : Object.entries(headers);
   }
 
-  /** What the host takes. `report` is called with an error that ends a stream. */
+  /** Converts the answer to the host's form. `report` is called with an error that ends a stream. */
   toWit(report) {
     const [body, ownType] = bodyOf(this.content, report);
     const headers = this.headers.map(([name, value]) => [name.toLowerCase(), bytesOf(String(value))]);
@@ -27,7 +27,7 @@ export class Response {
   }
 }
 
-/** The body, and the type that it has unless the answer names one. */
+/** Returns the body, and its type unless the answer names another one. */
 function bodyOf(content, report) {
   if (content === undefined || content === null) return [{ tag: "empty" }];
   if (typeof content === "string") return [{ tag: "bytes", val: bytesOf(content) }, TEXT_TYPE];

@@ -1,6 +1,6 @@
 /**
- * Calls a plugin's functions for the requests on their routes. The file `routes.js` that the build writes from
- * `plugin.toml` uses this; nobody else does.
+ * Calls a plugin's functions for the requests on their routes. Used only by the file `routes.js`, which the build
+ * writes from `plugin.toml`.
  */
 
 import "./globals.js";
@@ -32,7 +32,7 @@ export function serve(routes) {
   };
 }
 
-/** Calls a plugin's function for what happens on the device. */
+/** Calls a plugin's function for events on the device. */
 export function watch(handler) {
   if (typeof handler !== "function") {
     throw new TypeError("plugin.toml provides `events` with a function that the plugin does not export");

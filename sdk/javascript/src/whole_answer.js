@@ -1,6 +1,6 @@
 import { BadGateway } from "./errors.js";
 
-/** An answer of `http` or `api`, which is there as a whole. */
+/** An answer of `http` or `api` that has been received completely. */
 export class WholeAnswer {
   #answerer;
 

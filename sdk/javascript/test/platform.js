@@ -1,4 +1,4 @@
-/** In place of the interfaces of `platform:supervisor`, which only a device has: `node --import ./test/platform.js`. */
+/** Replaces the interfaces of `platform:supervisor`, which only a device has: `node --import ./test/platform.js`. */
 import { register } from "node:module";
 
 const SOURCES = {

@@ -1,4 +1,5 @@
-/** `node --import ./test/platform.js --test` in sdk/javascript: what a handler takes and answers, without a device. */
+/** `node --import ./test/platform.js --test` in sdk/javascript: the input and the answers of handlers, without a
+ * device. */
 import assert from "node:assert/strict";
 import test from "node:test";
 
@@ -14,7 +15,7 @@ const gpio = await import("../src/gpio.js");
 const i2c = await import("../src/i2c.js");
 const { TextEncoder: Encoder, TextDecoder: Decoder } = globalThis;
 
-/** Status and text of an answer. */
+/** Returns the status and the text of an answer. */
 async function call(handler, { params = [], query = "", body, headers = [] } = {}) {
   const bytes = (value) => new own.TextEncoder().encode(value);
   const request = {

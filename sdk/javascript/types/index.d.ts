@@ -1,53 +1,56 @@
-/** What a plugin of the device supervisor is written with in JavaScript and TypeScript. */
+/** The SDK for plugins of the device supervisor in JavaScript and TypeScript. */
 
 // ---- Handlers
 
 /**
- * A function that `plugin.toml` names for a route. What it returns is the answer: text, what JSON can express,
- * `Uint8Array`, nothing, a `Body`, a `Response`, or a generator, whose pieces are streamed.
+ * A function that `plugin.toml` names for a route. Its return value is the answer: text, a value that JSON can express,
+ * a `Uint8Array`, nothing, a `Body`, a `Response`, or a generator, whose pieces are streamed.
  */
 export type Handler = (request: Request) => Content | Response | Promise<Content | Response>;
 
 export type Content = string | number | boolean | null | void | object | Uint8Array | Body | Pieces;
-/** The pieces of a stream: of an `async function*`, for example. */
+/** The pieces of a stream, for example those that an `async function*` yields. */
 export type Pieces = AsyncIterable<string | Uint8Array> | Iterator<string | Uint8Array>;
 
-/** One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has taken it out of the
+/** One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has removed it from the
  * query and the headers. */
 export interface Request {
   /** In upper case. */
   readonly method: string;
-  /** As it arrived, percent-encoded, without the query. */
+  /** As received, percent-encoded, without the query. */
   readonly path: string;
   /** The matching pattern of `plugin.toml`. */
   readonly route: string;
-  /** What the route's `:names` stand for. `params.as({ id: integer() })` reads them as kinds. */
+  /** The values of the route's `:names`. `params.as({ id: integer() })` reads them as kinds. */
   readonly params: Values;
-  /** The query's parameters, of a repeated one the first. `query.as({ count: integer(3) })` reads them as kinds. */
+  /** The query's parameters; only the first value of a repeated one. `query.as({ count: integer(3) })` reads them as
+   * kinds. */
   readonly query: Values;
-  /** As it arrived, without the question mark. */
+  /** As received, without the question mark. */
   readonly queryString: string;
   readonly body: Body;
   /** All header fields, names in lower case. */
   readonly headers: [name: string, value: string][];
-  /** The first value of a header field. */
+  /** Returns the first value of a header field. */
   header(name: string): string | undefined;
-  /** Reads a JSON body, as it is or as the kinds of its fields. What does not fit is a 400 that names the field. */
+  /** Reads a JSON body, unchanged or by the kinds of its fields. A value that does not fit is answered with a 400 that
+   * names the field. */
   json(): Promise<any>;
   json<T extends Fields>(fields: T): Promise<Read<T>>;
 }
 
 export type Values = { readonly [name: string]: string } & {
-  /** Reads the values as kinds. What does not fit is a 400 that names the parameter. */
+  /** Reads the values as kinds. A value that does not fit is answered with a 400 that names the parameter. */
   as<T extends Fields>(fields: T): Read<T>;
 };
 
-/** The body of a request, or one that answers with another. Which form a request's has is the host's choice; `for await`,
- * `bytes` and `text` read either. Returned as an answer, a stream that the host gave passes outside the plugin. */
+/** The body of a request or an answer. The host chooses whether a request's body is bytes or a stream; `for await`,
+ * `bytes` and `text` read either. If a handler returns a stream of the host as its answer, the data does not pass
+ * through the plugin. */
 export class Body implements AsyncIterable<Uint8Array> {
   constructor(content?: Uint8Array | string | AsyncIterable<Uint8Array>);
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array>;
-  /** The whole body. Throws `TooLarge` if it has more than `limit` bytes (10 MiB unless it says otherwise). */
+  /** Reads the whole body. Throws `TooLarge` if it has more than `limit` bytes (10 MiB by default). */
   bytes(limit?: number): Promise<Uint8Array>;
   text(limit?: number): Promise<string>;
 }
@@ -68,7 +71,7 @@ export interface Kind<T> {
 export type Fields = Record<string, Kind<unknown>>;
 export type Read<T extends Fields> = { [Name in keyof T]: T[Name] extends Kind<infer Value> ? Value : never };
 
-/** Each has a value for what is missing as its last argument; without it, the value must be there. */
+/** The last argument of each kind is the default for a missing value; without it, the value is required. */
 export function text(missing?: string): Kind<string>;
 export function integer(missing?: number): Kind<number>;
 export function number(missing?: number): Kind<number>;
@@ -76,14 +79,14 @@ export function flag(missing?: boolean): Kind<boolean>;
 export function oneOf<const T extends string>(choices: readonly T[], missing?: NoInfer<T>): Kind<T>;
 /** A value that may be missing, or `null` in JSON. */
 export function optional<T>(kind: Kind<T>): Kind<T | undefined>;
-/** A JSON list; in a query a parameter that may be repeated. */
+/** A JSON list; in a query, a parameter that may be repeated. */
 export function listOf<T>(kind: Kind<T>): Kind<T[]>;
 /** A JSON object. */
 export function record<T extends Fields>(fields: T): Kind<Read<T>>;
 
 // ---- Errors, which the caller receives as `{"status":"failed","message":...}`
 
-/** A failure with any status from 400 to 599. `code` is a short word for logs and tests, which the caller does not see. */
+/** A failure with any status from 400 to 599. `code` is a short word for logs and tests; the caller does not see it. */
 export class HttpError extends Error {
   constructor(status: number, code: string, message: string);
   readonly status: number;
@@ -104,7 +107,7 @@ export class NotFound extends Named {}
 export class Conflict extends Named {}
 /** 413: the request, or what it asks to store, is too large. */
 export class TooLarge extends Named {}
-/** 415: a body of a type that the route does not accept. */
+/** 415: the body has a type that the route does not accept. */
 export class UnsupportedType extends Named {}
 /** 423: an update lock is held. */
 export class Locked extends Named {}
@@ -112,15 +115,15 @@ export class Locked extends Named {}
 export class TooMany extends Named {}
 /** 500: the plugin failed. */
 export class Internal extends Named {}
-/** 502: something that the plugin queried gave no usable answer. */
+/** 502: something that the plugin queried returned no usable answer. */
 export class BadGateway extends Named {}
-/** 503: not now; the same request may work later. */
+/** 503: not possible now; the same request may succeed later. */
 export class Unavailable extends Named {}
 
 // ---- Without a capability
 
 /** The supervisor's log. A message is cut at 4 KiB; after 100 lines in one call the rest are not written. `console`
- * writes there, too. */
+ * also writes there. */
 export namespace log {
   function trace(message: unknown): void;
   function debug(message: unknown): void;
@@ -135,11 +138,11 @@ export namespace config {
 }
 
 export namespace timer {
-  /** Waits. The time counts towards the plugin's wall-time limit and not towards its CPU limit. */
+  /** Waits. The time counts towards the plugin's wall-time limit, but not towards its CPU limit. */
   function sleep(milliseconds: number): Promise<void>;
 }
 
-/** On whose behalf the plugin is called. */
+/** The caller that the plugin is called for. */
 export namespace caller {
   interface Caller {
     /** What the caller may see and change; grant nothing to `other`. */
@@ -147,26 +150,26 @@ export namespace caller {
     /** The number and the name of the service's app, for the scope `service`. */
     appId?: number;
     service?: string;
-    /** The plugin that called this action; none for a request. */
+    /** The plugin that called this action; missing for a request. */
     plugin?: string;
   }
   function current(): Caller;
-  /** Whether the caller may see and change what belongs to the app with this number. */
+  /** Returns whether the caller may see and change what belongs to the app with this number. */
   function covers(appId: number, caller?: Caller): boolean;
 }
 
-// ---- Events, as `events` and `[schedules]` of plugin.toml ask for them
+// ---- Events, which the plugin requests with `events` and `[schedules]` in plugin.toml
 
 export interface ServiceChange {
   appId: number;
   service: string;
-  /** Missing once nothing is left of the service. */
+  /** Missing if the service no longer exists. */
   status?: string;
-  /** Missing if there was nothing of it. */
+  /** The state when the plugin was last called; missing if the service did not exist. */
   before?: string;
 }
 
-/** An update of an app, of which no service has been disturbed yet. */
+/** An update of an app that has not disturbed any service yet. */
 export interface Update {
   appId: number;
   appUuid: string;
@@ -194,27 +197,27 @@ export type Event =
   | { kind: "later"; name: string; data: any };
 
 export interface Postponement {
-  /** People read it. */
+  /** For people. */
   reason: string;
-  /** The device asks again after so many seconds, 10 to 900. */
+  /** The device asks again after this many seconds, 10 to 900. */
   seconds: number;
 }
 
 export interface Refusal {
-  /** People read it. */
+  /** For people. */
   reason: string;
   refuses: true;
 }
 
-/** The answer to a gate; nothing opens it. To all other events it is nothing. */
+/** The answer to a gate. Returning nothing opens the gate, and is the answer to all other events. */
 export type GateAnswer = Postponement | Refusal | void;
 
-/** The function that `events` in [provides] of plugin.toml names. What it returns counts for the gates alone. */
+/** The function that `events` in [provides] of plugin.toml names. Its return value matters only for gates. */
 export type EventHandler = (event: Event) => Promise<GateAnswer> | GateAnswer;
 
-/** Makes an update wait, or says that a release is not healthy yet. */
+/** Answers that an update must wait, or that a release is not healthy yet. */
 export function postpone(reason: string, seconds: number): Postponement;
-/** Says that a release is not healthy and will not be: the device goes back to the last healthy one. */
+/** Answers that a release is not healthy and will not become so: the device goes back to the last healthy one. */
 export function refuse(reason: string): Refusal;
 
 // ---- Capabilities, each with a line in [capabilities] of plugin.toml
@@ -225,42 +228,43 @@ export namespace store {
   export function get(key: string): Promise<Uint8Array | undefined>;
   export function getText(key: string): Promise<string | undefined>;
   export function getJson(key: string): Promise<any>;
-  /** The write has reached the disk when this returns. */
+  /** Sets a value. The write has reached the disk when the promise resolves. */
   export function set(key: string, value: Uint8Array | string): Promise<void>;
   export function setJson(key: string, value: unknown): Promise<void>;
-  /** Sets a value for a time, after which it is as if it were removed. */
+  /** Sets a value for this long; after that the key no longer exists. */
   export function setFor(key: string, value: Uint8Array | string, milliseconds: number): Promise<void>;
-  /** Sets a value, or removes it, if the key holds what is expected. Answers whether it did. */
+  /** Sets a value, or removes it if `value` is `undefined`, but only if the key has the expected value (`undefined`:
+   * does not exist). Returns whether it did. */
   export function compareAndSet(
     key: string,
     expected: Uint8Array | string | undefined,
     value: Uint8Array | string | undefined,
     milliseconds?: number,
   ): Promise<boolean>;
-  /** Changes a text so that no change of another call at the same time is lost. `change` is called again if the value has
-   * changed meanwhile. Answers what it returned last. */
+  /** Changes a text without losing changes that other calls make at the same time: if the value has changed in the
+   * meantime, `change` is called again. Returns the last value that `change` returned. */
   export function update<T extends string | Uint8Array | undefined>(
     key: string,
     change: (value: string | undefined) => T,
   ): Promise<T>;
-  /** A missing key is not an error. */
+  /** Removes a key; a missing key is not an error. */
   function _delete(key: string): Promise<void>;
   export { _delete as delete };
-  /** The keys that begin with `prefix`, sorted. */
+  /** Lists the keys that begin with `prefix`, sorted. */
   export function keys(prefix?: string): Promise<string[]>;
 }
 
-/** What the supervisor knows of its device. */
+/** What the supervisor knows about its device. */
 export namespace device {
   function identity(): { uuid: string; name: string; deviceType: string; arch: string };
-  /** The device state as in `GET /v1/device`. */
+  /** Returns the device state, as in `GET /v1/device`. */
   function state(): any;
 }
 
 /** The LEDs in the kernel's LED class that the policy grants. */
 export namespace led {
   function names(): string[];
-  /** One LED in the hands of this call. When it ends, the LED shows again what it showed before. */
+  /** An LED that only this call can use. When the call ends, the LED returns to its earlier state. */
   class Light {
     private constructor();
     static open(name: string): Light;
@@ -275,7 +279,7 @@ export namespace led {
 /** The cloud's records of this device, of the kinds that the policy names. */
 export namespace cloud {
   function records(kind: string, fields: string[]): Promise<Record<string, any>[]>;
-  /** Has the cloud set values, when it can be reached. */
+  /** Queues values for the cloud, which sets them once it can be reached. */
   function queue(kind: string, values: Record<string, string>): Promise<void>;
 }
 
@@ -285,8 +289,8 @@ export namespace units {
   function restart(unit: string): Promise<void>;
 }
 
-/** Requests to the routes of the device's own API that the policy names, with the rights of whoever the plugin is called
- * for. */
+/** Requests to the routes of the device's own API that the policy names, with the rights of the caller that the plugin
+ * is called for. */
 export namespace api {
   interface ApiResponse {
     status: number;
@@ -294,7 +298,7 @@ export namespace api {
     contentType?: string;
     body: Uint8Array;
     text(): string;
-    /** Throws `BadGateway` if the status is not 200 to 299, or the body is another one. */
+    /** Reads the body. Throws `BadGateway` if the status is not 200 to 299, or the body is not JSON. */
     json(): any;
   }
   function send(
@@ -308,68 +312,69 @@ export namespace serial {
   interface Settings {
     /** Bits per second, from 50 to 4000000. */
     baud: number;
-    /** 5 to 8; 8 if it is left out. */
+    /** 5 to 8; 8 by default. */
     dataBits?: number;
-    /** `none` if it is left out. */
+    /** `none` by default. */
     parity?: "none" | "even" | "odd";
-    /** 1 or 2; 1 if it is left out. */
+    /** 1 or 2; 1 by default. */
     stopBits?: number;
   }
-  /** A port that nobody else opens until it is closed, or the call ends. It is raw, and without flow control. */
+  /** An open port. Nobody else can open it until it is closed, or the call ends. It is raw, without flow control. */
   class Port {
     static open(name: string, settings: Settings): Promise<Port>;
-    /** Waits until something has been received: at most so many bytes of it (65536). Empty once the time has passed. */
+    /** Waits until data has been received, and returns at most `most` bytes of it (65536 at most). Returns nothing if
+     * the time has passed. */
     read(most: number, milliseconds: number): Promise<Uint8Array>;
-    /** Writes all of it, at most 64 KiB. Text is sent as UTF-8. */
+    /** Writes all bytes, at most 64 KiB. Text is sent as UTF-8. */
     write(bytes: Uint8Array | string): Promise<void>;
     close(): void;
   }
 }
 
 /** GPIO lines, under the names that the policy gives them. The device keeps a line from its first use until the policy no
- * longer gives it to the plugin: an output stays as it was written when the call has ended. */
+ * longer grants it to the plugin: an output keeps its value after the call has ended. */
 export namespace gpio {
   interface EdgeEvent {
-    /** Whether the line went on. */
+    /** Whether the line was switched on. */
     isRising: boolean;
-    /** When, on a clock that only goes forward: only differences mean something. */
+    /** The time, by a clock that only goes forward: only differences are meaningful. */
     nanoseconds: number;
-    /** How many edges were lost before this one since the last that this call was given. */
+    /** The number of edges that were lost between the last one that this call received and this one. */
     lost: number;
   }
-  /** Whether the line is on. An output that was not written yet is read as it is. */
+  /** Returns whether the line is on. For an output that has not been written yet, this is its present state. */
   function read(name: string): Promise<boolean>;
   /** Switches an output on or off. */
   function write(name: string, on: boolean): Promise<void>;
-  /** Waits for an edge of an input; `undefined` once the time has passed (60000 at most). Edges that come between two waits
-   * of one call are given to the second, the last 64 of them. */
+  /** Waits for an edge of an input; `undefined` once the time has passed (60000 at most). The second wait of a call
+   * also returns edges that occurred since the first, up to the last 64. */
   function waitEdge(name: string, edge: "rising" | "falling" | "both", milliseconds: number): Promise<EdgeEvent | undefined>;
 }
 
 /** Chips on I2C buses, under the names that the policy gives them. */
 export namespace i2c {
-  /** Writes these bytes (at most 4096), and reads so many (at most 4096) in the same transfer. */
+  /** Writes these bytes (at most 4096), and reads `readLength` bytes (at most 4096) in the same transfer. */
   function writeRead(name: string, bytes: Uint8Array | string, readLength: number): Promise<Uint8Array>;
-  /** Reads a register of one byte, by the SMBus command for it. */
+  /** Reads a register of one byte, with the SMBus command for it. */
   function readByte(name: string, register: number): Promise<number>;
-  /** Reads a register of two bytes, by the SMBus command for it: the low byte comes first. */
+  /** Reads a register of two bytes, with the SMBus command for it: the low byte comes first. */
   function readWord(name: string, register: number): Promise<number>;
-  /** Writes a register of one byte, by the SMBus command for it. */
+  /** Writes a register of one byte, with the SMBus command for it. */
   function writeByte(name: string, register: number, value: number): Promise<void>;
-  /** Writes a register of two bytes, by the SMBus command for it: the low byte goes first. */
+  /** Writes a register of two bytes, with the SMBus command for it: the low byte comes first. */
   function writeWord(name: string, register: number, value: number): Promise<void>;
 }
 
 /** Methods of services on the host's system bus that the policy names; the device calls them as root. */
 export namespace dbus {
-  /** The values of the answer. A variant is `{ type, data }`, a structure an array, and a dictionary whose keys are texts
-   * an object. */
+  /** Calls a method, and returns the values of its answer. A variant is `{ type, data }`, a structure is an array, and
+   * a dictionary whose keys are texts is an object. */
   function call(method: {
     service: string;
     path: string;
     interface: string;
     member: string;
-    /** The types of the arguments; none if it is left out. */
+    /** The types of the arguments; none by default. */
     signature?: string;
     arguments?: unknown[];
   }): Promise<any[]>;
@@ -389,23 +394,24 @@ export namespace journal {
   }): Promise<Body>;
 }
 
-/** Gauges and counters of the plugin's own, which `GET /metrics` shows. */
+/** The plugin's own gauges and counters, which `GET /metrics` shows. */
 export namespace metrics {
   function setGauge(name: string, value: number, labels?: Record<string, string>): Promise<void>;
   function addToCounter(name: string, increment?: number, labels?: Record<string, string>): Promise<void>;
 }
 
-/** Fields of the plugin's own in what the device tells its cloud, where people read them on the device's page. The supervisor
- * keeps them in memory: a plugin sets them again when it starts, for example on the event `start`. */
+/** The plugin's own fields in the device's report to its cloud, where people read them on the device's page. The
+ * supervisor keeps them in memory: set them again after a start, for example on the event `start`. */
 export namespace report {
-  /** Text of at most 256 bytes in one line, a finite number or a boolean; a unit of at most 16 bytes, for people. */
+  /** Sets a field: one line of text of at most 256 bytes, a finite number or a boolean; the unit is for people, and has
+   * at most 16 bytes. */
   function set(name: string, value: string | number | boolean, options?: { unit?: string }): Promise<void>;
-  /** One that is not there is no error. */
+  /** Removes a field; a missing field is not an error. */
   function remove(name: string): Promise<void>;
 }
 
-/** Requests to the hosts that the policy names. The device resolves the name, checks certificates and follows no redirect.
- * A request has at most 512 KiB of body, an answer at most 1 MiB. */
+/** Requests to the hosts that the policy names. The device resolves the name, checks certificates and follows no
+ * redirects. The body of a request has at most 512 KiB, an answer at most 1 MiB. */
 export namespace http {
   interface HttpResponse {
     status: number;
@@ -414,7 +420,7 @@ export namespace http {
     headers: Map<string, string>;
     body: Uint8Array;
     text(): string;
-    /** Throws `BadGateway` if the status is not 200 to 299, or the body is another one. */
+    /** Reads the body. Throws `BadGateway` if the status is not 200 to 299, or the body is not JSON. */
     json(): any;
   }
   function send(

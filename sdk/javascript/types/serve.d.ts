@@ -1,7 +1,8 @@
 import type { EventHandler, Handler } from "./index.js";
 
-/** What a component exports, for functions by `METHOD PATH`. For the file that the build writes from `plugin.toml`. */
+/** Returns what a component exports, for functions by `METHOD PATH`. Used by the file that the build writes from
+ * `plugin.toml`. */
 export function serve(routes: Record<string, Handler>): { handle(request: object): Promise<object> };
 
-/** The same for a function that is called for events. */
+/** Like `serve`, for a function that is called for events. */
 export function watch(handler: EventHandler): { handle(event: object): Promise<object> };

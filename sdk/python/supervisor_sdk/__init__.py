@@ -1,4 +1,4 @@
-"""What a plugin of the device supervisor is written with in Python.
+"""The SDK for plugins of the device supervisor in Python.
 
 A plugin is a `plugin.toml` and a module with one function for each of its routes::
 
@@ -12,19 +12,19 @@ A plugin is a `plugin.toml` and a module with one function for each of its route
         await store.update("calls", lambda calls: str(int(calls or 0) + 1))
         return {"rail": name, "volts": round(RAILS[name], digits)}
 
-- **In**: a parameter that is named as one of the route's `:names` takes that; another takes the query's parameter of
-  its name. Annotations say what the text is parsed as. A parameter that is a `dict`, a dataclass or `Json` takes the
-  JSON body, and `Request`, `Body`, `Headers` and `Caller` take those. What does not fit is answered with a 400 that
-  names the parameter, before the function runs.
+- **In**: a parameter with the name of one of the route's `:names` receives that value; any other receives the query's
+  parameter of the same name. Annotations say what the text is parsed as. A parameter that is a `dict`, a dataclass or
+  `Json` receives the JSON body; one that is `Request`, `Body`, `Headers` or `Caller` receives that. A value that does
+  not fit is answered with a 400 that names the parameter, before the function runs.
 - **Out**: text, a `dict`, a `list` or a dataclass (JSON), `bytes`, `None`, a `Response`, or a generator, whose pieces
   are streamed.
-- **Errors**: `raise NotFound(...)` and its like answer in the format that all errors of the device have.
+- **Errors**: `raise NotFound(...)` and similar errors are answered in the format that all errors of the device have.
 - **Capabilities**: the modules `store`, `led`, `units` and so on need a line in `[capabilities]` of `plugin.toml`;
   `log`, `config`, `timer` and `Caller` do not.
 
-The build imports the plugin, and each call runs in a fresh instance that begins where the import ended: variables are
-as they were then, whatever another call did to them, and what has not been imported then cannot be imported any more.
-What a plugin prints goes to the log.
+The build imports the plugin, and each call runs in a fresh instance that begins where the import ended: variables have
+the values that they had then, whatever another call did to them, and a module that was not imported by then cannot be
+imported any more. What a plugin prints goes to the log.
 """
 
 import importlib
@@ -72,7 +72,7 @@ _CAPABILITIES = {
 
 
 def __getattr__(name: str):
-    """Imports a capability's module where it is first named: the plugin's world has only those that it asks for."""
+    """Imports a capability's module at its first use: the plugin's world has only the capabilities that it requests."""
     if name not in _FREE | _CAPABILITIES:
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
     try:

@@ -3,8 +3,8 @@
     answer = await api.send("/v2/state/status")
     containers = answer.json()["containers"]
 
-A request has the rights of whoever the plugin is called for: of the key of a service, or of the device for an event. A
-request has at most 512 KiB of body, an answer at most 1 MiB; all of it takes at most 60 s.
+A request has the rights of the caller that the plugin is called for: of a service's key, or of the device for an event.
+The body of a request has at most 512 KiB, an answer at most 1 MiB; the whole exchange takes at most 60 s.
 """
 
 import json as json_format
@@ -33,7 +33,7 @@ class ApiResponse(WholeAnswer):
 async def send(
     path: str, method: str = "GET", *, json: Any = None, content_type: str | None = None, body: bytes | str = b""
 ) -> ApiResponse:
-    """Sends a request, and waits for the whole answer. An answer of any status is no error."""
+    """Sends a request, and waits for the whole answer. An answer is not an error, whatever its status."""
     if json is not None:
         content_type, body = "application/json", json_format.dumps(json)
     content = body.encode() if isinstance(body, str) else body

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers, whole or in pieces."""
+"""Bodies of requests and answers, as a whole or in pieces."""
 
 from collections.abc import AsyncIterator
 
@@ -14,9 +14,9 @@ CHUNK = 64 << 10
 
 
 class Body:
-    """The body of a request, or what another body is answered with: nothing, bytes, or a stream of bytes.
+    """The body of a request or an answer: nothing, bytes, or a stream of bytes.
 
-    Which of them a request has is the host's choice; `async for` and `bytes` read either::
+    The host chooses which of them a request has; `async for` and `bytes` read either::
 
         async def shout(text: Body):
             async for piece in text:
@@ -29,7 +29,7 @@ class Body:
 
     @classmethod
     def of_stream(cls, stream: ByteStreamReader) -> "Body":
-        """A stream that the host gave."""
+        """Creates a body from a stream of the host."""
         body = cls()
         body._stream = stream
         return body
@@ -45,13 +45,13 @@ class Body:
                 return cls()
 
     def into_wit(self) -> wit.Body:
-        """The body as an answer's. A stream passes outside the plugin."""
+        """Converts the body to that of an answer. The data of a stream does not pass through the plugin."""
         if self._stream is not None:
             return wit.Body_Stream(self._stream)
         return wit.Body_Bytes(self._bytes) if self._bytes else wit.Body_Empty()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """The body's pieces, of which none is empty."""
+        """Yields the body's pieces, never an empty one."""
         if self._stream is None:
             content, self._bytes = self._bytes, b""
             if content:
@@ -75,8 +75,8 @@ class Body:
 
 
 def stream_of(pieces, report) -> wit.Body:
-    """A body that a task of its own writes from a generator's pieces, and that ends with them, or with what `report`
-    makes of an exception."""
+    """Returns a body that a separate task writes from a generator's pieces. The body ends with the last piece, or with
+    an exception, for which `report` is called."""
     writer, reader = wit_world.byte_stream()
 
     async def write() -> None:
@@ -85,10 +85,10 @@ def stream_of(pieces, report) -> wit.Body:
                 async for piece in _asynchronous(pieces):
                     piece = piece.encode() if isinstance(piece, str) else bytes(piece)
                     if await writer.write_all(piece) < len(piece):
-                        return  # The caller has disconnected: there is nobody to write for.
+                        return  # The caller has disconnected: nobody reads the rest.
             except Exception as error:
                 report(error)
-                # The host closes the connection of a call that fails, so that the caller sees that something is missing.
+                # The host closes the connection of a call that fails, so the caller sees that data is missing.
                 raise
             finally:
                 if hasattr(pieces, "aclose"):

@@ -1,4 +1,4 @@
-"""On whose behalf the plugin is called. Needs no capability."""
+"""The caller that the plugin is called for. Needs no capability."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,8 +10,8 @@ from wit_world.imports import caller as wit
 class Caller:
     """Who a call is for: a parameter of handlers.
 
-    The host has checked the caller's key. A plugin that keeps something for each app shows a service's key only what
-    belongs to the service's app: see `covers`.
+    The host has checked the caller's key. A plugin that keeps data for each app should give the key of a service access
+    only to the data of that service's app: see `covers`.
     """
 
     scope: Literal["device", "device-key", "local-mode", "service", "other"]
@@ -25,7 +25,7 @@ class Caller:
 
     @classmethod
     def current(cls) -> "Caller":
-        """The caller of the call that this instance serves."""
+        """Returns the caller of the call that this instance serves."""
         match wit.scope():
             case wit.CallerScope_Device():
                 scope = "device"
@@ -40,7 +40,7 @@ class Caller:
         return cls(scope, plugin=wit.plugin())
 
     def covers(self, app_id: int) -> bool:
-        """Whether the caller may see and change what belongs to the app with this number."""
+        """Returns whether the caller may see and change what belongs to the app with this number."""
         if self.scope == "service":
             return self.app_id == app_id
         return self.scope != "other"

@@ -1,4 +1,4 @@
-"""Turns what a capability raises into the errors of `errors`."""
+"""Turns the errors of capabilities into those of the module `errors`."""
 
 import inspect
 from collections.abc import Callable
@@ -10,27 +10,27 @@ from .errors import Error, Internal
 
 
 def whole_number(value: int, bits: int = 64) -> int:
-    """A number that the interface takes. The interpreter ends the plugin at one that does not fit."""
+    """Checks a number for the interface. The interpreter ends the plugin if a number does not fit."""
     if not isinstance(value, int) or not 0 <= value < 2**bits:
         raise ValueError(f"{value!r} is not a whole number from 0 to {2**bits - 1}")
     return value
 
 
 def boolean(value: bool) -> bool:
-    """A flag that the interface takes. The interpreter would take `"off"` for true."""
+    """Checks a flag for the interface. The interpreter would treat `"off"` as true."""
     if not isinstance(value, bool):
         raise TypeError(f"{value!r} is neither True nor False")
     return value
 
 
 def milliseconds(seconds: float, bits: int = 64) -> int:
-    """A time that the interface takes, from seconds."""
+    """Converts seconds to the milliseconds that the interface expects."""
     return whole_number(round(seconds * 1000), bits)
 
 
 def answers(**classes: type[Error]):
-    """Decorates the functions of a capability: the case `TooLarge` of its error is raised as what `TooLarge=` names,
-    and one that is not named as `Internal`."""
+    """Decorates the functions of a capability: the case `TooLarge` of its error is raised as the class that `TooLarge=`
+    names, and a case without a class as `Internal`."""
 
     def error_of(raised: Err) -> Error:
         # `StoreError_TooLarge` is the class of the case `too-large` of `store-error`.

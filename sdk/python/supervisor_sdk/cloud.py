@@ -24,6 +24,6 @@ async def records(kind: str, fields: list[str]) -> list[dict[str, Any]]:
 
 @_answers
 async def queue(kind: str, values: Mapping[str, str]) -> None:
-    """Has the cloud set values by name. They are on the disk when this returns, and are sent until the cloud takes
-    them."""
+    """Queues values, by name, for the cloud. They are on the disk when this returns, and are sent until the cloud
+    accepts them."""
     await wit.queue(kind, list(values.items()))

@@ -16,8 +16,8 @@ _answers = answers(Unreachable=BadGateway, Unreadable=BadGateway)
 async def call(
     service: str, path: str, interface: str, member: str, signature: str = "", arguments: list | tuple = ()
 ) -> list[Any]:
-    """The values of the answer. A variant is `{"type": "s", "data": "kitchen"}`, a structure a list, and a dictionary
-    whose keys are texts a `dict`::
+    """Calls a method, and returns the values of its answer. A variant is `{"type": "s", "data": "kitchen"}`, a
+    structure is a list, and a dictionary whose keys are texts is a `dict`::
 
         [name] = await dbus.call(
             "org.freedesktop.hostname1", "/org/freedesktop/hostname1",

@@ -1,4 +1,4 @@
-"""What the supervisor knows of its device. Capability `device`."""
+"""What the supervisor knows about its device. Capability `device`."""
 
 import json
 from typing import Any
@@ -8,10 +8,10 @@ from wit_world.imports.device import DeviceIdentity as Identity
 
 
 def identity() -> Identity:
-    """Who the device is: `uuid`, `name`, `device_type` and `arch`."""
+    """Returns the device's identity: `uuid`, `name`, `device_type` and `arch`."""
     return wit.identity()
 
 
 def state() -> dict[str, Any]:
-    """The device state as in `GET /v1/device`."""
+    """Returns the device state, as in `GET /v1/device`."""
     return json.loads(wit.state())

@@ -2,10 +2,10 @@
 
 
 class Error(Exception):
-    """A failure that its caller receives as `{"status":"failed","message":...}`.
+    """A failure that the caller receives as `{"status":"failed","message":...}`.
 
-    `message` is for the caller: say what was wrong with which input. Secrets and causes inside the plugin belong into
-    `log`. `status` is from 400 to 599; `code` is a short word for logs and tests, which the caller does not see.
+    `message` is for the caller: say which input was wrong, and in what way. Secrets and causes inside the plugin belong
+    in `log`. `status` is from 400 to 599; `code` is a short word for logs and tests, which the caller does not see.
     """
 
     status = 500
@@ -60,7 +60,7 @@ class TooLarge(Error):
 
 
 class UnsupportedType(Error):
-    """415: a body of a type that the route does not accept."""
+    """415: the body has a type that the route does not accept."""
 
     status, code = 415, "unsupported-type"
 
@@ -82,12 +82,12 @@ class Internal(Error):
 
 
 class BadGateway(Error):
-    """502: something that the plugin queried gave no usable answer."""
+    """502: something that the plugin queried returned no usable answer."""
 
     status, code = 502, "bad-gateway"
 
 
 class Unavailable(Error):
-    """503: not now; the same request may work later."""
+    """503: not possible now; the same request may succeed later."""
 
     status, code = 503, "unavailable"

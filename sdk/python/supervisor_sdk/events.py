@@ -1,6 +1,6 @@
-"""What happens on the device, as `events` and `[schedules]` of `plugin.toml` ask for it.
+"""Events on the device, which the plugin requests with `events` and `[schedules]` in `plugin.toml`.
 
-The function that `events` in `[provides]` names takes one of these classes::
+The function that `events` in `[provides]` names receives an instance of one of these classes::
 
     from supervisor_sdk.events import Event, Postpone, UpdateGate
 
@@ -9,7 +9,7 @@ The function that `events` in `[provides]` names takes one of these classes::
             case UpdateGate(services=services) if "press" in services:
                 return Postpone("the press is running", seconds=60)
 
-What it returns counts for `UpdateGate` and `HealthGate` alone.
+Its return value matters only for `UpdateGate` and `HealthGate`.
 """
 
 import json
@@ -35,7 +35,8 @@ class Schedule:
 
 @dataclass
 class ServiceChange:
-    """The words are those of `GET /v2/state/status`; `None` is for a service of which nothing is there."""
+    """A change of a service's state. The words are those of `GET /v2/state/status`; `None` for a missing
+    service."""
 
     app_id: int
     service: str
@@ -52,14 +53,14 @@ class Services:
 
 @dataclass
 class Target:
-    """How the device stands to its target: `applying`, `reached` or `stopped`."""
+    """How far the device is with applying its target: `applying`, `reached` or `stopped`."""
 
     progress: str
 
 
 @dataclass
 class Connection:
-    """Whether the device reaches its cloud."""
+    """Whether the device can reach its cloud."""
 
     is_connected: bool
 
@@ -77,7 +78,8 @@ class UpdateGate:
 
 @dataclass
 class HealthGate:
-    """Is this release, which was installed a short while ago, healthy? All of its services run and pass their checks."""
+    """Is this release, which was installed a short while ago, healthy? All of its services run, and those with a health
+    check pass it."""
 
     app_id: int
     app_uuid: str
@@ -87,7 +89,7 @@ class HealthGate:
 
 @dataclass
 class Later:
-    """An event of a later version of the interface."""
+    """An event that a later version of the interface defines."""
 
     name: str
     data: Any
@@ -98,7 +100,7 @@ Event = Start | Schedule | Services | Target | Connection | UpdateGate | HealthG
 
 @dataclass
 class Postpone:
-    """Not now: the device asks again after so many seconds, 10 to 900, and shows people the reason."""
+    """Not now: the device asks again after this many seconds, 10 to 900, and shows people the reason."""
 
     reason: str
     seconds: int
@@ -109,13 +111,14 @@ class Postpone:
 
 @dataclass
 class Refuse:
-    """The release is not healthy and will not be: the device goes back to the last healthy one. Answers `HealthGate`."""
+    """The release is not healthy and will not become so: the device goes back to the last healthy one. Only an answer
+    to `HealthGate`."""
 
     reason: str
 
 
 def event_of(event: Any) -> Event:
-    """An event of `wit/events.wit` as plugins get it."""
+    """Converts an event of `wit/events.wit` to the form that plugins receive."""
     name = type(event).__name__
     value = getattr(event, "value", None)
     match name:

@@ -1,7 +1,7 @@
 """GPIO lines, under the names that the policy gives them. Capability `gpio`.
 
-The device keeps a line from its first use until the policy no longer gives it to the plugin: an output stays as it was written
-when the call has ended, and nobody else has the line.
+The device keeps a line from its first use until the policy no longer grants it to the plugin: an output keeps its value
+after the call has ended, and nobody else can use the line.
 """
 
 from typing import NamedTuple
@@ -18,16 +18,16 @@ class EdgeEvent(NamedTuple):
     """A change of an input."""
 
     is_rising: bool
-    """Whether the line went on."""
+    """Whether the line was switched on."""
     nanoseconds: int
-    """When, on a clock that only goes forward: only differences mean something."""
+    """The time, by a clock that only goes forward: only differences are meaningful."""
     lost: int
-    """How many edges were lost before this one since the last that this call was given."""
+    """The number of edges that were lost between the last one that this call received and this one."""
 
 
 @_answers
 async def read(name: str) -> bool:
-    """Whether the line is on. An output that was not written yet is read as it is."""
+    """Returns whether the line is on. For an output that has not been written yet, this is its present state."""
     return await wit.read(name)
 
 
@@ -39,7 +39,7 @@ async def write(name: str, on: bool) -> None:
 
 @_answers
 async def wait_edge(name: str, edge: str, seconds: float) -> EdgeEvent | None:
-    """Waits for an edge of an input, `rising`, `falling` or `both`; None once the time has passed (60 s at most). Edges that
-    come between two waits of one call are given to the second, the last 64 of them."""
+    """Waits for an edge of an input, `rising`, `falling` or `both`; `None` once the time has passed (60 s at most). The
+    second wait of a call also returns edges that occurred since the first, up to the last 64."""
     event = await wit.wait_edge(name, wit.Edge[edge.upper()], milliseconds(seconds, 32))
     return event and EdgeEvent(event.is_rising, event.nanoseconds, event.lost)

@@ -1,5 +1,5 @@
-"""Calls a plugin's functions for the requests on their routes. The module `routes` that the build writes from
-`plugin.toml` uses this; nobody else does."""
+"""Calls a plugin's functions for the requests on their routes. Used only by the module `routes`, which the build writes
+from `plugin.toml`."""
 
 import inspect
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from .response import Response
 
 
 def handler(routes: dict[str, Callable]) -> type:
-    """The class that a component exports, for functions by `METHOD PATH`. Raises a `TypeError` if one does not fit its
-    route."""
+    """Returns the class that a component exports, for functions by `METHOD PATH`. Raises a `TypeError` if a function
+    does not fit its route."""
     table = {}
     for line, function in routes.items():
         method, path = line.split(" ", 1)
@@ -39,7 +39,7 @@ def handler(routes: dict[str, Callable]) -> type:
 
 
 def watcher(function: Callable) -> type:
-    """The class that a component exports which is called for events."""
+    """Returns the class that a component exports to be called for events."""
     from wit_world.exports import events as wit_events
 
     from .events import Postpone, Refuse, event_of
@@ -74,8 +74,8 @@ async def _call(function: Callable, parameters: dict[str, Taker], request: Reque
 
 
 def _report(error: Exception) -> None:
-    """Logs a bug of the plugin before the call fails. (The module `traceback` looks for the source files, which are not
-    there.)"""
+    """Logs a bug of the plugin before the call fails. (The module `traceback` looks for the source files, which do
+    not exist there.)"""
     lines = []
     at = error.__traceback__
     while at is not None:

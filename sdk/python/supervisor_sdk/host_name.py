@@ -10,7 +10,7 @@ _answers = answers(Invalid=BadRequest)
 
 @_answers
 async def get() -> str | None:
-    """Reads the name by which the host starts; `None` if `/etc/hostname` names none."""
+    """Reads the name with which the host starts; `None` if `/etc/hostname` contains none."""
     return await wit.get()
 
 

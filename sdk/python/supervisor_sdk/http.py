@@ -3,8 +3,8 @@
     answer = await http.send("https://api.weather.example/now")
     celsius = answer.json()["celsius"]
 
-The device resolves the name, checks certificates and follows no redirect. A request has at most 512 KiB of body, an answer
-at most 1 MiB; all of it takes at most 60 s, and counts as wall time of the call.
+The device resolves the name, checks certificates and follows no redirects. The body of a request has at most 512 KiB,
+an answer at most 1 MiB; the whole exchange takes at most 60 s, and counts as wall time of the call.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class HttpResponse(WholeAnswer):
 async def send(
     url: str, method: str = "GET", *, headers: dict[str, str] | None = None, body: bytes | str = b""
 ) -> HttpResponse:
-    """Sends a request, and waits for the whole answer. An answer of any status is no error."""
+    """Sends a request, and waits for the whole answer. An answer is not an error, whatever its status."""
     fields = [(name, value.encode()) for name, value in (headers or {}).items()]
     content = body.encode() if isinstance(body, str) else body
     answer = await wit.send(wit.Request(method, url, fields, content))

@@ -10,7 +10,7 @@ _answers = answers(NotFound=BadGateway, Busy=Conflict, NoAnswer=BadGateway, Othe
 
 @_answers
 async def write_read(name: str, data: bytes, read_length: int) -> bytes:
-    """Writes these bytes (at most 4096), and reads so many (at most 4096) in the same transfer::
+    """Writes these bytes (at most 4096), and reads `read_length` bytes (at most 4096) in the same transfer::
 
         high, low = await i2c.write_read("sensor", b"\\x00", 2)
     """
@@ -19,23 +19,23 @@ async def write_read(name: str, data: bytes, read_length: int) -> bytes:
 
 @_answers
 async def read_byte(name: str, register: int) -> int:
-    """Reads a register of one byte, by the SMBus command for it."""
+    """Reads a register of one byte, with the SMBus command for it."""
     return await wit.read_byte(name, whole_number(register, 8))
 
 
 @_answers
 async def read_word(name: str, register: int) -> int:
-    """Reads a register of two bytes, by the SMBus command for it: the low byte comes first."""
+    """Reads a register of two bytes, with the SMBus command for it: the low byte comes first."""
     return await wit.read_word(name, whole_number(register, 8))
 
 
 @_answers
 async def write_byte(name: str, register: int, value: int) -> None:
-    """Writes a register of one byte, by the SMBus command for it."""
+    """Writes a register of one byte, with the SMBus command for it."""
     await wit.write_byte(name, whole_number(register, 8), whole_number(value, 8))
 
 
 @_answers
 async def write_word(name: str, register: int, value: int) -> None:
-    """Writes a register of two bytes, by the SMBus command for it: the low byte goes first."""
+    """Writes a register of two bytes, with the SMBus command for it: the low byte comes first."""
     await wit.write_word(name, whole_number(register, 8), whole_number(value, 16))

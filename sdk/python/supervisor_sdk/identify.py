@@ -10,5 +10,5 @@ _answers = answers()
 @_answers
 async def run() -> None:
     """Begins or extends the pattern as `POST /v1/blink` does, and returns when it is over, so the plugin needs a
-    `wall_ms` above the default. Raises `Internal` if nothing shows the device."""
+    `wall_ms` above the default. Raises `Internal` if the device cannot identify itself."""
     await wit.identify()

@@ -21,7 +21,8 @@ async def read(
     until: str | None = None,
     format: str | None = None,
 ) -> Body:
-    """Starts the journal command. Returned as an answer, the body passes outside the plugin and outlives the call."""
+    """Starts the journal command, and returns its output. If a handler returns that as its answer, the data does not
+    pass through the plugin, and the stream outlives the call."""
     count = None if count is None else whole_number(count)
     options = wit.Options(all, follow, unit, identifier, count, since, until, format)
     return Body.of_stream(await wit.read(options))

@@ -10,12 +10,12 @@ _answers = answers(NotFound=NotFound, Busy=Conflict)
 
 @_answers
 def names() -> list[str]:
-    """Lists the LEDs that are there and granted, sorted."""
+    """Lists the existing and granted LEDs, sorted."""
     return wit.names()
 
 
 class Light:
-    """One LED, for as long as the `with` block lasts: then the LED shows again what it showed before::
+    """One LED, for as long as the `with` block lasts; after that the LED returns to its earlier state::
 
         with led.Light("ACT") as light:
             light.on()
@@ -28,12 +28,12 @@ class Light:
 
     @property
     def max(self) -> int:
-        """The highest value that `set` takes."""
+        """The highest brightness."""
         return self._light.max()
 
     @_answers
     def set(self, brightness: int) -> None:
-        """Sets the brightness; values above `max` are taken as `max`."""
+        """Sets the brightness; values above `max` count as `max`."""
         self._light.set(whole_number(brightness, 32))
 
     def on(self) -> None:

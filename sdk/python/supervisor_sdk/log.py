@@ -8,25 +8,25 @@ from wit_world.imports import log as wit
 
 
 def trace(message: object) -> None:
-    """The finest detail, mostly switched off."""
+    """Logs the finest detail, which is usually switched off."""
     wit.write(wit.Level.TRACE, str(message))
 
 
 def debug(message: object) -> None:
-    """Detail for those who look for a fault."""
+    """Logs detail for people who are looking for a fault."""
     wit.write(wit.Level.DEBUG, str(message))
 
 
 def info(message: object) -> None:
-    """What the owner of a device may want to know."""
+    """Logs information for the owner of the device."""
     wit.write(wit.Level.INFO, str(message))
 
 
 def warn(message: object) -> None:
-    """Something is not as it should be; the plugin goes on."""
+    """Logs a problem in spite of which the plugin continues."""
     wit.write(wit.Level.WARN, str(message))
 
 
 def error(message: object) -> None:
-    """Something failed."""
+    """Logs a failure."""
     wit.write(wit.Level.ERROR, str(message))

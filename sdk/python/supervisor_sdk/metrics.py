@@ -1,4 +1,4 @@
-"""Gauges and counters of the plugin's own, which `GET /metrics` shows. Capability `metrics`."""
+"""The plugin's own gauges and counters, which `GET /metrics` shows. Capability `metrics`."""
 
 from wit_world.imports import metrics as wit
 
@@ -15,7 +15,7 @@ async def set_gauge(name: str, value: float, **labels: str) -> None:
 
 @_answers
 async def add_to_counter(name: str, increment: int = 1, **labels: str) -> None:
-    """Adds to a counter, which begins at 0. The name of a counter ends in `_total`, by custom."""
+    """Adds to a counter, which begins at 0. By convention the name of a counter ends in `_total`."""
     await wit.add_to_counter(name, _labels(labels), whole_number(increment))
 
 

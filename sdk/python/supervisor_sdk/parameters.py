@@ -1,7 +1,7 @@
-"""Reads a handler's parameters out of a request, by their names and annotations.
+"""Reads a handler's parameters from a request, by their names and annotations.
 
-What can be found out before the first request is found out while the plugin is built, so that a handler that does not
-fit its route fails there.
+Whatever can be checked before the first request is checked while the plugin is built, so a handler that does not fit
+its route makes the build fail.
 """
 
 import dataclasses
@@ -18,15 +18,15 @@ from .errors import BadRequest
 from .request import Headers, Request
 
 SHOWN = 64
-"""How much of a refused value an error shows, in characters."""
+"""The number of characters of a refused value that an error shows."""
 
 
 class Json:
-    """The annotation of a parameter that takes a JSON body of any form."""
+    """The annotation of a parameter that receives a JSON body of any form."""
 
 
 class Misfit(Exception):
-    """A value that is not of the type that its parameter has. `at` is the place in a JSON value."""
+    """A value that does not have the type of its parameter. `at` is the place in a JSON value."""
 
     def __init__(self, text: str, at: str = ""):
         super().__init__(text)
@@ -37,8 +37,8 @@ Taker = Callable[[Request], Awaitable[Any]]
 
 
 def takers(function: Callable, route: str) -> dict[str, Taker]:
-    """What takes each parameter of a handler out of a request on `route`. Raises a `TypeError` that says what is wrong
-    with the handler."""
+    """Returns, for each parameter of a handler, the function that reads it from a request on `route`. Raises a
+    `TypeError` that says what is wrong with the handler."""
     in_path = {part[1:] for part in route.split("/") if part.startswith(":")}
     signature = inspect.signature(function)
     annotations = typing.get_type_hints(function)
@@ -146,7 +146,7 @@ def _of_json(annotation: Any) -> Taker:
 
 
 def from_text(text: str, annotation: Any) -> Any:
-    """Parses a path's or a query's text as what `annotation` says. Raises a `Misfit` if it is not that."""
+    """Parses the text of a path or a query as the type `annotation`. Raises a `Misfit` if it does not fit."""
     _, kind = _without_none(annotation)
     if kind in (str, Any):
         return text
@@ -171,8 +171,8 @@ def from_text(text: str, annotation: Any) -> Any:
 
 
 def from_json(value: Any, annotation: Any, at: str = "") -> Any:
-    """Checks a value of a JSON body against `annotation`, and makes the dataclasses that stand in it. Raises a `Misfit`
-    with the place of what does not fit."""
+    """Checks a value of a JSON body against `annotation`, and creates the dataclasses in it. Raises a `Misfit` with the
+    place of a value that does not fit."""
     optional, kind = _without_none(annotation)
     if kind is Any or kind is Json:
         return value
@@ -217,7 +217,7 @@ def _record(value: Any, kind: type, at: str) -> Any:
 
 
 def _of_choice(value: Any, kind: Any, at: str = "") -> Any:
-    """One of the values of a `Literal` or an `Enum`."""
+    """Returns the value of a `Literal` or an `Enum` that `value` names."""
     if typing.get_origin(kind) is Literal:
         choices = {str(choice): choice for choice in typing.get_args(kind)}
     elif isinstance(kind, type) and issubclass(kind, enum.Enum):
@@ -242,7 +242,7 @@ def _is_structure(annotation: Any) -> bool:
 
 
 def _without_none(annotation: Any) -> tuple[bool, Any]:
-    """Whether `None` is one of the types, and the type that it is besides."""
+    """Returns whether `None` is one of the types, and the other type."""
     if typing.get_origin(annotation) not in (Union, types.UnionType):
         return False, annotation
     kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]

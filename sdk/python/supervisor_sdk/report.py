@@ -1,7 +1,7 @@
-"""Fields of the plugin's own in what the device tells its cloud, where people read them on the device's page. Capability
+"""The plugin's own fields in the device's report to its cloud, where people read them on the device's page. Capability
 `report`.
 
-The supervisor keeps them in memory: a plugin sets them again when it starts, for example on the event `start`.
+The supervisor keeps them in memory: set them again after a start, for example on the event `start`.
 """
 
 from wit_world.imports import report as wit
@@ -19,7 +19,7 @@ async def set(name: str, value: str | float | bool, *, unit: str | None = None) 
 
 @_answers
 async def remove(name: str) -> None:
-    """Removes a field; one that is not there is no error."""
+    """Removes a field; a missing field is not an error."""
     await wit.remove(name)
 
 

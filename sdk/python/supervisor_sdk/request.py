@@ -1,4 +1,4 @@
-"""The request as a handler may see it whole."""
+"""The whole request, for handlers that need it."""
 
 import json
 from collections.abc import Iterator
@@ -12,23 +12,23 @@ from .errors import BadRequest, UnsupportedType
 
 
 class Headers:
-    """Header fields in the order in which they came; names in lower case, a repeated one stands here repeatedly."""
+    """Header fields in the order in which they were received. Names are in lower case, and may occur more than once."""
 
     def __init__(self, fields: list[tuple[str, bytes]]):
         self._fields = fields
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The first value of `name`."""
+        """Returns the first value of `name`."""
         name = name.lower()
         return next((value for found, value in self if found == name), default)
 
     def get_all(self, name: str) -> list[str]:
-        """All values of `name`."""
+        """Returns all values of `name`."""
         name = name.lower()
         return [value for found, value in self if found == name]
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """All fields. A value that is not UTF-8 is read as Latin-1, as browsers do."""
+        """Yields all fields. A value that is not UTF-8 is read as Latin-1, as browsers do."""
         for name, value in self._fields:
             try:
                 yield name, value.decode()
@@ -40,33 +40,33 @@ class Headers:
 
 
 class Request:
-    """One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has taken it out of
-    the query and the headers."""
+    """One HTTP request on one of the plugin's routes. The host has checked the caller's key, and has removed it
+    from the query and the headers."""
 
     def __init__(self, request: wit.Request):
         self.method: str = request.method
         """In upper case."""
         self.path: str = request.path
-        """As it arrived, percent-encoded, without the query."""
+        """As received, percent-encoded, without the query."""
         self.route: str = request.route
         """The matching pattern of `plugin.toml`."""
         self.params: dict[str, str] = dict(request.params)
-        """What the pattern's `:names` stand for."""
+        """The values of the pattern's `:names`."""
         self.query_string: str = request.query
-        """As it arrived, without the question mark."""
+        """As received, without the question mark."""
         self.headers = Headers(request.headers)
         self.body = Body.of_wit(request.body)
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The query's parameters: of each name all values."""
+        """The query's parameters: all values of each name."""
         values: dict[str, list[str]] = {}
         for name, value in parse_qsl(self.query_string, keep_blank_values=True):
             values.setdefault(name, []).append(value)
         return values
 
     async def json(self) -> Any:
-        """Reads a JSON body. It must be there and be declared as JSON, or not be declared at all."""
+        """Reads a JSON body. It must not be missing, and must be declared as JSON or have no declared type."""
         declared, _, parameters = (self.headers.get("content-type") or "application/json").partition(";")
         declared = declared.strip().lower()
         if declared != "application/json" and not (declared.startswith("application/") and declared.endswith("+json")):

@@ -1,4 +1,4 @@
-"""The answer to a request, if text, JSON or a generator are not enough."""
+"""The answer to a request, for handlers that need more than text, JSON or a generator."""
 
 import dataclasses
 import json
@@ -18,8 +18,8 @@ Content = None | str | bytes | Body | dict | list | int | float | bool | Iterabl
 
 
 class Response:
-    """An answer with its status, headers and content, which is what a handler may return by itself: text, bytes, a
-    `Body`, what JSON can express, a dataclass, or a generator, whose pieces are streamed::
+    """An answer with its status, headers and content. The content is anything that a handler may also return directly:
+    text, bytes, a `Body`, a value that JSON can express, a dataclass, or a generator, whose pieces are streamed::
 
         return Response({"id": 7}, status=201, headers={"location": "/v3/things/7"})
         return Response(rows(), content_type="text/csv")
@@ -48,7 +48,7 @@ class Response:
 
 
 def _body(content: Content, report: Callable[[Exception], None]) -> tuple[wit.Body, str | None]:
-    """The body, and the type that it has unless the answer names one."""
+    """Returns the body, and its type unless the answer names another one."""
     match content:
         case None:
             return wit.Body_Empty(), None

@@ -1,7 +1,7 @@
-"""What changes between the build, in which a plugin is imported, and the calls that it serves.
+"""Prepares the interpreter for the calls that a plugin serves, after the build has imported the plugin.
 
-The component is a snapshot of the interpreter after the import. From then on there are no files, so a module that
-nobody has imported cannot be imported, and no standard output.
+The component is a snapshot of the interpreter after the import. From then on there is no standard output, and there are
+no files, so a module that was not imported by then cannot be imported.
 """
 
 import sys
@@ -10,7 +10,7 @@ from . import log
 
 
 class _NoFiles:
-    """Refuses imports, which would otherwise end the call with a trap that says nothing."""
+    """Refuses imports, which would otherwise end the call with a trap that does not name the cause."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -35,7 +35,7 @@ class _Lines:
 
 
 def seal() -> None:
-    """Is called before each request; each has an instance of its own."""
+    """Refuses imports and redirects output to the log. Called for each request, since each has its own instance."""
     sys.meta_path[:] = [_NoFiles]
     sys.stdout = _Lines(log.info)
     sys.stderr = _Lines(log.warn)

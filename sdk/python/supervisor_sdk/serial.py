@@ -9,7 +9,7 @@ _answers = answers(NotFound=BadGateway, Busy=Conflict, Other=BadGateway)
 
 
 class Port:
-    """A port that nobody else opens for as long as the `async with` block lasts::
+    """A port that nobody else can open for as long as the `async with` block lasts::
 
         async with serial.Port("/dev/ttyUSB0", baud=9600) as port:
             await port.write(b"READ\\r\\n")
@@ -34,10 +34,11 @@ class Port:
 
     @_answers
     async def read(self, most: int, seconds: float) -> bytes:
-        """Waits until something has been received: at most `most` bytes of it (65,536). Empty once the time has passed."""
+        """Waits until data has been received, and returns at most `most` bytes of it (65,536 at most). Returns nothing
+        if the time has passed."""
         return await self._port.read(whole_number(most, 32), milliseconds(seconds, 32))
 
     @_answers
     async def write(self, data: bytes) -> None:
-        """Writes all of it, at most 64 KiB. Returns once the kernel has it."""
+        """Writes all bytes, at most 64 KiB. Returns once the kernel has them."""
         await self._port.write(data)

@@ -1,7 +1,7 @@
-"""A small store of the plugin's own that outlives its instances and restarts of the supervisor. Capability `store`.
+"""The plugin's own small store, which outlives its instances and restarts of the supervisor. Capability `store`.
 
 Keys are at most 256 bytes, values at most 64 KiB, all of them together at most 1 MiB and 10,000 keys for one plugin.
-A value is `bytes`, or text, which is stored as UTF-8. What passes a limit raises `TooLarge`.
+A value is `bytes`, or text, which is stored as UTF-8. Exceeding a limit raises `TooLarge`.
 """
 
 import json
@@ -30,7 +30,7 @@ async def set(key: str, value: bytes | str) -> None:
 
 @_answers
 async def set_for(key: str, value: bytes | str, seconds: float) -> None:
-    """Sets `key` for a time by the device's clock: after that it is as if it were removed. Milliseconds count."""
+    """Sets `key` for this long by the device's clock, to the millisecond; after that the key no longer exists."""
     await wit.set_for(key, _bytes(value), milliseconds(seconds))
 
 
@@ -38,17 +38,17 @@ async def set_for(key: str, value: bytes | str, seconds: float) -> None:
 async def compare_and_set(
     key: str, expected: bytes | str | None, value: bytes | str | None, seconds: float | None = None
 ) -> bool:
-    """Sets `key` to `value`, or removes it for `None`, if the key holds what is expected: `None` if it is not there.
-    Answers whether it did; `update` does this until it succeeds."""
+    """Sets `key` to `value`, or removes it if that is `None`, but only if the key has the value `expected` (`None`:
+    does not exist). Returns whether it did; `update` tries this until it succeeds."""
     lifetime = None if seconds is None else milliseconds(seconds)
     return await wit.compare_and_set(key, _bytes(expected), _bytes(value), lifetime)
 
 
 async def update(key: str, change: Callable[[bytes | None], bytes | str | None]) -> bytes | None:
-    """Changes the value of `key` so that no change that another call makes at the same time is lost.
+    """Changes the value of `key` without losing changes that other calls make at the same time.
 
-    `change` gets the value, and returns the one in its place; `None` is a key that is not there. It is called again if
-    the value has changed meanwhile. Returns the value that was set::
+    `change` receives the value, and returns the new one; `None` stands for a missing key. It is called again if the
+    value has changed in the meantime. Returns the value that was set::
 
         calls = int(await store.update("calls", lambda calls: str(int(calls or 0) + 1)))
     """
@@ -83,7 +83,7 @@ async def set_json(key: str, value: Any) -> None:
 
 
 async def update_json(key: str, change: Callable[[Any], Any]) -> Any:
-    """As `update` with values in JSON. `change` gets `None` if there is no value::
+    """Like `update`, with values in JSON. `change` receives `None` if there is no value::
 
         calls = await store.update_json("calls", lambda calls: (calls or 0) + 1)
     """

@@ -12,7 +12,7 @@ _answers = answers(NotFound=NotFound)
 
 @dataclass(frozen=True)
 class State:
-    """The service manager's own words: `loaded`, `active`, `running`."""
+    """A unit's state in the service manager's own terms, such as `loaded`, `active` and `running`."""
 
     load: str
     active: str
@@ -21,7 +21,7 @@ class State:
 
 @_answers
 async def state(unit: str) -> State:
-    """The state of a unit such as `openvpn.service`. One that the host does not have is `not-found` in `load`."""
+    """Returns the state of a unit such as `openvpn.service`. If the host has no such unit, `load` is `not-found`."""
     found = await wit.state(unit)
     return State(found.load_state, found.active_state, found.sub_state)
 

@@ -1,4 +1,4 @@
-"""What the answers of `http` and `api` have in common, which are there as a whole."""
+"""The common part of the answers of `http` and `api`, which have been received completely."""
 
 import json as json_format
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ class WholeAnswer:
         return self.body.decode(errors="replace")
 
     def json(self) -> Any:
-        """Raises `BadGateway` if the status is not 200 to 299, or the body is another one."""
+        """Reads the body. Raises `BadGateway` if the status is not 200 to 299, or the body is not JSON."""
         if not self.ok:
             raise BadGateway(f"{self._answerer} answered {self.status}")
         try:

@@ -1,4 +1,4 @@
-"""`python -m unittest discover sdk/python/tests`: what a handler takes and answers, without a device."""
+"""`python -m unittest discover sdk/python/tests`: the input and the answers of handlers, without a device."""
 
 import asyncio
 import enum
@@ -19,12 +19,12 @@ from wit_world.imports import log  # noqa: E402
 from wit_world.imports import store as wit_store  # noqa: E402
 from wit_world.imports import types as wit  # noqa: E402
 
-# The tests go on importing after a call.
+# The tests continue to import modules after a call.
 sealing.seal = lambda: None
 
 
 def call(function, *, route="/v3/x", params=(), query="", body=None, headers=()):
-    """Status and text of an answer."""
+    """Returns the status and the text of an answer."""
     request = wit.Request(
         "POST",
         route,

@@ -1,4 +1,4 @@
-// Package export_platform_supervisor_events is where the generated bindings expect what the component exports.
+// Package export_platform_supervisor_events has the component's exports, where the generated bindings expect them.
 package export_platform_supervisor_events
 
 import (

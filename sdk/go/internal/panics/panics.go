@@ -8,7 +8,7 @@ import (
 	"supervisor/log"
 )
 
-// Log logs a panic before it ends the call: what Go prints of it goes nowhere. Defer it.
+// Log logs a panic before it ends the call, because Go's own message about it goes nowhere. Defer it.
 func Log() {
 	if problem := recover(); problem != nil {
 		log.Error(fmt.Sprintf("panic: %v\n%s", problem, debug.Stack()))

@@ -1,6 +1,7 @@
-// Package async waits for what the host does. It stands in for the package of the same name in
-// go.bytecodealliance.org/pkg, which needs a change of Go's runtime to return to the host while goroutines wait. Here
-// whoever waits blocks the whole instance instead: it serves one call, so only the call's other goroutines wait with it.
+// Package async waits for operations of the host. It replaces the package of the same name in
+// go.bytecodealliance.org/pkg, which needs a change of Go's runtime to return to the host while goroutines wait. Here a
+// waiting goroutine blocks the whole instance instead: that serves one call, so only the call's other goroutines wait
+// too.
 package async
 
 import (
@@ -10,7 +11,7 @@ import (
 	witRuntime "go.bytecodealliance.org/pkg/wit/runtime"
 )
 
-// Names and values as the generated bindings and the package of streams use them; the values are the canonical ABI's.
+// The generated bindings and the package of streams use these names; the values are those of the canonical ABI.
 const (
 	RETURN_CODE_BLOCKED   uint32 = 0xFFFFFFFF
 	RETURN_CODE_COMPLETED uint32 = 0
@@ -25,12 +26,12 @@ const (
 
 var afterwards []func()
 
-// Afterwards has a function run when the call has returned its result, for the body of a stream.
+// Afterwards makes a function run after the call has returned its result, to write the body of a stream.
 func Afterwards(function func()) {
 	afterwards = append(afterwards, function)
 }
 
-// Run runs a call, from its arguments to the return of its result and what is left to do then.
+// Run runs a call until it has returned its result, and then the functions of Afterwards.
 func Run(call func()) uint32 {
 	call()
 	for len(afterwards) > 0 {
@@ -41,7 +42,8 @@ func Run(call func()) uint32 {
 	return callbackExit
 }
 
-// Callback is exported because the ABI asks for it. The host has no reason to call it: no call returns before it is over.
+// Callback is exported because the ABI requires it. The host has no reason to call it: no call returns before it is
+// over.
 func Callback(uint32, uint32, uint32) uint32 {
 	panic("a call that is over is called back")
 }

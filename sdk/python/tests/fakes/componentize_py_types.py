@@ -1,4 +1,4 @@
-"""As much of what componentize-py brings as the tests need."""
+"""The part of componentize-py's module that the tests need."""
 
 
 class Err(Exception):

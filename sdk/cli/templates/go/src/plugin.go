@@ -1,4 +1,4 @@
-// A plugin: plugin.toml says what it answers and needs, and names the functions here.
+// A plugin. plugin.toml says which routes it answers and what it needs, and names the functions in this file.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 func hello(r *supervisor.Request) (*supervisor.Response, error) {
-	// Each call runs in a fresh instance, so what must last is in the store.
+	// Each call runs in a fresh instance, so lasting data belongs in the store.
 	count, err := store.Update("count", func(before []byte) []byte {
 		count, _ := strconv.Atoi(string(before))
 		return []byte(strconv.Itoa(count + 1))

@@ -1,8 +1,8 @@
-// A plugin: plugin.toml says what it answers and needs, and names the functions here.
+// A plugin. plugin.toml says which routes it answers and what it needs, and names the functions in this file.
 import { type Request, store } from "supervisor-sdk";
 
 export async function hello({ params }: Request): Promise<string> {
-  // Each call runs in a fresh instance, so what must last is in the store.
+  // Each call runs in a fresh instance, so lasting data belongs in the store.
   const count = await store.update("count", (count) => String(Number(count ?? 0) + 1));
   return `Hello, ${params.name}! This is call ${count}.\n`;
 }
