@@ -1,7 +1,7 @@
 ;; Overrides the update locks of all services, with the grant to take them and not with the one to override them.
 ;; grants: update-lock
 ;; answer: 200 granted
-;; log: takes the grant `update-lock-force`
+;; log: requires the grant `update-lock-force`
 ;; held: it is as if it had not said so, and the locks of services are respected
 
 (import "update-lock" "[static]lock.acquire-all" (func $acquire (param i32 i32)))
