@@ -8,6 +8,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use confinement::Report;
@@ -15,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::entries::UnfinishedFile;
-use crate::{CompileError, Profile};
+use crate::{CompileError, Profile, progress};
 
 /// The limits of compilations and of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +28,12 @@ pub struct Limits {
     pub output: u64,
     /// The child's address space, in bytes.
     pub memory: u64,
-    /// The child's CPU time, in whole seconds.
+    /// The child's CPU time, in whole seconds. A small board needs twenty times as much as a desktop.
     pub cpu: Duration,
-    /// The wall time of a compilation.
+    /// How long the child may make no progress: it neither computes nor passes on compiled code.
+    pub idle: Duration,
+    /// The wall time of a compilation. Far more than the CPU time, because compilers have a low priority: on a busy board
+    /// they get a small share of the processor.
     pub wall: Duration,
     /// How many children run at the same time for each [`Profile`]: plugins and services do not wait for each other.
     pub at_once: usize,
@@ -43,8 +48,9 @@ impl Default for Limits {
             wasm: 64 << 20,
             output: 256 << 20,
             memory: 1 << 30,
-            cpu: Duration::from_secs(120),
-            wall: Duration::from_secs(300),
+            cpu: Duration::from_secs(300),
+            idle: Duration::from_secs(60),
+            wall: Duration::from_secs(3600),
             at_once: 2,
             folder: 512 << 20,
         }
@@ -133,6 +139,8 @@ pub(crate) async fn compile(
         return Err(not_run(std::io::Error::other("its pipes are missing")));
     };
 
+    let process = child.id();
+    let moved = AtomicU64::new(0);
     let conversation = async {
         let send = async {
             // A child that refuses early closes its end: its message is the error, not this.
@@ -141,18 +149,26 @@ pub(crate) async fn compile(
         };
         let ((), written, message) = tokio::join!(
             send,
-            write_up_to(stdout, limits.output + 1, output),
+            write_up_to(stdout, limits.output + 1, output, &moved),
             read_up_to(stderr, MESSAGE)
         );
         (written, message, child.wait().await)
     };
-    let Ok((written, message, status)) = tokio::time::timeout(limits.wall, conversation).await
-    else {
-        // `kill_on_drop` kills the child when the future is dropped.
-        return Err(CompileError::TimedOut {
-            name: name.to_owned(),
-            limit: limits.wall,
-        });
+    // `kill_on_drop` kills the child when the future is dropped.
+    let (written, message, status) = tokio::select! {
+        ended = conversation => ended,
+        () = tokio::time::sleep(limits.wall) => {
+            return Err(CompileError::TimedOut {
+                name: name.to_owned(),
+                limit: limits.wall,
+            });
+        }
+        () = progress::until_stuck(process, limits.idle, &moved) => {
+            return Err(CompileError::Stuck {
+                name: name.to_owned(),
+                limit: limits.idle,
+            });
+        }
     };
 
     let (walls, reason) = walls_and_reason(&message);
@@ -197,11 +213,12 @@ fn walls_and_reason(message: &[u8]) -> (Option<Report>, String) {
     }
 }
 
-/// Writes everything from `pipe` to `output`, up to its end or up to `limit` bytes.
+/// Writes everything from `pipe` to `output`, up to its end or up to `limit` bytes, and counts the bytes in `moved`.
 async fn write_up_to(
     pipe: impl AsyncRead + Unpin,
     limit: u64,
     output: &mut UnfinishedFile,
+    moved: &AtomicU64,
 ) -> Result<(), CompileError> {
     let (mut pipe, mut piece) = (pipe.take(limit), vec![0; PIECE]);
     // As in `read_up_to`.
@@ -209,6 +226,7 @@ async fn write_up_to(
         output
             .write(piece.get(..length).unwrap_or_default())
             .await?;
+        moved.fetch_add(length as u64, Relaxed);
     }
     Ok(())
 }

@@ -100,6 +100,14 @@ pub enum CompileError {
         /// The limit.
         limit: Duration,
     },
+    /// The compiler neither computed nor passed on compiled code.
+    #[error("compiling `{name}` made no progress for {} s", limit.as_secs())]
+    Stuck {
+        /// The component's file.
+        name: String,
+        /// The limit.
+        limit: Duration,
+    },
     /// The compiled code is too large.
     #[error("`{name}` compiles to more than {limit} bytes")]
     OutputTooLarge {

@@ -42,11 +42,12 @@ impl Conditions {
             output,
             memory,
             cpu,
+            idle,
             wall,
             at_once: _,
             folder: _,
         } = limits;
-        (wasm, output, memory, cpu, wall, edition).hash(&mut hasher);
+        (wasm, output, memory, cpu, idle, wall, edition).hash(&mut hasher);
         requires_confinement.hash(&mut hasher);
         Conditions(format!("{:016x}", hasher.finish()))
     }
@@ -64,9 +65,9 @@ pub(crate) fn kept_for(error: &CompileError) -> Option<Duration> {
     // SIGKILL: the kernel ran out of memory, and killed what it can do without.
     const KILL: i32 = 9;
     match error {
-        CompileError::Killed { signal: KILL, .. } | CompileError::TimedOut { .. } => {
-            Some(KEPT_WHERE_CHANCE)
-        }
+        CompileError::Killed { signal: KILL, .. }
+        | CompileError::TimedOut { .. }
+        | CompileError::Stuck { .. } => Some(KEPT_WHERE_CHANCE),
         CompileError::Killed { .. }
         | CompileError::Refused { .. }
         | CompileError::OutputTooLarge { .. } => Some(KEPT),

@@ -16,6 +16,7 @@ mod entries;
 mod error;
 mod failures;
 mod profile;
+mod progress;
 mod settings;
 mod source;
 

@@ -548,6 +548,23 @@ async fn a_component_that_needs_too_much_to_compile_is_ended() {
 }
 
 #[tokio::test]
+async fn a_compiler_that_hangs_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = folder.path().join("compiler");
+    fs::write(&compiler, "#!/bin/sh\nexec /bin/sleep 1000\n").unwrap();
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+    let limits = Limits {
+        idle: Duration::from_millis(600),
+        ..Limits::default()
+    };
+    let cache = Cache::new(folder.path().join("compiled"), compiler, limits).unwrap();
+    let error = compiled(&cache, &component(1), Profile::Plugin)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, CompileError::Stuck { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn cpu_time_is_bounded() {
     let fixture = cache_with(Limits {
         cpu: Duration::from_secs(1),

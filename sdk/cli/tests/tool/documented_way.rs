@@ -11,7 +11,7 @@ use crate::author::{Author, Printed};
 use crate::languages::can_build;
 
 /// The time limit for compiling the page's plugin on a busy machine: Python's has 20 MB.
-const COMPILED_WITHIN: Duration = Duration::from_secs(300);
+const COMPILED_WITHIN: Duration = Duration::from_secs(1200);
 const PAGE: &str = include_str!("../../../../docs/plugins.md");
 
 /// The commands of the section: those for the author's machine, and those for the device, the last of which sends a
