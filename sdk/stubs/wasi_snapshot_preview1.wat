@@ -1,7 +1,7 @@
-;; Answers what a language's runtime calls of WASI preview 1, in place of the adapter to WASI 0.2, so that a component
-;; made with it imports no WASI: a plugin then needs no grant for a clock or for files that it does not use. There are no
-;; arguments, variables, files and folders, what is written to a file is dropped, the clock stands still, and random
-;; numbers are always the same. For plugins that ask for none of `clock`, `random` and `files`.
+;; Implements the functions of WASI preview 1 that a language's runtime calls, in place of the adapter to WASI 0.2. A
+;; component built with it imports no WASI, so the plugin needs no grant for a clock or for files that it does not use.
+;; There are no arguments, variables, files or folders. Data written to a file is discarded, the clock stands still, and
+;; random numbers are always the same. For plugins that request none of `clock`, `random` and `files`.
 (module
   (import "env" "memory" (memory 0))
 
@@ -20,10 +20,10 @@
     (i64.store (local.get $into) (i64.const 1000000))
     i32.const 0)
   (func (export "clock_time_get") (param $clock i32) (param $precision i64) (param $into i32) (result i32)
-    ;; Not 0, which Go takes for a clock that is not there.
+    ;; Not 0, which Go interprets as a missing clock.
     (i64.store (local.get $into) (i64.const 1000000))
     i32.const 0)
-  ;; Go's collector stops the adapter's clock while it allocates for the host.
+  ;; Go's garbage collector stops the adapter's clock while it allocates for the host.
   (func (export "adapter_monotonic_clock_set_paused") (param i32))
   (func (export "random_get") (param $at i32) (param $length i32) (result i32)
     (local $end i32)

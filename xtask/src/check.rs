@@ -1,4 +1,4 @@
-//! The checks before a commit: formatting, citations of the contract, names of types, lints and dependencies.
+//! The checks before a commit: formatting, citations of the contract, names of types, phrases, lints and dependencies.
 //! Components are linted for the target that they run on.
 
 use anyhow::Result;
@@ -6,12 +6,13 @@ use anyhow::Result;
 use crate::cargo::{self, WASM_TARGET};
 use crate::citations;
 use crate::layout::crates_in;
-use crate::{names, struct_sizes, supply_chain, text_files};
+use crate::{names, phrases, struct_sizes, supply_chain, text_files};
 
 pub(crate) fn run() -> Result<()> {
     cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
     let files = text_files::all()?;
     names::check(&files)?;
+    phrases::check(&files)?;
     struct_sizes::check(&files)?;
     citations::check(files)?;
     for clippy in [

@@ -17,6 +17,7 @@ mod layout;
 mod names;
 mod owned_folder;
 mod packages;
+mod phrases;
 mod private_docker;
 mod private_postgres;
 mod processes;

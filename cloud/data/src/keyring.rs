@@ -99,7 +99,7 @@ pub enum UnreadableSecret {
     /// It was not encrypted with this key for this place.
     #[error(
         "{place} does not open with the key `{key}`: either that is another key of the same name than the one that \
-         encrypted it, or the value was changed or moved in the database; give the right key, or write the value anew"
+         encrypted it, or the value was changed or moved in the database; give the right key, or set the value again"
     )]
     Refused {
         /// Its place.
@@ -108,7 +108,7 @@ pub enum UnreadableSecret {
         key: String,
     },
     /// It has an unknown format.
-    #[error("{place} is encrypted in a form that this version does not know; write the value anew")]
+    #[error("{place} is encrypted in a form that this version does not know; set the value again")]
     Form {
         /// Its place.
         place: Place,

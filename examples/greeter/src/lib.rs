@@ -1,4 +1,4 @@
-//! Greets whoever asks: the example of docs/plugins.md.
+//! Greets callers by name: the example of docs/plugins.md.
 use serde::{Deserialize, Serialize};
 use supervisor_sdk::{Error, Json, Path, Query, device, plugin};
 

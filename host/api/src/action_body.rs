@@ -48,7 +48,7 @@ pub(crate) struct ServiceAction {
     pub(crate) force: bool,
 }
 
-/// A look for a new target.
+/// A check for a new target.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct Update {

@@ -47,7 +47,7 @@ pub enum Event {
     UpdatePostponed(UpdatePostponed),
     /// A new release was not healthy within its time.
     ReleaseUnhealthy(ReleaseUnhealthy),
-    /// The update of the operating system has gone on.
+    /// The update of the operating system has progressed.
     OsUpdate(OsChanged),
     /// A step failed and is tried again.
     StepFailed(StepFailed),
@@ -100,15 +100,15 @@ pub struct ServiceChanged {
     pub app_id: AppId,
     /// The service's name.
     pub service: ServiceName,
-    /// As in `GET /v2/state/status`; null once nothing is left of the service.
+    /// As in `GET /v2/state/status`; null if the service no longer exists.
     #[schemars(with = "Option<String>")]
     pub status: Option<ServiceState>,
-    /// What it was before; null where there was nothing of it.
+    /// The earlier state; null if the service did not exist.
     #[schemars(with = "Option<String>")]
     pub before: Option<ServiceState>,
-    /// The container; null while there is none.
+    /// The container; null if there is none.
     pub container_id: Option<ContainerId>,
-    /// The image that it is made from; null once nothing is left of the service.
+    /// The image of the container; null if the service no longer exists.
     pub image: Option<ImageRef>,
 }
 
@@ -118,10 +118,10 @@ pub struct ServiceChanged {
 pub struct ReleaseChanged {
     /// The app's number.
     pub app_id: AppId,
-    /// How far the target's release has come; null once nothing is left of the app.
+    /// The progress of the target's release; null if the app no longer exists.
     #[schemars(with = "Option<String>")]
     pub status: Option<ReleaseState>,
-    /// The release that runs whole; null until one does.
+    /// The release of which all services run; null until there is one.
     pub commit: Option<Commit>,
     /// The release that the target names.
     pub target_commit: Option<Commit>,
@@ -131,13 +131,13 @@ pub struct ReleaseChanged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Download {
-    /// The number of the app that it is for.
+    /// The number of the app for which the image is downloaded.
     pub app_id: AppId,
-    /// The name of the service that it is for.
+    /// The name of the service for which the image is downloaded.
     pub service: ServiceName,
     /// The image's reference.
     pub image: ImageRef,
-    /// Percent; 100 once the image is there.
+    /// Percent; 100 when the image is available.
     pub progress: u8,
 }
 
@@ -147,9 +147,9 @@ pub struct Download {
 pub struct LockWait {
     /// The app's number.
     pub app_id: AppId,
-    /// Which lock is in the way.
+    /// The lock that blocks the update.
     pub message: String,
-    /// When it is tried again at the latest; ISO 8601.
+    /// The latest time of the next attempt; ISO 8601.
     pub retry_at: Moment,
 }
 
@@ -163,7 +163,7 @@ pub struct UpdatePostponed {
     pub plugin: String,
     /// Its reason.
     pub message: String,
-    /// When it is asked again; ISO 8601.
+    /// The time of the next request to the plugin; ISO 8601.
     pub retry_at: Moment,
 }
 
@@ -177,41 +177,41 @@ pub struct ReleaseUnhealthy {
     pub commit: Commit,
     /// What was wrong.
     pub message: String,
-    /// The release that the device goes back to; null if no other was ever healthy.
+    /// The release to which the device goes back; null if no other was ever healthy.
     pub back_to: Option<Commit>,
 }
 
-/// The update of the operating system has gone on.
+/// The update of the operating system has progressed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OsChanged {
-    /// The version that it is about.
+    /// The version concerned.
     pub version: OsVersion,
-    /// How far it is.
+    /// The progress of the version.
     pub state: OsProgress,
-    /// Percent, while the version is being installed; else null.
+    /// Percent, while the version is being installed; otherwise null.
     pub progress: Option<u8>,
-    /// Why the version is not tried again; else null.
+    /// Why the version is not tried again; otherwise null.
     pub message: Option<String>,
 }
 
-/// How far a version of the operating system is.
+/// The progress of a version of the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OsProgress {
-    /// It is being installed beside the one that runs.
+    /// It is being installed next to the running version.
     Staging,
     /// It is installed, and waits for the update locks of all apps.
     Staged,
     /// The locks are held, and the next boot starts it.
     Activating,
-    /// It runs, and its services have to become healthy.
+    /// It runs, and its services must become healthy.
     OnTrial,
-    /// It stays.
+    /// It is permanent.
     Committed,
     /// It was not healthy or was given up by the boot loader, and is not tried again.
     Rejected,
-    /// The next boot starts what ran before it.
+    /// The next boot starts the version before it.
     RolledBack,
     /// It runs again after another one was rolled back.
     Returned,
@@ -221,15 +221,15 @@ pub enum OsProgress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepFailed {
-    /// The app's number; null where the step is no app's.
+    /// The app's number; null if the step does not belong to an app.
     pub app_id: Option<AppId>,
-    /// What it is about, in words.
+    /// A description of the step.
     pub subject: String,
     /// What went wrong.
     pub message: String,
     /// How often it has failed in a row.
     pub failures: u32,
-    /// When it is tried again; ISO 8601.
+    /// The time of the next attempt; ISO 8601.
     pub retry_at: Moment,
 }
 
@@ -255,7 +255,7 @@ pub struct ApplyEnd {
 pub struct PluginFault {
     /// The plugin's name.
     pub plugin: String,
-    /// What it did.
+    /// The failure.
     pub message: String,
 }
 

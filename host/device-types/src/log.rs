@@ -14,7 +14,7 @@ pub struct LogEvent {
     /// Milliseconds since the epoch; only the greeting has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
-    /// Missing in a line of the supervisor's own.
+    /// Missing in a line of the supervisor itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_name: Option<ServiceName>,
     /// The number of that service in the target.
@@ -23,10 +23,10 @@ pub struct LogEvent {
     /// Whether the service printed it to its standard error output.
     #[serde(rename = "isStdErr", skip_serializing_if = "is_false")]
     pub is_stderr: bool,
-    /// Whether it is the supervisor that speaks.
+    /// Whether the supervisor itself printed the line.
     #[serde(skip_serializing_if = "is_false")]
     pub is_system: bool,
-    /// The container that printed it. Clients do not get it: they know services, not containers.
+    /// The container that printed it. Not sent to clients: they know services, not containers.
     #[serde(skip)]
     pub container: Option<ContainerId>,
 }

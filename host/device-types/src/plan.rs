@@ -13,64 +13,64 @@ pub use blocker::{Blocked, Blocker};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DevicePlan {
-    /// What the device is at.
+    /// The state of the device.
     pub state: PlanState,
     /// The device is in local mode.
     pub local_mode: bool,
-    /// In order. Those of one stage may be taken side by side.
+    /// The steps in order. Steps of one stage may run at the same time.
     pub steps: Vec<PlanStep>,
-    /// What no step leads to, and why.
+    /// Differences from the target for which there is no step, and why.
     pub unplanned: Vec<Unplanned>,
     /// There are more steps than are shown.
     pub cut_short: bool,
-    /// There where the device's owner wants targets signed.
+    /// Present if the device's owner requires signed targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_targets: Option<SignedTargets>,
 }
 
-/// What became of the signatures of the cloud's last target.
+/// The result of checking the signatures of the cloud's last target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedTargets {
-    /// Why it was refused, a sentence each: the target before it stays in force. Missing where it was not. An app's
-    /// key sees no sentences.
+    /// Why the target was refused, one sentence per reason; the previous target stays in force. Missing if it was not
+    /// refused. An app's key sees no sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<Vec<String>>,
 }
 
-/// What the device is at.
+/// The state of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanState {
-    /// Nothing is left to do.
+    /// There is nothing to do.
     Settled,
     /// There is something to do.
     Applying,
-    /// The engines have not been asked yet what they hold.
+    /// The state of the engines is not known yet.
     Looking,
     /// The device has no target state.
     NoTarget,
-    /// Local mode is being left; after that the cloud's target is in force.
+    /// The device is leaving local mode; after that the cloud's target is in force.
     LeavingLocalMode,
 }
 
-/// One step to come.
+/// One planned step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStep {
-    /// From 1, in the plan of the whole device: an app's key sees gaps.
+    /// From 1, in the plan of the whole device; an app's key sees gaps.
     pub number: usize,
-    /// From 1: a step may be taken side by side with the others of its stage.
+    /// From 1; the steps of one stage may run at the same time.
     pub stage: usize,
-    /// What is done.
+    /// The kind of step.
     pub kind: StepKind,
-    /// How far it is.
+    /// The state of the step.
     pub state: StepState,
-    /// Why it is done.
+    /// The reason for the step.
     pub reason: StepReason,
-    /// It disturbs a service, so the update locks of its app are held around it.
+    /// Whether the step disturbs a service, so that the update locks of its app are held while it runs.
     pub needs_locks: bool,
-    /// The app's number; missing for what is no app's, or of several.
+    /// The app's number; missing if the step belongs to no app or to several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_id: Option<AppId>,
     /// The app's uuid.
@@ -79,35 +79,35 @@ pub struct PlanStep {
     /// The service's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceName>,
-    /// The reference of the image that is downloaded, removed, or that the service is made from.
+    /// The reference of the image that is downloaded or removed, or from which the service is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageRef>,
-    /// The engine; missing where the registry has yet to say which one runs the image.
+    /// The engine; missing until the registry has said which one runs the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineKind>,
-    /// The container that is stopped, removed, renamed or started; missing while it is not there.
+    /// The container that is stopped, removed, renamed or started; missing if it does not exist yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_id: Option<ContainerId>,
-    /// What the engine calls the volume or network, or what the container is renamed to.
+    /// The engine's name of the volume or network, or the new name of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The release that is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
-    /// The version of the operating system that it is about, or that the reboot starts.
+    /// The version of the operating system concerned, or that the reboot starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os_version: Option<OsVersion>,
-    /// Percent, of a download under way.
+    /// Percent of a download in progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<u8>,
-    /// The services that an image is downloaded for.
+    /// The services for which an image is downloaded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<ImageUser>,
-    /// Everything that is in the way; empty unless the state is `blocked`.
+    /// Everything that blocks the step; empty unless the state is `blocked`.
     pub blocked_by: Vec<Blocked>,
 }
 
-/// What is done.
+/// The kind of step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
@@ -115,11 +115,11 @@ pub enum StepKind {
     PullImage,
     /// An image is removed.
     RemoveImage,
-    /// A volume is made.
+    /// A volume is created.
     CreateVolume,
-    /// A volume is removed, with what is in it.
+    /// A volume is removed, with its data.
     RemoveVolume,
-    /// A network is made.
+    /// A network is created.
     CreateNetwork,
     /// A network is removed.
     RemoveNetwork,
@@ -127,43 +127,43 @@ pub enum StepKind {
     StopService,
     /// A service's container is stopped and removed.
     RemoveService,
-    /// A service's container gets the name of another release, and goes on as it is.
+    /// A service's container gets the name of another release, and keeps running unchanged.
     RenameService,
-    /// A new container is started beside the old one, which goes once the new one says so.
+    /// A new container is started next to the old one, which is removed as soon as the new one says so.
     HandOverService,
-    /// A container is made and not started.
+    /// A container is created and not started.
     CreateService,
-    /// A container is made where there is none, and started.
+    /// A container is created, if there is none, and started.
     StartService,
-    /// The release is recorded as the one that runs.
+    /// The release is recorded as the running one.
     RecordRelease,
-    /// It is forgotten which release ran.
+    /// The record of the running release is removed.
     ForgetRelease,
-    /// A part of the host's configuration, which `name` tells, is changed.
+    /// A part of the host's configuration is changed; `name` says which.
     ConfigureHost,
-    /// A version of the operating system, `osVersion`, is installed beside the one that runs.
+    /// A version of the operating system, `osVersion`, is installed next to the running one.
     StageOs,
-    /// The version of the operating system that runs stays.
+    /// The running version of the operating system becomes permanent.
     CommitOs,
-    /// The next boot starts what ran before this version of the operating system.
+    /// The next boot starts the version before this version of the operating system.
     RollBackOs,
     /// Services are stopped and the host is rebooted, under the update locks of all apps.
     Reboot,
 }
 
-/// How far a step is.
+/// The state of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
-    /// It is being done.
+    /// It is in progress.
     Running,
-    /// Nothing is in its way.
+    /// Nothing blocks it.
     Ready,
-    /// `blockedBy` says what is in its way.
+    /// `blockedBy` says what blocks it.
     Blocked,
 }
 
-/// Why a step is done.
+/// The reason for a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepReason {
@@ -171,43 +171,43 @@ pub enum StepReason {
     Missing,
     /// The device has it and the target does not.
     NotInTarget,
-    /// It is made from another image than the target's.
+    /// Its image is not the target's.
     ImageChanged,
-    /// It is made with another configuration than the target's.
+    /// Its configuration is not the target's.
     ConfigurationChanged,
     /// The service has replaced its key to the API.
     KeyReplaced,
-    /// Only the release is another.
+    /// Only its release is not the target's.
     ReleaseChanged,
-    /// A volume or network that it uses is made anew.
+    /// A volume or network that it uses is recreated.
     ComponentChanged,
-    /// The service whose network it shares is made anew.
+    /// The service whose network it shares is recreated.
     NetworkChanged,
     /// There is a newer container of the same service.
     Duplicate,
     /// The engine failed to remove it.
     Dead,
-    /// The target wants it to run, and it does not.
+    /// It does not run, but should according to the target.
     NotRunning,
-    /// It runs, and is not to.
+    /// It runs, but should not according to the target.
     NotToRun,
-    /// Nothing uses it any more.
+    /// Nothing uses it any longer.
     Unused,
-    /// Room is made for what is downloaded next.
+    /// It makes room for the next download.
     MakesRoom,
-    /// Somebody asked for it to be made anew.
+    /// Its recreation was requested.
     Restart,
-    /// Somebody asked for the app's data to be purged.
+    /// A purge of the app's data was requested.
     Purge,
-    /// Everything that comes before it is done.
+    /// All steps before it are complete.
     Reached,
-    /// What was changed before takes effect with it.
+    /// It makes earlier changes take effect.
     TakesEffect,
     /// It was tried, and was not healthy.
     Unhealthy,
 }
 
-/// A service that an image is for.
+/// A service that uses an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageUser {
@@ -217,19 +217,19 @@ pub struct ImageUser {
     pub service: ServiceName,
 }
 
-/// Something that stays as it is.
+/// Something that stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Unplanned {
-    /// The app's number; missing for what concerns the whole device.
+    /// The app's number; missing if it concerns the whole device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_id: Option<AppId>,
     /// The app's uuid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_uuid: Option<AppUuid>,
-    /// The service's name, where it is one service.
+    /// The service's name, if it is a single service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceName>,
-    /// What is in the way.
+    /// The reasons.
     pub blocked_by: Vec<Blocked>,
 }

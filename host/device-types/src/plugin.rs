@@ -5,71 +5,71 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One plugin, or one file that should be one.
+/// A plugin, or a file that should be one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginReport {
-    /// The plugin's name; the file's, where it has no manifest that can be read.
+    /// The plugin's name; if its manifest cannot be read, the file's name.
     pub name: String,
     /// The file.
     pub file: String,
-    /// The version that serves, or that was refused.
+    /// The version that is in use or was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it says about itself.
+    /// The plugin's description of itself.
     #[serde(flatten)]
     pub about: PluginAbout,
     /// The version of `platform:supervisor` that it was built for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
-    /// SHA-256 of the file that serves, or was refused.
+    /// SHA-256 of the file that is in use or was refused.
     pub digest: String,
-    /// Whether it serves.
+    /// Whether it is in use.
     pub state: PluginState,
-    /// Whether the file that serves is pinned to its name by nobody, which developer mode lets pass; left out if not.
+    /// Whether the file in use is not pinned to its name, which developer mode permits; left out if it is pinned.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     pub unpinned: bool,
-    /// The name in the policy of the key that pins the file that serves to its name.
+    /// The name, in the policy, of the key that pins the file in use to its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed_by: Option<String>,
-    /// Why the file as it is now was refused. With the state `running`, an older version serves on.
+    /// Why the present file was refused. If the state is `running` nevertheless, the previous version stays in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// The routes that it answers.
     pub routes: Vec<RouteReport>,
     /// The actions that it provides.
     pub provides: Vec<&'static str>,
-    /// The events that it is called for.
+    /// The events for which it is called.
     pub events: Vec<&'static str>,
-    /// The actions of its own that it does for other plugins.
+    /// Its own actions, which other plugins can call.
     pub actions: Vec<String>,
     /// The capabilities that the policy grants it.
     pub grants: Vec<&'static str>,
-    /// What it adds to what the device tells its cloud, sorted by name.
+    /// The fields that it adds to the device's report to its cloud, sorted by name.
     pub fields: Vec<PluginField>,
-    /// How often it was called since the supervisor started.
+    /// The number of calls since the supervisor started.
     pub calls: u64,
-    /// How many of these calls failed through its fault: traps, time-outs, limits, bad answers.
+    /// The number of these calls that failed because of the plugin: traps, time-outs, limits, bad answers.
     pub failures: u64,
-    /// What the last such failure was.
+    /// The last such failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
-/// A field that a plugin adds to what the device tells its cloud (`wit/report.wit`).
+/// A field that a plugin adds to the device's report to its cloud (`wit/report.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PluginField {
     /// The field's name.
     pub name: String,
-    /// What it says.
+    /// The field's value.
     pub value: PluginFieldValue,
     /// The unit of the value, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
 }
 
-/// What a field of a plugin says.
+/// The value of a plugin's field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PluginFieldValue {
@@ -81,33 +81,33 @@ pub enum PluginFieldValue {
     Boolean(bool),
 }
 
-/// What a plugin says about itself to people. The device does not check it.
+/// A plugin's description of itself, for people. The device does not check it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginAbout {
     /// What the plugin is for, in its maker's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who makes it, as it says.
+    /// Its maker, according to the plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// The licence of its code, as it says.
+    /// The licence of its code, according to the plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub licence: Option<String>,
-    /// A web page about it, as it says.
+    /// A web page about it, according to the plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
 }
 
-/// Whether a plugin serves.
+/// The state of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PluginState {
     /// It is loaded and answers.
     Running,
-    /// It is read or compiled, or waits for one that wants the same and is.
+    /// It is being read or compiled, or waits for a plugin with the same routes or actions that is.
     Loading,
-    /// It is for other boards than this.
+    /// It is for other boards.
     OtherBoard,
     /// It was refused; `refused` says why.
     Refused,
@@ -127,19 +127,19 @@ pub struct RouteReport {
 pub struct PluginRoutes {
     /// Its name.
     pub plugin: String,
-    /// Methods and patterns, `:name` for a segment of any text.
+    /// Methods and patterns; `:name` matches any segment.
     pub routes: Vec<(Method, String)>,
     /// The plugin's description of its routes: a part of an OpenAPI document with `paths` and `components`, unchanged.
     pub description: Option<Value>,
 }
 
-/// The walls around processes that run foreign code, beside the sandbox of WebAssembly.
+/// The walls around processes that run foreign code, in addition to the sandbox of WebAssembly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confinement {
-    /// Whether the policy refuses to start such a process where a wall is missing.
+    /// Whether the policy refuses to start such a process if a wall is missing.
     pub required: bool,
-    /// The compiler as it last ran, the processes of plugins, and each service on the wasm engine that runs.
+    /// The last run of the compiler, the processes of plugins, and each running service of the wasm engine.
     pub processes: Vec<ConfinedProcess>,
 }
 
@@ -149,19 +149,19 @@ pub struct Confinement {
 pub struct ConfinedProcess {
     /// `compiler`, `plugins`, `plugins with` and their folders, or `service` with the name of its container.
     pub process: String,
-    /// The walls that stand.
+    /// The walls in force.
     pub in_force: Vec<String>,
-    /// The walls that do not.
+    /// The missing walls.
     pub missing: Vec<MissingWall>,
-    /// Of the walls that stand, those that this system has a lower form of.
+    /// Those walls in force of which this system has only a weaker form.
     pub lower: Vec<MissingWall>,
 }
 
-/// A wall that does not stand as it should.
+/// A wall that is missing or weaker than it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MissingWall {
-    /// Which.
+    /// The wall's name.
     pub wall: String,
-    /// What the system lacks, or said.
+    /// What the system lacks, or its error.
     pub reason: String,
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::PluginState;
 
-/// What has become of a plugin's file that was installed.
+/// The result of installing a plugin's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginInstallation {
@@ -14,15 +14,15 @@ pub struct PluginInstallation {
     pub version: String,
     /// SHA-256 of the file.
     pub digest: String,
-    /// The version that was there before; left out if there was none.
+    /// The previous version; left out if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// Whether the plugin serves. It is `running` with `refused` if the version before serves on.
+    /// The state of the plugin. It is `running` together with `refused` if the previous version stays in use.
     pub state: PluginState,
     /// Why the file is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// If it is refused, what it asks for, and the lines of the policy that give it.
+    /// If the file is refused, what it asks for, and the lines of the policy that grant it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_lines: Option<String>,
 }
@@ -36,6 +36,6 @@ pub enum InstallRefusal {
     Conflict(String),
     /// There is no such plugin.
     Unknown,
-    /// It failed for now.
+    /// It failed, and may succeed later.
     Failed(String),
 }

@@ -11,7 +11,7 @@ pub struct ReconcilerStats {
     pub passes: u64,
     /// Steps that failed.
     pub step_failures: u64,
-    /// When the target was last found to be reached.
+    /// The last time at which the target was found to be reached.
     pub last_reached: Option<Moment>,
     /// Images that were downloaded.
     pub downloads: u64,
@@ -34,7 +34,7 @@ pub struct PluginStats {
     pub faults: u64,
     /// The total time until the answers of all calls began.
     pub time: Duration,
-    /// What the plugin itself reports (`wit/metrics.wit`), sorted by name.
+    /// The plugin's own metrics (`wit/metrics.wit`), sorted by name.
     pub metrics: Vec<PluginMetric>,
 }
 

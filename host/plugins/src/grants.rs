@@ -48,7 +48,7 @@ pub(crate) fn check_routes_and_actions(
     }
     if missing {
         wrong.push(format!(
-            "plugin `{plugin}` answers {}, which the policy `{policy}` does not let it; to let it, give its section `[plugins.{plugin}]` the line `routes = [{}]`",
+            "plugin `{plugin}` answers {}, which the policy `{policy}` does not allow; to allow it, give its section `[plugins.{plugin}]` the line `routes = [{}]`",
             quoted(&paths, '`'),
             quoted(&paths, '"')
         ));
@@ -62,7 +62,7 @@ pub(crate) fn check_routes_and_actions(
     {
         let actions: Vec<_> = actions.map(<&str>::from).collect();
         wrong.push(format!(
-            "plugin `{plugin}` provides {}, which the policy `{policy}` does not let it; to let it, give its section `[plugins.{plugin}]` the line `provides = [{}]`",
+            "plugin `{plugin}` provides {}, which the policy `{policy}` does not allow; to allow it, give its section `[plugins.{plugin}]` the line `provides = [{}]`",
             quoted(&actions, '`'),
             quoted(&actions, '"')
         ));
@@ -71,7 +71,7 @@ pub(crate) fn check_routes_and_actions(
     if !events.is_subset(&granted.events) {
         let events: Vec<_> = events.iter().map(<&str>::from).collect();
         wrong.push(format!(
-            "plugin `{plugin}` asks for the events {}, which the policy `{policy}` does not give it; to give it them, give its section `[plugins.{plugin}]` the line `events = [{}]`",
+            "plugin `{plugin}` asks for the events {}, which the policy `{policy}` does not give it; to allow them, give its section `[plugins.{plugin}]` the line `events = [{}]`",
             quoted(&events, '`'),
             quoted(&events, '"')
         ));
@@ -217,10 +217,10 @@ mod tests {
         };
         let of_stock =
             "plugin `x` answers `/v2/x`, and only stock plugins answer below `/v1` and `/v2`";
-        let routes = "plugin `x` answers `/v3/x`, `/v3/y/:a`, which the policy `policy.toml` does not let it; \
-             to let it, give its section `[plugins.x]` the line `routes = [\"/v3/x\", \"/v3/y/:a\"]`";
-        let actions = "plugin `x` provides `identify`, which the policy `policy.toml` does not let it; \
-             to let it, give its section `[plugins.x]` the line `provides = [\"identify\"]`";
+        let routes = "plugin `x` answers `/v3/x`, `/v3/y/:a`, which the policy `policy.toml` does not allow; \
+             to allow it, give its section `[plugins.x]` the line `routes = [\"/v3/x\", \"/v3/y/:a\"]`";
+        let actions = "plugin `x` provides `identify`, which the policy `policy.toml` does not allow; \
+             to allow it, give its section `[plugins.x]` the line `provides = [\"identify\"]`";
         assert_eq!(refusal(""), format!("{of_stock}; {routes}; {actions}"));
         assert_eq!(
             refusal("routes = [\"/v3/x\"]\nprovides = [\"identify\"]"),

@@ -48,7 +48,7 @@
 //! [plugins.acme-light]
 //! keys = ["acme"]             # what this key has signed under this name
 //! provides = ["identify"]     # these actions; none where it is left out
-//! boards = ["acme-*"]         # on these it goes before whoever provides them on all boards
+//! boards = ["acme-*"]         # on these it takes precedence over providers for all boards
 //! events = ["update-gate"]    # it is called for these events; for none where it is left out
 //! hold_minutes = 120          # its gates hold up an update for no longer; an hour where it is left out
 //! ```

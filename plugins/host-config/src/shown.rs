@@ -20,7 +20,7 @@ pub(crate) struct NetworkShown {
     pub(crate) dns: Option<String>,
 }
 
-/// Empty but for `noProxy` where there is a configuration that names no usable proxy.
+/// Empty except for `noProxy` if the configuration names no usable proxy.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-;; Says that its answer stands at an address that no answer can have.
+;; Claims that its answer is at a misaligned address.
 ;; answer: 500 plugin `answer-unaligned` failed
 
 (func (export "handle") (type $handle) (drop (call $ok)) (i32.const 1025))

@@ -1,4 +1,4 @@
-;; Tells the host to do what no code stands for.
+;; Returns a code that has no meaning to the host.
 ;; answer: 500 `async-of-no-code`
 
 (import "exports" "[task-return]handle" (func $return (param i32 i32 i32 i32 i32 i32 i32)))

@@ -1,7 +1,7 @@
-;; Answers twice, of which the host could take the second for another request's.
+;; Answers twice, so that the host could mistake the second answer for that of another request.
 ;; answer: 500 `async-returns-twice`
 ;; answer: 200
-;; held: the first is the answer
+;; held: the first answer counts
 
 (import "exports" "[task-return]handle" (func $return (param i32 i32 i32 i32 i32 i32 i32)))
 (func (export "async-handle") (type $handle)

@@ -1,4 +1,4 @@
-;; Waits for a set of events that it does not have.
+;; Waits on a set of events that it does not have.
 ;; answer: 500 `async-waits-for-no-set`
 
 (import "exports" "[task-return]handle" (func $return (param i32 i32 i32 i32 i32 i32 i32)))

@@ -1,4 +1,4 @@
-;; Waits for a set of events in which there is none.
+;; Waits on an empty set of events.
 ;; answer: 504 `async-waits-for-nothing`
 ;; answer: 500 `async-waits-for-nothing`
 ;; limits: wall_ms = 500

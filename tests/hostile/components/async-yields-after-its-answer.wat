@@ -1,4 +1,4 @@
-;; Answers, and goes on for ever behind its answer, where nobody waits for it.
+;; Answers, and then keeps running forever, when nobody is waiting for it any more.
 ;; at-once: 8
 ;; answer: 200
 ;; answer: 503 `async-yields-after-its-answer`

@@ -1,4 +1,4 @@
-;; Yields for ever: each time it does nothing, and wants to be called again at once.
+;; Yields forever: does nothing each time, and asks to be called again at once.
 ;; answer: 504 `async-yields-for-ever`
 
 (import "exports" "[task-return]handle" (func $return (param i32 i32 i32 i32 i32 i32 i32)))

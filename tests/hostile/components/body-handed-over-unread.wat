@@ -1,4 +1,4 @@
-;; Takes a request with a body of megabytes, reads nothing of it, and never ends.
+;; Accepts a request with a body of almost a megabyte, reads none of it, and never finishes.
 ;; body: 900000
 ;; limits: wall_ms = 500
 ;; answer: 504 plugin `body-handed-over-unread`

@@ -1,9 +1,9 @@
-;; Reads records of a kind that the policy does not name, with a filter of its own in the name.
+;; Reads records of a kind that the policy does not name, by adding a filter of its own to the name.
 ;; grants: cloud
 ;; policy: records = ["device_tag"]
 ;; answer: 200
 ;; absent: granted
-;; held: the policy names kinds of records
+;; held: the policy names the kinds of records
 
 (import "cloud" "records" (func $records (param i32 i32 i32 i32 i32)))
 (data (i32.const 1200) "user?$filter=id ne 0")

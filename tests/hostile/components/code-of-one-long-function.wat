@@ -1,6 +1,6 @@
-;; Has one function of a hundred thousand instructions whose values live from the first to the last.
+;; Has one function of a hundred thousand instructions whose values stay live from the first to the last.
 ;; answer: 200
-;; held: compiling is done beside everything else, within a bound
+;; held: compilation runs alongside everything else, within a limit
 
 (func (param i64) (result i64)
   (local <<1000 times i64 >>)

@@ -1,4 +1,4 @@
-;; Has as many components in each other as can be written, to use up the stack of whoever reads them.
+;; Nests components as deeply as can be written, to exhaust the stack of the parser.
 ;; refused: its component exports neither `platform:supervisor/handler` nor
 
 (component <<95 times (component >><<95 times )>>)

@@ -1,4 +1,4 @@
-;; Describes its routes by sixty thousand lists in each other.
+;; Describes its routes with sixty thousand nested lists.
 ;; section: platform:openapi <<60000 times [>>
 ;; refused: `platform:openapi` is invalid
 

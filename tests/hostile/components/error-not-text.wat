@@ -1,4 +1,4 @@
-;; Fails with a message of bytes that are no text.
+;; Fails with a message of bytes that are not text.
 ;; answer: 500 plugin `error-not-text` failed
 
 (data (i32.const 1200) "\c0\80\f5\ff")

@@ -1,8 +1,8 @@
-;; Fails with a message of 14 MB of characters that JSON writes with six times as many, four at once.
+;; Fails, four times at once, with a message of 14 MB whose characters take up six times as much in JSON.
 ;; at-once: 4
 ;; answer: 500
 ;; answer: 503 `error-of-megabytes`
-;; held: its words are cut to 4 KiB
+;; held: its message is cut to 4 KiB
 
 (func (export "handle") (type $handle)
   (drop (memory.grow (i32.const 216)))

@@ -1,4 +1,4 @@
-;; Exports fifty thousand functions beside the one that is called.
+;; Exports fifty thousand functions in addition to the one that is called.
 ;; refused: its component exports neither `platform:supervisor/handler` nor
 
 (component (core module $m (func (export "f"))) (core instance $i (instantiate $m))

@@ -1,4 +1,4 @@
-;; Ends in the middle, as a file whose disk was full.
+;; Ends in the middle, like a file that was written to a full disk.
 ;; cut: 700
 ;; refused: it is cut off or damaged at byte
 

@@ -1,4 +1,4 @@
-;; Is a file that every user of the device can write, after it was looked at.
+;; Is a file that every user of the device can change after it has been checked.
 ;; file: mode 666
 ;; refused: chmod
 

@@ -1,4 +1,4 @@
-;; Is a folder, which cannot be read as a file is.
+;; Is a folder, which cannot be read like a file.
 ;; file: folder
 ;; refused: it is not a file
 

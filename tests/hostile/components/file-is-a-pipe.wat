@@ -1,4 +1,4 @@
-;; Is a pipe, which whoever reads it waits for.
+;; Is a pipe, which blocks its reader.
 ;; file: pipe
 ;; refused: it is not a file
 

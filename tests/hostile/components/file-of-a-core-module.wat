@@ -1,4 +1,4 @@
-;; Is a core module, and no component.
+;; Is a core module, not a component.
 ;; refused: it is a core module and not a component
 
 (module (func (export "handle")))

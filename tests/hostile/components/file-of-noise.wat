@@ -1,4 +1,4 @@
-;; Is a component at first and then megabytes of bytes that mean nothing.
+;; Begins as a component, and continues with megabytes of meaningless bytes.
 ;; noise: 3000000
 ;; refused: it is cut off or damaged at byte
 

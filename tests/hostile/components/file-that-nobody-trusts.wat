@@ -1,4 +1,4 @@
-;; Lies in the plugin folder without a line of the policy.
+;; Is in the plugin folder, but not in the policy.
 ;; policy: none
 ;; refused: pins no file of a plugin `file-that-nobody-trusts`
 

@@ -1,6 +1,6 @@
-;; Says that its answer is longer than it is, so that the client waits for what never comes.
+;; Claims that its answer is longer than it is, so that the client waits for bytes that never come.
 ;; answer: 200 ok
-;; held: the host says how long an answer is
+;; held: the host states the length of an answer
 
 (data (i32.const 1200) "content-length")
 (data (i32.const 1220) "99999999")

@@ -1,4 +1,4 @@
-;; Names a header with bytes that are no text.
+;; Uses bytes that are not text as the name of a header.
 ;; answer: 500 plugin `header-name-not-text` failed
 
 (data (i32.const 1200) "\ff\fe\80")

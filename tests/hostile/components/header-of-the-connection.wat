@@ -1,4 +1,4 @@
-;; Says how its answer is transferred, so that what it answers is read as something else (smuggling).
+;; States how its answer is transferred, so that its content is read as something else (smuggling).
 ;; answer: 502 plugins may not set the header `transfer-encoding`
 
 (data (i32.const 1200) "transfer-encoding")

@@ -1,4 +1,4 @@
-;; Puts the end of its answer and the beginning of another into a header.
+;; Puts the end of its answer and the beginning of another one into a header.
 ;; answer: 502 plugin `header-splits-the-answer` gave a bad answer
 ;; absent: FORGED
 

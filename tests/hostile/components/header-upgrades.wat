@@ -1,4 +1,4 @@
-;; Takes the connection for another protocol.
+;; Switches the connection to another protocol.
 ;; answer: 502 plugins may not set the header `upgrade`
 
 (data (i32.const 1200) "Upgrade")

@@ -1,4 +1,4 @@
-;; Answers with as many headers as the host takes from a plugin at all, sixteen times at once.
+;; Answers with as many headers as the host accepts from a plugin at all, sixteen times at once.
 ;; at-once: 16
 ;; answer: 502 plugin `headers-forty-thousand` gave a bad answer: 40000 headers, more than 64
 ;; answer: 503 `headers-forty-thousand`

@@ -1,4 +1,4 @@
-;; Answers with 300,000 headers of no length, each of which costs the host more than the plugin, sixteen at once.
+;; Answers, sixteen times at once, with 300,000 empty headers, each of which costs the host more than the plugin.
 ;; at-once: 16
 ;; answer: 502 plugin `headers-three-hundred-thousand` gave a bad answer
 ;; answer: 500 plugin `headers-three-hundred-thousand` failed

@@ -1,4 +1,4 @@
-;; Answers with four billion headers, which it does not have.
+;; Claims to answer with four billion headers, which it does not have.
 ;; answer: 500 plugin `headers-uncountable` failed
 
 (func (export "handle") (type $handle)

@@ -1,8 +1,8 @@
-;; Names the host by two lines, of which the second is one of another file.
+;; Sets a host name of two lines, the second of which is a line of another file.
 ;; grants: host-name
 ;; answer: 200
 ;; absent: granted
-;; held: no host has such a name
+;; held: no host can have such a name
 
 (import "host-name" "set" (func $set (param i32 i32 i32)))
 (data (i32.const 1200) "board\n127.0.0.1 cloud.example")

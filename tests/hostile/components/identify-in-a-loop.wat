@@ -1,4 +1,4 @@
-;; Has the device show itself again and again, which nobody provides here.
+;; Asks the device to identify itself again and again, although there is no provider for that here.
 ;; grants: identify
 ;; answer: 504 plugin `identify-in-a-loop`
 

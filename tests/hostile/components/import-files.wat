@@ -1,4 +1,4 @@
-;; Imports the file system, which it has not asked for.
+;; Imports the file system without having asked for it.
 ;; refused: wasi:filesystem/preopens
 
 (component

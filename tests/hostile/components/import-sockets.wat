@@ -1,4 +1,4 @@
-;; Imports sockets, to reach the network past the host.
+;; Imports sockets, to reach the network without going through the host.
 ;; refused: which no plugin gets
 
 (component

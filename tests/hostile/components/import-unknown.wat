@@ -1,4 +1,4 @@
-;; Imports an interface of the host that there is none of.
+;; Imports an interface that the host does not have.
 ;; refused: platform:supervisor/valve
 
 (component

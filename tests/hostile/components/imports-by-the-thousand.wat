@@ -1,4 +1,4 @@
-;; Imports a thousand things at once, each of which is to be looked at and listed.
+;; Imports a thousand interfaces at once, each of which has to be checked and listed.
 ;; refused: which no plugin gets
 ;; absent: x900:y/z
 

@@ -1,7 +1,7 @@
-;; Has the journal command read files of its choice, by an option in place of a unit.
+;; Makes the journal command read files of its choice, by passing an option in place of a unit.
 ;; grants: journal
 ;; answer: 200 unit
-;; held: no value begins with `-`
+;; held: no value may begin with `-`
 
 (import "journal" "read" (func $read (param i32 i32)))
 (data (i32.const 1200) "--directory=/etc")

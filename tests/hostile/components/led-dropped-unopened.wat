@@ -1,4 +1,4 @@
-;; Gives back handles that it was never given.
+;; Returns handles that it never received.
 ;; grants: led
 ;; answer: 500 plugin `led-dropped-unopened` failed
 

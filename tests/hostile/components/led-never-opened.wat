@@ -1,4 +1,4 @@
-;; Sets an LED by handles that it was never given, to hold one of somebody else.
+;; Sets an LED through handles that it never received, to get hold of somebody else's.
 ;; grants: led
 ;; answer: 500 plugin `led-never-opened` failed
 

@@ -1,4 +1,4 @@
-;; Uses the LEDs without a word of it in its manifest.
+;; Uses the LEDs without mentioning them in its manifest.
 ;; refused: which takes the capability `led`, and its manifest does not ask for that
 
 (import "led" "names" (func $names (param i32)))

@@ -1,4 +1,4 @@
-;; Asks for the LEDs, which nobody has granted.
+;; Requests the LEDs, which nobody has granted.
 ;; grants: led
 ;; policy: grants = []
 ;; refused: needs the capability `led` (harm)

@@ -1,4 +1,4 @@
-;; Takes the update locks of all apps and never ends.
+;; Takes the update locks of all apps and never finishes.
 ;; grants: update-lock
 ;; answer: 504 plugin `locks-held-for-ever`
 ;; limits: wall_ms = 500

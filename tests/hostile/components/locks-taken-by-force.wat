@@ -1,8 +1,8 @@
-;; Overrides the update locks of all services, with the grant to take them and not with the one to override them.
+;; Overrides the update locks of all services, although it is granted only to take locks, not to override them.
 ;; grants: update-lock
 ;; answer: 200 granted
 ;; log: requires the grant `update-lock-force`
-;; held: it is as if it had not said so, and the locks of services are respected
+;; held: its request to override is ignored, and the locks of services are respected
 
 (import "update-lock" "[static]lock.acquire-all" (func $acquire (param i32 i32)))
 (func (export "handle") (type $handle) (call $acquire (i32.const 1) (i32.const 3000)) call $tell)

@@ -2,7 +2,7 @@
 ;; answer: 200
 ;; answer: 504 `log-flood`
 ;; log: plugin="log-flood"
-;; held: lines beyond a bound are counted and not written
+;; held: lines beyond a limit are counted and not written
 
 (import "log" "write" (func $write (param i32 i32 i32)))
 (func (export "handle") (type $handle)

@@ -1,4 +1,4 @@
-;; Writes lines into the log that pass for the supervisor's own, with breaks of all kinds and signs of terminals.
+;; Writes lines to the log that pass for the supervisor's own, with all kinds of line breaks and terminal control codes.
 ;; answer: 200
 ;; log: log-forged
 

@@ -1,4 +1,4 @@
-;; Writes a line of a level that there is none of.
+;; Writes a line with a level that does not exist.
 ;; answer: 500 plugin `log-line-of-no-level` failed
 
 (import "log" "write" (func $write (param i32 i32 i32)))

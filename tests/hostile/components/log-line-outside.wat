@@ -1,4 +1,4 @@
-;; Writes a line that stands behind the end of its memory, to have the host read its own.
+;; Writes a line that lies beyond the end of its memory, to make the host read its own memory.
 ;; answer: 500 plugin `log-line-outside` failed
 
 (import "log" "write" (func $write (param i32 i32 i32)))

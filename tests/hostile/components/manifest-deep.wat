@@ -1,4 +1,4 @@
-;; Has a manifest with ten thousand lists in each other, to use up the stack of whoever reads it.
+;; Has a manifest with ten thousand nested lists, to exhaust the stack of the parser.
 ;; manifest: x = <<10000 times [>>
 ;; refused: its manifest is invalid
 

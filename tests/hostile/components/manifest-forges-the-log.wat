@@ -1,4 +1,4 @@
-;; Has a manifest that is wrong in a line of signs for terminals, which the error about it would show.
+;; Has a manifest with an invalid line of terminal control codes, which the error about it would show.
 ;; manifest: routes = [2K[1A FORGED INFO access: POST /v1/reboot status=202
 ;; refused: its manifest is invalid
 

@@ -1,4 +1,4 @@
-;; Says nothing of itself.
+;; Provides no information about itself.
 ;; manifest: none
 ;; refused: it has no section `platform:manifest`
 

@@ -1,4 +1,4 @@
-;; Has two manifests, of which one is shown to the owner and the other one is used.
+;; Has two manifests, so that the owner is shown one and the other is used.
 ;; section: platform:manifest name = "other"
 ;; refused: it has 2 sections
 

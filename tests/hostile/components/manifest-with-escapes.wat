@@ -1,4 +1,4 @@
-;; Has a name with line breaks and signs of terminals, which stands in the log and in lists.
+;; Has a name with line breaks and terminal control codes, which appears in the log and in lists.
 ;; manifest: name = "a\nFORGED\u001b[2K"
 ;; refused: `name` must be
 

@@ -1,4 +1,4 @@
-;; Has a hundred memories, of which each alone is small and all together are not.
+;; Has a hundred memories, each of which is small, but not all of them together.
 ;; refused:
 
 (component (core module <<100 times (memory 100)>>))

@@ -1,4 +1,4 @@
-;; Asks for memory until there is none.
+;; Requests memory until there is none left.
 ;; answer: 500 plugin `memory-bomb` needed more than its 16 MiB of memory
 
 (func (export "handle") (type $handle)

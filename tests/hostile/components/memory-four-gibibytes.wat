@@ -1,4 +1,4 @@
-;; Wants four gibibytes of memory from the beginning.
+;; Requests four gibibytes of memory from the start.
 ;; refused: bytes of memory at its start, where a plugin may have
 
 (memory (export "memory") 65536)

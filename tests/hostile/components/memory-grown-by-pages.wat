@@ -1,8 +1,8 @@
-;; Grows its memory by a page at a time, a million times, each of which the host has to account for.
+;; Grows its memory one page at a time, a million times, and the host has to account for each page.
 ;; answer: 200
 ;; answer: 504 `memory-grown-by-pages`
 ;; answer: 500 `memory-grown-by-pages`
-;; held: growing is refused at the limit and costs its own CPU time
+;; held: growth is refused at the limit, and costs the plugin's own CPU time
 
 (func (export "handle") (type $handle)
   (local $left i32)

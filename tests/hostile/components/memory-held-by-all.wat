@@ -1,9 +1,9 @@
-;; Fills all memory that a call may have in many calls at once, and holds it there.
+;; Fills all the memory that a call may have, in many calls at once, and keeps it.
 ;; at-once: 24
 ;; answer: 200
 ;; answer: 503 there is no room for plugin `memory-held-by-all`
 ;; answer: 500 plugin `memory-held-by-all` needed more than its 16 MiB of memory
-;; held: all calls together have a bound on memory, which clients are told of
+;; held: all calls together have a memory limit, which is reported to clients
 
 (import "timer" "sleep" (func $sleep (param i32)))
 (func (export "handle") (type $handle)

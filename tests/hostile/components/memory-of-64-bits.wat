@@ -1,4 +1,4 @@
-;; Has a memory whose addresses have 64 bits, and which no reservation could hold.
+;; Has a memory with 64-bit addresses, which no reservation could hold.
 ;; refused: 64-bit memories
 
 (component (core module

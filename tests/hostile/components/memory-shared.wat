@@ -1,4 +1,4 @@
-;; Has a memory that is shared between threads, for a clock as fine as attacks on caches need.
+;; Has a memory that is shared between threads, to obtain a clock as precise as attacks on caches need.
 ;; refused: threads
 
 (component (core module

@@ -1,8 +1,8 @@
-;; Reports a metric whose name ends the line and has another family after it.
+;; Reports a metric whose name ends the line and continues with another family.
 ;; grants: metrics
 ;; answer: 200
 ;; absent: granted
-;; held: no metric has such a name
+;; held: no metric can have such a name
 
 (import "metrics" "set-gauge" (func $set (param i32 i32 i32 i32 f64 i32)))
 (data (i32.const 1200) "a 1\nsupervisor_build_info{version=\"9\"} 1")

@@ -1,4 +1,4 @@
-;; Claims a name for which the policy pins another file, and wants what that file has.
+;; Claims a name for which the policy pins another file, to obtain what that file is granted.
 ;; manifest: name = "spin"
 ;; manifest: routes = [{ method = "GET", path = "/v3/spin" }]
 ;; policy: none

@@ -1,4 +1,4 @@
-;; Has a name that leads out of the folder of what plugins have stored.
+;; Has a name that leads out of the folder of the data that plugins have stored.
 ;; manifest: name = "../../../etc"
 ;; refused: `name` must be
 

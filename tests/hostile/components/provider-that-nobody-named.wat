@@ -1,4 +1,4 @@
-;; Provides an action that the policy does not give it, so that the host calls it.
+;; Provides an action that the policy does not assign to it, so that the host calls it.
 ;; world: identifier
 ;; manifest: routes = []
 ;; manifest: provides = ["identify"]

@@ -1,4 +1,4 @@
-;; Calls the host while the host is about to write the request into its memory.
+;; Calls the host while the host is about to write the request into the plugin's memory.
 ;; answer: 500 plugin `realloc-calls-the-host` failed
 
 (import "log" "write" (func $write (param i32 i32 i32)))

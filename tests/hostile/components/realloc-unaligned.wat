@@ -1,4 +1,4 @@
-;; Has the host write a list of the request at an address that such lists cannot have.
+;; Makes the host write a list of the request to a misaligned address.
 ;; answer: 500 plugin `realloc-unaligned` failed
 
 (global $next (mut i32) (i32.const 32769))

@@ -1,4 +1,4 @@
-;; Calls itself with frames of many kilobytes, to step over the page that guards the stack.
+;; Calls itself with frames of many kilobytes, to step over the guard page of the stack.
 ;; answer: 500 plugin `recursion-with-large-frames` failed
 
 (func $deeper (param i64) (result i64)

@@ -1,4 +1,4 @@
-;; Calls itself until the stack is used up, which is the host's.
+;; Calls itself until the stack, which belongs to the host, is exhausted.
 ;; answer: 500 plugin `recursion` failed
 
 (func $deeper (param i64 i64 i64 i64) (result i64)

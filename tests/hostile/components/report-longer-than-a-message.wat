@@ -1,4 +1,4 @@
-;; Reports a text of a megabyte, which no message to the host can hold.
+;; Reports a text of a megabyte, which does not fit into any message to the host.
 ;; grants: report
 ;; answer: 200
 ;; absent: granted

@@ -1,4 +1,4 @@
-;; Reports a text that clears the terminal of whoever reads it, and turns round what comes after it.
+;; Reports a text that clears the reader's terminal and reverses the direction of what follows it.
 ;; grants: report
 ;; answer: 200
 ;; absent: granted

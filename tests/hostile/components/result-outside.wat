@@ -1,4 +1,4 @@
-;; Has the host write what it answers behind the end of its memory.
+;; Makes the host write its result beyond the end of the plugin's memory.
 ;; grants: device
 ;; answer: 500 plugin `result-outside` failed
 

@@ -1,4 +1,4 @@
-;; Answers everything that nobody else does, by a pattern of names alone.
+;; Answers everything that nothing else answers, with patterns made only of parameters.
 ;; manifest: routes = [{ method = "GET", path = "/:a" }, { method = "GET", path = "/:a/:b" }, { method = "GET", path = "/:a/:b/:c" }]
 ;; refused: only stock plugins answer below
 

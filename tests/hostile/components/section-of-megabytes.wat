@@ -1,4 +1,4 @@
-;; Carries two megabytes that nobody asked for in a section of its own.
+;; Contains two megabytes that nobody asked for, in a section of their own.
 ;; section: harmless <<2000000 times x>>
 ;; answer: 200
 ;; held: nobody reads it

@@ -1,4 +1,4 @@
-;; Makes sets of events until the host has no more of them.
+;; Creates sets of events until the host has none left.
 ;; answer: 500 `sets-by-the-thousand`
 
 (import "$root" "[waitable-set-new]" (func $set (result i32)))

@@ -1,4 +1,4 @@
-;; Computes with instructions whose results differ from processor to processor, to learn which one it runs on.
+;; Computes with instructions whose results differ between processors, to find out which one it runs on.
 ;; refused: relaxed SIMD
 
 (component (core module (func (param v128 v128) (result v128)

@@ -1,4 +1,4 @@
-;; Begins ten thousand waits at once and awaits none of them.
+;; Starts ten thousand waits at once and awaits none of them.
 ;; answer: 500 plugin `sleeps-begun-by-the-thousand` failed
 
 (import "timer" "[async-lower]sleep" (func $sleep (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Waits for longer than anybody waits for an answer, in more calls than it may have.
+;; Waits for longer than any client waits for an answer, in more calls than it may have.
 ;; at-once: 20
 ;; limits: wall_ms = 500
 ;; answer: 504 plugin `sleeps-for-ever` did not answer within 500 ms

@@ -1,4 +1,4 @@
-;; Wakes up again and again, each time at once, so that the host does nothing else than wake it.
+;; Wakes up again and again, immediately each time, so that the host does nothing but wake it.
 ;; limits: wall_ms = 800
 ;; answer: 504 plugin `sleeps-without-end`
 

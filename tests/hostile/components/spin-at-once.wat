@@ -1,4 +1,4 @@
-;; Loops for ever in as many calls at the same time as clients ask for.
+;; Loops forever in as many simultaneous calls as clients make.
 ;; at-once: 16
 ;; limits: cpu_ms = 100, wall_ms = 20000
 ;; answer: 504 plugin `spin-at-once` used more than its 100 ms of CPU time

@@ -1,4 +1,4 @@
-;; Fills and copies megabytes in single instructions, between which alone it could be interrupted.
+;; Fills and copies megabytes in single instructions, and can be interrupted only between them.
 ;; answer: 504 plugin `spin-in-bulk` used more than its 300 ms of CPU time
 
 (func (export "handle") (type $handle)

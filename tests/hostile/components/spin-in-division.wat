@@ -1,4 +1,4 @@
-;; Computes with the slowest instructions that there are, in a loop without calls.
+;; Computes with the slowest instructions that exist, in a loop without calls.
 ;; answer: 504 plugin `spin-in-division` used more than its 300 ms of CPU time
 
 (func (export "handle") (type $handle)

@@ -1,4 +1,4 @@
-;; Calls itself for ever in a tail call, which no stack ends.
+;; Calls itself forever in a tail call, which never exhausts the stack.
 ;; refused: tail calls
 
 (func $again return_call $again)

@@ -1,4 +1,4 @@
-;; Loops for ever, so that nobody else gets a turn on the processor.
+;; Loops forever, so that nothing else gets a turn on the processor.
 ;; answer: 504 plugin `spin` used more than its 300 ms of CPU time
 
 (func (export "handle") (type $handle) (loop $again (br $again)) unreachable)

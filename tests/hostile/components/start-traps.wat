@@ -1,4 +1,4 @@
-;; Traps in its start function, each time that an instance is made ready.
+;; Traps in its start function each time an instance is prepared.
 ;; answer: 500 `start-traps`
 
 (func $start unreachable)

@@ -1,4 +1,4 @@
-;; Asks for the state of the device in a loop, so that the host is busy and not the plugin.
+;; Requests the state of the device in a loop, to keep the host busy rather than the plugin.
 ;; grants: device
 ;; answer: 504 plugin `state-asked-for-ever` used more than its 300 ms of CPU time
 ;; answer: 500 plugin `state-asked-for-ever` needed more than its 16 MiB of memory

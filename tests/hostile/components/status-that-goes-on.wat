@@ -1,4 +1,4 @@
-;; Answers 101, after which a connection is no longer one of HTTP.
+;; Answers with status 101, after which a connection no longer speaks HTTP.
 ;; answer: 502 the status 101 is not between 200 and 599
 
 (func (export "handle") (type $handle) (call $answer (i32.const 101) (i32.const 1100) (i32.const 2)))

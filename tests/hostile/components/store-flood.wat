@@ -1,4 +1,4 @@
-;; Writes its store as often as it can, each time onto the disk.
+;; Writes to its store as often as it can, to disk each time.
 ;; grants: store
 ;; answer: 504 `store-flood`
 ;; limits: wall_ms = 1500

@@ -1,7 +1,7 @@
-;; Reads what another plugin has stored, by a key that leads there.
+;; Reads data that another plugin has stored, with a key that leads there.
 ;; grants: store
 ;; answer: 200 granted
-;; held: it is a key of its own, which nobody has set
+;; held: it counts as one of the plugin's own keys, which nobody has set
 
 (import "store" "get" (func $get (param i32 i32 i32)))
 (data (i32.const 1200) "../device-info/' OR 1=1 --\00")

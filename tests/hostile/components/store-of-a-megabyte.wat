@@ -2,7 +2,7 @@
 ;; grants: store
 ;; answer: 200
 ;; answer: 500 plugin `store-of-a-megabyte` failed
-;; held: the host says that it is too long
+;; held: the host reports that it is too long
 
 (import "store" "set" (func $set (param i32 i32 i32 i32 i32)))
 (func (export "handle") (type $handle)

@@ -1,10 +1,10 @@
-;; Answers with a stream that it fills for ever, to callers who leave in the middle, sixteen times at once.
+;; Answers with a stream that it fills forever, to sixteen callers at once that leave in the middle.
 ;; at-once: 16
 ;; answer: 200
 ;; answer: 503 `stream-left`
 ;; answer: 504 `stream-left`
 ;; reader: leaves
-;; held: it ends with its reader
+;; held: it ends when its reader leaves
 
 (import "exports" "[stream-new-0]handle" (func $new (result i64)))
 (import "exports" "[async-lower][stream-write-0]handle" (func $write (param i32 i32 i32) (result i32)))

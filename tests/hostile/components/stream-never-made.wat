@@ -1,4 +1,4 @@
-;; Answers with a stream that it never made, by a number that could be the host's own.
+;; Answers with a stream that it never created, by a number that could be the host's own.
 ;; answer: 500 `stream-never-made`
 
 (func (export "handle") (type $handle)

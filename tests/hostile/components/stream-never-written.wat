@@ -1,8 +1,8 @@
-;; Answers with a stream, keeps the end that writes, and never does.
+;; Answers with a stream, keeps its writing end, and never writes.
 ;; answer: 200
 ;; answer: 504 `stream-never-written`
 ;; reader: stays
-;; held: whoever reads it goes when they like, and the instance with them
+;; held: readers leave when they like, and the instance ends with them
 
 (import "exports" "[stream-new-0]handle" (func $new (result i64)))
 (import "exports" "[task-return]handle" (func $return (param i32 i32 i32 i32 i32 i32 i32)))

@@ -1,10 +1,10 @@
-;; Answers with a stream that it fills for ever, to a caller who stays and does not read.
+;; Answers with a stream that it fills forever, to a caller that stays but does not read.
 ;; at-once: 8
 ;; answer: 200
 ;; answer: 503 `stream-unread`
 ;; answer: 504 `stream-unread`
 ;; reader: stays
-;; held: it waits while nobody reads, and ends with its reader
+;; held: it waits while nobody reads, and ends when its reader leaves
 
 (import "exports" "[stream-new-0]handle" (func $new (result i64)))
 (import "exports" "[async-lower][stream-write-0]handle" (func $write (param i32 i32 i32) (result i32)))
@@ -14,7 +14,7 @@
 (global $end (mut i32) (i32.const 0))
 (global $events (mut i32) (i32.const 0))
 (func $fill (result i32)
-  ;; Until it would have to wait, which is -1.
+  ;; Until a write would have to wait, which returns -1.
   (loop $on (br_if $on (i32.ne (i32.const -1)
     (call $write (global.get $end) (i32.const 0) (i32.const 60000)))))
   (i32.or (i32.const 2) (i32.shl (global.get $events) (i32.const 4))))

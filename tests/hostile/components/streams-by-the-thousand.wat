@@ -1,4 +1,4 @@
-;; Makes streams until the host has no more of them, and answers with none.
+;; Creates streams until the host has none left, and answers with none of them.
 ;; answer: 500 `streams-by-the-thousand`
 
 (import "exports" "[stream-new-0]handle" (func $new (result i64)))

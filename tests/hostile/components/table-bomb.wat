@@ -1,7 +1,7 @@
-;; Grows a table instead of its memory, whose elements are the host's.
+;; Grows a table, whose elements the host stores, instead of its memory.
 ;; answer: 500 `table-bomb`
 ;; answer: 200
-;; held: tables have a bound as memory has
+;; held: tables are limited, like memory
 
 (table $table 1 funcref)
 (func (export "handle") (type $handle)

@@ -1,4 +1,4 @@
-;; Wants a table of four billion elements from the beginning.
+;; Requests a table of four billion elements from the start.
 ;; refused: entries in a table at its start, where a plugin may have
 
 (table 4294967295 funcref)

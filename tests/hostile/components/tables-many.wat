@@ -1,4 +1,4 @@
-;; Has a hundred tables, more than an instance has places for.
+;; Has a hundred tables, more than an instance has room for.
 ;; refused: it has 100 tables, where a plugin may have 8
 
 <<100 times (table 1 funcref)>>

@@ -1,4 +1,4 @@
-;; Calls a function by its place in a table as one of another type.
+;; Calls a function from a table as if it had another type.
 ;; answer: 500 plugin `trap-indirect-call` failed
 
 (table $table 1 funcref)

@@ -1,4 +1,4 @@
-;; Writes across the end of its memory, at each place of the last page.
+;; Writes across the end of its memory, at every position of the last page.
 ;; answer: 500 plugin `trap-store-across-the-end` failed
 
 (func (export "handle") (type $handle)

@@ -1,4 +1,4 @@
-;; Has a type that is a list of lists of lists, five hundred times, to use up the stack of whoever reads it.
+;; Has a type of lists nested five hundred deep, to exhaust the stack of the parser.
 ;; refused: type nesting is too deep
 
 (component

@@ -1,4 +1,4 @@
-;; Has a record of two records of two records, thirty times, which written out would have a billion fields.
+;; Has a record of two records of two records, thirty times, which would have a billion fields if written out.
 ;; refused: effective type size exceeds
 
 (component

@@ -1,4 +1,4 @@
-;; Asks for a unit whose name is an option of the command that knows units.
+;; Requests a unit whose name is an option of the command that looks up units.
 ;; grants: units
 ;; policy: units = ["openvpn.service"]
 ;; answer: 200 --root=

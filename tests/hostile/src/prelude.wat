@@ -1,7 +1,7 @@
-;; What most components need besides: put behind the text of each, without the part that it has of its own.
+;; What most components also need: appended to the text of each, except for the parts that the text has itself.
 
-;; A request, flat: method, path, route, params, query, headers (an address and a length each), and the body (which of
-;; three, and two more).
+;; A request, flattened: method, path, route, params, query, headers (an address and a length each), and the body (its
+;; kind, one of three, and two more values).
 (type $handle (func
   (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
 
@@ -21,7 +21,7 @@
   (local.get $at))
 
 ;; part: answers
-;; The answer at 1024, which begins with what was done before: its headers stand where $headers put them.
+;; Writes the answer at 1024, and keeps the headers that $headers set before.
 (func $answer (param $status i32) (param $at i32) (param $length i32) (result i32)
   (i32.store8 (i32.const 1024) (i32.const 0))
   (i32.store16 (i32.const 1028) (local.get $status))
@@ -32,7 +32,7 @@
 (func $headers (param $at i32) (param $count i32)
   (i32.store (i32.const 1032) (local.get $at))
   (i32.store (i32.const 1036) (local.get $count)))
-;; One header at 2048, and the answer `ok` with it.
+;; Writes one header at 2048, and the answer `ok` with it.
 (func $answer-with-header (param $name i32) (param $name-length i32) (param $value i32) (param $value-length i32)
   (result i32)
   (i32.store (i32.const 2048) (local.get $name))
@@ -43,7 +43,7 @@
   (call $answer (i32.const 200) (i32.const 1100) (i32.const 2)))
 (data (i32.const 1100) "ok")
 (func $ok (result i32) (call $answer (i32.const 200) (i32.const 1100) (i32.const 2)))
-;; An error at 1024.
+;; Writes an error at 1024.
 (func $error (param $status i32) (param $at i32) (param $length i32) (result i32)
   (i32.store8 (i32.const 1024) (i32.const 1))
   (i32.store16 (i32.const 1028) (local.get $status))
@@ -52,8 +52,8 @@
   (i32.store (i32.const 1040) (local.get $at))
   (i32.store (i32.const 1044) (local.get $length))
   (i32.const 1024))
-;; What an import put at 3000 as its result: `granted` where it is one of success, else its text of the error, which
-;; for all errors but those without one stands behind two discriminants.
+;; Answers with the result that an import wrote at 3000: `granted` on success, otherwise the text of the error. In all
+;; errors that have a text, it follows two discriminants.
 (data (i32.const 1110) "granted")
 (func $tell (result i32)
   (if (result i32) (i32.load8_u (i32.const 3000))

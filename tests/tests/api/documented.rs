@@ -399,7 +399,7 @@ async fn every_answer_of_the_page_is_the_one_that_comes() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/device-api.md is not what the device answers (UPDATE_DOCS=1 writes it anew):\n{}",
+        "docs/device-api.md is not what the device answers (UPDATE_DOCS=1 rewrites it):\n{}",
         wrong.join("\n")
     );
 }

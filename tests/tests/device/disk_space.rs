@@ -248,7 +248,7 @@ async fn a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
     device.kill().await;
     // Processes of the killed device may take a moment to end, and keep the disk busy until then.
     let remount = async |mode: &str| {
-        until("the disk to be mounted anew", || async {
+        until("the disk to be mounted again", || async {
             let mut mount = Command::new("mount");
             mount.args(["-o", &format!("remount,{mode}")]).arg(&disk.0);
             let output = mount.output().unwrap();

@@ -191,7 +191,7 @@ async fn a_device_that_becomes_another_one_takes_its_services_over() {
     std::fs::write(file, config.to_string()).unwrap();
     device.start_again().await;
     // Its data is still there, and the service that ran before is not.
-    until("the service to be made anew", || async {
+    until("the service to be recreated", || async {
         let after = services_of(device.state_dir());
         if after.len() == 1 && after != before && starts(&device) >= 2 {
             Ok(())

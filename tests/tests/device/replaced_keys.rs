@@ -38,7 +38,7 @@ fn with_and_without_key() -> Value {
 }
 
 async fn until_made_anew(device: &Supervisor, before: &Value, service: &str) -> Value {
-    until("the container to be made anew", || async {
+    until("the container to be recreated", || async {
         let now = containers(device).await;
         if now[service].is_string() && now[service] != before[service] {
             Ok(now)

@@ -118,7 +118,7 @@ async fn a_fleet_runs_what_its_owner_signs_on_the_command_line_and_nothing_else(
     let path = format!("/v7/application_environment_variable({})", made["id"]);
     cloud.answer(cloud.request(Method::DELETE, &path)).await;
     cloud.answer(set("COLOUR")).await;
-    until("the service to be made anew", || async {
+    until("the service to be recreated", || async {
         let now = device.json("/v2/containerId").await;
         if now["services"]["main"].is_string() && now != container {
             Ok(())

@@ -298,7 +298,7 @@ async fn a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_app
         .cloud
         .change(|device| main_service(device)["environment"]["A"] = json!("2"));
     update(&device).await;
-    until("the service to be made anew", || async {
+    until("the service to be recreated", || async {
         let plan = device.json("/v3/plan").await;
         let now = device.json("/v2/containerId").await;
         let is_new = now["services"]["main"].is_string() && now != container;

@@ -9,7 +9,7 @@ use tests::{DEADLINE, Supervisor};
 fn until_told(socket: &UnixDatagram, word: &str, others: &[&str]) {
     loop {
         let mut buffer = [0; 256];
-        let length = socket.recv(&mut buffer).expect("nothing was told in time");
+        let length = socket.recv(&mut buffer).expect("nothing was sent in time");
         let message = std::str::from_utf8(&buffer[..length]).unwrap().trim();
         if message == word {
             return;

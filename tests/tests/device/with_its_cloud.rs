@@ -82,7 +82,7 @@ async fn a_device_joins_a_fleet_follows_its_releases_and_is_reached_through_the_
     cloud
         .answer(cloud.request(Method::POST, path).json(&variable))
         .await;
-    until("the service to be made anew", || async {
+    until("the service to be recreated", || async {
         let now = device.json("/v2/containerId").await;
         let changed = now["services"]["main"].is_string()
             && now["services"]["main"] != before["services"]["main"];

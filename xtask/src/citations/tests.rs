@@ -108,8 +108,8 @@ fn ordinary_numbers_and_words_are_no_citations() {
 
 #[test]
 fn an_anchor_is_defined_once_and_pages_link_to_what_they_define() {
-    let page = "# Who asks\n<a id=\"reports\"></a>\n<a id=\"reports\"></a>\n[a](#reports) [b](#report) \
-                [c](device.md#locks) [d](device.md#key) [e](../cloud-api.md#any) [f](device.md) [g](#who-asks) \
+    let page = "# Who calls\n<a id=\"reports\"></a>\n<a id=\"reports\"></a>\n[a](#reports) [b](#report) \
+                [c](device.md#locks) [d](device.md#key) [e](../cloud-api.md#any) [f](device.md) [g](#who-calls) \
                 [h](https://example.com/#any)\n";
     assert_eq!(
         found("docs/spec/cloud.md", page),

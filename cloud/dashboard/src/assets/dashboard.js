@@ -138,7 +138,7 @@
       source.addEventListener(part.dataset.part, (event) => morphed(part, event.data));
     }
     for (const part of document.querySelectorAll("[data-lines]")) {
-      for (const name of [part.dataset.event, `${part.dataset.event}-anew`]) {
+      for (const name of [part.dataset.event, `${part.dataset.event}-reset`]) {
         source.addEventListener(name, (event) =>
           document.dispatchEvent(new CustomEvent(`live:${name}`, { detail: event.data })));
       }

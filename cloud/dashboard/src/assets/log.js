@@ -9,7 +9,7 @@ for (const section of document.querySelectorAll("[data-log]")) {
   const most = Number(lines.dataset.lines);
   // What came while it was held up, and whether it takes the place of what is shown.
   let held = [];
-  let anew = false;
+  let isReset = false;
   let paused = false;
 
   const shown = (line) =>
@@ -33,16 +33,16 @@ for (const section of document.querySelectorAll("[data-log]")) {
   };
   const tell = () => {
     const count = held.length === most ? `${most} or more` : held.length;
-    waiting.textContent = held.length && !anew ? `${count} new ${held.length === 1 ? "line" : "lines"}` : "";
+    waiting.textContent = held.length && !isReset ? `${count} new ${held.length === 1 ? "line" : "lines"}` : "";
   };
   pause.addEventListener("click", () => {
     paused = !paused;
     pause.setAttribute("aria-pressed", paused);
     pause.textContent = paused ? "Follow" : "Pause";
     if (!paused) {
-      add(held, anew);
+      add(held, isReset);
       toEnd();
-      [held, anew] = [[], false];
+      [held, isReset] = [[], false];
     }
     tell();
   });
@@ -52,13 +52,13 @@ for (const section of document.querySelectorAll("[data-log]")) {
     template.innerHTML = html;
     const more = [...template.content.children];
     if (!paused) return add(more, instead);
-    anew ||= instead;
+    isReset ||= instead;
     held = (instead ? more : held.concat(more)).slice(-most);
     tell();
   };
   document.addEventListener("live:lines", (event) => came(event.detail, false));
   // After the connection was made, or made again: all that is kept.
-  document.addEventListener("live:lines-anew", (event) => {
+  document.addEventListener("live:lines-reset", (event) => {
     section.querySelector("[data-log-unread]")?.remove();
     came(event.detail, true);
   });

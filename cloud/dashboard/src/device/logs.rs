@@ -117,7 +117,7 @@ pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<
     })
 }
 
-/// Returns the lines as events of an open page: `lines-anew` replaces those on the page, `lines` is added.
+/// Returns the lines as events of an open page: `lines-reset` replaces those on the page, `lines` is added.
 ///
 /// # Errors
 /// If the database fails.
@@ -144,7 +144,7 @@ pub(super) async fn events(
             .skip(skipped)
             .map(|line| drawn(line, &names).into_string())
             .collect();
-        let name = if first { "lines-anew" } else { "lines" };
+        let name = if first { "lines-reset" } else { "lines" };
         let event = Event::default().event(name).data(text);
         Some((event, (visitor, names, live, false)))
     });

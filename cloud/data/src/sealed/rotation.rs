@@ -101,7 +101,7 @@ struct Rotation<'a> {
 
 impl Rotation<'_> {
     /// Returns the rewritten value. A value that stays unchanged is only counted.
-    fn anew(
+    fn new_value(
         &self,
         place: &Place,
         stored: &str,
@@ -165,7 +165,7 @@ impl Rotation<'_> {
         let mut batch = ColumnRotation::new(column.table, column.column);
         let mut changes = Vec::new();
         for (id, stored) in values {
-            if let Some(value) = self.anew(&column.place(*id), stored, &mut batch)? {
+            if let Some(value) = self.new_value(&column.place(*id), stored, &mut batch)? {
                 changes.push((*id, stored.clone(), value));
             }
         }
@@ -209,7 +209,7 @@ impl Rotation<'_> {
                 return Ok(());
             };
             stored = row.some_text(1)?;
-            match self.anew(&column.place(id), &stored, batch)? {
+            match self.new_value(&column.place(id), &stored, batch)? {
                 Some(again) => value = again,
                 None => return Ok(()),
             }
@@ -226,7 +226,7 @@ impl Rotation<'_> {
             let Some(stored) = setting::read(&mut transaction, name).await? else {
                 continue;
             };
-            if let Some(value) = self.anew(&place, &stored, &mut rotated)? {
+            if let Some(value) = self.new_value(&place, &stored, &mut rotated)? {
                 let update =
                     sql("UPDATE platform_setting SET value = ? WHERE name = ? AND value = ?");
                 let update = update.with(value.as_str()).with(*name).with(stored);

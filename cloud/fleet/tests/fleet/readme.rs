@@ -35,5 +35,5 @@ fn the_readme_shows_a_fleet_as_the_command_line_does() {
         std::fs::write(&file, &picture).expect("a picture");
     }
     let kept = std::fs::read_to_string(&file).expect("UPDATE_DOCS=1 makes it");
-    assert_eq!(kept, picture, "UPDATE_DOCS=1 makes it anew");
+    assert_eq!(kept, picture, "UPDATE_DOCS=1 recreates it");
 }

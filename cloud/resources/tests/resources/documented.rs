@@ -33,7 +33,7 @@ fn the_tables_of_the_page_are_what_is_declared() {
         .find(|(is, was)| is != was);
     assert!(
         text == written,
-        "docs/cloud-api.md is not what is declared (UPDATE_DOCS=1 writes it anew): {differs:?}"
+        "docs/cloud-api.md is not what is declared (UPDATE_DOCS=1 rewrites it): {differs:?}"
     );
 }
 

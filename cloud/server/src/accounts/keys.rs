@@ -68,7 +68,7 @@ pub(crate) async fn dated(State(cloud): State<SharedCloud>, request: Request) ->
     let (identity, key_request) = read(&cloud, request).await?;
     if key_request.expiry_date.is_none() {
         return Err(Refusal::Wrong(
-            "`expiryDate` must say until when the key is valid; `null` means for ever".to_owned(),
+            "`expiryDate` must say until when the key is valid; `null` means that it does not expire".to_owned(),
         ));
     }
     any(&cloud, &identity, key_request).await

@@ -211,7 +211,7 @@ async fn every_answer_of_the_page_is_the_one_that_comes() {
     }
     assert!(
         wrong.is_empty(),
-        "docs/cloud-api.md is not what the cloud answers (UPDATE_DOCS=1 writes it anew):\n{}",
+        "docs/cloud-api.md is not what the cloud answers (UPDATE_DOCS=1 rewrites it):\n{}",
         wrong.join("\n")
     );
 }
@@ -618,6 +618,6 @@ fn the_page_has_each_operation_and_example_with_the_test_that_proves_it() {
     }
     assert!(
         text == written,
-        "the table of docs/cloud-api.md is an older one (UPDATE_DOCS=1 writes it anew)"
+        "the table of docs/cloud-api.md is an older one (UPDATE_DOCS=1 rewrites it)"
     );
 }

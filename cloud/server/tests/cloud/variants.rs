@@ -60,7 +60,7 @@ async fn examples_and_their_variants_answer_over_one_connection_as_they_do_alone
         let (mut answered, mut refused) = (0, 0);
         // Twice: the second time, everything that came earlier is there for all of them.
         for variant in variants.iter().chain(&variants) {
-            let (who, url) = variant.split_once(' ').expect("who asks what");
+            let (who, url) = variant.split_once(' ').expect("a caller and an address");
             let alone = answer(&forgetting, &names, who, url).await;
             let together = answer(&keeping, &names, who, url).await;
             assert_eq!(together, alone, "{variant}");

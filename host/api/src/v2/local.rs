@@ -57,12 +57,12 @@ struct LocalTarget {
     state: Value,
 }
 
-/// That the target is taken.
+/// The target was accepted.
 #[derive(Serialize, JsonSchema)]
 struct TargetTaken {
     status: &'static str,
     message: &'static str,
-    /// One sentence for each thing in the target that will not be done.
+    /// One sentence for each part of the target that will not be applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// That the action is complete.
+/// The action is complete.
 #[derive(Serialize, JsonSchema)]
 struct CleanedUp {
     status: &'static str,

@@ -47,8 +47,8 @@ struct Plugins {
     status: &'static str,
     /// The supervisor's own version; `/v2/version` gives the level of the API.
     version: &'static str,
-    /// In developer mode, where files need not be pinned to get what the policy gives to the names that they
-    /// claim: true. Else it is left out.
+    /// True in developer mode, in which files need not be pinned to get what the policy gives to the names that they claim;
+    /// otherwise left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(default)]
     allow_unpinned: bool,

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::Moment;
 
-/// One thing that is in the way.
+/// One reason why a step is blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Blocked {
-    /// It, as data.
+    /// The reason as data.
     #[serde(flatten)]
     pub by: Blocker,
     /// The same for a person.
@@ -26,7 +26,7 @@ impl From<Blocker> for Blocked {
     }
 }
 
-/// What is in the way of a step.
+/// A reason why a step is blocked.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display, Serialize, JsonSchema)]
 #[serde(
     tag = "kind",
@@ -34,34 +34,34 @@ impl From<Blocker> for Blocked {
     rename_all_fields = "camelCase"
 )]
 pub enum Blocker {
-    /// An image that is not there yet. No step of the app may disturb a service before it is.
+    /// An image that is not available yet. Until it is, no step of the app may disturb a service.
     #[display("the image `{image}` is not available yet")]
     Image {
         /// Its reference.
         image: ImageRef,
     },
-    /// A service of the same app that is to be started before.
+    /// A service of the same app that must be started first.
     #[display("the service `{service}` must be started first")]
     Dependency {
         /// Its name.
         service: ServiceName,
     },
-    /// A volume or network that is to be made before.
+    /// A volume or network that must be created first.
     #[display("the volume or network `{name}` must be created first")]
     Component {
-        /// What the engine calls it.
+        /// The engine's name for it.
         name: String,
     },
     /// The engine is still removing an old container.
     #[display("the engine is still removing an old container")]
     Removal,
-    /// Steps before it.
+    /// Earlier steps.
     #[display("the steps of earlier stages come first")]
     EarlierSteps,
-    /// It failed and waits to be tried again.
+    /// The step failed and waits for the next attempt.
     #[display("it is tried again later: {reason}")]
     BackOff {
-        /// When that is; ISO 8601.
+        /// The time of the next attempt; ISO 8601.
         #[schemars(with = "String")]
         until: Moment,
         /// How often it has failed in a row.
@@ -84,7 +84,7 @@ pub enum Blocker {
     UpdateGate {
         /// Its name.
         plugin: String,
-        /// When it is asked again; ISO 8601.
+        /// The time of the next request to the plugin; ISO 8601.
         #[schemars(with = "String")]
         until: Moment,
         /// Its reason; clients read it in the message.
@@ -94,16 +94,16 @@ pub enum Blocker {
     /// An engine that does not answer.
     #[display("the {engine} engine does not answer: {reason}")]
     EngineSilent {
-        /// Which.
+        /// The engine's kind.
         engine: EngineKind,
-        /// Why it does not; clients read it in the message.
+        /// Why it does not answer; clients read it in the message.
         #[serde(skip)]
         reason: String,
     },
     /// An engine that this device does not have.
     #[display("it needs the {engine} engine, which this device does not have")]
     EngineMissing {
-        /// Which.
+        /// The engine's kind.
         engine: EngineKind,
     },
     /// The host is about to reboot or to power off.
@@ -112,12 +112,12 @@ pub enum Blocker {
     /// A service that is started after the next reboot.
     #[display("it is started after the next reboot")]
     Reboot,
-    /// The device was rebooted for its target and did not reach it: it is not done again before there is another.
+    /// The device was rebooted for its target and did not reach it: it is not rebooted again until the target changes.
     #[display("the device was rebooted {times} times for {reasons} without reaching its target")]
     RebootedInVain {
-        /// How often.
+        /// The number of reboots.
         times: u32,
-        /// What for; clients read it in the message.
+        /// The reasons for the reboots; clients read them in the message.
         #[serde(skip)]
         reasons: String,
     },
@@ -141,19 +141,19 @@ pub enum Blocker {
     /// The release was installed a short while ago, and has not been found healthy yet.
     #[display("the release is on trial: {reason}")]
     ReleaseOnTrial {
-        /// When its time is over; ISO 8601.
+        /// The end of its time; ISO 8601.
         #[schemars(with = "String")]
         until: Moment,
         /// What is missing; clients read it in the message.
         #[serde(skip)]
         reason: String,
     },
-    /// A version of the operating system that is being installed beside the one that runs.
+    /// A version of the operating system that is being installed next to the running one.
     #[display("version {version} of the operating system is being installed: {percent} %")]
     OsStaging {
         /// The version.
         version: OsVersion,
-        /// How far it is.
+        /// Its progress.
         percent: u8,
     },
     /// The version of the operating system runs, and has not been found healthy yet.
@@ -161,7 +161,7 @@ pub enum Blocker {
     OsOnTrial {
         /// The version.
         version: OsVersion,
-        /// When its time is over; ISO 8601.
+        /// The end of its time; ISO 8601.
         #[schemars(with = "String")]
         until: Moment,
         /// What is missing; clients read it in the message.
@@ -177,7 +177,7 @@ pub enum Blocker {
         #[serde(skip)]
         reason: String,
     },
-    /// The target names a version of the operating system, and no plugin of this device updates that.
+    /// The target names a version of the operating system, but no plugin of this device updates it.
     #[display(
         "no plugin of this device updates its operating system to version {version}: docs/os-update.md says how to add one"
     )]
@@ -185,13 +185,13 @@ pub enum Blocker {
         /// The version.
         version: OsVersion,
     },
-    /// The device is in local mode, and this is the cloud's.
+    /// The device is in local mode, and the app belongs to the cloud's target.
     #[display("the device is in local mode, and the app belongs to the cloud's target")]
     LocalMode,
     /// The service was stopped over the API.
     #[display("it was stopped over the API, and stays stopped until it is started over the API")]
     StoppedByUser,
-    /// The next update: it is not done for its own sake.
+    /// The next update: the step is not worth an update of its own.
     #[display(
         "the service gets its new API key with the next update, which `POST /v1/update` begins"
     )]

@@ -213,7 +213,7 @@ impl World {
             self.state.failed.remove(&subject);
         } else {
             let failure = Failure {
-                reason: "it was told to fail".into(),
+                reason: "the test makes it fail".into(),
                 held: true,
                 retry_at: Moment(0),
                 failures: 1,

@@ -139,7 +139,7 @@ fn what_is_wrong_is_named_with_its_line() {
             "[plugins.a]\nprovides = [\"everything\"]",
             "unknown variant `everything`",
         ),
-        ("[plugins.a]\nboards = [\"*\"]", "`*` is no board"),
+        ("[plugins.a]\nboards = [\"*\"]", "`*` is not a board"),
         (
             "[plugins.a]\nsha256 = [\"*\"]",
             "`*` is not a SHA-256 digest",

@@ -58,7 +58,7 @@ async fn a_policy_that_others_can_write_grants_nothing() {
         // What was granted before stays granted, since it was not written by anybody else.
         set_mode(&path, 0o606);
         device
-            .until("the owner is told", |plugins| {
+            .until("the owner to be informed", |plugins| {
                 plugins.problems().join("\n").contains(&cure)
             })
             .await;

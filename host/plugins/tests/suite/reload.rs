@@ -279,7 +279,9 @@ async fn a_changed_policy_is_in_force_at_once() {
     // A typing error changes nothing, and is reported.
     fs::write(&policy, "[plugins.a]\ngrant = []\n").unwrap();
     device
-        .until("it is told", |plugins| !plugins.problems().is_empty())
+        .until("the problem to be reported", |plugins| {
+            !plugins.problems().is_empty()
+        })
         .await;
     let problem = device.plugins.problems().remove(0);
     assert!(

@@ -42,7 +42,7 @@ async fn a_plugin_answers_the_routes_of_the_policy_and_no_others() {
     let refused = device.report("acme").refused.unwrap();
     for part in [
         "answers `/v3/acme/:what`, which the policy",
-        "to let it, give its section `[plugins.acme]` the line `routes = [\"/v3/acme/:what\"]`",
+        "to allow it, give its section `[plugins.acme]` the line `routes = [\"/v3/acme/:what\"]`",
     ] {
         assert!(refused.contains(part), "{refused}");
     }
@@ -116,7 +116,7 @@ async fn an_action_is_provided_by_whom_the_policy_names() {
     let refused = device.report("acme").refused.unwrap();
     for part in [
         "provides `proxy-redirector`, which the policy",
-        "to let it, give its section `[plugins.acme]` the line `provides = [\"proxy-redirector\"]`",
+        "to allow it, give its section `[plugins.acme]` the line `provides = [\"proxy-redirector\"]`",
     ] {
         assert!(refused.contains(part), "{refused}");
     }
@@ -135,7 +135,7 @@ async fn an_action_is_provided_by_whom_the_policy_names() {
             let problems = plugins.problems();
             problems
                 .iter()
-                .any(|problem| problem.contains("`*` is no board"))
+                .any(|problem| problem.contains("`*` is not a board"))
         })
         .await;
     assert_eq!(device.get("/v3/caller/proxy").await.0, StatusCode::OK);
@@ -146,7 +146,9 @@ async fn an_action_is_provided_by_whom_the_policy_names() {
         format!("{base}{provides}\nboards = [\"acme-*\"]\n"),
     )
     .unwrap();
-    device.until("it goes before the other", runs("acme")).await;
+    device
+        .until("it to take precedence over the other", runs("acme"))
+        .await;
     assert_eq!(device.get("/v3/caller/proxy").await.0, StatusCode::OK);
     assert_eq!((calls("general"), calls("acme")), (2, 1));
 }

@@ -235,7 +235,7 @@ async fn a_step_that_fails_is_the_failure_of_its_action_and_tried_again_by_the_l
     let Err(ActionError::Failed(why)) = rig.reconciler.act(restart("web")).await else {
         panic!("it failed");
     };
-    assert!(why.contains("it was told to fail"), "{why}");
+    assert!(why.contains("the test makes it fail"), "{why}");
     rig.settled().await;
     assert!(both_run(&rig));
     // It is not done a second time.

@@ -317,7 +317,7 @@ impl MemoryEngine {
             && *left > 0
         {
             *left -= 1;
-            return Err(EngineError::failed(call, "it was told to fail"));
+            return Err(EngineError::failed(call, "the test makes it fail"));
         }
         let after = state.calls.len().is_multiple_of(2);
         match &mut state.calls_left {
@@ -571,7 +571,7 @@ impl Containers for MemoryEngine {
             && *left > 0
         {
             *left -= 1;
-            return Err(EngineError::failed("logs", "it was told to fail"));
+            return Err(EngineError::failed("logs", "the test makes it fail"));
         }
         let sender = state.logs.get(id).ok_or_else(|| not_found(id.as_str()))?;
         let lines = BroadcastStream::new(sender.subscribe());

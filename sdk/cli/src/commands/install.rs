@@ -80,7 +80,7 @@ fn sentence(device: &DeviceAddress, name: &str, answer: &Value) -> String {
         };
     };
     let before = match (state.as_str(), &previous) {
-        ("running", Some(previous)) => format!("; {previous} serves on"),
+        ("running", Some(previous)) => format!("; {previous} stays in use"),
         _ => String::new(),
     };
     let mut text = format!("{change}, which the device refuses{before}: {refused}");

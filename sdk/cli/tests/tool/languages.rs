@@ -236,9 +236,9 @@ fn a_mistake_in_the_sources_is_shown_at_its_line() {
         (
             "c",
             "plugin.c",
-            "unsigned count;",
-            "unsigned count",
-            "plugin.c:28",
+            "unsigned long count;",
+            "unsigned long count",
+            "plugin.c:15",
         ),
         (
             "go",

@@ -45,7 +45,7 @@ pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     }
     section.note(
         "Time counts from the request that ends the release until the cloud has taken the report of the last device \
-         that it runs. By default a hundred devices are told at once and a hundred a second from then on, which is \
+         that it runs. By default a hundred devices are notified at once and a hundred a second from then on, which is \
          what larger fleets wait for.",
     );
     Ok(section)
@@ -59,7 +59,7 @@ pub(crate) async fn measure_push(kinds: &[Kind]) -> Result<Section> {
             let words = ["--devices", size, "--releases", "1", "--pins", PINS];
             let outcome = simulated(&place, &words).await?;
             let pinned = phase(&outcome, &format!("pinned {PINS} times"))?;
-            let reaction = pinned.taken.context("nobody was told")?;
+            let reaction = pinned.taken.context("nobody was notified")?;
             section.add(
                 format!(
                     "from the PATCH of a pin to a device's new target, {size} connected, {}",

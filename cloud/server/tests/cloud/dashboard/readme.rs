@@ -66,7 +66,7 @@ async fn the_readme_shows_a_fleet_as_the_dashboard_does() {
         }
         // Fonts differ between machines, so only the size can be the same everywhere.
         let kept = std::fs::read(&file).expect("UPDATE_DOCS=1 makes it");
-        assert_eq!(size(&kept), size(&picture), "UPDATE_DOCS=1 makes it anew");
+        assert_eq!(size(&kept), size(&picture), "UPDATE_DOCS=1 recreates it");
     })
     .await;
 }

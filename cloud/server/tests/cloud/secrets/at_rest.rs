@@ -410,9 +410,9 @@ async fn a_ciphertext_that_was_moved_is_refused_and_stops_nobody_else() {
         assert!(!rotated.status.success() && stdout.contains(&named), "{stdout}");
         // Setting another value is enough.
         let path = format!("/v7/device_environment_variable({})", ids[1]);
-        let (status, _) = shop.ann.send(Method::PATCH, &path, json!({ "value": "anew" })).await;
+        let (status, _) = shop.ann.send(Method::PATCH, &path, json!({ "value": "changed" })).await;
         assert_eq!(status, StatusCode::OK);
-        assert!(given(&other).await.contains("anew"));
+        assert!(given(&other).await.contains("changed"));
         // A supervisor's key that cannot be read is reported again.
         for device in [&one, &other] {
             let secret = json!({ "api_secret": format!("key of {}", device.id) });

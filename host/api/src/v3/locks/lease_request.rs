@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::Failure;
 
-/// What `PUT /v3/locks/:appId/:service` reads. Other fields are refused.
+/// The body of `PUT /v3/locks/:appId/:service`. Other fields are refused.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Wish")]

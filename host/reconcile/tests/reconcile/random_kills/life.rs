@@ -241,7 +241,7 @@ impl Client {
         };
         for (id, service) in &before.containers {
             if service.starts_with(&of) {
-                assert!(!found.ids.contains(id), "`{service}` was not made anew");
+                assert!(!found.ids.contains(id), "`{service}` was not recreated");
             }
         }
         if action.verb == Verb::Purge && story.purged_while_it_goes().is_none() {

@@ -1,4 +1,4 @@
-// Builds a component of a plugin in JavaScript or TypeScript, as `supervisor-plugin build` asks for it in its argument.
+// Builds the component of a plugin in JavaScript or TypeScript, as `supervisor-plugin build` requests in the argument.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,7 +11,7 @@ const bundled = await build({
   outfile: task.bundle,
   bundle: true,
   format: "esm",
-  // What QuickJS understands.
+  // What QuickJS supports.
   target: "es2023",
   // The interfaces of the device are the component's imports.
   external: ["platform:*", "wasi:*"],
@@ -20,15 +20,15 @@ const bundled = await build({
     "supervisor-sdk": join(task.sdk, "src/index.js"),
   },
   write: false,
-}).catch(() => process.exit(1)); // esbuild has shown why
+}).catch(() => process.exit(1)); // esbuild has printed the reason
 const source = bundled.outputFiles[0].text;
-// For whoever looks for the line that an error names.
+// For authors who look for the line that an error names.
 writeFileSync(task.bundle, source);
 const { component } = await componentize({
   witPath: task.wit,
   world: task.world,
   jsSource: source,
-  // The runtime that is optimized for size has tail calls, which are off on devices.
+  // The runtime that is optimized for size uses tail calls, which are disabled on devices.
   stubWasi: task.stubWasi,
 }).catch((error) => {
   console.error(error.message);

@@ -1,0 +1,99 @@
+//! Phrases that texts and comments must not contain (docs/CONTRIBUTING.md, "Prose"): word-for-word translations that a
+//! reader stumbles over.
+//!
+//! [`check`] knows those that were most common here, and what to write instead; it cannot know them all.
+
+use anyhow::{Result, bail};
+
+use crate::text_files::TextFile;
+
+/// A phrase in lower case, and what to write in its place.
+const PHRASES: [(&str, &str); 9] = [
+    ("anew", "again"),
+    ("are told", "receive, or are notified"),
+    ("goes before", "takes precedence over"),
+    ("is told", "receives, or is notified"),
+    ("serves on", "stays in use"),
+    ("was told", "received, or was notified"),
+    ("were told", "received, or were notified"),
+    ("who asks", "the caller"),
+    ("whoever asks", "the caller"),
+];
+/// The file that lists the phrases.
+const THIS: &str = "xtask/src/phrases.rs";
+
+/// Fails if a text of the repository contains one of these phrases.
+pub(crate) fn check(files: &[TextFile]) -> Result<()> {
+    let problems: Vec<String> = files.iter().flat_map(problems).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!("texts are not plain English:\n{}", problems.join("\n"))
+}
+
+/// Returns the phrases of one file that need other words, as `path:line: sentence`. Files of others are not read.
+fn problems(file: &TextFile) -> Vec<String> {
+    if file.path == THIS || file.path.contains("/vendor/") {
+        return Vec::new();
+    }
+    let lines = (1..).zip(file.text.lines());
+    let problems = lines.flat_map(|(line, text)| {
+        let text = text.to_ascii_lowercase();
+        let found = PHRASES
+            .into_iter()
+            .filter(move |(phrase, _)| contains(&text, phrase));
+        found.map(move |(phrase, instead)| {
+            let path = &file.path;
+            format!("{path}:{line}: `{phrase}`; write for example `{instead}`")
+        })
+    });
+    problems.collect()
+}
+
+/// Returns whether a line contains a phrase as whole words.
+fn contains(line: &str, phrase: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    line.match_indices(phrase).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + phrase.len()..].chars().next();
+        !before.is_some_and(is_letter) && !after.is_some_and(is_letter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_names_the_place_the_phrase_and_other_words() {
+        let file = |path: &str| TextFile {
+            path: path.to_owned(),
+            text: "Fine.\n// It IS TOLD so, and made anew.\n".to_owned(),
+        };
+        assert_eq!(
+            problems(&file("host/a.rs")),
+            [
+                "host/a.rs:2: `anew`; write for example `again`",
+                "host/a.rs:2: `is told`; write for example `receives, or is notified`",
+            ]
+        );
+        assert!(problems(&file("cloud/vendor/a.js")).is_empty());
+        assert!(check(&[file("host/a.rs")]).is_err());
+    }
+
+    #[test]
+    fn only_whole_words_count() {
+        for (line, expected) in [
+            ("it is told", true),
+            ("(is told)", true),
+            ("this told", false),
+            ("is_told", false),
+            ("is toldst", false),
+            ("manew", false),
+            ("anew_value", false),
+        ] {
+            let found = PHRASES.iter().any(|(phrase, _)| contains(line, phrase));
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+}
