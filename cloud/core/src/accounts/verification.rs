@@ -65,7 +65,7 @@ pub async fn verified(
     attempts
         .begin(&candidate.account, network, candidate.was_here)
         .map_err(Refusal::TooMany)?;
-    let right = if password.len() > MOST {
+    let right = if password.chars().count() > MOST {
         false
     } else {
         place
@@ -147,7 +147,7 @@ async fn candidate(
             } else {
                 (account_by!("u.username"), Check::Username)
             };
-            let name = if username.len() > MOST {
+            let name = if username.chars().count() > MOST {
                 String::new()
             } else {
                 form.of(username, &cloud.configuration.branding)

@@ -265,6 +265,25 @@ async fn a_new_password_ends_the_sessions_before_it() {
     .await;
 }
 
+/// A password may have 1,000 characters, whatever their number of bytes.
+#[tokio::test]
+async fn the_longest_password_signs_in() {
+    on_both(async |cloud| {
+        let ann = cloud.sign_in().await;
+        let longest = "é8".repeat(500);
+        let change = json!({ "currentPassword": PASSWORD, "newPassword": longest });
+        let (status, _) = ann
+            .send(Method::POST, "/user/v1/change-password", change)
+            .await;
+        assert_eq!(status, StatusCode::OK);
+        let new = json!({ "username": EMAIL, "password": longest });
+        assert_eq!(login(&cloud, new).await, StatusCode::OK);
+        let longer = json!({ "username": EMAIL, "password": format!("{longest}8") });
+        assert_eq!(login(&cloud, longer).await, StatusCode::UNAUTHORIZED);
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn where_everybody_may_register_nobody_does_so_without_end() {
     let folder = tempfile::tempdir().expect("a folder");
