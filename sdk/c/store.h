@@ -42,7 +42,8 @@ bool store_keys(const char *prefix, const char *const **keys, size_t *count);
 // `*is_set` says whether that was so; if it was not, nothing has changed.
 bool store_compare_and_set(const char *key, store_value_t expected, store_value_t value, bool *is_set);
 // Changes a value so that no change of another call at the same time is lost. `change` gets the value and returns the new
-// one; `context` is passed on to it. If another call has changed the value in the meantime, `change` is called again.
+// one, or one without bytes to remove the key; `context` is passed on to it. If another call has changed the value in the
+// meantime, `change` is called again.
 // `*after` is the value that was set; it may be NULL.
 bool store_update(const char *key, store_value_t (*change)(store_value_t value, void *context), void *context,
                   store_value_t *after);

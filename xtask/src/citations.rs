@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 
-use crate::text_files::TextFile;
+use crate::text_files::{TextFile, numbered};
 
 /// The folder of the contract's pages.
 const PAGES: &str = "docs/spec/";
@@ -253,13 +253,6 @@ fn is_of_anchor(c: char) -> bool {
 /// Returns the length in bytes of the beginning of `text` whose characters all satisfy `fits`.
 fn length(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
-}
-
-/// Returns lines with their numbers, from 1.
-fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
-        .enumerate()
-        .map(|(index, line)| (index + 1, line))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::text_files::TextFile;
+use crate::text_files::{TextFile, numbered};
 
 /// Names that types must not have.
 const PARTICIPLES: [&str; 24] = [
@@ -37,8 +37,7 @@ fn problems(file: &TextFile) -> Vec<String> {
     if !file.path.ends_with(".rs") {
         return Vec::new();
     }
-    let lines = (1..).zip(file.text.lines());
-    let problems = lines.filter_map(|(line, text)| {
+    let problems = numbered(&file.text).filter_map(|(line, text)| {
         let problem = match participle(text) {
             Some(name) => format!("a type is called `{name}`"),
             None => format!("a local is called `{}`", local_participle(text)?),

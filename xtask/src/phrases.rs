@@ -5,7 +5,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::text_files::TextFile;
+use crate::text_files::{TextFile, numbered};
 
 /// A phrase in lower case, and what to write in its place.
 const PHRASES: [(&str, &str); 9] = [
@@ -36,8 +36,7 @@ fn problems(file: &TextFile) -> Vec<String> {
     if file.path == THIS || file.path.contains("/vendor/") {
         return Vec::new();
     }
-    let lines = (1..).zip(file.text.lines());
-    let problems = lines.flat_map(|(line, text)| {
+    let problems = numbered(&file.text).flat_map(|(line, text)| {
         let text = text.to_ascii_lowercase();
         let found = PHRASES
             .into_iter()

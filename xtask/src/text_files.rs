@@ -25,6 +25,11 @@ pub(crate) fn all() -> Result<Vec<TextFile>> {
     Ok(files)
 }
 
+/// Returns the lines of a text with their numbers, from 1.
+pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines())
+}
+
 fn collect(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("failed to list `{}`", folder.display()))?;
