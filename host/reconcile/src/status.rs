@@ -208,27 +208,27 @@ fn images(sources: &StatusInputs<'_>) -> Vec<ImageStatus> {
         .iter()
         .flat_map(|desired| desired.apps.values());
     for service in source.flat_map(|app| app.services.values()) {
-        images.push(image(
-            sources,
-            &service.config.image,
-            service.app_id,
-            &service.key,
-            service.image_id,
-        ));
+        let name = &service.config.image;
+        let held = holder(sources, name).or_else(|| running_image(sources, service));
+        let (key, id) = (&service.key, service.image_id);
+        images.push(image(sources, name, held, service.app_id, key, id));
     }
     for container in &sources.services {
         let Ok(name) = container.image.parse::<ImageRef>() else {
             continue;
         };
-        let listed = images
-            .iter()
-            .any(|image| image.name == name && image.service == container.key.service);
+        let listed = images.iter().any(|image| {
+            let is_held = image.engine_id.as_ref() == Some(&container.engine_image);
+            image.service == container.key.service && (image.name == name || is_held)
+        });
         if !listed {
             let id = container
                 .release
                 .as_ref()
                 .map_or(ImageId(0), |r| r.image_id);
-            images.push(image(sources, &name, container.app_id, &container.key, id));
+            let held = holder(sources, &name);
+            let key = &container.key;
+            images.push(image(sources, &name, held, container.app_id, key, id));
         }
     }
     images
@@ -237,11 +237,11 @@ fn images(sources: &StatusInputs<'_>) -> Vec<ImageStatus> {
 fn image(
     sources: &StatusInputs<'_>,
     name: &ImageRef,
+    held: Option<&Image>,
     app_id: model::AppId,
     service: &ServiceKey,
     image_id: ImageId,
 ) -> ImageStatus {
-    let held = holder(sources, name);
     let busy = sources.busy.contains(&Subject::Image(name.clone()));
     let state = match (held, busy) {
         // A download that is about to end does not count as a removal.
@@ -264,4 +264,15 @@ fn image(
 fn holder<'a>(sources: &StatusInputs<'a>, name: &ImageRef) -> Option<&'a Image> {
     let mut images = sources.images.iter().copied();
     images.find(|image| plan::names(image, name))
+}
+
+/// Returns the image of the container that already is what the target describes. Its image may have another name than
+/// in the target, by which the device then never downloads it (docs/spec/device.md#compose-compared).
+fn running_image<'a>(sources: &StatusInputs<'a>, service: &DesiredService) -> Option<&'a Image> {
+    let mut containers = sources.services.iter();
+    let container = containers.find(|container| {
+        container.key == service.key && container.digest.as_ref() == Some(&service.digest)
+    })?;
+    let mut images = sources.images.iter().copied();
+    images.find(|image| image.id == container.engine_image)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::service_config::service_config;
@@ -17,6 +17,7 @@ use model::{
     Branding, Container, ContainerId, ContainerState, DeviceUuid, Image, ImageRef,
     NetworkAttachment, NetworkConfig, NetworkMode, ServiceConfig, VolumeConfig,
 };
+use tokio::runtime::Runtime;
 
 /// One device on an engine that it shares with others, and what is needed to test the engine.
 #[async_trait]
@@ -84,12 +85,13 @@ where
     F: Fixture + 'static,
     T: Future<Output = ()>,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+    // The registry's client keeps its connections for the process, and a connection fails when the runtime that opened it
+    // ends.
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.worker_threads(2).enable_all().build().unwrap()
+    });
+    RUNTIME.block_on(async {
         let fixture = match open.await {
             Ok(fixture) => Arc::new(fixture),
             Err(reason) => {

@@ -1,5 +1,5 @@
 use futures::StreamExt;
-use model::ServiceState;
+use model::{ImageState, ServiceState};
 use serde_json::json;
 
 use crate::rig::{rig, target};
@@ -298,4 +298,26 @@ async fn states_of_a_service_are_told_while_it_is_made() {
         .await;
     rig.engine.let_go("stop web");
     rig.settled().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_under_another_name_with_the_same_digest_counts_as_downloaded() {
+    let rig = rig();
+    let digest = "a".repeat(64);
+    let named = |repository: &str| format!("r.io/{repository}@sha256:{digest}");
+    rig.set(target().service("web", &named("first")).json())
+        .await;
+    rig.settled().await;
+    let web = rig.engine.id_of("web");
+    let second = target().commit("c2").service("web", &named("second"));
+    rig.set(second.json()).await;
+    let status = rig.settled().await;
+    assert_eq!(rig.engine.id_of("web"), web);
+    let images: Vec<_> = status
+        .images
+        .iter()
+        .map(|image| (image.name.as_str(), image.state, image.download_progress))
+        .collect();
+    let name = named("second");
+    assert_eq!(images, [(name.as_str(), ImageState::Downloaded, None)]);
 }
