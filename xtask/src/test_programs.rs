@@ -1,10 +1,10 @@
-//! The test programs of the workspace, run in two rows: the cloud's in parallel with the device's.
+//! The test programs of the workspace, run in three rows.
 //!
 //! Cargo runs the programs one after the other, and for much of the time both processors wait for what the tests
 //! started. Two groups of programs share no resources of the machine with each other: those of the cloud use
 //! PostgreSQL, NATS and browsers, those of whole devices Docker, control groups and D-Bus. Programs of one group do
-//! share resources, so they take turns. All others share nothing, and are run by whichever row finishes its own
-//! programs first, so that neither processor is idle while the other row continues.
+//! share resources, so they take turns in a row. All others share nothing: they have the third row, and are also run by
+//! a row that has finished its own programs, so that no processor is idle while another row continues.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -93,17 +93,14 @@ impl TestPrograms {
                     .collect::<VecDeque<_>>(),
             )
         };
-        let apart = queue(Group::Apart);
-        let rows = [Group::Cloud, Group::Device].map(queue);
-        let (prepare, apart) = (&prepare, &apart);
+        let queues = [Group::Cloud, Group::Device, Group::Apart].map(queue);
+        let (prepare, apart) = (&prepare, &queues[2]);
         let failed = std::thread::scope(|threads| {
-            let rows = rows.each_ref().map(|own| {
+            let rows = queues.each_ref().map(|own| {
                 threads.spawn(move || -> Result<Vec<String>> {
                     let mut failed = Vec::new();
-                    for queue in [own, apart] {
-                        while let Some(program) = next(queue) {
-                            failed.extend(program.run(prepare)?);
-                        }
+                    while let Some(program) = next(own).or_else(|| next(apart)) {
+                        failed.extend(program.run(prepare)?);
                     }
                     Ok(failed)
                 })

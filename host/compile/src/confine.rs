@@ -36,6 +36,8 @@ pub(crate) fn confine(memory: u64, cpu: u64, required: bool) -> Result<Report> {
             ],
             niceness: Some(NICENESS),
             oom_score: Some(OOM_SCORE),
+            // A supervisor that was killed is started again, and starts compilers of its own.
+            ends_with_parent: true,
         },
         identity: has_nobody.then(|| Identity::new(NOBODY, NOBODY)),
         files: Some(FileAccess::default()),

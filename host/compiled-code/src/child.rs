@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::entries::UnfinishedFile;
+use crate::lasting_thread::spawn;
 use crate::{CompileError, Profile, progress};
 
 /// The limits of compilations and of the cache.
@@ -119,7 +120,8 @@ pub(crate) async fn compile(
         path: compiler.to_owned(),
         source: Arc::new(error),
     };
-    let mut child = Command::new(compiler)
+    let mut command = Command::new(compiler);
+    command
         .args(["--profile", profile.into()])
         .args(["--wasm-bytes", &limits.wasm.to_string()])
         .args(["--memory-bytes", &limits.memory.to_string()])
@@ -130,9 +132,8 @@ pub(crate) async fn compile(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(not_run)?;
+        .kill_on_drop(true);
+    let mut child = spawn(command).await.map_err(not_run)?;
     let (Some(mut stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {

@@ -15,6 +15,7 @@ mod code_key;
 mod entries;
 mod error;
 mod failures;
+mod lasting_thread;
 mod profile;
 mod progress;
 mod settings;

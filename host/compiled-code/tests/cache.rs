@@ -672,7 +672,47 @@ async fn a_compiler_that_is_not_there_is_named() {
     );
 }
 
-/// The compiler reads its own status from the kernel while it waits for its input.
+/// Waits until a compiler has confined itself, and returns its limits.
+async fn until_confined(id: u32) -> String {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        // The last thing that it does.
+        if status.lines().any(|line| line == "Seccomp:\t2") {
+            return fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{status}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_compiler_ends_with_the_process_that_started_it() {
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+    let mut parent = tokio::process::Command::new("sh")
+        .args([
+            "-c",
+            "exec 3<&0; \"$0\" --profile plugin <&3 3<&- & echo $!; wait",
+        ])
+        .arg(compiler())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (input, output) = (parent.stdin.take().unwrap(), parent.stdout.take().unwrap());
+    let (mut output, mut line) = (BufReader::new(output), String::new());
+    output.read_line(&mut line).await.unwrap();
+    until_confined(line.trim().parse().unwrap()).await;
+    parent.kill().await.unwrap();
+    // The output ends when the last process that has it open ends; the compiler's input is still open.
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(20), output.read_to_end(&mut rest)).await;
+    ended.expect("the compiler is still running").unwrap();
+    drop(input);
+}
+
 #[tokio::test]
 async fn the_compiler_runs_without_privileges() {
     use tokio::io::AsyncWriteExt as _;
@@ -685,19 +725,7 @@ async fn the_compiler_runs_without_privileges() {
         .spawn()
         .unwrap();
     let id = child.id().unwrap();
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
-    let limits = loop {
-        let limits = fs::read_to_string(format!("/proc/{id}/limits")).unwrap();
-        // The last limit that it sets.
-        if limits
-            .lines()
-            .any(|line| line.starts_with("Max open files") && line.contains(" 3 "))
-        {
-            break limits;
-        }
-        assert!(tokio::time::Instant::now() < deadline, "{limits}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    };
+    let limits = until_confined(id).await;
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let field = |name: &str| {
         let line = status

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
             },
             niceness: Some(5),
             oom_score: Some(300),
+            ends_with_parent: false,
         },
         identity: (uid != 0).then(|| Identity::new(uid, uid)),
         files: has(Wall::Files).then(|| FileAccess {

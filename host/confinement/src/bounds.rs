@@ -3,7 +3,8 @@
 use std::fs;
 
 use rustix::process::{
-    Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit,
+    Resource, Rlimit, Signal, getpriority_process, getrlimit, set_parent_process_death_signal,
+    setpriority_process, setrlimit,
 };
 
 /// A limit of the kernel on what a process uses (setrlimit(2)), which it cannot raise again.
@@ -67,6 +68,8 @@ pub struct Bounds {
     pub niceness: Option<i32>,
     /// How soon it is killed when memory runs out, -1000 to 1000.
     pub oom_score: Option<i64>,
+    /// Whether the kernel kills it when the thread that started it ends (`PR_SET_PDEATHSIG`).
+    pub ends_with_parent: bool,
 }
 
 impl Bounds {
@@ -89,7 +92,13 @@ impl Bounds {
     /// Sets its limits, once nothing more needs to be opened. Tries all of them.
     pub(crate) fn limit(&self) -> Result<(), String> {
         let failures = self.limits.iter().map(|limit| limit.put_on());
-        let failures: Vec<String> = failures.filter_map(Result::err).collect();
+        let mut failures: Vec<String> = failures.filter_map(Result::err).collect();
+        // The kernel forgets the signal when the process becomes another user, so it is set after that.
+        if self.ends_with_parent
+            && let Err(error) = set_parent_process_death_signal(Some(Signal::KILL))
+        {
+            failures.push(format!("failed to tie it to its parent: {error}"));
+        }
         if failures.is_empty() {
             Ok(())
         } else {

@@ -99,6 +99,7 @@ fn confinement(launch: &Launch, folder: &Path) -> Confinement {
             limits,
             niceness: Some(NICENESS),
             oom_score: Some(oom_score),
+            ends_with_parent: false,
         },
         identity: launch.user.map(|user| Identity {
             uid: user.uid,

@@ -106,6 +106,7 @@ fn confine(arguments: &Arguments) -> Result<Report> {
             limits,
             niceness: Some(NICENESS),
             oom_score: Some(OOM_SCORE),
+            ends_with_parent: false,
         },
         identity: identity.map(|(user, group)| Identity::new(user, group)),
         files: Some(FileAccess {

@@ -1,10 +1,12 @@
 /** The errors that a handler answers with. */
 
+import { wholeNumber } from "./capability.js";
+
 export class HttpError extends Error {
   constructor(status, code, message) {
     super(String(message));
     this.name = new.target.name;
-    this.status = status;
+    this.status = wholeNumber(status, 16);
     this.code = code;
   }
 }

@@ -8,7 +8,7 @@ delete globalThis.TextEncoder;
 delete globalThis.TextDecoder;
 const { serve } = await import("../src/serve.js");
 const { flag, integer, listOf, number, oneOf, optional, record, text } = await import("../src/kinds.js");
-const { NotFound } = await import("../src/errors.js");
+const { HttpError, NotFound } = await import("../src/errors.js");
 const { Response } = await import("../src/response.js");
 const store = await import("../src/store.js");
 const gpio = await import("../src/gpio.js");
@@ -133,6 +133,7 @@ test("a number that does not fit is refused, and not cut to its lowest bits", as
   await assert.rejects(i2c.writeWord("sensor", 0, 65_536), { message: "65536 is not a whole number from 0 to 65535" });
   await assert.rejects(i2c.writeRead("sensor", "", 2 ** 32), RangeError);
   assert.throws(() => new Response("", { status: 70_000 }), RangeError);
+  assert.throws(() => new HttpError(70_000, "teapot", ""), RangeError);
   assert.deepEqual(transferred, []);
   await i2c.writeByte("sensor", 255, 255);
   await i2c.writeWord("sensor", 0, 65_535);

@@ -9,6 +9,7 @@ from wit_world import exports
 from wit_world.imports import types as wit
 
 from . import log, sealing
+from .capability import whole_number
 from .errors import Error
 from .parameters import Taker, takers
 from .request import Request
@@ -30,7 +31,7 @@ def handler(routes: dict[str, Callable]) -> type:
             try:
                 return (await _call(function, parameters, Request(req))).into_wit(_report)
             except Error as error:
-                raise Err(wit.Error(error.status, error.code, error.message)) from None
+                raise Err(_answer_of(error)) from None
             except Exception as error:
                 _report(error)
                 raise
@@ -63,6 +64,15 @@ def watcher(function: Callable) -> type:
             return wit_events.Answer_GoOn()
 
     return Events
+
+
+def _answer_of(error: Error) -> wit.Error:
+    """Returns the answer for an error. A class of the plugin's own may have a status that no answer can have."""
+    try:
+        return wit.Error(whole_number(error.status, 16), error.code, error.message)
+    except ValueError as bug:
+        _report(bug)
+        raise
 
 
 async def _call(function: Callable, parameters: dict[str, Taker], request: Request) -> Response:

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 from componentize_py_types import Err  # noqa: E402
-from supervisor_sdk import Caller, Conflict, Json, NotFound, Request, Response, sealing, store  # noqa: E402
+from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, sealing, store  # noqa: E402
 from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
 from supervisor_sdk.handler import handler  # noqa: E402
 from wit_world.imports import log  # noqa: E402
@@ -171,6 +171,13 @@ class Arguments(unittest.TestCase):
                 boolean(value)
         with self.assertRaises(ValueError):
             Response("", status=70_000)
+
+        def fails():
+            raise Error("no answer has such a status", status=70_000)
+
+        with self.assertRaisesRegex(ValueError, "70000 is not a whole number from 0 to 65535"):
+            call(fails)
+        self.assertIn("ValueError: 70000 is not", log.lines[-1][1])
         self.assertEqual((whole_number(255, 8), boolean(False)), (255, False))
 
 

@@ -1,4 +1,5 @@
 ;; Fills and copies megabytes in single instructions, and can be interrupted only between them.
+;; limits: cpu_ms = 300, wall_ms = 20000
 ;; answer: 504 plugin `spin-in-bulk` used more than its 300 ms of CPU time
 
 (func (export "handle") (type $handle)

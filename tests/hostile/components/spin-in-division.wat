@@ -1,4 +1,5 @@
 ;; Computes with the slowest instructions that exist, in a loop without calls.
+;; limits: cpu_ms = 300, wall_ms = 20000
 ;; answer: 504 plugin `spin-in-division` used more than its 300 ms of CPU time
 
 (func (export "handle") (type $handle)

@@ -1,5 +1,6 @@
 ;; Requests the state of the device in a loop, to keep the host busy rather than the plugin.
 ;; grants: device
+;; limits: cpu_ms = 300, wall_ms = 20000
 ;; answer: 504 plugin `state-asked-for-ever` used more than its 300 ms of CPU time
 ;; answer: 500 plugin `state-asked-for-ever` needed more than its 16 MiB of memory
 

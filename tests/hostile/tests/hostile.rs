@@ -1,9 +1,12 @@
-//! Each component and each caller that means harm, one after the other, against a supervisor.
+//! Each component and each caller that means harm, one after the other, against a supervisor. Two supervisors share
+//! the components.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Mutex;
 use std::time::Instant;
 
+use hostile::attack::Attack;
 use hostile::component::Interface;
 use hostile::plugin_folder::PluginFolder;
 use hostile::verdict::{Victim, report};
@@ -20,9 +23,25 @@ async fn components_harm_nobody_and_are_named() {
             Err(error) => failures.push((attack.name, error)),
         }
     }
-    let folder = PluginFolder::new(&components).unwrap();
+    let queue = Mutex::new(components.iter());
+    let (one, other) = futures::join!(
+        attack_with(&components, &queue),
+        attack_with(&components, &queue)
+    );
+    failures.extend(one.into_iter().chain(other));
+    report(&failures);
+}
+
+/// Attacks a device with one component of the queue after the other, and returns the attacks that succeeded.
+async fn attack_with(
+    components: &[(Attack, Vec<u8>)],
+    queue: &Mutex<std::slice::Iter<'_, (Attack, Vec<u8>)>>,
+) -> Vec<(String, anyhow::Error)> {
+    let folder = PluginFolder::new(components).unwrap();
     let mut victim = Victim::new(folder.device().start().await).await.unwrap();
-    for (attack, file) in &components {
+    let mut failures = Vec::new();
+    let next = || queue.lock().unwrap().next();
+    while let Some((attack, file)) = next() {
         let began = Instant::now();
         if let Err(failure) = calls::attack(&mut victim, &folder, attack, file).await {
             failures.push((attack.name.clone(), failure));
@@ -34,7 +53,7 @@ async fn components_harm_nobody_and_are_named() {
             attack.sentence
         );
     }
-    report(&failures);
+    failures
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
