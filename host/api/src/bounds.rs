@@ -50,8 +50,8 @@ pub(crate) const TURN_WITHIN: Duration = if cfg!(test) {
 /// The maximum number of connections per listener. When it is reached, the oldest connection that has shown no key
 /// makes room for a new one, or else the one that has been idle longest; if all are busy, the new one is refused.
 pub(crate) const LISTENER_CONNECTIONS: usize = if cfg!(test) { 8 } else { 256 };
-/// The maximum number of these per peer: an address, or a network of 64 bits with IPv6. The host itself is limited only
-/// by the listener, since all its programs have one address.
+/// The maximum number of these per peer: an address, or a network of 64 bits with IPv6. The host's own programs are
+/// limited only by the listener, since they have one address; services of the wasm engine have one each.
 pub(crate) const PEER_CONNECTIONS: usize = if cfg!(test) { 4 } else { 64 };
 /// The pause after a failure to accept a connection, usually due to a lack of file descriptors.
 pub(crate) const AFTER_FAILURE: Duration = Duration::from_millis(100);

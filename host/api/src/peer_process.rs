@@ -2,12 +2,13 @@
 //!
 //! A loopback address identifies nobody: each user of the host, each page in a browser on it, and each container that
 //! shares the host's network connects from there. The kernel shows who owns a socket (`/proc/net/tcp`) and who has it
-//! open (`/proc/PID/fd`); processes in containers and WebAssembly services are recognized by their namespaces and their
-//! command.
+//! open (`/proc/PID/fd`); processes in containers are recognized by their namespaces and their root folder, WebAssembly
+//! services by their command.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Why a process may not do without a key, or cannot be identified.
@@ -126,10 +127,15 @@ fn process_is_trusted(pid: u32) -> Result<(), PeerError> {
     if is_service(&read(&folder.join("cmdline"))?) {
         return Err(PeerError::Service(pid));
     }
+    let own = Path::new("/proc/self");
     for namespace in ["ns/pid", "ns/user"] {
-        if link(&folder.join(namespace))? != link(&Path::new("/proc/self").join(namespace))? {
+        if link(&folder.join(namespace))? != link(&own.join(namespace))? {
             return Err(PeerError::Contained(pid));
         }
+    }
+    // A container can share all of the host's namespaces but this: it has files of its own.
+    if root_of(folder)? != root_of(own)? {
+        return Err(PeerError::Contained(pid));
     }
     let status = read(&folder.join("status"))?;
     let own = Ids {
@@ -179,6 +185,14 @@ fn link(path: &Path) -> Result<std::path::PathBuf, PeerError> {
     fs::read_link(path).map_err(|source| read_error(&path.display().to_string(), source))
 }
 
+/// Returns the device and the inode of a process's root folder.
+fn root_of(process: &Path) -> Result<(u64, u64), PeerError> {
+    let path = process.join("root");
+    let root =
+        fs::metadata(&path).map_err(|source| read_error(&path.display().to_string(), source))?;
+    Ok((root.dev(), root.ino()))
+}
+
 fn read_error(path: &str, source: std::io::Error) -> PeerError {
     PeerError::Read {
         path: path.to_owned(),
@@ -213,6 +227,44 @@ mod tests {
             let gone = is_trusted(peer, local);
             assert!(matches!(gone, Err(PeerError::Unknown)), "{gone:?}");
         }
+    }
+
+    #[test]
+    fn a_process_with_another_root_folder_is_in_a_container() {
+        let busybox = Path::new("/bin/busybox");
+        if !rustix::process::geteuid().is_root() || !busybox.is_file() {
+            println!(
+                "SKIPPED: only root can give a process another root folder, and busybox runs in it"
+            );
+            return;
+        }
+        let root = tempfile::tempdir().unwrap();
+        fs::copy(busybox, root.path().join("busybox")).unwrap();
+        let run = |program: &str, arguments: &[&str]| {
+            let mut command = std::process::Command::new(program);
+            command.args(arguments).args(["sleep", "1000"]);
+            command.spawn().unwrap()
+        };
+        let folder = root.path().to_str().unwrap();
+        let mut contained = run("chroot", &[folder, "/busybox"]);
+        let mut outside = run("env", &[]);
+        let until_it_sleeps = |pid: u32| {
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            let arguments = |pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+            while arguments(pid).starts_with(b"chroot") {
+                assert!(std::time::Instant::now() < deadline);
+                std::thread::yield_now();
+            }
+        };
+        until_it_sleeps(contained.id());
+        let inside = process_is_trusted(contained.id());
+        let host = process_is_trusted(outside.id());
+        for child in [&mut contained, &mut outside] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(matches!(inside, Err(PeerError::Contained(_))), "{inside:?}");
+        host.unwrap();
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Places {
         let of_peer = |standing: &Standing| standing.peer == peer;
         let connections = occupancy.connections.values();
         let count = connections.filter(|standing| of_peer(standing)).count();
-        if !peer.is_loopback() && count >= PEER_CONNECTIONS {
+        if peer != HOST && count >= PEER_CONNECTIONS {
             occupancy.displace(of_peer)?;
         }
         if occupancy.connections.len() >= LISTENER_CONNECTIONS {
@@ -154,10 +154,14 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// Returns the peer for an address: the host itself has many addresses, and so does the owner of an IPv6 network.
+/// The peer that stands for the programs of the host. Services of the wasm engine connect from other loopback addresses,
+/// one each, and are peers like others.
+const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Returns the peer for an address: the host has two, and the owner of an IPv6 network has many.
 fn peer_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::LOCALHOST) => HOST,
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);
             Ipv6Addr::from_bits(network).into()
@@ -195,8 +199,13 @@ mod tests {
         assert!(busy("2001:db8::ffff").is_none());
         assert!(busy("2001:db8:0:1::1").is_some());
         drop(network);
+        let service: Vec<_> = (0..PEER_CONNECTIONS).map(|_| busy("127.1.2.3")).collect();
+        assert!(service.iter().all(Option::is_some));
+        assert!(busy("127.1.2.3").is_none());
+        assert!(busy("127.1.2.4").is_some());
+        drop(service);
         let host: Vec<_> = (0..LISTENER_CONNECTIONS)
-            .map(|number| busy(&format!("127.0.0.{}", number + 1)))
+            .map(|number| busy(if number % 2 == 0 { "127.0.0.1" } else { "::1" }))
             .collect();
         assert!(host.iter().all(Option::is_some));
         assert!(busy("127.0.0.1").is_none());

@@ -25,11 +25,16 @@ const REMEMBERED: usize = 256;
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// The metadata addresses of clouds, which return the machine's credentials: every program on the machine reaches them,
 /// and no service needs them unless its release names them.
-const METADATA: [IpAddr; 6] = [
+const METADATA: [IpAddr; 11] = [
     IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
     IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
     IpAddr::V4(Ipv4Addr::new(169, 254, 170, 23)),
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23)),
 ];
@@ -79,9 +84,9 @@ impl Rules {
         self.network.address
     }
 
-    /// Whether a connection to `real` is one to a service: such a connection comes from our own address.
-    pub(crate) fn is_a_service(&self, real: IpAddr) -> bool {
-        real.is_loopback() && !is_plain_loopback(real)
+    /// Returns whether a connection to `real` comes from our own address: one to a service or to the API does.
+    pub(crate) fn shows_own_address(&self, real: IpAddr) -> bool {
+        real.is_ipv4() && real.is_loopback()
     }
 
     /// Whether a request to listen at `asked` means the service's own address.

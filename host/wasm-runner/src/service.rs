@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -70,6 +70,24 @@ impl From<StartError> for StartOutcome {
             StartError::DoesNotLoad(error) => StartOutcome::DoesNotLoad(format!("{error:#}")),
             StartError::Failed(error) => StartOutcome::Failed(format!("{error:#}")),
         }
+    }
+}
+
+/// Returns why compiled code was not loaded. An error of the system, such as a lack of descriptors, says nothing about the
+/// code: compiling it again would not help, and it would be remembered as unusable. A file that is missing is compiled
+/// again.
+fn load_error(error: wasmtime::Error) -> StartError {
+    let is_of_system = error.chain().any(|cause| {
+        let error = cause.downcast_ref::<io::Error>();
+        error.is_some_and(|error| {
+            error.raw_os_error().is_some() && error.kind() != io::ErrorKind::NotFound
+        })
+    });
+    if is_of_system {
+        let error = anyhow::Error::from(error);
+        StartError::Failed(error.context("failed to load the compiled code"))
+    } else {
+        StartError::DoesNotLoad(error)
     }
 }
 
@@ -149,8 +167,7 @@ impl Process {
         let engine = Engine::new(&sandbox::engine_config(sandbox::Profile::Service))
             .map_err(anyhow::Error::from)
             .context("failed to set up the engine")?;
-        let component =
-            sandbox::deserialize(&engine, &launch.component).map_err(StartError::DoesNotLoad)?;
+        let component = sandbox::deserialize(&engine, &launch.component).map_err(load_error)?;
         let guest = Guest::link(engine.clone(), &component, launch.clone(), rules)?;
         let mut state = StateFile::open(folder)?;
         if let Some(user) = launch.user {
@@ -322,7 +339,7 @@ fn lock(folder: &Path) -> Result<File, StartError> {
 
 /// Reports to the engine, if it still listens, and closes the pipe to it.
 fn report(outcome: &StartOutcome) {
-    let mut output = std::io::stdout();
+    let mut output = io::stdout();
     let _ = writeln!(output, "{outcome}");
     let _ = output.flush();
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
@@ -338,11 +355,35 @@ fn note_panics(log: ServiceLog) {
 }
 
 /// Creates the runtime of one thread: small, and independent of the other's.
-fn runtime() -> std::io::Result<Runtime> {
+fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()
         // For the system's resolver.
         .max_blocking_threads(4)
         .thread_keep_alive(Duration::from_secs(1))
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_system_says_nothing_about_the_code() {
+        let of = |number: Errno| {
+            let error = io::Error::from(number);
+            load_error(wasmtime::Error::from(error).context("failed to read the code"))
+        };
+        for number in [Errno::MFILE, Errno::NFILE, Errno::IO, Errno::NOMEM] {
+            assert!(matches!(of(number), StartError::Failed(_)), "{number:?}");
+        }
+        for error in [
+            of(Errno::NOENT),
+            load_error(wasmtime::Error::msg("it is of another version")),
+        ] {
+            assert!(matches!(error, StartError::DoesNotLoad(_)));
+        }
+    }
 }

@@ -211,8 +211,10 @@ fn note_killed(state: &mut State) {
 
 /// Returns whether a container without a process should have one.
 fn should_run(record: &ContainerRecord, state: &State) -> bool {
-    // After a failed start, only another request starts it.
-    if record.stopped || state.status == Status::Created || state.error.is_some() {
+    // After its first start has failed, only another request starts it. One that ran before is tried again, whatever
+    // failed: its port may have been in use for a moment.
+    let failed = state.error.is_some() && state.restarts == 0;
+    if record.stopped || state.status == Status::Created || failed {
         return false;
     }
     let process = state.process.as_ref();
@@ -260,8 +262,8 @@ async fn keep_running(
         let Some(wasm) = upgrade(&shared) else { return };
         match wasm.spawn(&id).await {
             Ok(started) => process = Some(started),
-            // Something that kills a process, above all the system for its memory, may kill one that is just starting
-            // as well; nothing else would start the container then.
+            // What killed the process, above all the system for its memory, may kill one that is just starting as well,
+            // and a start may lack a port or a descriptor; nothing else would start the container then.
             Err(error) => {
                 let again = wasm.goes_on(&id).await;
                 drop(wasm);

@@ -1,19 +1,20 @@
 //! Services outlive the engine, are found again, stop on request, and come back when they should.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use engine::wasm::Wasm;
 use engine::{Containers as _, LogsFrom};
-use model::{ContainerId, ContainerState, RestartPolicy};
+use model::{ContainerId, ContainerState, PortMapping, Protocol, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use wasm_service::process::ProcessId;
 use wasm_service::record::{self, STATE, Status};
 
 use crate::fixture::{WasmFixture, surroundings, test};
-use crate::suite::{Fixture, Program, Service, create_on, eventually, next_line};
+use crate::suite::{Fixture, HeldPort, Program, Service, create_on, eventually, next_line};
 
 /// The task of [`hosts_an_engine_for_another_test`].
 const HOSTED: &str = "WASM_ENGINE_TEST_HOSTED";
@@ -277,6 +278,44 @@ fn a_process_that_is_killed_as_it_starts_is_started_again() {
         // It is watched as before.
         let process = fixture.process(&id);
         kill(&process);
+        eventually("another process serves it", async || {
+            let state = fixture.state_of(&id);
+            let is_new = state.process.is_some_and(|p| p != process && p.is_alive());
+            (is_new && state.status == Status::Running).then_some(())
+        })
+        .await;
+    });
+}
+
+#[test]
+fn a_service_whose_port_is_taken_when_it_is_started_again_runs_once_the_port_is_free() {
+    test(async |fixture| {
+        let held = HeldPort::new();
+        let port = held.number();
+        let mut service = fixture.runs("web", &["tick"]);
+        service.config.ports.push(PortMapping {
+            host_ip: "127.0.0.1".into(),
+            host_port: Some(port),
+            container_port: 80,
+            protocol: Protocol::Tcp,
+        });
+        service.config.restart = RestartPolicy::Always;
+        let id = fixture.start(&service).await;
+        let process = fixture.process(&id);
+        // Whoever takes the port first after the process has ended has it: here, us.
+        let holder = eventually("the port to be ours", async || {
+            if let Some(process) = fixture.state_of(&id).process.filter(ProcessId::is_alive) {
+                kill(&process);
+            }
+            TcpListener::bind(("127.0.0.1", port)).ok()
+        })
+        .await;
+        eventually("a start to fail", async || {
+            let error = fixture.state_of(&id).error?;
+            error.contains(&format!("127.0.0.1:{port}")).then_some(())
+        })
+        .await;
+        drop(holder);
         eventually("another process serves it", async || {
             let state = fixture.state_of(&id);
             let is_new = state.process.is_some_and(|p| p != process && p.is_alive());

@@ -151,8 +151,11 @@ fn api_is_reached_with_the_label_alone() {
             .reopen_with_api(listener.local_addr().unwrap())
             .await;
         tokio::spawn(async move {
-            while let Ok((mut client, _)) = listener.accept().await {
-                let _ = client.write_all(b"api").await;
+            while let Ok((mut client, caller)) = listener.accept().await {
+                // The API counts the connections of each address.
+                let is_host = caller.ip() == Ipv4Addr::LOCALHOST;
+                let answer = if is_host { "as the host" } else { "api" };
+                let _ = client.write_all(answer.as_bytes()).await;
             }
         });
         let network = fixture.internal_network("front").await;

@@ -414,6 +414,10 @@ fn what_clouds_tell_a_machine_of_itself_is_for_whom_a_release_names_it() {
         (metadata, None),
         (mapped, None),
         ("[fd00:ec2::254]:80", None),
+        ("168.63.129.16:80", None),
+        ("192.0.0.192:80", None),
+        ("[fd20:ce::254]:80", None),
+        ("[fe80::a9fe:a9fe]:80", None),
     ];
     check(&Device::new().rules(), &none);
     let device = Device::new().extra_host(

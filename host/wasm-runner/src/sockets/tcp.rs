@@ -70,8 +70,8 @@ impl HostTcpSocket for Sockets<'_> {
         }
         let this = socket_again(&socket);
         let is_bound = HostTcpSocket::local_address(&mut self.inner, this).is_ok();
-        if !is_bound && self.rules().is_a_service(real.ip()) {
-            // The other service sees who connects.
+        if !is_bound && self.rules().shows_own_address(real.ip()) {
+            // The other service sees who connects, and the API counts the connections of each service.
             let (this, net, own) = (socket_again(&socket), again(&network), self.own_address());
             // Binding only waits for the rules, which answer at once.
             let bind = HostTcpSocket::start_bind(&mut self.inner, this, net, own);
