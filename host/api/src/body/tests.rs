@@ -60,7 +60,16 @@ async fn json_and_forms_are_read() {
 async fn malformed_json_is_refused_with_the_place() {
     let deep = "[".repeat(SMALL_VALUES - 1);
     for body in [
-        "{", "null", "1", "\"x\"", "true", " ", "{\"a\":}", "{}x", &deep,
+        "{",
+        "null",
+        "1",
+        "\"x\"",
+        "true",
+        " ",
+        "{\"a\":}",
+        "{}x",
+        r#"{"a":"\ud800"}"#,
+        &deep,
     ] {
         let (status, message) = parsed("application/json", body.to_owned())
             .await
