@@ -91,9 +91,10 @@ impl FileRecord {
         self.head = Some(head);
     }
 
-    /// Returns whether its content is still unknown, and is being read. A file that is being written may take any time.
+    /// Returns whether its content is still unknown, and is being read. A file that is being written may take any time,
+    /// and one in a place that others can write to is not read.
     pub(crate) fn is_to_be_read(&self) -> bool {
-        self.head.is_none() && self.pending_until.is_none()
+        self.head.is_none() && self.pending_until.is_none() && self.place.is_none()
     }
 
     /// Returns whether its content is being written, and nothing loaded from it is available in the meantime.

@@ -137,6 +137,9 @@ impl Loader {
             record.missing_until = None;
             if record.pending_until.is_some() {
                 // It is checked again when it is closed, or at the deadline.
+            } else if record.place.is_some() {
+                // It is refused whatever it contains: whoever else can write there neither occupies a reader nor claims
+                // the name of a plugin.
             } else if record.reading.is_some() {
                 record.read_again = true;
             } else if record.stamp.is_none()

@@ -1,7 +1,6 @@
 //! Reading a plugin's file only once it is complete.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,18 +80,14 @@ pub(crate) fn plugin_files(folders: &[PathBuf], are_known: impl Fn(&Path) -> boo
     }
 }
 
-/// Returns whether a file begins like a component, as far as it has been written. Only regular files are opened: a pipe
-/// would wait, and a device may do anything.
+/// Returns whether a file begins like a component, as far as it has been written.
 fn begins_as_component(path: &Path) -> std::io::Result<bool> {
-    Ok(fs::metadata(path)?.is_file() && COMPONENT.starts_with(&beginning(path)?))
+    Ok(COMPONENT.starts_with(&beginning(path)?))
 }
 
 /// Returns the first bytes of a file, as many as the beginning of a component has, or fewer if the file is shorter.
 fn beginning(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    let most = COMPONENT.len() as u64;
-    File::open(path)?.take(most).read_to_end(&mut start)?;
-    Ok(start)
+    secure_fs::read_beginning(path, COMPONENT.len() as u64)
 }
 
 /// Shows whether a file, or the signature next to it, may have changed.
@@ -211,12 +206,7 @@ fn head(
     data: &dyn PluginData,
 ) -> Result<(Stamp, Option<u64>, FileHead), String> {
     let stamp = Stamp::of(path).map_err(failed)?;
-    let is_file = fs::metadata(path).is_ok_and(|about| about.is_file());
-    let start = if is_file {
-        beginning(path).map_err(failed)?
-    } else {
-        Vec::new()
-    };
+    let start = beginning(path).map_err(failed)?;
     if !COMPONENT.starts_with(&start)
         && let Err(error) = plugin_manifest::check_beginning(&start)
     {
@@ -250,18 +240,54 @@ fn head(
 
 /// Reads the whole file, with a stamp to check whether it has changed since.
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
-    // Reading a pipe could take forever.
-    if !fs::metadata(path).map_err(failed)?.is_file() {
-        return Err("it is not a file".to_owned());
-    }
     let stamp = Stamp::of(path).map_err(failed)?;
-    let size = stamp.file.size;
-    if size > SIZE {
-        return Err(format!("it has {size} bytes, more than {SIZE}"));
+    let too_large = |size| Err(format!("it has {size} bytes, more than {SIZE}"));
+    if stamp.file.size > SIZE {
+        return too_large(stamp.file.size);
     }
-    Ok((stamp, fs::read(path).map_err(failed)?))
+    // It may grow meanwhile, and the kernel's files have more bytes than they state.
+    let wasm = secure_fs::read_beginning(path, SIZE + 1).map_err(failed)?;
+    match wasm.len() as u64 {
+        size if size > SIZE => too_large(size),
+        _ => Ok((stamp, wasm)),
+    }
 }
 
 fn failed(error: std::io::Error) -> String {
     format!("it cannot be read: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_never_ends_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.wasm");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &file, 0o600.into()).unwrap();
+        let refused = || {
+            assert!(begins_as_component(&file).is_err());
+            let reason = bytes(&file).map(|_| ()).unwrap_err();
+            assert!(reason.starts_with("it cannot be read: "), "{reason}");
+        };
+        refused();
+        // The last one looks like a plain file without content.
+        for target in ["/dev/zero", "/proc/kmsg", "/proc/version"] {
+            fs::remove_file(&file).unwrap();
+            symlink(target, &file).unwrap();
+            refused();
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_a_plugin_may_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.wasm");
+        fs::File::create(&file).unwrap().set_len(SIZE + 1).unwrap();
+        let reason = bytes(&file).map(|_| ()).unwrap_err();
+        assert!(reason.contains("more than 67108864"), "{reason}");
+    }
 }

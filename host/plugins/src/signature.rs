@@ -5,7 +5,7 @@
 //! A signature of the file covers the manifest in it, and thereby the plugin's name and version.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -119,13 +119,11 @@ pub(crate) fn file_beside(file: &Path) -> PathBuf {
 
 /// Reads the signature in the file at `path`; returns `None` if there is no such file.
 pub(crate) fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    let text = match secure_fs::read_beginning(path, SIZE as u64 + 1) {
+        Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut text = Vec::new();
-    file.take(SIZE as u64 + 1).read_to_end(&mut text)?;
     if text.len() > SIZE {
         let reason = format!("it has more than {SIZE} bytes");
         return Err(std::io::Error::new(ErrorKind::InvalidData, reason));

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC};
 
 use crate::SecureDir;
 
@@ -117,17 +117,52 @@ pub fn read_bounded(folder: impl AsFd, name: &str, longest: u64) -> io::Result<V
     check_name(name)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
-    let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("it is {what}"));
-    if !file.metadata()?.is_file() {
-        return Err(refused("not a plain file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(longest.saturating_add(1))
-        .read_to_end(&mut bytes)?;
+    let bytes = beginning(file, longest.saturating_add(1))?;
     match u64::try_from(bytes.len()) {
         Ok(length) if length <= longest => Ok(bytes),
         _ => Err(refused(&format!("longer than {longest} bytes"))),
     }
+}
+
+/// Reads the first `most` bytes of the plain file at `path`, or all of them if it has fewer. Links are followed.
+/// Nothing waits, whatever somebody puts there: pipes and devices are refused, and so are files in `/proc`, which look
+/// plain, although the kernel's log among them has no end.
+///
+/// # Errors
+/// Those of the operating system; `InvalidData` if it is not a plain file.
+pub fn read_beginning(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Before it is opened: opening a device can be enough to start it, as with a watchdog.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(not_plain());
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    beginning(file, most)
+}
+
+/// Reads the first `most` bytes of a file that was opened without waiting.
+fn beginning(file: File, most: u64) -> io::Result<Vec<u8>> {
+    // On the descriptor: another file may have the name by now.
+    if !file.metadata()?.is_file() {
+        return Err(not_plain());
+    }
+    // Reading some of these removes what is read.
+    if rustix::fs::fstatfs(&file)?.f_type == PROC_SUPER_MAGIC {
+        return Err(refused(
+            "a file of the kernel: put a plain file in its place",
+        ));
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn not_plain() -> io::Error {
+    refused("not a plain file: put one in its place")
+}
+
+fn refused(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("it is {what}"))
 }
 
 /// Lists the names in a folder with their types, as the folder itself records them. Names that are not UTF-8 are left

@@ -13,7 +13,7 @@ mod entry;
 mod error;
 
 pub use dir::{Access, SecureDir};
-pub use entry::{SecureFile, random_hex, read_bounded, read_dir_names};
+pub use entry::{SecureFile, random_hex, read_beginning, read_bounded, read_dir_names};
 pub use error::DirError;
 
 #[cfg(test)]

@@ -128,3 +128,30 @@ fn files_are_made_new_and_read_within_a_bound() {
         assert!(dir.dir(name, Access::Private).is_err(), "{name:?}");
     }
 }
+
+#[test]
+fn a_file_that_never_ends_is_refused_and_not_waited_for() {
+    let root = tempfile::tempdir().unwrap();
+    let pipe = root.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let log = root.path().join("log");
+    // It looks like a plain file, and its reader waits for the next line of the kernel.
+    symlink("/proc/kmsg", &log).unwrap();
+    // Only root may open it; everybody may open this one.
+    let version = root.path().join("version");
+    symlink("/proc/version", &version).unwrap();
+    for path in [&pipe, Path::new("/dev/zero"), root.path(), &version] {
+        let error = read_beginning(path, 10).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+        assert!(error.to_string().contains("in its place"), "{error}");
+    }
+    assert!(read_beginning(&log, 10).is_err());
+    let plain = root.path().join("plain");
+    fs::write(&plain, "content").unwrap();
+    let link = root.path().join("link");
+    symlink(&plain, &link).unwrap();
+    assert_eq!(read_beginning(&link, 4).unwrap(), b"cont");
+    assert_eq!(read_beginning(&link, 40).unwrap(), b"content");
+    let missing = read_beginning(&root.path().join("none"), 4).unwrap_err();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+}

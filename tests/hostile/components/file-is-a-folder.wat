@@ -1,5 +1,5 @@
 ;; Is a folder, which cannot be read like a file.
 ;; file: folder
-;; refused: it is not a file
+;; refused: it is not a plain file
 
 (component)

@@ -1,5 +1,5 @@
 ;; Is a pipe, which blocks its reader.
 ;; file: pipe
-;; refused: it is not a file
+;; refused: it is not a plain file
 
 (component)

@@ -16,10 +16,25 @@ use crate::repeats::written_out;
 /// - `at-once: N`: this many callers at the same time.
 ///
 /// For components: see `component.rs` and `plugin_folder.rs`.
-const KEYS: [&str; 17] = [
-    "answer", "log", "absent", "held", "at-once", // of components
-    "refused", "world", "limits", "manifest", "policy", "grants", "body", "reader", "cut", "noise",
-    "file", "section",
+const KEYS: [&str; 18] = [
+    "answer",
+    "log",
+    "absent",
+    "held",
+    "at-once", // of components
+    "refused",
+    "world",
+    "limits",
+    "manifest",
+    "policy",
+    "grants",
+    "body",
+    "reader",
+    "cut",
+    "noise",
+    "file",
+    "signature",
+    "section",
 ];
 
 /// One attack.

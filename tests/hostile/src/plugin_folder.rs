@@ -4,7 +4,8 @@
 //! - `policy: LINE`: a line of its section, which replaces the one with that key or is added (`sha256`, `routes`,
 //!   `grants`, `limits`); `none` for a file that is not pinned;
 //! - `file: link TARGET`, `file: pipe`, `file: folder`, `file: mode 666`: what is put into the folder instead of a
-//!   plain file.
+//!   plain file;
+//! - `signature: pipe`: what is put next to it as its signature.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -89,6 +90,11 @@ impl PluginFolder {
             ("pipe", _) => make_pipe(&beside)?,
             _ => bail!("`file: {kind}`"),
         }
+        match attack.first("signature") {
+            None => {}
+            Some("pipe") => make_pipe(&signature_of(&path))?,
+            Some(other) => bail!("`signature: {other}`"),
+        }
         Ok(fs::rename(beside, path)?)
     }
 
@@ -99,12 +105,19 @@ impl PluginFolder {
     pub fn remove(&self, attack: &Attack) -> Result<()> {
         let path = self.path(attack);
         if path.symlink_metadata()?.is_dir() {
-            fs::remove_dir(path)?;
+            fs::remove_dir(&path)?;
         } else {
-            fs::remove_file(path)?;
+            fs::remove_file(&path)?;
+        }
+        if attack.first("signature").is_some() {
+            fs::remove_file(signature_of(&path))?;
         }
         Ok(())
     }
+}
+
+fn signature_of(file: &Path) -> PathBuf {
+    file.with_added_extension("minisig")
 }
 
 fn make_pipe(path: &Path) -> Result<()> {

@@ -1,10 +1,7 @@
 //! The file of a policy: who may have written it, and its contents.
 
-use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 
 use crate::owners::{self, OwnerError};
@@ -76,24 +73,11 @@ fn read_text(path: &Path) -> Result<Option<String>, PolicyError> {
         path: path.to_owned(),
         source,
     };
-    // A pipe may never be closed by its writer, and some devices have no end: do not wait for them or read them.
-    let opened = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
+    let bytes = match secure_fs::read_beginning(path, SIZE + 1) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    if !file.metadata().map_err(failed)?.is_file() {
-        let why = "it is not a regular file: put one in its place";
-        return Err(failed(std::io::Error::other(why)));
-    }
-    let mut bytes = Vec::new();
-    file.take(SIZE + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
     if bytes.len() as u64 > SIZE {
         return Err(PolicyError::TooLarge {
             path: path.to_owned(),

@@ -408,7 +408,7 @@ fn a_policy_that_is_a_pipe_or_a_device_is_refused_and_not_waited_for() {
     for path in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
         let error = policy_text(path, true).unwrap_err();
         let source = std::error::Error::source(&error).unwrap().to_string();
-        assert!(source.contains("not a regular file"), "{error}: {source}");
+        assert!(source.contains("not a plain file"), "{error}: {source}");
     }
     assert_eq!(
         policy_text(&folder.path().join("none"), true).unwrap(),

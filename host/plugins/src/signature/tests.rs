@@ -171,6 +171,26 @@ fn the_format_is_minisigns() {
     );
 }
 
+#[test]
+fn a_signature_that_never_ends_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.wasm");
+    let signature = file_beside(&file);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &signature, 0o600.into()).unwrap();
+    let refused = |folder: &str| {
+        let signatures = Signatures::of(&file, &plugin(), &[public(&pair())]);
+        assert!(signatures.keys.is_empty() && signatures.beside.is_none());
+        let problems = signatures.problems.join("; ");
+        assert!(problems.contains("cannot be read"), "{folder}: {problems}");
+    };
+    refused("a pipe");
+    for target in ["/dev/zero", "/proc/kmsg", "/proc/version"] {
+        fs::remove_file(&signature).unwrap();
+        std::os::unix::fs::symlink(target, &signature).unwrap();
+        refused(target);
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_a_signature_says_it_is_read_to_its_end(

@@ -8,7 +8,7 @@ use device_types::PluginState;
 use http::{Method, StatusCode};
 use plugins::RouteLookup;
 
-use crate::fixture::setup;
+use crate::fixture::{ALL, manifest, plugin, setup};
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -37,6 +37,18 @@ async fn what_others_can_write_is_not_loaded_until_they_cannot() {
             .await;
         assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
     }
+}
+
+/// Two files of one name are both refused, so a file that others can write would end any plugin that it names.
+#[tokio::test]
+async fn a_file_that_others_can_write_takes_no_name_and_no_reader() {
+    let device = setup()
+        .guest("a", "")
+        .file("b.wasm", &plugin(&manifest("a", ALL)));
+    set_mode(&device.root.path().join("plugins/b.wasm"), 0o666);
+    let device = device.start().await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+    assert_eq!(device.report("b").state, PluginState::Refused);
 }
 
 #[tokio::test]
