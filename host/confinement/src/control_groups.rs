@@ -5,6 +5,7 @@
 //! there are no groups, and the report names what is not limited.
 
 mod hierarchies;
+mod processes;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MissingWall, Report, Wall};
 use hierarchies::{HierarchyKind, ROOT, system};
+
+pub use processes::kill_groups;
 
 /// The period of the CPU limit, in microseconds.
 const PERIOD: u64 = 100_000;

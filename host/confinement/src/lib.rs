@@ -33,7 +33,9 @@ use files::Enforcement;
 
 pub use bounds::{Bound, Bounds};
 pub use capabilities::without_capabilities;
-pub use control_groups::{ControlGroup, ControlGroups, GroupLimits, groups_below, remove_groups};
+pub use control_groups::{
+    ControlGroup, ControlGroups, GroupLimits, groups_below, kill_groups, remove_groups,
+};
 pub use files::FileAccess;
 pub use identity::{Identity, can_become};
 pub use report::{MissingWall, Report, Wall};

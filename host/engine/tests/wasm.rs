@@ -26,6 +26,8 @@ mod records;
 mod registry;
 #[path = "wasm/sockets.rs"]
 mod sockets;
+#[path = "wasm/strays.rs"]
+mod strays;
 #[path = "wasm/unloadable_code.rs"]
 mod unloadable_code;
 

@@ -3,6 +3,8 @@
 //! Services' processes themselves enforce the limits that services rely on; a group bounds what a
 //! process uses in addition to its component's memory, and shows its usage to the system's tools.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use confinement::{ControlGroups, GroupLimits};
@@ -24,6 +26,11 @@ pub(super) fn make(record: &ContainerRecord, scope: &Scope) -> ControlGroups {
         nano_cpus: super::launch::nano_cpus(record),
     };
     ControlGroups::make(&name(record, scope), &limits)
+}
+
+/// Kills all processes in the groups of a container, and returns handles to them; `None` if it has no groups.
+pub(super) fn kill(record: &ContainerRecord, scope: &Scope) -> io::Result<Option<Vec<OwnedFd>>> {
+    confinement::kill_groups(&name(record, scope))
 }
 
 /// Removes the groups of a container, whose process is gone.

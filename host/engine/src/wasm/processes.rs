@@ -20,11 +20,11 @@ use wasm_service::{Backoff, starts_again};
 use super::containers::KILLED;
 use super::readable::readable;
 use super::record::ContainerRecord;
-use super::{Shared, Wasm, strays};
+use super::{Shared, Wasm};
 use crate::{EngineError, EngineEvent};
 
 /// How long a killed process may take to disappear.
-const DEATH: Duration = Duration::from_secs(30);
+pub(super) const DEATH: Duration = Duration::from_secs(30);
 
 impl Wasm {
     pub(super) async fn start(&self, id: &ContainerId) -> Result<(), EngineError> {
@@ -57,32 +57,29 @@ impl Wasm {
                 record.stopped = true;
                 shared.write_container(&record)?;
             }
-            Ok(Some((shared.state(id), record.user)))
+            Ok(Some((shared.state(id), record)))
         });
-        let Some((state, user)) = stopping.await? else {
+        let Some((state, record)) = stopping.await? else {
             return Ok(());
         };
         if matches!(state.status, Status::Running | Status::Restarting)
             && let Some(process) = state.process
         {
-            match (user, process.uid()) {
+            match (record.user, process.uid()) {
                 (Some(user), Some(uid)) if uid != user.uid => {
                     tracing::error!(
                         container = %id,
-                        "the container's state names a process of user {uid}, which is not the container's own user: killing all processes of user {}",
+                        "the container's state names a process of user {uid}, which is not the container's own user {}: killing the container's processes instead",
                         user.uid
                     );
-                    self.blocking(move |_| {
-                        strays::kill_all_of(user.uid);
-                        Ok(())
-                    })
-                    .await?;
                 }
                 _ => self.end(id, &process, grace).await?,
             }
         }
         // The process may have been waiting to start the service again.
         self.end_watch(id);
+        // The service's process wrote the state, so it may be missing there (`strays.rs`).
+        self.end_strays(&record).await?;
         self.blocking_for(id, |shared, id| {
             let _changing = shared.changing.lock();
             if shared.our_container(id).is_ok() {
