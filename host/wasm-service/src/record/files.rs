@@ -3,10 +3,10 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use secure_fs::random_hex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,6 +16,8 @@ const RECORD_MODE: u32 = 0o640;
 const OPEN_RECORD_MODE: u32 = 0o644;
 /// The longest record that is read, in bytes.
 const MAX_RECORD: u64 = 4 << 20;
+/// How many names are tried for an unfinished record.
+const NAMES: usize = 4;
 
 /// Reads a JSON record; `None` if there is no such file.
 ///
@@ -89,26 +91,8 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Re
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let bytes = serde_json::to_vec_pretty(value)?;
-    // A unique name: the engine and a service's process may write into one folder, and several tasks of the engine the
-    // same record.
-    static WRITES: AtomicU64 = AtomicU64::new(0);
-    let unfinished = folder.join(format!(
-        ".{}.{}.{}",
-        name.to_string_lossy(),
-        std::process::id(),
-        WRITES.fetch_add(1, Ordering::Relaxed)
-    ));
-    let write = || {
-        // Left by a kill, or put there by a service: the file has to be new and only ours.
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&unfinished)?;
+    let (unfinished, mut file) = create_beside(folder, &name.to_string_lossy(), mode, random_hex)?;
+    let mut write = || {
         // Independent of the process's umask.
         file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.write_all(&bytes)?;
@@ -124,6 +108,31 @@ fn put<T: Serialize>(path: &Path, value: &T, durable: bool, mode: u32) -> io::Re
     write().inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
     })
+}
+
+/// Creates a file for an unfinished record, under a name that nobody can guess: several may write the same record, and
+/// a service that may write into the folder must not occupy the names of the engine's files.
+fn create_beside(
+    folder: &Path,
+    name: &str,
+    mode: u32,
+    mut random: impl FnMut() -> io::Result<String>,
+) -> io::Result<(PathBuf, File)> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let path = folder.join(format!(".{name}.{}", random()?));
+        // New, so it is only ours, and not a link to another place.
+        let created = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&path);
+        match created {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < NAMES => {}
+            created => return Ok((path, created?)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -166,6 +175,42 @@ mod tests {
             }
         });
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_service_that_occupies_names_in_the_folder_does_not_block_the_engines_records() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(STATE);
+        // Names that other writes of this process could have, if it counted them.
+        for number in 0..5000 {
+            let name = format!(".{STATE}.{}.{number}", std::process::id());
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        write(&path, &State::created()).unwrap();
+        assert_eq!(read::<State>(&path).unwrap(), Some(State::created()));
+    }
+
+    #[test]
+    fn a_name_that_exists_is_left_alone_and_another_one_is_tried() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(".state.json.folder")).unwrap();
+        fs::write(folder.path().join(".state.json.file"), "theirs").unwrap();
+        let create = |names: &[&str]| {
+            let mut names = names.iter().map(|name| (*name).to_owned());
+            let next = || {
+                names
+                    .next()
+                    .ok_or_else(|| io::Error::other("no more names"))
+            };
+            create_beside(folder.path(), STATE, RECORD_MODE, next)
+        };
+        let (path, _file) = create(&["folder", "file", "free"]).unwrap();
+        assert_eq!(path, folder.path().join(".state.json.free"));
+        let theirs = fs::read_to_string(folder.path().join(".state.json.file"));
+        assert_eq!(theirs.unwrap(), "theirs");
+        // It ends, however many names exist.
+        let error = create(&["file"; NAMES]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
     }
 
     #[test]
