@@ -12,6 +12,13 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// used.
 pub const DEFAULT_SLOTS: usize = 32;
 
+/// The most bytes of arguments that one plugin's calls to the host can have at a time: four messages of the longest
+/// kind. A call beyond that is refused at once: if it waited, it would wait with its arguments.
+pub const HOST_CALL_BYTES: usize = 4 << 20;
+/// The most bytes of answers that one plugin's calls to the host can have at a time. Each call counts with the longest
+/// answer that it can get, and waits for room before the host begins it.
+pub const HOST_ANSWER_BYTES: usize = 12 << 20;
+
 /// The longest input or output of a plugin's own action, in bytes: with everything else it fits into one message.
 pub const ACTION_BYTES: usize = 512 << 10;
 
@@ -61,4 +68,7 @@ pub enum Bound {
     /// Memory of all plugins' instances, in bytes.
     #[display("all plugins may use {} MiB of memory in total", _0 >> 20)]
     MemoryOfAll(usize),
+    /// Arguments of the plugin's calls to the host, in bytes.
+    #[display("its calls to the host may have {} MiB of arguments at a time", _0 >> 20)]
+    HostCalls(usize),
 }

@@ -34,8 +34,8 @@ pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
 pub use bound::{
     ACTION_BYTES, Bound, DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME, DEFAULT_SLOTS, FIELD_NAME,
-    FIELD_TEXT, FIELD_UNIT, HARDWARE_NAME, HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL,
-    I2C_BYTES, PATIENCE, SERIAL_BYTES,
+    FIELD_TEXT, FIELD_UNIT, HARDWARE_NAME, HOST_ANSWER_BYTES, HOST_CALL_BYTES, HTTP_BODY,
+    HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL, I2C_BYTES, PATIENCE, SERIAL_BYTES,
 };
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;
@@ -48,9 +48,9 @@ pub use limits::Limits;
 pub use origin::{Origin, ServedCall};
 pub use plugin_manifest::{Action, Capability, EventKind};
 pub use runtime::{
-    AnswerBody, AnswerStream, GuestAnswer, GuestCode, GuestError, GuestPlugin, GuestRequest,
-    GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome, RequestBody,
-    RequestHead, RequestStream,
+    AnswerBody, AnswerStream, CallRefusal, GuestAnswer, GuestCode, GuestError, GuestPlugin,
+    GuestRequest, GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome,
+    RequestBody, RequestHead, RequestStream,
 };
 pub use values::{
     ApiRequest, ApiResponse, BootComparison, BootSetting, DbusMethodCall, DnsRemote, FieldValue,

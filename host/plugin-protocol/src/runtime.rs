@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ActionAnswer, ActionCall, AnswerHead, Blueprint, CapabilityAnswer, CapabilityCall,
+    ActionAnswer, ActionCall, AnswerHead, Blueprint, Bound, CapabilityAnswer, CapabilityCall,
     ComponentFacts, Failure, Handle, ServedCall,
 };
 
@@ -61,14 +61,13 @@ pub trait GuestPlugin: Send + Sync + 'static {
 
 /// The host of one plugin, as seen by its instances. Each call is checked against the plugin's grants.
 pub trait HostCalls: Send + Sync + 'static {
-    /// Carries out a request from an instance. An error means that the plugin may not make this call: the instance
-    /// ends.
+    /// Carries out a request from an instance. An error ends the instance.
     fn ask(
         &self,
         instance: InstanceId,
         serving: &ServedCall,
         call: CapabilityCall,
-    ) -> BoxFuture<'static, Result<CapabilityAnswer, String>>;
+    ) -> BoxFuture<'static, Result<CapabilityAnswer, CallRefusal>>;
 
     /// Releases the object with this handle that an instance holds.
     fn release(&self, instance: InstanceId, handle: Handle);
@@ -78,6 +77,23 @@ pub trait HostCalls: Send + Sync + 'static {
 
     /// Accepts an entry for the log.
     fn log(&self, entry: LogEntry);
+}
+
+/// Why the host does not carry out a request of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub enum CallRefusal {
+    /// The plugin may not make this call.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// The plugin's calls to the host have reached a limit.
+    #[error("{0}")]
+    Busy(Bound),
+}
+
+impl From<String> for CallRefusal {
+    fn from(why: String) -> CallRefusal {
+        CallRefusal::NotAllowed(why)
+    }
 }
 
 /// An instance of a plugin. No number is used twice.

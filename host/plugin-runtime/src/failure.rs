@@ -1,7 +1,7 @@
 //! Derives why a call failed from wasmtime's errors.
 
-use plugin_protocol::Failure;
 use plugin_protocol::text::{LONGEST, one_line};
+use plugin_protocol::{CallRefusal, Failure};
 use wasmtime::Trap;
 
 use crate::guest::Guest;
@@ -15,6 +15,9 @@ pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> 
     let trap = error.downcast_ref::<Trap>().copied();
     if cpu_exceeded && matches!(trap, Some(Trap::Interrupt)) {
         return Failure::Cpu { limit: limits.cpu };
+    }
+    if let Some(CallRefusal::Busy(bound)) = error.downcast_ref() {
+        return Failure::Busy(*bound);
     }
     if let Some(bound) = guest.memory.no_room {
         return Failure::Busy(bound);

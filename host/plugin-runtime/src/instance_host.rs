@@ -32,11 +32,11 @@ impl InstanceHost {
         }
     }
 
-    /// Sends a call to the host. An error is for a call that the plugin may not make, and traps.
+    /// Sends a call to the host. An error is for a call that the host refuses, and traps.
     pub(crate) async fn ask<C: Call>(&self, call: C) -> wasmtime::Result<C::Answer> {
         let Link { instance, calls } = &*self.link;
         let answer = calls.ask(*instance, &self.serving, call.into()).await;
-        let answer = answer.map_err(wasmtime::Error::msg)?;
+        let answer = answer.map_err(wasmtime::Error::new)?;
         C::answer(answer)
             .ok_or_else(|| wasmtime::Error::msg("the host's answer does not match the call"))
     }

@@ -18,6 +18,7 @@
 #![warn(missing_docs)]
 
 mod body;
+mod budget;
 mod frames;
 mod host;
 mod notes;

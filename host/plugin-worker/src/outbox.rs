@@ -9,6 +9,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::budget::BudgetPart;
 use crate::frames::Frames;
 use crate::socket::WriteHalf;
 use crate::wire::PIECE;
@@ -26,7 +27,7 @@ pub(crate) struct Outbox {
 }
 
 struct State {
-    queue: VecDeque<Frames>,
+    queue: VecDeque<QueuedFrames>,
     /// How many bytes of the first entry are written.
     written: usize,
     /// `None` once the other end is gone, or while the task waits for room.
@@ -34,6 +35,13 @@ struct State {
     is_closed: bool,
     /// Whether the task should write without waiting for more.
     is_urgent: bool,
+}
+
+/// Frames that are not fully written.
+struct QueuedFrames {
+    frames: Frames,
+    /// The parts of budgets that they take until they are.
+    parts: Vec<BudgetPart>,
 }
 
 impl Outbox {
@@ -54,13 +62,13 @@ impl Outbox {
         outbox
     }
 
-    /// Writes these frames, now or as soon as there is room.
-    pub(crate) fn send(&self, frames: Frames) {
+    /// Writes these frames, now or as soon as there is room, and keeps their part of a budget until they are written.
+    pub(crate) fn send(&self, frames: Frames, part: Option<BudgetPart>) {
         let mut state = self.state.lock();
         if state.is_closed {
             return;
         }
-        state.push(frames);
+        state.push(frames, part);
         state.write_some();
         if !state.queue.is_empty() && !state.is_closed {
             state.is_urgent = true;
@@ -74,12 +82,12 @@ impl Outbox {
         if state.is_closed {
             return;
         }
-        state.push(frames);
+        state.push(frames, None);
         self.queued.notify_one();
     }
 
     /// Like [`Self::send`], once fewer than `most` frames are waiting.
-    pub(crate) async fn send_among(&self, most: usize, frames: Frames) {
+    pub(crate) async fn send_among(&self, most: usize, frames: Frames, part: BudgetPart) {
         loop {
             let mut shorter = std::pin::pin!(self.shorter.notified());
             shorter.as_mut().enable();
@@ -88,7 +96,7 @@ impl Outbox {
                 state.queue.len() >= most && !state.is_closed
             };
             if !is_full {
-                return self.send(frames);
+                return self.send(frames, Some(part));
             }
             shorter.await;
         }
@@ -114,21 +122,26 @@ impl Outbox {
 
 impl State {
     /// Queues frames after those that are waiting: small ones are combined into one piece, which is written at once.
-    fn push(&mut self, frames: Frames) {
+    fn push(&mut self, frames: Frames, part: Option<BudgetPart>) {
         let is_begun = self.written > 0 && self.queue.len() == 1;
+        let length = frames.bytes().len();
         match self.queue.back_mut() {
-            Some(last) if !is_begun && last.bytes().len() + frames.bytes().len() <= PIECE => {
-                last.append(&frames);
+            Some(last) if !is_begun && last.frames.bytes().len() + length <= PIECE => {
+                last.frames.append(&frames);
+                last.parts.extend(part);
             }
-            _ => self.queue.push_back(frames),
+            _ => self.queue.push_back(QueuedFrames {
+                frames,
+                parts: part.into_iter().collect(),
+            }),
         }
     }
 
     /// Writes as much as there is room for, and nothing while the task waits for room.
     fn write_some(&mut self) {
         let Some(write) = &self.write else { return };
-        while let Some(frames) = self.queue.front() {
-            let rest = frames.bytes().get(self.written..).unwrap_or_default();
+        while let Some(first) = self.queue.front() {
+            let rest = first.frames.bytes().get(self.written..).unwrap_or_default();
             match write.try_write(rest) {
                 Ok(length) if length < rest.len() => self.written += length,
                 Ok(_) => {
@@ -195,6 +208,11 @@ mod tests {
     use crate::frames::FrameReader;
     use crate::socket::{halves, pair};
 
+    fn part() -> BudgetPart {
+        let budget = crate::budget::for_answers();
+        Arc::new(budget.try_acquire_many_owned(1).unwrap())
+    }
+
     #[tokio::test]
     async fn frames_come_in_their_order_past_a_reader_that_is_slower() {
         let (one, other) = pair().unwrap();
@@ -205,7 +223,7 @@ mod tests {
         for number in 0..100 {
             match number % 3 {
                 0 => outbox.send_later(message(number)),
-                _ => outbox.send(message(number)),
+                _ => outbox.send(message(number), None),
             }
         }
         assert!(outbox.waiting() > 0);
@@ -213,7 +231,7 @@ mod tests {
             let outbox = Arc::clone(&outbox);
             async move {
                 for number in 100..200 {
-                    outbox.send_among(4, message(number)).await;
+                    outbox.send_among(4, message(number), part()).await;
                 }
                 outbox.send_later(message(200));
             }
@@ -233,10 +251,10 @@ mod tests {
         let (_keep, write) = halves(one).unwrap();
         let outbox = Outbox::start(write);
         let large = || Frames::message(&vec![7_u8; 4 << 20]).unwrap();
-        outbox.send(large());
+        outbox.send(large(), None);
         let waiting = tokio::spawn({
             let outbox = Arc::clone(&outbox);
-            async move { outbox.send_among(1, large()).await }
+            async move { outbox.send_among(1, large(), part()).await }
         });
         drop(other);
         waiting.await.unwrap();

@@ -4,8 +4,9 @@ use std::os::fd::OwnedFd;
 
 use confinement::Report;
 use plugin_protocol::{
-    ActionAnswer, ActionCall, Blueprint, CapabilityAnswer, CapabilityCall, ComponentFacts, Failure,
-    GuestError, Handle, Identity, InstanceId, LogEntry, Origin, RequestHead,
+    ActionAnswer, ActionCall, Blueprint, CallRefusal, CapabilityAnswer, CapabilityCall,
+    ComponentFacts, Failure, GuestError, Handle, Identity, InstanceId, LogEntry, Origin,
+    RequestHead,
 };
 use serde::{Deserialize, Serialize};
 
@@ -159,5 +160,5 @@ pub(crate) enum HostCall {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct HostAnswer {
     pub(crate) id: u64,
-    pub(crate) answer: Result<CapabilityAnswer, String>,
+    pub(crate) answer: Result<CapabilityAnswer, CallRefusal>,
 }

@@ -10,7 +10,8 @@
 //! log kept    lines in memory, and their bytes   RECENT_LINES, RECENT_BYTES by plugin, RECENT_BYTES_OF_ALL
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
 //! fields      of the device's report to its cloud, by plugin and over all FIELDS, FIELDS_OF_ALL, and `FIELD_…` of `host/plugin-protocol`
-//! requests    to other hosts, and to the device's own API: at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`
+//! requests    to other hosts, and to the device's own API: at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`; half for one at a time
+//! host calls  bytes of arguments and of answers, by plugin HOST_CALL_BYTES and HOST_ANSWER_BYTES of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`
@@ -46,7 +47,8 @@ pub(crate) const FIELDS: usize = 16;
 /// The fields of all plugins together.
 pub(crate) const FIELDS_OF_ALL: usize = 64;
 
-/// How many requests to other hosts all plugins together can have under way.
+/// How many requests to other hosts all plugins together can have under way, and as
+/// many to the device's own API; half for one plugin.
 pub const HTTP_REQUESTS: usize = 16;
 /// The longest body of an answer to such a request, in bytes.
 pub(crate) const HTTP_ANSWER: usize = 1 << 20;

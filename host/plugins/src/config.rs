@@ -80,6 +80,8 @@ pub trait DeviceApi: Send + Sync + 'static {
 /// A request of a plugin to the device's own API.
 #[derive(Debug, Clone)]
 pub struct PluginApiRequest {
+    /// The plugin's name.
+    pub plugin: Arc<str>,
     /// Its address consists only of a path.
     pub request: http::Request<Vec<u8>>,
     /// The caller, and how many plugins wait for the request. A plugin that answers it is called with this origin if it
@@ -101,6 +103,8 @@ pub trait HttpClient: Send + Sync + 'static {
 /// A request of a plugin to another host.
 #[derive(Debug, Clone)]
 pub struct OutgoingRequest {
+    /// The plugin's name.
+    pub plugin: Arc<str>,
     /// With an absolute address.
     pub request: http::Request<Vec<u8>>,
     /// The addresses that the host's name may resolve to.

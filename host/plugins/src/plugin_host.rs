@@ -8,8 +8,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer, LogEntry,
-    LogLevel, ServedCall,
+    CallRefusal, CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer,
+    LogEntry, LogLevel, ServedCall,
 };
 
 use crate::holdings::Holdings;
@@ -58,13 +58,13 @@ impl HostCalls for PluginHost {
         instance: InstanceId,
         serving: &ServedCall,
         call: CapabilityCall,
-    ) -> BoxFuture<'static, Result<CapabilityAnswer, String>> {
+    ) -> BoxFuture<'static, Result<CapabilityAnswer, CallRefusal>> {
         let holdings = self.holdings(instance);
         let (context, origin) = (Arc::clone(&self.context), serving.origin.clone());
         async move {
             let holdings = holdings.ok_or_else(|| "too many instances call the host".to_owned())?;
             let answer = context.provide(&holdings, &origin, call).await;
-            answer.map_err(|refusal| refusal.to_string())
+            answer.map_err(|refusal| refusal.to_string().into())
         }
         .boxed()
     }

@@ -31,6 +31,7 @@ mod plugins_trust;
 mod power;
 mod registry_account;
 mod remove_services;
+mod request_places;
 mod run;
 mod run_folder;
 mod running_supervisor;

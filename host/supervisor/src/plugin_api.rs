@@ -10,8 +10,9 @@ use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use model::AppId;
 use parking_lot::Mutex;
-use plugins::{ApiError, ApiResponse, CallerScope, DeviceApi, HTTP_REQUESTS, PluginApiRequest};
-use tokio::sync::Semaphore;
+use plugins::{ApiError, ApiResponse, CallerScope, DeviceApi, PluginApiRequest};
+
+use crate::request_places::RequestPlaces;
 
 /// The maximum duration of a whole request, including its answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
@@ -22,14 +23,14 @@ pub(crate) struct PluginApi(Arc<ApiSlot>);
 
 struct ApiSlot {
     app: Mutex<Option<App>>,
-    under_way: Semaphore,
+    under_way: RequestPlaces,
 }
 
 impl Default for PluginApi {
     fn default() -> Self {
         PluginApi(Arc::new(ApiSlot {
             app: Mutex::default(),
-            under_way: Semaphore::new(HTTP_REQUESTS),
+            under_way: RequestPlaces::default(),
         }))
     }
 }
@@ -52,8 +53,8 @@ impl PluginApi {
         let requester = requester(&call.origin.caller.scope)
             .ok_or_else(|| unavailable("the plugin is not serving a call"))?;
         // Refused without waiting: the requests in progress may be waiting for this plugin.
-        let full = || unavailable("the maximum number of requests of plugins is in progress");
-        let _place = self.0.under_way.try_acquire().map_err(|_| full())?;
+        let place = self.0.under_way.take(&call.plugin);
+        let _place = place.map_err(ApiError::Unavailable)?;
         let mut request = call.request.map(api::Body::from);
         // Tells the answering plugin who waits for it.
         request.extensions_mut().insert(call.origin);

@@ -10,13 +10,13 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, Uri};
 use model::error_chain;
 use names::SystemNames;
-use plugins::{HTTP_REQUESTS, HttpClient, HttpError, HttpResponse, OutgoingRequest, Reachable};
+use plugins::{HttpClient, HttpError, HttpResponse, OutgoingRequest, Reachable};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
-use tokio::sync::Semaphore;
 
 use crate::facts::OwnAddresses;
+use crate::request_places::RequestPlaces;
 
 /// How long a connection may take.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ pub(crate) struct PluginHttp {
     network: String,
     to_other_machines: OnceLock<Client>,
     to_everything: OnceLock<Client>,
-    under_way: Semaphore,
+    under_way: RequestPlaces,
 }
 
 impl HttpClient for PluginHttp {
@@ -59,7 +59,7 @@ impl PluginHttp {
             network: network.to_owned(),
             to_other_machines: OnceLock::new(),
             to_everything: OnceLock::new(),
-            under_way: Semaphore::new(HTTP_REQUESTS),
+            under_way: RequestPlaces::default(),
         }
     }
 
@@ -68,8 +68,9 @@ impl PluginHttp {
             request,
             reachable,
             longest_answer,
+            plugin,
         } = outgoing;
-        let _permit = self.under_way.acquire().await;
+        let _place = self.under_way.wait(&plugin).await;
         let client = self.client(reachable)?;
         let checked = request.uri().clone();
         let request = reqwest::Request::try_from(request).map_err(unreachable)?;

@@ -7,12 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    Call as _, CapabilityCall, DeviceIdentity, HostCalls, Identity, InstanceId, ServedCall,
+    Call as _, CapabilityCall, DeviceIdentity, HOST_CALL_BYTES, HostCalls, Identity, InstanceId,
+    ServedCall,
 };
+use tokio::sync::Semaphore;
+
+use crate::budget;
 
 /// How many questions of one plugin can be under way at a time: twice as many as a worker asks, since those that it has
 /// cancelled end a little later here.
 const ASKS: usize = 256;
+/// The most bytes of their arguments, for the same reason.
+const ARGUMENT_BYTES: usize = 2 * HOST_CALL_BYTES;
 /// How many instances of a plugin are distinguished that have called the host while serving the same call. There should
 /// be one.
 const INSTANCES_OF_CALL: usize = 8;
@@ -25,6 +31,10 @@ pub(super) struct PluginEntry {
     pub(super) host: Arc<dyn HostCalls>,
     calls: Mutex<HashMap<u64, CallRecord>>,
     asks: AtomicUsize,
+    /// The bytes of their arguments.
+    argument_bytes: AtomicUsize,
+    /// The room for their answers.
+    pub(super) answers: Arc<Semaphore>,
     /// Whether it has asked for the device's identity.
     asks_identity: AtomicBool,
 }
@@ -42,6 +52,8 @@ impl PluginEntry {
             host,
             calls: Mutex::default(),
             asks: AtomicUsize::new(0),
+            argument_bytes: AtomicUsize::new(0),
+            answers: budget::for_answers(),
             asks_identity: AtomicBool::new(false),
         })
     }
@@ -95,19 +107,25 @@ impl PluginEntry {
         record.serving.clone()
     }
 
-    /// Takes a place for a question; returns `None` if all are taken.
-    pub(super) fn place(self: &Arc<Self>) -> Option<QuestionSlot> {
+    /// Takes a place for a question of this many bytes; returns `None` if there is none.
+    pub(super) fn place(self: &Arc<Self>, bytes: usize) -> Option<QuestionSlot> {
         let count = self.asks.fetch_add(1, SeqCst);
-        let place = QuestionSlot(Arc::clone(self));
-        (count < ASKS).then_some(place)
+        let others = self.argument_bytes.fetch_add(bytes, SeqCst);
+        let entry = Arc::clone(self);
+        let place = QuestionSlot { entry, bytes };
+        (count < ASKS && others + bytes <= ARGUMENT_BYTES).then_some(place)
     }
 }
 
 /// A question's place.
-pub(super) struct QuestionSlot(Arc<PluginEntry>);
+pub(super) struct QuestionSlot {
+    entry: Arc<PluginEntry>,
+    bytes: usize,
+}
 
 impl Drop for QuestionSlot {
     fn drop(&mut self) {
-        self.0.asks.fetch_sub(1, SeqCst);
+        self.entry.asks.fetch_sub(1, SeqCst);
+        self.entry.argument_bytes.fetch_sub(self.bytes, SeqCst);
     }
 }

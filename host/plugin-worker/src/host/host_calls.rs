@@ -7,14 +7,17 @@ use std::sync::{Arc, Weak};
 
 use futures::FutureExt as _;
 use parking_lot::Mutex;
-use plugin_protocol::{CapabilityAnswer, InstanceId};
+use plugin_protocol::{CallRefusal, CapabilityAnswer, InstanceId};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::PluginEntry;
-use crate::frames::{FrameReader, Frames, invalid};
+use crate::budget::{longest_answer, room_for_answer};
+use crate::frames::{Frame, FrameKind, FrameReader, Frames, decode, invalid};
 use crate::outbox::Outbox;
 use crate::socket::halves;
 use crate::wire::{HostAnswer, HostCall, MOST_OF_WORKER};
+
+type Answer = std::result::Result<CapabilityAnswer, CallRefusal>;
 
 /// The plugins of a worker, by their numbers.
 pub(super) type Registry = Mutex<HashMap<u64, Weak<PluginEntry>>>;
@@ -37,8 +40,11 @@ pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: Owne
         instances: HashMap::new(),
         answers: Outbox::start(write),
     };
-    while let Some(call) = reader.message::<HostCall>().await? {
-        served.take(call)?;
+    while let Some(Frame(kind, content)) = reader.next().await? {
+        if kind != FrameKind::Message {
+            return Err(invalid(format!("{kind:?} in place of a message")));
+        }
+        served.take(decode(&content)?, content.len())?;
     }
     Ok(())
 }
@@ -58,7 +64,8 @@ struct InstanceCalls {
 }
 
 impl WorkerSession {
-    fn take(&mut self, call: HostCall) -> Result<()> {
+    /// Carries out a call that came in this many bytes.
+    fn take(&mut self, call: HostCall, bytes: usize) -> Result<()> {
         match call {
             HostCall::Ask {
                 id,
@@ -75,11 +82,12 @@ impl WorkerSession {
                 if self.instances.len() >= INSTANCES {
                     return Err(invalid(format!("more than {INSTANCES} instances")));
                 }
-                let Some(place) = entry.place() else {
-                    let answer = Err("it has too many calls to the host at a time".to_owned());
+                let Some(place) = entry.place(bytes) else {
+                    let why = "it has too many calls to the host at a time, or too large ones";
+                    let answer = Err(CallRefusal::NotAllowed(why.to_owned()));
                     // If there is no room for this answer either, the caller waits until its time is over.
                     if self.answers.waiting() < ANSWERS {
-                        self.answers.send(answer_frames(id, answer));
+                        self.answers.send(answer_frames(id, answer), None);
                     }
                     return Ok(());
                 };
@@ -91,11 +99,15 @@ impl WorkerSession {
                     ended: CancellationToken::new(),
                 });
                 let (answers, ended) = (self.answers.clone(), calls.ended.clone());
-                let answer = entry.host.ask(instance, &serving, what);
+                let longest = longest_answer(&what);
+                let room = room_for_answer(Arc::clone(&entry.answers), longest);
                 let mut answering = Box::pin(async move {
                     let _place = place;
-                    let answer = answer.await;
-                    answers.send_among(ANSWERS, answer_frames(id, answer)).await;
+                    // The call begins when there is room for its answer, so that no answer waits for room.
+                    let Some(room) = room.await else { return };
+                    let answer = entry.host.ask(instance, &serving, what).await;
+                    let frames = bounded_answer(id, answer, longest);
+                    answers.send_among(ANSWERS, frames, room).await;
                 });
                 // Most answers are available at once, and need no task.
                 if answering.as_mut().now_or_never().is_none() {
@@ -153,12 +165,141 @@ impl Drop for WorkerSession {
     }
 }
 
+/// Encodes an answer of at most `most` bytes, or an error if it is longer.
+fn bounded_answer(id: u64, answer: Answer, most: u32) -> Frames {
+    let frames = answer_frames(id, answer);
+    let length = frames.bytes().len();
+    if u32::try_from(length).is_ok_and(|length| length <= most) {
+        return frames;
+    }
+    let why = format!("the host's answer has {length} bytes, more than {most}");
+    answer_frames(id, Err(CallRefusal::NotAllowed(why)))
+}
+
 /// Encodes an answer for sending.
-fn answer_frames(id: u64, answer: std::result::Result<CapabilityAnswer, String>) -> Frames {
+fn answer_frames(id: u64, answer: Answer) -> Frames {
     let frames = Frames::message(&HostAnswer { id, answer });
     frames.unwrap_or_else(|error| {
-        let answer = Err(format!("the host's answer cannot be sent: {error}"));
+        let why = format!("the host's answer cannot be sent: {error}");
+        let answer = Err(CallRefusal::NotAllowed(why));
         // A short text can be sent.
         Frames::message(&HostAnswer { id, answer }).unwrap_or_default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    use futures::future::BoxFuture;
+    use plugin_protocol::{
+        CapabilityCall, Handle, HostCalls, LogEntry, ServedCall, StoreKeys, StoreSet,
+    };
+
+    use super::*;
+    use crate::socket::{ReadHalf, pair};
+
+    const PLUGIN: u64 = 7;
+
+    /// A host whose writes never end, and whose lists of keys have a megabyte.
+    #[derive(Default)]
+    struct SlowHost {
+        lists: AtomicUsize,
+    }
+
+    impl HostCalls for SlowHost {
+        fn ask(
+            &self,
+            _: InstanceId,
+            _: &ServedCall,
+            call: CapabilityCall,
+        ) -> BoxFuture<'static, Answer> {
+            match call {
+                CapabilityCall::StoreKeys(_) => {
+                    self.lists.fetch_add(1, SeqCst);
+                    let keys = vec!["k".repeat(250); 4000];
+                    async { Ok(CapabilityAnswer::StoreKeys(Ok(keys))) }.boxed()
+                }
+                _ => std::future::pending().boxed(),
+            }
+        }
+
+        fn release(&self, _: InstanceId, _: Handle) {}
+        fn end(&self, _: InstanceId) {}
+        fn log(&self, _: LogEntry) {}
+    }
+
+    struct Fixture {
+        host: Arc<SlowHost>,
+        session: WorkerSession,
+        _entry: Arc<PluginEntry>,
+        answers: FrameReader<ReadHalf>,
+    }
+
+    fn fixture() -> Fixture {
+        let host = Arc::<SlowHost>::default();
+        let entry = PluginEntry::new(Arc::clone(&host) as _);
+        let registry = HashMap::from([(PLUGIN, Arc::downgrade(&entry))]);
+        let (own, others) = pair().unwrap();
+        let (_, write) = halves(own).unwrap();
+        let (read, _) = halves(others).unwrap();
+        Fixture {
+            host,
+            session: WorkerSession {
+                generation: 1,
+                registry: Arc::new(Mutex::new(registry)),
+                instances: HashMap::new(),
+                answers: Outbox::start(write),
+            },
+            _entry: entry,
+            answers: FrameReader::new(read, MOST_OF_WORKER * 2),
+        }
+    }
+
+    fn ask(id: u64, what: CapabilityCall) -> HostCall {
+        HostCall::Ask {
+            id,
+            plugin: PLUGIN,
+            instance: InstanceId(1),
+            call: 1,
+            what,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_sends_more_arguments_than_it_may_is_refused() {
+        let mut fixture = fixture();
+        for id in 1..=9 {
+            let set = StoreSet {
+                key: "key".to_owned(),
+                value: vec![7; MOST_OF_WORKER - 1000],
+                lifetime: None,
+            };
+            let call = ask(id, set.into());
+            fixture.session.take(call, MOST_OF_WORKER).unwrap();
+        }
+        let refused = fixture.answers.message::<HostAnswer>().await.unwrap();
+        let refused = refused.unwrap();
+        assert_eq!(refused.id, 9);
+        let why = refused.answer.unwrap_err().to_string();
+        assert!(why.contains("too large"), "{why}");
+    }
+
+    #[tokio::test]
+    async fn no_more_long_answers_are_made_than_there_is_room_for() {
+        let mut fixture = fixture();
+        for id in 1..=30 {
+            let keys = StoreKeys {
+                prefix: String::new(),
+            };
+            fixture.session.take(ask(id, keys.into()), 10).unwrap();
+        }
+        assert_eq!(fixture.host.lists.load(SeqCst), 10);
+        for read in 1..=30 {
+            let answer = fixture.answers.message::<HostAnswer>().await.unwrap();
+            assert!(answer.unwrap().answer.is_ok());
+            // One is in the reader's hands, and one is on its way.
+            assert!(fixture.host.lists.load(SeqCst) <= read + 11);
+        }
+    }
 }

@@ -11,19 +11,18 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    CapabilityAnswer, CapabilityCall, Handle, HostCalls, Identity, InstanceId, LogEntry, ServedCall,
+    Bound, CallRefusal, CapabilityAnswer, CapabilityCall, HOST_CALL_BYTES, Handle, HostCalls,
+    Identity, InstanceId, LogEntry, ServedCall,
 };
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::budget::{self, BudgetPart, longest_answer, room_for_answer};
 use crate::frames::{FrameReader, Frames};
 use crate::outbox::Outbox;
 use crate::socket::{ReadHalf, halves};
 use crate::wire::{HostAnswer, HostCall, MOST_OF_HOST, MOST_OF_WORKER};
 
-/// How many questions of one plugin can be under way at a time; the host accepts no more.
-pub(crate) const ASKS: usize = 128;
-
-type Answer = std::result::Result<CapabilityAnswer, String>;
+type Answer = std::result::Result<CapabilityAnswer, CallRefusal>;
 
 /// The connection to the host.
 pub(super) struct HostLink {
@@ -76,7 +75,8 @@ impl HostLink {
         Arc::new(RemoteHost {
             link: Arc::clone(self),
             plugin,
-            places: Arc::new(Semaphore::new(ASKS)),
+            arguments: Arc::new(Semaphore::new(HOST_CALL_BYTES)),
+            answers: budget::for_answers(),
         })
     }
 
@@ -103,7 +103,27 @@ async fn read_all(link: Arc<HostLink>, socket: ReadHalf) {
 struct RemoteHost {
     link: Arc<HostLink>,
     plugin: u64,
-    places: Arc<Semaphore>,
+    /// The bytes that the arguments of its calls may still have.
+    arguments: Arc<Semaphore>,
+    /// The room for the answers to them.
+    answers: Arc<Semaphore>,
+}
+
+impl RemoteHost {
+    /// Encodes a call, and takes its part of the plugin's budget. A call that finds no room is refused instead of
+    /// waiting, since it would wait with its arguments.
+    fn message(&self, call: &HostCall) -> std::result::Result<(Frames, BudgetPart), CallRefusal> {
+        let frames = Frames::message(call).map_err(|error| error.to_string())?;
+        let length = frames.bytes().len();
+        let too_long =
+            || format!("its call to the host has {length} bytes, more than {MOST_OF_WORKER}");
+        let bytes = u32::try_from(length).ok();
+        let bytes = bytes.filter(|_| length <= MOST_OF_WORKER);
+        let bytes = bytes.ok_or_else(too_long)?;
+        let part = Arc::clone(&self.arguments).try_acquire_many_owned(bytes);
+        let part = part.map_err(|_| CallRefusal::Busy(Bound::HostCalls(HOST_CALL_BYTES)))?;
+        Ok((frames, Arc::new(part)))
+    }
 }
 
 impl HostCalls for RemoteHost {
@@ -117,8 +137,8 @@ impl HostCalls for RemoteHost {
             return ready(Ok(answer)).boxed();
         }
         self.link.callers.lock().insert(instance);
-        let (link, places) = (Arc::clone(&self.link), Arc::clone(&self.places));
-        let id = link.latest.fetch_add(1, Relaxed) + 1;
+        let longest = longest_answer(&what);
+        let id = self.link.latest.fetch_add(1, Relaxed) + 1;
         let call = HostCall::Ask {
             id,
             plugin: self.plugin,
@@ -126,24 +146,27 @@ impl HostCalls for RemoteHost {
             call: serving.call,
             what,
         };
+        // Encoded before anything waits: of the call itself nothing is kept.
+        let (frames, part) = match self.message(&call) {
+            Ok(message) => message,
+            Err(refusal) => return ready(Err(refusal)).boxed(),
+        };
+        let link = Arc::clone(&self.link);
+        let room = room_for_answer(Arc::clone(&self.answers), longest);
         async move {
             let ended = || "the host is gone".to_owned();
-            let _place = places.acquire().await.map_err(|_| ended())?;
-            let frames = Frames::message(&call).map_err(|error| error.to_string())?;
-            let length = frames.bytes().len();
-            if length > MOST_OF_WORKER {
-                return Err(format!(
-                    "its call to the host has {length} bytes, more than {MOST_OF_WORKER}"
-                ));
-            }
+            let _room = room.await.ok_or_else(ended)?;
             let (sender, answer) = oneshot::channel();
             link.waiting.lock().insert(id, sender);
             let _waiting = PendingAnswer { link: &link, id };
-            link.to_host.send(frames);
+            // A call that is cancelled counts until the host has read it.
+            link.to_host.send(frames, Some(Arc::clone(&part)));
             if link.to_host.is_closed() {
-                return Err(ended());
+                return Err(ended().into());
             }
-            answer.await.map_err(|_| ended())?
+            let answer = answer.await.map_err(|_| ended())?;
+            drop(part);
+            answer
         }
         .boxed()
     }
@@ -193,5 +216,105 @@ struct PendingAnswer<'a> {
 impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
         self.link.waiting.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plugin_protocol::{StoreKeys, StoreSet};
+
+    use super::*;
+    use crate::socket::pair;
+
+    /// The number of calls with a megabyte of arguments that one plugin can have at a time.
+    const LARGE: usize = 4;
+    /// The number of calls with the longest answers.
+    const LONG_ANSWERS: usize = 10;
+
+    fn connected() -> (Arc<HostLink>, FrameReader<ReadHalf>, Arc<Outbox>) {
+        let (own, others) = pair().unwrap();
+        let (read, write) = halves(others).unwrap();
+        let reader = FrameReader::new(read, MOST_OF_WORKER);
+        (HostLink::start(own).unwrap(), reader, Outbox::start(write))
+    }
+
+    fn set(host: &Arc<dyn HostCalls>, value: usize) -> BoxFuture<'static, Answer> {
+        let set = StoreSet {
+            key: "key".to_owned(),
+            value: vec![7; value],
+            lifetime: None,
+        };
+        host.ask(InstanceId(1), &ServedCall::nothing(), set.into())
+    }
+
+    fn keys(host: &Arc<dyn HostCalls>) -> BoxFuture<'static, Answer> {
+        let prefix = String::new();
+        host.ask(
+            InstanceId(1),
+            &ServedCall::nothing(),
+            StoreKeys { prefix }.into(),
+        )
+    }
+
+    /// Almost the longest message.
+    const MEGABYTE: usize = MOST_OF_WORKER - 1000;
+    const REFUSED: Option<Answer> = Some(Err(CallRefusal::Busy(Bound::HostCalls(HOST_CALL_BYTES))));
+
+    #[tokio::test]
+    async fn a_call_whose_arguments_find_no_room_is_refused_at_once_and_others_are_not() {
+        let (link, _host, _answers) = connected();
+        let (plugin, other) = (link.of_plugin(1), link.of_plugin(2));
+        let mut begun: Vec<_> = (0..LARGE).map(|_| set(&plugin, MEGABYTE)).collect();
+        for _ in 0..10 {
+            assert_eq!(set(&plugin, MEGABYTE).now_or_never(), REFUSED);
+        }
+        assert_eq!(set(&other, MEGABYTE).now_or_never(), None);
+        // Small ones still fit.
+        assert_eq!(keys(&plugin).now_or_never(), None);
+        begun.pop();
+        assert_eq!(set(&plugin, MEGABYTE).now_or_never(), None);
+    }
+
+    /// Otherwise a plugin that begins and cancels calls would fill the queue.
+    #[tokio::test]
+    async fn the_arguments_of_a_cancelled_call_count_until_they_are_sent() {
+        let (link, mut host, _answers) = connected();
+        let plugin = link.of_plugin(1);
+        for _ in 0..LARGE {
+            // Cancelled as soon as it has begun.
+            assert_eq!(set(&plugin, MEGABYTE).now_or_never(), None);
+        }
+        assert_eq!(set(&plugin, MEGABYTE).now_or_never(), REFUSED);
+        for _ in 0..LARGE {
+            let read = host.message::<HostCall>().await.unwrap();
+            assert!(matches!(read, Some(HostCall::Ask { .. })), "{read:?}");
+        }
+        // All are written, though their task may not have noticed yet.
+        while link.to_host.waiting() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(set(&plugin, MEGABYTE).now_or_never(), None);
+    }
+
+    #[tokio::test]
+    async fn a_call_is_sent_once_there_is_room_for_its_answer() {
+        let (link, mut host, answers) = connected();
+        let plugin = link.of_plugin(1);
+        let begun = (0..2 * LONG_ANSWERS).map(|_| tokio::spawn(keys(&plugin)));
+        let begun: Vec<_> = begun.collect();
+        for number in 0..2 * LONG_ANSWERS {
+            let read = host.message::<HostCall>().await.unwrap();
+            let Some(HostCall::Ask { id, .. }) = read else {
+                panic!("{read:?}");
+            };
+            let under_way = link.waiting.lock().len();
+            assert!(under_way <= LONG_ANSWERS, "{number}: {under_way}");
+            let keys = vec!["a".repeat(1000); 1000];
+            let answer = Ok(CapabilityAnswer::StoreKeys(Ok(keys)));
+            answers.send(Frames::message(&HostAnswer { id, answer }).unwrap(), None);
+        }
+        for call in begun {
+            assert!(call.await.unwrap().is_ok());
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Requests to the device's own API, to the routes that the policy names.
 
+use std::sync::Arc;
+
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Uri};
 use plugin_protocol::{ApiError, ApiRequest, ApiResponse, ApiSend, HTTP_BODY, HTTP_URL, Origin};
@@ -31,6 +33,7 @@ impl PluginContext {
             )));
         }
         let request = PluginApiRequest {
+            plugin: Arc::clone(&self.name),
             request,
             origin,
             longest_answer: HTTP_ANSWER,

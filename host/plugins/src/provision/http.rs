@@ -1,5 +1,7 @@
 //! Requests of plugins to the hosts that the policy names.
 
+use std::sync::Arc;
+
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING,
     UPGRADE,
@@ -43,6 +45,7 @@ impl PluginContext {
             Reach::ByAddress => Reachable::Everything,
         };
         let outgoing = OutgoingRequest {
+            plugin: Arc::clone(&self.name),
             request,
             reachable,
             longest_answer: HTTP_ANSWER,
