@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat};
 
@@ -76,6 +76,9 @@ impl SecureDir {
     /// # Errors
     /// [`DirError`], also if it comes back each time that it is moved.
     pub fn open_or_replace(path: &Path, access: Access) -> Result<Self, DirError> {
+        static REPLACING: Mutex<()> = Mutex::new(());
+        // One at a time: of two that distrust a folder, the second would move away the new folder of the first.
+        let _replacing = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..MOVES {
             let distrusted = match Self::open(path, access) {
                 Err(error) if error.is_distrust() => error,

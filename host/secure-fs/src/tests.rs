@@ -95,6 +95,22 @@ fn a_folder_that_others_made_is_moved_away_whole() {
 }
 
 #[test]
+fn several_that_distrust_a_folder_replace_it_once() {
+    for _ in 0..50 {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("ours");
+        symlink(root.path().join("elsewhere"), &path).unwrap();
+        std::thread::scope(|threads| {
+            let open = || SecureDir::open_or_replace(&path, Access::Readable).unwrap();
+            let opened: Vec<_> = (0..8).map(|_| threads.spawn(open)).collect();
+            let opened: Vec<_> = opened.into_iter().map(|one| one.join().unwrap()).collect();
+            assert!(opened.iter().all(SecureDir::is_in_place));
+        });
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
+    }
+}
+
+#[test]
 fn files_are_made_new_and_read_within_a_bound() {
     let root = tempfile::tempdir().unwrap();
     let dir = SecureDir::open(&root.path().join("run"), Access::Private).unwrap();

@@ -1,20 +1,16 @@
 //! One run of a service's component: its resources, and how it ended.
 
-use std::fs;
-use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use wasm_service::log_file::Stream;
-use wasm_service::record::{Folder, FolderOwner, Launch, Network, ServiceUser};
+use wasm_service::record::{Launch, Network};
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Engine, ResourceLimiter, Store};
 use wasmtime_wasi::p2::bindings::CommandPre;
 use wasmtime_wasi::sockets::WasiSocketsCtxView;
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use crate::ownership;
 use crate::rules::Rules;
 use crate::sockets::{self, SocketTable};
 use crate::stdio::{Input, Output, ServiceLog};
@@ -182,65 +178,6 @@ impl Guest {
             }
         }
         Ok(wasi.build())
-    }
-}
-
-/// Creates the folders that the service sees, empties the volatile ones, gives them to its user, and keeps them open:
-/// from then on they are reached by these descriptors, whatever happens to their paths and whoever may follow those.
-///
-/// # Errors
-/// If a folder cannot be created; the message names it.
-pub(crate) fn prepare_folders(launch: &mut Launch) -> Result<Vec<OwnedFd>> {
-    let mut open = Vec::new();
-    for folder in &mut launch.folders {
-        let is_root = folder.guest == "/" && !folder.read_only;
-        let working_dir = is_root.then_some(launch.working_dir.as_str());
-        let descriptor = prepare_folder(folder, working_dir, launch.user).with_context(|| {
-            format!(
-                "failed to mount `{}` at `{}`",
-                folder.host.display(),
-                folder.guest
-            )
-        })?;
-        folder.host = PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()));
-        open.push(descriptor);
-    }
-    Ok(open)
-}
-
-fn prepare_folder(
-    folder: &Folder,
-    working_dir: Option<&str>,
-    user: Option<ServiceUser>,
-) -> std::io::Result<OwnedFd> {
-    let host = &folder.host;
-    if folder.volatile && host.exists() {
-        fs::remove_dir_all(host)?;
-    }
-    let is_new = !host.exists();
-    fs::create_dir_all(host)?;
-    if let Some(working_dir) = working_dir {
-        make_working_dir(host, working_dir);
-    }
-    let descriptor = match folder.owner {
-        FolderOwner::Service | FolderOwner::App => ownership::open_folder(rustix::fs::CWD, host)?,
-        FolderOwner::Host => fs::File::open(host)?.into(),
-    };
-    if let Some(user) = user {
-        if folder.owner == FolderOwner::Host && is_new {
-            // Like the reconciler's folders for locks: anybody may write there, and remove their own files.
-            rustix::fs::fchmod(&descriptor, rustix::fs::Mode::from_raw_mode(0o1777))?;
-        }
-        ownership::give_folder(&descriptor, folder.owner, user)?;
-    }
-    Ok(descriptor)
-}
-
-/// Creates the working directory, which exists in a container. If that fails, the service will notice.
-fn make_working_dir(root: &Path, working_dir: &str) {
-    let parts = working_dir.split('/').filter(|part| !part.is_empty());
-    if let Ok(root) = cap_std::fs::Dir::open_ambient_dir(root, cap_std::ambient_authority()) {
-        let _ = root.create_dir_all(parts.collect::<Vec<_>>().join("/"));
     }
 }
 

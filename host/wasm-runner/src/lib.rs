@@ -20,6 +20,7 @@
 #![warn(missing_docs)]
 
 mod confine;
+mod folders;
 mod guest;
 mod health;
 mod ownership;

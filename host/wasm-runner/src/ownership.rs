@@ -68,7 +68,7 @@ pub(crate) fn give_folder(
     let (group, mode) = match owner {
         FolderOwner::Service => (user.uid, PRIVATE_MODE),
         FolderOwner::App => (user.app_gid, SHARED_MODE),
-        FolderOwner::Host => return Ok(()),
+        FolderOwner::Host | FolderOwner::Supervisor => return Ok(()),
     };
     let about = fstat(folder)?;
     if about.st_gid == group && about.st_mode & 0o7777 == mode {

@@ -26,7 +26,8 @@ use wasm_service::{Backoff, HealthCheck, StartOutcome, starts_again};
 use wasmtime::Engine;
 
 use crate::confine::{confine, settle};
-use crate::guest::{Guest, GuestExit, prepare_folders};
+use crate::folders::prepare_folders;
+use crate::guest::{Guest, GuestExit};
 use crate::health::{self, ServicePorts};
 use crate::ownership;
 use crate::pace::{Activity, PacedGuest};

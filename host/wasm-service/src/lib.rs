@@ -13,7 +13,9 @@ pub mod log_file;
 pub mod process;
 pub mod record;
 mod start_outcome;
+mod supervisor_folder;
 
 pub use backoff::{Backoff, starts_again};
 pub use health::{HealthCheck, HealthProbe, HealthStreak};
 pub use start_outcome::StartOutcome;
+pub use supervisor_folder::SupervisorFolder;

@@ -92,6 +92,8 @@ pub enum FolderOwner {
     App,
     /// The host: owners and modes are left unchanged.
     Host,
+    /// The supervisor: a folder that it shares with the service, [`crate::SupervisorFolder`].
+    Supervisor,
 }
 
 /// A folder that the service sees.

@@ -7,8 +7,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use tests::{RecordedCloud, Supervisor, distribution, guest, service, target, until};
+use tests::{RecordedCloud, Supervisor, distribution, guest, service, services_of, target, until};
 
 /// The unprivileged user.
 const NOBODY: u32 = 65534;
@@ -188,6 +189,59 @@ async fn a_link_in_place_of_the_folder_is_not_followed() {
     host.device.until_applied().await;
     host.assert_folder_is_roots();
     host.assert_victim_is_untouched();
+}
+
+/// As after a reboot: services are started before anything else uses the folder.
+#[tokio::test]
+async fn a_user_who_was_there_before_a_service_has_no_folder_created_elsewhere_and_hides_no_lock() {
+    if !is_root() {
+        return;
+    }
+    for script in [
+        r#"mkdir -p platform-supervisor/services
+        ln -s "$VICTIM" platform-supervisor/services/1"#,
+        "mkdir -p platform-supervisor/services/1/main",
+        r#"ln -s "$VICTIM" platform-supervisor"#,
+    ] {
+        let device = Supervisor::on_wasm().start().await;
+        let command = ["write-and-wait", "/tmp/platform/updates.lock", "works"];
+        let main = service("main", &guest("guest"), &json!({ "command": command }));
+        device.set_target(&target(1, &[main])).await;
+        device.until_applied().await;
+        let mut host = Host::stopped(device).await;
+        for process in services_of(host.device.state_dir()) {
+            kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+        }
+        until("the service to end", || async {
+            let processes = services_of(host.device.state_dir());
+            if processes.is_empty() {
+                Ok(())
+            } else {
+                Err(processes)
+            }
+        })
+        .await;
+        assert!(host.attack(script));
+        host.device.start_again().await;
+        // The supervisor sees the lock that the service has taken, so they use the same folder.
+        until("the service to take its lock", || async {
+            let locks = host.device.json("/v3/locks").await;
+            let lock = &locks["locks"][0];
+            if lock["service"] == "main" && lock["holder"] == "file" {
+                Ok(())
+            } else {
+                Err(format!("{locks}\n{}", host.device.log()))
+            }
+        })
+        .await;
+        host.assert_folder_is_roots();
+        host.assert_victim_is_untouched();
+        assert!(
+            host.device.log().contains(".untrusted-"),
+            "{}",
+            host.device.log()
+        );
+    }
 }
 
 /// A state folder as left by an earlier start with another umask, or by a `chmod`.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use confinement::{MissingWall, Wall};
 use model::{Mount, NetworkMode, truthy_text};
+use wasm_service::SupervisorFolder;
 use wasm_service::record::{Api, ExtraHost, Folder, FolderOwner, Launch, Network, OwnNetwork};
 
 use super::record::ContainerRecord;
@@ -74,7 +75,7 @@ impl Shared {
             };
             folders.insert(guest, folder);
         };
-        use FolderOwner::{App, Host, Service};
+        use FolderOwner::{App, Host, Service, Supervisor};
         add(
             "/",
             container.join("root"),
@@ -105,25 +106,32 @@ impl Shared {
                     read_only,
                 } => {
                     let source = Path::new(source);
-                    // The supervisor's own folders are created with their service; of the host's
-                    // folders, only existing ones are mounted.
-                    if source.is_dir() || self.is_ours(source) {
-                        let read_only =
-                            *read_only || unsupported::is_the_kernels(&source.to_string_lossy());
-                        add(target, source.to_owned(), Host, read_only, false);
-                    }
+                    // The folder that a service shares with the supervisor is created; of the host's folders, only
+                    // existing ones are mounted.
+                    let owner = match SupervisorFolder::below(&self.supervisors_folder(), source) {
+                        Some(folder) => {
+                            folder.prepare().map_err(|error| {
+                                let what = format!("mount `{target}` in `{}`", record.name);
+                                EngineError::failed(what, error)
+                            })?;
+                            Supervisor
+                        }
+                        None if source.is_dir() => Host,
+                        None => continue,
+                    };
+                    let read_only =
+                        *read_only || unsupported::is_the_kernels(&source.to_string_lossy());
+                    add(target, source.to_owned(), owner, read_only, false);
                 }
             }
         }
         Ok(folders.into_values().collect())
     }
 
-    fn is_ours(&self, source: &Path) -> bool {
-        let ours = self
-            .config
-            .host_root
-            .join(self.scope.branding.host_folder());
-        source.starts_with(ours) && !source.is_file()
+    /// Returns the path of the supervisor's folder in the host's `/tmp`.
+    fn supervisors_folder(&self) -> PathBuf {
+        let branding = &self.scope.branding;
+        self.config.host_root.join(branding.host_folder())
     }
 
     fn network(&self, record: &ContainerRecord) -> Result<Network, EngineError> {
