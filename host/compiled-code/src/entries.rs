@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
+use secure_fs::LocationError;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::code_key::{CodeKey, KeyedDigest};
@@ -26,8 +27,6 @@ static MADE: AtomicU64 = AtomicU64::new(0);
 
 /// How much of a file is in memory at a time while it is digested, in bytes.
 const PIECE: usize = 64 << 10;
-/// Others may write to such a folder, but cannot rename or remove our files in it.
-const STICKY: u32 = 0o1000;
 
 /// Prepares `folder` for native code: it exists, is only ours, has parents in which nobody else can replace it, and
 /// contains no unfinished files.
@@ -51,7 +50,7 @@ pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
             we,
         });
     }
-    check_parents(folder, we)?;
+    check_parents(folder)?;
     if meta.mode() & 0o777 != 0o700 {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).map_err(failed)?;
     }
@@ -72,26 +71,19 @@ fn remove_if_left(path: &Path) {
     }
 }
 
-/// Checks that nobody else can rename a folder on the path to `folder`, and so replace its contents.
-fn check_parents(folder: &Path, we: u32) -> Result<(), CompileError> {
-    let failed = |source| folder_error(folder, source);
-    let real = fs::canonicalize(folder).map_err(failed)?;
-    let our_group = rustix::process::getegid().as_raw();
-    for parent in real.ancestors().skip(1) {
-        let about = fs::metadata(parent).map_err(failed)?;
-        let by_group = about.mode() & 0o020 != 0 && ![0, our_group].contains(&about.gid());
-        let by_all = about.mode() & 0o002 != 0;
-        let is_writable = (by_group || by_all) && about.mode() & STICKY == 0;
-        if is_writable || ![0, we].contains(&about.uid()) {
-            return Err(CompileError::Parent {
-                folder: folder.to_owned(),
-                parent: parent.to_owned(),
-                owner: about.uid(),
-                mode: about.mode() & 0o7777,
-            });
-        }
-    }
-    Ok(())
+/// Checks that nobody else can replace a folder or a link on the path to `folder`, and so its contents.
+fn check_parents(folder: &Path) -> Result<(), CompileError> {
+    secure_fs::check_location(folder).map_err(|error| match error {
+        LocationError::Inspect { source, .. } => folder_error(folder, source),
+        LocationError::Replaceable {
+            place, owner, mode, ..
+        } => CompileError::Parent {
+            folder: folder.to_owned(),
+            parent: place,
+            owner,
+            mode,
+        },
+    })
 }
 
 /// Returns the beginning of the names of a component's compiled files: everything that determines their contents.

@@ -22,6 +22,10 @@ pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
         Failure::Memory { .. } => "memory_mib",
         Failure::Cpu { .. } => "cpu_ms",
         Failure::Wall { .. } => "wall_ms",
+        Failure::NotReady(what) => {
+            let message = failure.message(plugin);
+            return format!("{message}: {}", one_line(what, LONGEST));
+        }
         _ => return failure.message(plugin),
     };
     let message = failure.message(plugin);
@@ -63,10 +67,7 @@ pub(crate) fn log(failure: &Failure, plugin: &str) {
             let message = failure.message(plugin);
             tracing::warn!(plugin, "{message}: {}", one_line(trace, TRACE));
         }
-        Failure::NotReady(what) => {
-            tracing::warn!(plugin, "{message}: {}", one_line(what, LONGEST));
-        }
-        Failure::Lost => tracing::warn!(plugin, "{message}"),
+        Failure::NotReady(_) | Failure::Lost => tracing::warn!(plugin, "{message}"),
         Failure::Busy(_) => tracing::info!(plugin, "{message}"),
         failure if failure.is_the_plugins() => tracing::warn!(plugin, "{message}"),
         _ => tracing::debug!(plugin, "{message}"),

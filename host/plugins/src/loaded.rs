@@ -1,6 +1,7 @@
 //! One version of a plugin, ready to be called: checked, compiled and linked.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -113,7 +114,12 @@ impl LoadedPlugin {
         let missing = folders.filter(|folder| folder.create && !folder.host.is_dir());
         for folder in missing {
             let host = folder.host.clone();
-            let made = blocking(move || fs::create_dir_all(host)).await;
+            // Whoever could put a link on the way to it would decide where root creates folders.
+            let make = move || {
+                secure_fs::check_location(&host).map_err(io::Error::other)?;
+                fs::create_dir_all(host)
+            };
+            let made = blocking(make).await;
             if let Some(Err(error)) = made {
                 let (host, plugin) = (folder.host.display(), &*self.context.name);
                 tracing::warn!(plugin, "failed to create the folder `{host}`: {error}");

@@ -11,10 +11,12 @@
 mod dir;
 mod entry;
 mod error;
+mod location;
 
 pub use dir::{Access, SecureDir};
 pub use entry::{SecureFile, random_hex, read_beginning, read_bounded, read_dir_names};
 pub use error::DirError;
+pub use location::{LocationError, check_location};
 
 #[cfg(test)]
 mod tests;

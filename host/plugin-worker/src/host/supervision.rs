@@ -88,46 +88,50 @@ impl Worker {
     /// Returns the current process, or waits for the next one.
     pub(super) async fn session(&self) -> std::result::Result<Lease, String> {
         let mut sessions = self.session.subscribe();
+        if self.current().is_none() {
+            // Without such a folder, no process is started: there is nothing to wait for.
+            process::folder_states(self.folders.clone()).await?;
+        }
+        // An error is why the folders cannot be used; `None` means that there is no process.
         let waiting = async {
             let _waiter = self.demand.waiter();
             loop {
                 let session = sessions.borrow_and_update().clone();
                 let Some(session) = session else {
-                    sessions.changed().await.ok()?;
+                    sessions.changed().await.map_err(|_| None)?;
                     continue;
                 };
                 // From here on it does not end for lack of work, unless it was already about to.
                 let lease = Lease::new(&session);
                 let now = self.current();
                 let is_current = now.is_some_and(|now| Arc::ptr_eq(&now, &session));
-                if is_current && self.has_folders_of(&session).await {
-                    return Some(lease);
+                if is_current && self.has_folders_of(&session).await.map_err(Some)? {
+                    return Ok(lease);
                 }
                 drop(lease);
                 if is_current {
-                    sessions.changed().await.ok()?;
+                    sessions.changed().await.map_err(|_| None)?;
                 }
             }
         };
         let waited = tokio::time::timeout(PATIENCE, waiting).await;
-        waited.ok().flatten().ok_or_else(|| {
-            let problem = self.problem();
-            problem.unwrap_or_else(|| "the process that runs plugins is not running".to_owned())
-        })
+        waited
+            .unwrap_or(Err(None))
+            .map_err(|reason: Option<String>| {
+                let reason = reason.or_else(|| self.problem());
+                reason.unwrap_or_else(|| "the process that runs plugins is not running".to_owned())
+            })
     }
 
     /// Returns whether the folders are those that the process can reach. If they have changed, a process with nothing
     /// else to do makes room for another.
-    async fn has_folders_of(&self, session: &Session) -> bool {
-        if self.folders.is_empty() {
-            return true;
-        }
-        let is_same = process::folder_states(self.folders.clone()).await == session.folders;
+    async fn has_folders_of(&self, session: &Session) -> std::result::Result<bool, String> {
+        let is_same = process::folder_states(self.folders.clone()).await? == session.folders;
         if !is_same && session.open.load(Ordering::SeqCst) == 1 {
             session.retired.notify_one();
-            return false;
+            return Ok(false);
         }
-        true
+        Ok(true)
     }
 
     /// Waits until this process is no longer the current one: it has ended, and that is about to be noticed.

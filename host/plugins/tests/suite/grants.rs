@@ -1,6 +1,7 @@
 //! What plugins may do.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use device_types::PluginState;
@@ -350,6 +351,60 @@ async fn files_are_those_of_the_policy_and_no_others() {
         "a note"
     );
     assert!(!root.join("new").exists());
+}
+
+/// Whoever may write a folder above a granted one could put a link to `/etc` in its place.
+#[tokio::test]
+async fn a_granted_folder_that_others_can_replace_is_not_used() {
+    let setup = setup();
+    let root = setup.root.path().to_owned();
+    let (shared, data, secrets) = (
+        root.join("shared"),
+        root.join("shared/data"),
+        root.join("secrets"),
+    );
+    for folder in [&shared, &data, &secrets] {
+        fs::create_dir(folder).unwrap();
+        fs::write(folder.join("note"), "a note").unwrap();
+    }
+    let policy = format!(
+        "{}files = [{{ host = \"{}\", guest = \"/data\", write = true, create = true }}]\n",
+        grant_all(&["a"]),
+        data.display(),
+    );
+    let device = setup.guest("a", "").policy(&policy).start().await;
+    let read = "/v3/a/read?path=/data/note";
+    assert_eq!(device.get(read).await.1, "a note");
+
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::remove_file(data.join("note")).unwrap();
+    fs::remove_dir(&data).unwrap();
+    std::os::unix::fs::symlink(&secrets, &data).unwrap();
+    for call in ["read?path=/data/note", "write?path=/data/note"] {
+        let (status, _) = device.get(&format!("/v3/a/{call}")).await;
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{call}");
+    }
+    let reason = device.report("a").last_error.unwrap();
+    for part in [&data, &shared] {
+        assert!(
+            reason.contains(&format!("`{}`", part.display())),
+            "{reason}"
+        );
+    }
+    // Nor does root create a folder where that link leads.
+    fs::remove_file(&data).unwrap();
+    std::os::unix::fs::symlink(root.join("elsewhere"), &data).unwrap();
+    assert_eq!(device.get(read).await.0, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(!root.join("elsewhere").exists());
+    let note = fs::read_to_string(secrets.join("note")).unwrap();
+    assert_eq!(note, "a note");
+
+    // Once nobody else can replace it, the next call uses it.
+    fs::remove_file(&data).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(&data).unwrap();
+    fs::write(data.join("note"), "another note").unwrap();
+    assert_eq!(device.get(read).await.1, "another note");
 }
 
 #[tokio::test]
