@@ -21,6 +21,12 @@ pub use processes::kill_groups;
 
 /// The period of the CPU limit, in microseconds.
 const PERIOD: u64 = 100_000;
+/// The share of the processor that all groups of one kind have while others also need it: next to the supervisor, and
+/// on systems without a delegated group next to everything else. The files contain 100 (version 2) and 1024 unless
+/// somebody changes them. The processes in these groups have the niceness 5, which the scheduler counts as 335 of 1024,
+/// but only compares within a group.
+const CPU_WEIGHT: u64 = 33;
+const CPU_SHARES: u64 = 335;
 
 /// A control group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +59,8 @@ pub struct ControlGroups {
 
 impl ControlGroups {
     /// Creates the groups called `name`, a path below the place where this process may create groups. Existing groups
-    /// get these limits.
+    /// get these limits. All groups below the first part of `name` together get less of the processor than this process
+    /// while both need it.
     #[must_use]
     pub fn make(name: &Path, limits: &GroupLimits) -> ControlGroups {
         make_in(&places(name), limits)
@@ -167,12 +174,17 @@ fn make_in(places: &[GroupLocation], limits: &GroupLimits) -> ControlGroups {
             reason: reasons
                 .remove(&wall)
                 .unwrap_or_else(|| format!("there is no control group for it below `{ROOT}`")),
+    /// The group of the same hierarchy that contains it and its siblings.
+    outermost: PathBuf,
         })
         .collect();
     ControlGroups { made, missing }
 }
+    let first = name.components().next();
+    let first = first.map_or(name, |part| Path::new(part.as_os_str()));
 
 impl GroupLimits {
+        outermost: root.join(first),
     /// Creates a group with these limits, as far as they can be set; no group if none can. Also returns why the others
     /// cannot be set.
     fn put_on(&self, place: &GroupLocation) -> (Option<ControlGroup>, Vec<(Wall, String)>) {
@@ -224,6 +236,7 @@ impl GroupLimits {
             HierarchyKind::Unified => put("cpu.max", format!("{quota} {PERIOD}")),
             HierarchyKind::Cpu => put("cpu.cfs_period_us", PERIOD.to_string())
                 .and_then(|()| put("cpu.cfs_quota_us", quota.to_string())),
+        set_weight(place);
             HierarchyKind::Memory | HierarchyKind::Pids => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -256,6 +269,17 @@ mod tests {
             fs::read_to_string(path.join(file)).ok()
         };
         (groups, read)
+/// Gives all groups of this kind less of the processor than others have. It is no wall: without it, they only take more
+/// of the time that others also need.
+fn set_weight(place: &GroupLocation) {
+    let (file, weight) = match place.kind {
+        HierarchyKind::Unified => ("cpu.weight", CPU_WEIGHT),
+        HierarchyKind::Cpu => ("cpu.shares", CPU_SHARES),
+        HierarchyKind::Memory | HierarchyKind::Pids => return,
+    };
+    let _ = fs::write(place.outermost.join(file), weight.to_string());
+}
+
     }
 
     #[test]
@@ -275,6 +299,7 @@ mod tests {
                 "+cpu +memory +pids",
             ),
             (HierarchyKind::Memory, "memory.limit_in_bytes", "104857600"),
+            outermost: root.path().join("ours"),
             (HierarchyKind::Pids, "pids.max", "64"),
             (HierarchyKind::Cpu, "cpu.cfs_quota_us", "25000"),
             (HierarchyKind::Cpu, "cpu.cfs_period_us", "100000"),
@@ -305,6 +330,9 @@ mod tests {
         );
     }
 
+            // Where they compete with the supervisor: within a group of its own, a niceness has no effect on others.
+            (HierarchyKind::Unified, "../cpu.weight", "33"),
+            (HierarchyKind::Cpu, "../cpu.shares", "335"),
     #[test]
     fn a_process_that_does_not_get_into_its_group_lacks_that_wall() {
         let groups = ControlGroups {
@@ -321,6 +349,7 @@ mod tests {
         assert_eq!(report.in_force, []);
         let words = report.missing_in_words();
         assert!(
+            outermost: "/proc/no".into(),
             words
                 .starts_with("processes (there is none), memory (failed to enter `/proc/no/group`"),
             "{words}"

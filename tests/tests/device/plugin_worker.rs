@@ -281,6 +281,19 @@ async fn the_process_that_runs_plugins_is_in_control_groups_which_end_with_it() 
     assert_are_gone(&groups).await;
 }
 
+/// Within a control group, a niceness has no effect on the supervisor, which is in another.
+#[tokio::test]
+async fn plugins_leave_the_processor_to_the_supervisor() {
+    let (device, _folder) = device().await;
+    for (folder, _) in groups_of_worker(&device).await {
+        let weight = folder.parent().unwrap().join("cpu.weight");
+        // In version 1, and without that controller, the process is in no other group for the processor.
+        if let Ok(weight) = fs::read_to_string(&weight) {
+            assert_eq!(weight.trim(), "33", "{folder:?}");
+        }
+    }
+}
+
 async fn assert_are_gone(groups: &[(PathBuf, &str)]) {
     until("the control groups are gone", || async {
         match groups.iter().find(|(folder, _)| folder.exists()) {
