@@ -82,6 +82,33 @@ impl ControlGroups {
         report
     }
 
+    /// Sets the bytes of memory that the groups may use from now on.
+    ///
+    /// # Errors
+    /// Why the previous limit stays; also if more is in use, since the kernel would kill the processes then.
+    pub fn set_memory(&self, bytes: u64) -> Result<(), String> {
+        let bounding = |group: &&ControlGroup| group.walls.contains(&Wall::Memory);
+        for ControlGroup { path, .. } in self.made.iter().filter(bounding) {
+            let unified = path.join("memory.max");
+            let (limit, usage) = if unified.exists() {
+                (unified, "memory.current")
+            } else {
+                (path.join("memory.limit_in_bytes"), "memory.usage_in_bytes")
+            };
+            let failed = |reason: &dyn std::fmt::Display| {
+                let limit = limit.display();
+                format!("`{limit}` does not become {bytes}: {reason}")
+            };
+            let used = fs::read_to_string(path.join(usage)).unwrap_or_default();
+            let used: u64 = used.trim().parse().unwrap_or(0);
+            if used > bytes {
+                return Err(failed(&format!("{used} bytes are in use")));
+            }
+            fs::write(&limit, bytes.to_string()).map_err(|error| failed(&error))?;
+        }
+        Ok(())
+    }
+
     /// Returns how many processes of the groups the kernel has killed because they exceeded their memory limit.
     #[must_use]
     pub fn ended_for_memory(&self) -> u64 {
@@ -147,12 +174,17 @@ pub fn groups_below(name: &Path) -> Vec<String> {
 /// A place where a group can be.
 struct GroupLocation {
     path: PathBuf,
+    /// The group of the same hierarchy that contains it and its siblings.
+    outermost: PathBuf,
     kind: HierarchyKind,
 }
 
 fn places(name: &Path) -> Vec<GroupLocation> {
+    let first = name.components().next();
+    let first = first.map_or(name, |part| Path::new(part.as_os_str()));
     let places = system().iter().map(|(kind, root)| GroupLocation {
         path: root.join(name),
+        outermost: root.join(first),
         kind: *kind,
     });
     places.collect()
@@ -174,17 +206,12 @@ fn make_in(places: &[GroupLocation], limits: &GroupLimits) -> ControlGroups {
             reason: reasons
                 .remove(&wall)
                 .unwrap_or_else(|| format!("there is no control group for it below `{ROOT}`")),
-    /// The group of the same hierarchy that contains it and its siblings.
-    outermost: PathBuf,
         })
         .collect();
     ControlGroups { made, missing }
 }
-    let first = name.components().next();
-    let first = first.map_or(name, |part| Path::new(part.as_os_str()));
 
 impl GroupLimits {
-        outermost: root.join(first),
     /// Creates a group with these limits, as far as they can be set; no group if none can. Also returns why the others
     /// cannot be set.
     fn put_on(&self, place: &GroupLocation) -> (Option<ControlGroup>, Vec<(Wall, String)>) {
@@ -209,6 +236,7 @@ impl GroupLimits {
         if place.kind == HierarchyKind::Unified {
             hierarchies::hand_down(&place.path);
         }
+        set_weight(place);
         let quota = self.set_quota(place);
         let (mut walls, mut failures) = (Vec::new(), Vec::new());
         for (wall, file, limit) in limits {
@@ -236,10 +264,20 @@ impl GroupLimits {
             HierarchyKind::Unified => put("cpu.max", format!("{quota} {PERIOD}")),
             HierarchyKind::Cpu => put("cpu.cfs_period_us", PERIOD.to_string())
                 .and_then(|()| put("cpu.cfs_quota_us", quota.to_string())),
-        set_weight(place);
             HierarchyKind::Memory | HierarchyKind::Pids => Err(io::ErrorKind::Unsupported.into()),
         }
     }
+}
+
+/// Gives all groups of this kind less of the processor than others have. It is no wall: without it, they only take more
+/// of the time that others also need.
+fn set_weight(place: &GroupLocation) {
+    let (file, weight) = match place.kind {
+        HierarchyKind::Unified => ("cpu.weight", CPU_WEIGHT),
+        HierarchyKind::Cpu => ("cpu.shares", CPU_SHARES),
+        HierarchyKind::Memory | HierarchyKind::Pids => return,
+    };
+    let _ = fs::write(place.outermost.join(file), weight.to_string());
 }
 
 #[cfg(test)]
@@ -261,6 +299,7 @@ mod tests {
         let path = root.path().join("ours/one");
         let place = GroupLocation {
             path: path.clone(),
+            outermost: root.path().join("ours"),
             kind,
         };
         let groups = make_in(&[place], limits);
@@ -269,17 +308,6 @@ mod tests {
             fs::read_to_string(path.join(file)).ok()
         };
         (groups, read)
-/// Gives all groups of this kind less of the processor than others have. It is no wall: without it, they only take more
-/// of the time that others also need.
-fn set_weight(place: &GroupLocation) {
-    let (file, weight) = match place.kind {
-        HierarchyKind::Unified => ("cpu.weight", CPU_WEIGHT),
-        HierarchyKind::Cpu => ("cpu.shares", CPU_SHARES),
-        HierarchyKind::Memory | HierarchyKind::Pids => return,
-    };
-    let _ = fs::write(place.outermost.join(file), weight.to_string());
-}
-
     }
 
     #[test]
@@ -299,10 +327,12 @@ fn set_weight(place: &GroupLocation) {
                 "+cpu +memory +pids",
             ),
             (HierarchyKind::Memory, "memory.limit_in_bytes", "104857600"),
-            outermost: root.path().join("ours"),
             (HierarchyKind::Pids, "pids.max", "64"),
             (HierarchyKind::Cpu, "cpu.cfs_quota_us", "25000"),
             (HierarchyKind::Cpu, "cpu.cfs_period_us", "100000"),
+            // Where they compete with the supervisor: within a group of its own, a niceness has no effect on others.
+            (HierarchyKind::Unified, "../cpu.weight", "33"),
+            (HierarchyKind::Cpu, "../cpu.shares", "335"),
         ] {
             let (groups, read) = put(kind, &LIMITS);
             assert_eq!(groups.made.len(), 1, "{kind:?}");
@@ -319,6 +349,7 @@ fn set_weight(place: &GroupLocation) {
         assert_eq!(missing, [Wall::Processes]);
         let nowhere = GroupLocation {
             path: "/proc/no/group".into(),
+            outermost: "/proc/no".into(),
             kind: HierarchyKind::Unified,
         };
         let groups = make_in(&[nowhere], &LIMITS);
@@ -330,9 +361,6 @@ fn set_weight(place: &GroupLocation) {
         );
     }
 
-            // Where they compete with the supervisor: within a group of its own, a niceness has no effect on others.
-            (HierarchyKind::Unified, "../cpu.weight", "33"),
-            (HierarchyKind::Cpu, "../cpu.shares", "335"),
     #[test]
     fn a_process_that_does_not_get_into_its_group_lacks_that_wall() {
         let groups = ControlGroups {
@@ -349,7 +377,6 @@ fn set_weight(place: &GroupLocation) {
         assert_eq!(report.in_force, []);
         let words = report.missing_in_words();
         assert!(
-            outermost: "/proc/no".into(),
             words
                 .starts_with("processes (there is none), memory (failed to enter `/proc/no/group`"),
             "{words}"
@@ -376,6 +403,32 @@ fn set_weight(place: &GroupLocation) {
             assert_eq!(groups.ended_for_memory(), 2, "{kind:?}");
             drop(read);
         }
+    }
+
+    #[test]
+    fn a_limit_of_memory_changes_later_unless_that_would_kill() {
+        for (kind, file, usage) in [
+            (HierarchyKind::Unified, "memory.max", "memory.current"),
+            (
+                HierarchyKind::Memory,
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+            ),
+        ] {
+            let (groups, read) = put(kind, &LIMITS);
+            groups.set_memory(200 << 20).unwrap();
+            assert_eq!(read(file).as_deref(), Some("209715200"), "{kind:?}");
+            fs::write(groups.made[0].path.join(usage), "1000\n").unwrap();
+            groups.set_memory(1000).unwrap();
+            assert_eq!(read(file).as_deref(), Some("1000"), "{kind:?}");
+            let refused = groups.set_memory(999).unwrap_err();
+            assert!(refused.contains("1000 bytes are in use"), "{refused}");
+            assert!(refused.contains(file), "{refused}");
+            assert_eq!(read(file).as_deref(), Some("1000"), "{kind:?}");
+        }
+        let (groups, read) = put(HierarchyKind::Pids, &LIMITS);
+        groups.set_memory(1000).unwrap();
+        assert_eq!(read("memory.max"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod ending;
 mod entry;
 mod groups;
 mod host_calls;
+mod memory;
 mod plugin;
 mod process;
 mod pulse;

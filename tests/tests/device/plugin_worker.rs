@@ -16,11 +16,16 @@ const USER: &str = "1900065536";
 
 /// A device with the component that does what its path names, as the plugins `acme` and `other`.
 async fn device() -> (Supervisor, TempDir) {
+    device_with("").await
+}
+
+/// The same with these lines in its policy.
+async fn device_with(lines: &str) -> (Supervisor, TempDir) {
     let component = fs::read(guest("plugin_guests")).unwrap();
     let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("plugins")).unwrap();
-    let mut policy = String::new();
+    let mut policy = lines.to_owned();
     for name in ["acme", "other"] {
         let manifest = format!(
             "name = \"{name}\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
@@ -292,6 +297,49 @@ async fn plugins_leave_the_processor_to_the_supervisor() {
             assert_eq!(weight.trim(), "33", "{folder:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn memory_of_plugins_that_the_policy_changes_also_changes_their_control_group() {
+    let (device, folder) = device_with("[bounds]\nmemory_mib = 300\n").await;
+    let are_limited_to = async |mebibytes: u64| {
+        until("the control groups to have the policy's limit", || async {
+            let groups = groups_of_worker(&device).await;
+            let limits = groups
+                .iter()
+                .filter(|(_, file)| file.starts_with("memory."));
+            let limits: Vec<u64> = limits
+                .filter_map(|(folder, file)| fs::read_to_string(folder.join(file)).ok())
+                .filter_map(|limit| limit.trim().parse().ok())
+                .collect();
+            // 64 MiB are for the process itself.
+            match limits.iter().all(|limit| *limit == (mebibytes + 64) << 20) {
+                true => Ok(()),
+                false => Err(format!("{limits:?}\n{}", device.log())),
+            }
+        })
+        .await;
+    };
+    are_limited_to(300).await;
+    let policy = folder.path().join("policy.toml");
+    for mebibytes in [500, 200] {
+        let text = fs::read_to_string(&policy).unwrap();
+        let rest = text.split_once("[plugins.").unwrap().1;
+        let text = format!("[bounds]\nmemory_mib = {mebibytes}\n[plugins.{rest}");
+        fs::write(&policy, text).unwrap();
+        are_limited_to(mebibytes).await;
+    }
+    // So does the group of the next process.
+    let before = worker(&device).await;
+    signal(before, Signal::KILL);
+    until("another process is there", || async {
+        match worker(&device).await {
+            pid if pid == before => Err(pid),
+            _ => Ok(()),
+        }
+    })
+    .await;
+    are_limited_to(200).await;
 }
 
 async fn assert_are_gone(groups: &[(PathBuf, &str)]) {

@@ -39,10 +39,11 @@ pub(super) async fn until_end(
         session,
         host_calls,
         walls: _,
+        memory: _,
         groups,
     } = process;
     let pid = child.id();
-    let by_kernel = || groups.as_ref().and_then(ProcessGroups::why_ended);
+    let by_kernel = || groups.as_deref().and_then(ProcessGroups::why_ended);
     let serving = host_calls::serve(session.generation, registry, host_calls);
     let end = tokio::select! {
         status = child.wait() => {

@@ -1,6 +1,7 @@
 //! The control groups around a worker's process.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use confinement::{ControlGroups, GroupLimits, Report};
@@ -16,7 +17,8 @@ const LETS_GO: (Duration, u32) = (Duration::from_millis(10), 500);
 /// The groups of one process. They are removed when this is dropped.
 pub(super) struct ProcessGroups {
     name: PathBuf,
-    memory: u64,
+    /// How much memory they may use now, in bytes.
+    memory: AtomicU64,
     groups: ControlGroups,
 }
 
@@ -30,8 +32,7 @@ impl ProcessGroups {
         memory: usize,
     ) -> (ProcessGroups, Report) {
         let name = below.join(format!("{}-{generation}", std::process::id()));
-        let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-        let memory = memory.saturating_add(OVERHEAD);
+        let memory = with_overhead(memory);
         let limits = GroupLimits {
             memory,
             processes: THREADS,
@@ -42,19 +43,40 @@ impl ProcessGroups {
         let report = groups.enter(process);
         let groups = ProcessGroups {
             name,
-            memory,
+            memory: AtomicU64::new(memory),
             groups,
         };
         (groups, report)
     }
 
+    /// Returns whether they allow less than instances with this much memory together may use.
+    pub(super) fn are_below(&self, memory: usize) -> bool {
+        self.memory.load(SeqCst) < with_overhead(memory)
+    }
+
+    /// Limits the process to instances with this much memory together. Blocks.
+    ///
+    /// # Errors
+    /// Why the previous limit stays.
+    pub(super) fn set_memory(&self, memory: usize) -> Result<(), String> {
+        let memory = with_overhead(memory);
+        self.groups.set_memory(memory)?;
+        self.memory.store(memory, SeqCst);
+        Ok(())
+    }
+
     /// Returns why the kernel ended the process, if it did.
     pub(super) fn why_ended(&self) -> Option<String> {
-        let mebibytes = self.memory >> 20;
+        let mebibytes = self.memory.load(SeqCst) >> 20;
         (self.groups.ended_for_memory() > 0).then(|| {
             format!("the kernel killed it, because it used more than its {mebibytes} MiB of memory")
         })
     }
+}
+
+fn with_overhead(memory: usize) -> u64 {
+    let memory = u64::try_from(memory).unwrap_or(u64::MAX);
+    memory.saturating_add(OVERHEAD)
 }
 
 impl Drop for ProcessGroups {

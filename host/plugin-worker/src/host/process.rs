@@ -29,8 +29,10 @@ pub(super) struct Process {
     pub(super) session: Arc<Session>,
     pub(super) host_calls: OwnedFd,
     pub(super) walls: Report,
+    /// The memory of its instances at its start, in bytes.
+    pub(super) memory: usize,
     /// Dropped after the child, which is in them.
-    pub(super) groups: Option<ProcessGroups>,
+    pub(super) groups: Option<Arc<ProcessGroups>>,
 }
 
 /// Starts a process.
@@ -40,9 +42,9 @@ pub(super) async fn start(
     generation: u64,
 ) -> Result<Process> {
     let state = folder_states(folders.to_vec()).await;
+    let state = state.map_err(Error::other)?;
     let (notes, inherited) = notes::pair()?;
     let mut command = Command::new(&config.program);
-    let state = state.map_err(Error::other)?;
     command
         .arg("plugins")
         .args(["--slots", &config.slots.to_string()])
@@ -71,7 +73,8 @@ pub(super) async fn start(
     // Before its greeting, it has no plugin data.
     let (groups, by_groups) = enter_groups(&child, config, generation).await;
     let (host_calls, others) = socket::pair()?;
-    let session = Arc::new(Session::new(generation, notes, state));
+    let weak_groups = groups.as_ref().map(Arc::downgrade).unwrap_or_default();
+    let session = Arc::new(Session::new(generation, notes, state, weak_groups));
     let greeting = Question::Hello {
         version: VERSION.to_owned(),
     };
@@ -91,6 +94,7 @@ pub(super) async fn start(
                 session,
                 host_calls,
                 walls,
+                memory: config.memory,
                 groups,
             })
         }
@@ -108,7 +112,7 @@ async fn enter_groups(
     child: &Child,
     config: &WorkerConfig,
     generation: u64,
-) -> (Option<ProcessGroups>, Report) {
+) -> (Option<Arc<ProcessGroups>>, Report) {
     let (below, memory) = (config.control_groups.clone(), config.memory);
     // A process that has already ended has no number, and does not greet.
     let Some(process) = child.id() else {
@@ -116,7 +120,7 @@ async fn enter_groups(
     };
     let enter = move || ProcessGroups::around(process, &below, generation, memory);
     match tokio::task::spawn_blocking(enter).await {
-        Ok((groups, report)) => (Some(groups), report),
+        Ok((groups, report)) => (Some(Arc::new(groups)), report),
         Err(error) => {
             let mut report = Report::default();
             for wall in [Wall::Memory, Wall::Processes] {

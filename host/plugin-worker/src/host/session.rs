@@ -2,12 +2,13 @@
 
 use std::io::Result;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::groups::ProcessGroups;
 use super::process::FolderState;
 use crate::frames::{FrameReader, Frames};
 use crate::notes::Notes;
@@ -40,6 +41,8 @@ pub(super) struct Session {
     pub(super) retired: Notify,
     /// The folders that it can reach, as they were when it started.
     pub(super) folders: Vec<FolderState>,
+    /// The control groups around its process, for as long as that exists.
+    pub(super) groups: Weak<ProcessGroups>,
 }
 
 /// A conversation that is under way.
@@ -58,7 +61,12 @@ pub(super) struct ConversationSocket {
 
 impl Session {
     /// Creates a session. Must be called in a tokio runtime.
-    pub(super) fn new(generation: u64, notes: Notes, folders: Vec<FolderState>) -> Session {
+    pub(super) fn new(
+        generation: u64,
+        notes: Notes,
+        folders: Vec<FolderState>,
+        groups: Weak<ProcessGroups>,
+    ) -> Session {
         let notes = Arc::new(notes);
         let (later, mut waiting) = mpsc::unbounded_channel::<Note>();
         let sender = Arc::clone(&notes);
@@ -82,6 +90,7 @@ impl Session {
             used: AtomicBool::new(true),
             retired: Notify::new(),
             folders,
+            groups,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{Error, Result};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use super::demand::Demand;
 use super::ending::{End, until_end};
 use super::host_calls::Registry;
+use super::memory::InstanceMemory;
 use super::plugin::Loadable;
 use super::process::{self, Process};
 use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls};
-use crate::wire::Question;
 
 /// A worker that runs no longer than this is restarted at once only a few times.
 const SHORT: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ const WAIT: (Duration, Duration) = (Duration::from_millis(100), Duration::from_s
 pub(super) struct Worker {
     config: WorkerConfig,
     folders: Vec<FolderView>,
-    memory: AtomicUsize,
+    memory: Arc<InstanceMemory>,
     pub(super) session: watch::Sender<Option<Arc<Session>>>,
     /// For plugins with folders, a process only exists while a caller waits for it or uses it.
     demand: Arc<Demand>,
@@ -59,7 +59,7 @@ impl Worker {
         let worker = Arc::new(Worker {
             config,
             folders,
-            memory: AtomicUsize::new(memory),
+            memory: Arc::new(InstanceMemory::new(memory)),
             session: watch::Sender::new(None),
             demand: Arc::default(),
             registry: Arc::default(),
@@ -149,16 +149,16 @@ impl Worker {
     }
 
     pub(super) fn set_memory(&self, bytes: usize) {
-        let before = self.memory.swap(bytes, Ordering::SeqCst);
-        if before != bytes
+        if self.memory.set(bytes)
             && let Some(session) = self.current()
         {
-            tokio::spawn(async move {
-                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                // A worker that ends receives the new value when it is started again.
-                let _ = session.ask(&Question::Memory(bytes), None).await;
-            });
+            self.give_memory(session);
         }
+    }
+
+    fn give_memory(&self, session: Arc<Session>) {
+        let memory = Arc::clone(&self.memory);
+        tokio::spawn(async move { memory.give(&session).await });
     }
 
     pub(super) fn problem(&self) -> Option<String> {
@@ -177,7 +177,7 @@ impl Worker {
     async fn start_process(&self) -> Result<Process> {
         static LATEST: AtomicU64 = AtomicU64::new(0);
         let generation = LATEST.fetch_add(1, Ordering::SeqCst) + 1;
-        let memory = self.memory.load(Ordering::SeqCst);
+        let memory = self.memory.get();
         let config = WorkerConfig {
             memory,
             ..self.config.clone()
@@ -247,6 +247,10 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
                 }
                 let registry = Arc::clone(&of.registry);
                 of.session.send_replace(Some(Arc::clone(&process.session)));
+                // If it was set while the process started, nobody else has informed the process.
+                if of.memory.get() != process.memory {
+                    of.give_memory(Arc::clone(&process.session));
+                }
                 of.load_all(&process.session);
                 // Dropping the worker ends this task here.
                 drop(of);
