@@ -75,7 +75,7 @@ pub enum ProxyCall {
     Get,
     Set(Option<Redirection>),
     NoProxy,
-    SetNoProxy(Vec<String>),
+    SetNoProxy(#[serde(with = "crate::bounded_list")] Vec<String>),
     Apply,
 }
 
@@ -85,7 +85,7 @@ pub enum ProxyAnswer {
     /// The answer to [`ProxyCall::Get`].
     State(ProxyState),
     /// The answer to [`ProxyCall::NoProxy`].
-    Addresses(Vec<String>),
+    Addresses(#[serde(with = "crate::bounded_list")] Vec<String>),
     /// The answer to all other calls.
     Done,
 }
@@ -106,7 +106,7 @@ pub enum BootCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BootAnswer {
     /// The answer to [`BootCall::Get`].
-    Settings(Vec<BootSetting>),
+    Settings(#[serde(with = "crate::bounded_list")] Vec<BootSetting>),
     /// The answer to all other calls.
     Comparison(BootComparison),
 }

@@ -42,6 +42,7 @@ pub struct FolderView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentFacts {
     /// The interfaces that it imports, except those that contain only types.
+    #[serde(with = "crate::bounded_list")]
     pub imports: Vec<String>,
     /// Whether it exports `platform:supervisor/handler` or `wasi:http/incoming-handler`.
     pub has_handler: bool,

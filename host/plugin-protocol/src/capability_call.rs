@@ -146,6 +146,7 @@ capability_calls! {
         /// The kind.
         kind: String,
         /// The fields of each record.
+        #[serde(with = "crate::bounded_list")]
         fields: Vec<String>
     } -> Result<String, CloudRefusal>;
     /// Sets values in the cloud.
@@ -153,6 +154,7 @@ capability_calls! {
         /// The kind.
         kind: String,
         /// By name.
+        #[serde(with = "crate::bounded_list")]
         values: Vec<(String, String)>
     } -> Result<(), CloudRefusal>;
     /// The state of a unit of the host.
@@ -204,6 +206,7 @@ capability_calls! {
         /// The metric's name.
         name: String,
         /// Pairs of a name and a value.
+        #[serde(with = "crate::bounded_list")]
         labels: Vec<(String, String)>,
         /// The new value.
         value: f64
@@ -213,6 +216,7 @@ capability_calls! {
         /// The metric's name.
         name: String,
         /// Pairs of a name and a value.
+        #[serde(with = "crate::bounded_list")]
         labels: Vec<(String, String)>,
         /// The amount to add.
         increment: u64

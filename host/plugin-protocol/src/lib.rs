@@ -15,6 +15,7 @@ mod action_call;
 mod answer;
 mod blueprint;
 mod bound;
+pub mod bounded_list;
 mod caller;
 mod capability_call;
 mod errors;

@@ -80,6 +80,7 @@ pub struct HttpRequest {
     /// With scheme and host.
     pub url: String,
     /// Names and values.
+    #[serde(with = "crate::bounded_list")]
     pub headers: Vec<(String, Vec<u8>)>,
     /// May be empty.
     pub body: Vec<u8>,
@@ -276,10 +277,13 @@ pub struct BootSetting {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BootComparison {
     /// The settings that differ, by name.
+    #[serde(with = "crate::bounded_list")]
     pub changes: Vec<String>,
     /// Settings that cannot be written, and why. While there are any, nothing is written.
+    #[serde(with = "crate::bounded_list")]
     pub refused: Vec<(String, String)>,
     /// Settings that have no meaning on this board.
+    #[serde(with = "crate::bounded_list")]
     pub foreign: Vec<String>,
     /// The changes take effect with the next boot.
     pub needs_reboot: bool,

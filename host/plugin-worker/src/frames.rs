@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 use tokio::io::AsyncRead;
 use tokio_util::io::poll_read_buf;
 
+use plugin_protocol::bounded_list::LIST;
+
 use crate::wire::PIECE;
 
 /// The length and the kind, in bytes.
@@ -160,7 +162,13 @@ impl Frames {
         let mut frames = Frames::default();
         frames.add_head(kind, 0);
         let bytes = postcard::to_extend(message, frames.0);
-        let mut bytes = bytes.map_err(|error| invalid(error.to_string()))?;
+        let mut bytes = bytes.map_err(|error| {
+            invalid(match error {
+                // Nothing else in a message refuses to be written.
+                postcard::Error::SerdeSerCustom => format!("a list of more than {LIST} entries"),
+                error => error.to_string(),
+            })
+        })?;
         let length = u32::try_from(bytes.len() - HEAD);
         let length = length.map_err(|_| invalid("a message over 4 GiB".into()))?;
         bytes[..4].copy_from_slice(&length.to_le_bytes());
@@ -184,6 +192,7 @@ pub(crate) fn invalid(what: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{AnswerKind, Reply};
 
     async fn read(bytes: &[u8]) -> (Vec<(FrameKind, Vec<u8>)>, Option<ErrorKind>) {
         let mut reader = FrameReader::new(bytes, 100);
@@ -222,5 +231,28 @@ mod tests {
         }
         assert!(decode::<String>(&[200, 200, 200, 200, 1]).is_err());
         assert!(decode::<u8>(&[1, 2]).is_err());
+    }
+
+    /// Two bytes of a message would take 48 in the memory of the host.
+    #[test]
+    fn a_reply_with_headers_by_the_hundred_thousand_is_neither_written_nor_read() {
+        let reply = |count| Reply::Answer {
+            status: 200,
+            headers: vec![(String::new(), Vec::new()); count],
+            body: AnswerKind::Empty,
+        };
+        let most = Frames::message(&reply(LIST)).unwrap();
+        let read = decode::<Reply>(&most.bytes()[HEAD..]).unwrap();
+        assert!(matches!(read, Reply::Answer { headers, .. } if headers.len() == LIST));
+        let refused = Frames::message(&reply(LIST + 1)).unwrap_err();
+        assert!(refused.to_string().contains("16384"), "{refused}");
+        // The variant, the status, the number of headers, half a million of them, and the kind of the body.
+        let mut bytes = postcard::to_extend(&(4_u32, 200_u16, 500_000_u32), Vec::new()).unwrap();
+        bytes.resize(bytes.len() + 1_000_001, 0);
+        assert!(decode::<Reply>(&bytes).is_err());
+        // The same bytes are a message if their list is.
+        let mut bytes = postcard::to_extend(&(4_u32, 200_u16, 500_u32), Vec::new()).unwrap();
+        bytes.resize(bytes.len() + 1001, 0);
+        assert!(decode::<Reply>(&bytes).is_ok());
     }
 }

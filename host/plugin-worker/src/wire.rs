@@ -106,6 +106,7 @@ pub(crate) enum Reply {
     Refused(String),
     Answer {
         status: u16,
+        #[serde(with = "plugin_protocol::bounded_list")]
         headers: Vec<(String, Vec<u8>)>,
         body: AnswerKind,
     },

@@ -38,12 +38,14 @@ impl Conversation {
 
 /// Encodes the reply, or if it is longer than the host accepts, an error that says so.
 fn bounded(reply: &Reply) -> Result<Frames> {
-    let frames = Frames::message(reply)?;
-    let length = frames.bytes().len();
-    if length <= MOST_OF_WORKER {
-        return Ok(frames);
-    }
-    let what = format!("it has {length} bytes, more than {MOST_OF_WORKER}");
+    let what = match Frames::message(reply) {
+        Ok(frames) if frames.bytes().len() <= MOST_OF_WORKER => return Ok(frames),
+        Ok(frames) => format!(
+            "it has {} bytes, more than {MOST_OF_WORKER}",
+            frames.bytes().len()
+        ),
+        Err(error) => error.to_string(),
+    };
     Frames::message(&Reply::Failed(Failure::BadAnswer(what)))
 }
 
