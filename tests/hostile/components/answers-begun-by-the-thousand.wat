@@ -1,5 +1,6 @@
 ;; Stores the longest value, begins to read it ten thousand times at once, and takes none of the answers.
 ;; grants: store
+;; limits: cpu_ms = 2000, wall_ms = 10000
 ;; at-once: 4
 ;; answer: 500 plugin `answers-begun-by-the-thousand` failed
 

@@ -1,5 +1,6 @@
 ;; Begins more than a hundred small writes at once, then nine hundred of a megabyte each, and awaits none of them.
 ;; grants: store
+;; limits: cpu_ms = 2000, wall_ms = 10000
 ;; at-once: 4
 ;; answer: 503 no room for plugin `store-begun-by-the-thousand` now: its calls to the host may have 4 MiB of arguments
 
