@@ -313,9 +313,10 @@ async fn memory_of_plugins_that_the_policy_changes_also_changes_their_control_gr
                 .filter_map(|limit| limit.trim().parse().ok())
                 .collect();
             // 64 MiB are for the process itself.
-            match limits.iter().all(|limit| *limit == (mebibytes + 64) << 20) {
-                true => Ok(()),
-                false => Err(format!("{limits:?}\n{}", device.log())),
+            if limits.iter().all(|limit| *limit == (mebibytes + 64) << 20) {
+                Ok(())
+            } else {
+                Err(format!("{limits:?}\n{}", device.log()))
             }
         })
         .await;

@@ -49,6 +49,23 @@ impl ProcessGroups {
         (groups, report)
     }
 
+    /// Returns the group of no process, with its files in an ordinary folder, for instances with this much memory.
+    #[cfg(test)]
+    pub(super) fn of_folder(folder: &Path, memory: usize) -> ProcessGroups {
+        let group = confinement::ControlGroup {
+            path: folder.to_owned(),
+            walls: vec![confinement::Wall::Memory],
+        };
+        ProcessGroups {
+            name: "platform-plugins-of-no-process/none".into(),
+            memory: AtomicU64::new(with_overhead(memory)),
+            groups: ControlGroups {
+                made: vec![group],
+                missing: Vec::new(),
+            },
+        }
+    }
+
     /// Returns whether they allow less than instances with this much memory together may use.
     pub(super) fn are_below(&self, memory: usize) -> bool {
         self.memory.load(SeqCst) < with_overhead(memory)

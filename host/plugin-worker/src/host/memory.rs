@@ -65,3 +65,59 @@ async fn limit(groups: Option<&Arc<ProcessGroups>>, bytes: usize) {
         tracing::warn!("until the process that runs plugins is started again, {reason}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+    use super::*;
+    use crate::frames::{FrameReader, Frames};
+    use crate::notes::{self, Notes};
+    use crate::socket;
+    use crate::wire::{MOST_OF_HOST, Note, Reply};
+
+    /// Answers questions about memory in place of a worker, and passes on each with the limit of its group by then.
+    async fn answer(notes: Notes, limit: PathBuf, seen: UnboundedSender<(u64, String)>) {
+        while let Some((note, descriptors)) = notes.receive().await.unwrap() {
+            assert!(matches!(note, Note::Conversation { .. }), "{note:?}");
+            let end = descriptors.into_iter().next().unwrap();
+            let (read, mut write) = socket::halves(end).unwrap();
+            let mut reader = FrameReader::new(read, MOST_OF_HOST);
+            while let Ok(Some(Question::Memory(bytes))) = reader.message().await {
+                let limit = fs::read_to_string(&limit).unwrap();
+                seen.send((bytes, limit)).unwrap();
+                let reply = Frames::message(&Reply::Done).unwrap();
+                write.write_all(reply.bytes()).await.unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_control_group_gets_more_before_its_process_and_less_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let limit = folder.path().join("memory.max");
+        fs::write(&limit, "the first").unwrap();
+        let groups = Arc::new(ProcessGroups::of_folder(folder.path(), 64 << 20));
+        let (notes, others) = notes::pair().unwrap();
+        let (sender, mut seen) = unbounded_channel();
+        let others = Notes::new(others).unwrap();
+        tokio::spawn(answer(others, limit.clone(), sender));
+        let session = Session::new(1, notes, Vec::new(), Arc::downgrade(&groups));
+        let session = Arc::new(session);
+        let memory = InstanceMemory::new(64 << 20);
+
+        assert!(memory.set(256 << 20) && !memory.set(256 << 20));
+        memory.give(&session).await;
+        let with_overhead = ((256_u64 + 64) << 20).to_string();
+        assert_eq!(seen.recv().await, Some((256 << 20, with_overhead.clone())));
+
+        assert!(memory.set(100 << 20));
+        memory.give(&session).await;
+        assert_eq!(seen.recv().await, Some((100 << 20, with_overhead)));
+        let now = fs::read_to_string(&limit).unwrap();
+        assert_eq!(now, ((100_u64 + 64) << 20).to_string());
+    }
+}
