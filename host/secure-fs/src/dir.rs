@@ -1,12 +1,14 @@
 //! A folder that is opened once.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat};
 
 use crate::DirError;
 use crate::entry;
@@ -22,7 +24,8 @@ const MOVES: usize = 3;
 /// What others than its owner may do with a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing: mode 0700. If our folder has a looser mode, the mode is tightened.
+    /// Nothing: mode 0700. If our folder has a looser mode, the mode is tightened; if others could write to it, it is
+    /// refused if it contains anything of theirs.
     Private,
     /// Everybody may read it: mode 0755. A folder that others can write to is refused; inside a trusted folder, its
     /// mode is tightened instead.
@@ -227,7 +230,17 @@ impl<'a> FolderLocation<'a> {
                     mode: about.st_mode & 0o7777,
                 });
             }
+            let could_write = about.st_mode & 0o022 != 0 && !self.is_inner;
+            if could_write {
+                self.check_entries(&fd)?;
+            }
             match rustix::fs::fchmod(&fd, access.mode()) {
+                Ok(()) if could_write => tracing::warn!(
+                    "others could write to `{}`, which had the mode {:o}; it now has the mode {:o}, and everything in it belongs to root or to the supervisor's own user",
+                    self.path.display(),
+                    about.st_mode & 0o7777,
+                    access.mode().as_raw_mode()
+                ),
                 Ok(()) => {}
                 // On a read-only file system nobody writes to it.
                 Err(rustix::io::Errno::ROFS) => {}
@@ -238,6 +251,30 @@ impl<'a> FolderLocation<'a> {
             fd: Arc::new(fd),
             path: self.path.to_owned(),
         })
+    }
+
+    /// Checks that a folder to which others could write contains nothing of theirs.
+    fn check_entries(&self, fd: &OwnedFd) -> Result<(), DirError> {
+        let failed = |error: rustix::io::Errno| open_error(self.path)(error.into());
+        let we = rustix::process::geteuid().as_raw();
+        for entry in Dir::read_from(fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if [c".", c".."].contains(&name) {
+                continue;
+            }
+            let about = match rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(rustix::io::Errno::NOENT) => continue,
+                about => about.map_err(failed)?,
+            };
+            if ![0, we].contains(&about.st_uid) {
+                return Err(DirError::Entry {
+                    path: self.path.join(OsStr::from_bytes(name.to_bytes())),
+                    owner: about.st_uid,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn check_owner(&self, about: &Stat) -> Result<(), DirError> {

@@ -44,6 +44,17 @@ pub enum DirError {
         /// Its permissions.
         mode: u32,
     },
+    /// Others could write to the folder, and put this into it.
+    #[error(
+        "`{}` belongs to the user {owner}, who could write to its folder: remove it, or check it and change its owner",
+        path.display()
+    )]
+    Entry {
+        /// What is in the folder.
+        path: PathBuf,
+        /// Its owner's uid.
+        owner: u32,
+    },
 }
 
 impl DirError {
@@ -59,7 +70,9 @@ impl From<DirError> for io::Error {
         let kind = match &error {
             DirError::Open { source, .. } => source.kind(),
             DirError::NoFolder { .. } => io::ErrorKind::NotADirectory,
-            DirError::Owner { .. } | DirError::Mode { .. } => io::ErrorKind::PermissionDenied,
+            DirError::Owner { .. } | DirError::Mode { .. } | DirError::Entry { .. } => {
+                io::ErrorKind::PermissionDenied
+            }
         };
         // Only one line is shown, so it must also name the cause.
         let text = match &error {

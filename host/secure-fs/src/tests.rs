@@ -1,6 +1,6 @@
 use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::Path;
 
 use super::*;
@@ -39,6 +39,38 @@ fn a_folder_of_somebody_else_is_refused_and_says_what_to_do() {
     parent.existing_dir("theirs", Access::Readable).unwrap();
     assert_eq!(mode(&path), 0o755);
     // A folder that should be only for its owner is made so.
+    SecureDir::open(&path, Access::Private).unwrap();
+    assert_eq!(mode(&path), 0o700);
+}
+
+#[test]
+fn a_private_folder_in_which_others_put_something_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let (path, planted) = (
+        root.path().join("state"),
+        root.path().join("state/store.db"),
+    );
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("own"), "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+    for is_link in [false, true] {
+        if is_link {
+            symlink("/etc/passwd", &planted).unwrap();
+        } else {
+            fs::write(&planted, "").unwrap();
+        }
+        lchown(&planted, Some(NOBODY), Some(NOBODY)).unwrap();
+        let error = SecureDir::open(&path, Access::Private).unwrap_err();
+        assert!(
+            matches!(&error, DirError::Entry { path, owner: NOBODY } if *path == planted),
+            "{error}"
+        );
+        assert_eq!(mode(&path), 0o777);
+        fs::remove_file(&planted).unwrap();
+    }
     SecureDir::open(&path, Access::Private).unwrap();
     assert_eq!(mode(&path), 0o700);
 }
