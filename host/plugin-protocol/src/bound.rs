@@ -18,6 +18,10 @@ pub const HOST_CALL_BYTES: usize = 4 << 20;
 /// The most bytes of answers that one plugin's calls to the host can have at a time. Each call counts with the longest
 /// answer that it can get, and waits for room before the host begins it.
 pub const HOST_ANSWER_BYTES: usize = 12 << 20;
+/// The same for all plugins of a process: one plugin has at most half.
+pub const ALL_HOST_CALL_BYTES: usize = 2 * HOST_CALL_BYTES;
+/// The same for their answers.
+pub const ALL_HOST_ANSWER_BYTES: usize = 2 * HOST_ANSWER_BYTES;
 
 /// The longest input or output of a plugin's own action, in bytes: with everything else it fits into one message.
 pub const ACTION_BYTES: usize = 512 << 10;
@@ -71,4 +75,7 @@ pub enum Bound {
     /// Arguments of the plugin's calls to the host, in bytes.
     #[display("its calls to the host may have {} MiB of arguments at a time", _0 >> 20)]
     HostCalls(usize),
+    /// Arguments of all plugins' calls to the host, in bytes.
+    #[display("all plugins' calls to the host may have {} MiB of arguments at a time", _0 >> 20)]
+    AllHostCalls(usize),
 }

@@ -1,9 +1,12 @@
-//! The bytes that one plugin's calls to the host may hold at a time. The worker and the host each count them: the
-//! worker is not trusted.
+//! The bytes that calls to the host may hold at a time: those of one plugin, and those of all plugins of a worker. The
+//! worker and the host each count them: the worker is not trusted.
 
 use std::sync::Arc;
 
-use plugin_protocol::{CapabilityCall, HOST_ANSWER_BYTES};
+use plugin_protocol::{
+    ALL_HOST_ANSWER_BYTES, ALL_HOST_CALL_BYTES, Bound, CapabilityCall, HOST_ANSWER_BYTES,
+    HOST_CALL_BYTES,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The longest answer of the calls that may get more than [`SHORT`], in bytes: a megabyte of content, and what belongs
@@ -12,13 +15,60 @@ const LONG: u32 = (1 << 20) + (128 << 10);
 /// The longest answer of all other calls, in bytes: a value of 64 KiB, and what belongs to it.
 const SHORT: u32 = 96 << 10;
 
-/// The part of a budget that a call has. It is free again when the last owner drops it: the call itself, and its message
-/// in a queue.
-pub(crate) type BudgetPart = Arc<OwnedSemaphorePermit>;
+/// The part that a call has of the budget of its plugin and of that of all. It is free again when the last owner drops
+/// it: the call itself, and its message in a queue.
+pub(crate) type BudgetPart = Arc<[OwnedSemaphorePermit; 2]>;
 
-/// Creates the budget for the answers of one plugin.
-pub(crate) fn for_answers() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(HOST_ANSWER_BYTES))
+/// A number of bytes for arguments, and one for answers.
+#[derive(Debug, Clone)]
+pub(crate) struct CallBudget {
+    arguments: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
+}
+
+impl CallBudget {
+    /// Creates the budget of one plugin.
+    pub(crate) fn of_plugin() -> Self {
+        CallBudget {
+            arguments: Arc::new(Semaphore::new(HOST_CALL_BYTES)),
+            answers: Arc::new(Semaphore::new(HOST_ANSWER_BYTES)),
+        }
+    }
+
+    /// Creates the budget of all plugins of a worker.
+    pub(crate) fn of_worker() -> Self {
+        CallBudget {
+            arguments: Arc::new(Semaphore::new(ALL_HOST_CALL_BYTES)),
+            answers: Arc::new(Semaphore::new(ALL_HOST_ANSWER_BYTES)),
+        }
+    }
+
+    /// Takes room for arguments of this many bytes here, in the budget of a plugin, and in that of all.
+    ///
+    /// # Errors
+    /// Which of the two has no room.
+    pub(crate) fn for_arguments(&self, all: &Self, bytes: u32) -> Result<BudgetPart, Bound> {
+        let take = |budget: &Arc<Semaphore>| Arc::clone(budget).try_acquire_many_owned(bytes);
+        let own = take(&self.arguments).map_err(|_| Bound::HostCalls(HOST_CALL_BYTES))?;
+        let all = take(&all.arguments);
+        let all = all.map_err(|_| Bound::AllHostCalls(ALL_HOST_CALL_BYTES))?;
+        Ok(Arc::new([own, all]))
+    }
+
+    /// Waits for room for an answer of this many bytes here, in the budget of a plugin, and in that of all. Returns
+    /// `None` if one of them is closed.
+    pub(crate) fn for_answer(
+        &self,
+        all: &Self,
+        bytes: u32,
+    ) -> impl Future<Output = Option<BudgetPart>> + Send + use<> {
+        let (own, all) = (Arc::clone(&self.answers), Arc::clone(&all.answers));
+        async move {
+            let own = own.acquire_many_owned(bytes).await.ok()?;
+            let all = all.acquire_many_owned(bytes).await.ok()?;
+            Some(Arc::new([own, all]))
+        }
+    }
 }
 
 /// Returns the longest answer that this call can get, in bytes.
@@ -33,9 +83,4 @@ pub(crate) fn longest_answer(call: &CapabilityCall) -> u32 {
         | CapabilityCall::HttpSend(_) => LONG,
         _ => SHORT,
     }
-}
-
-/// Waits until the budget for answers has room for this many bytes. Returns `None` if the budget is closed.
-pub(crate) async fn room_for_answer(budget: Arc<Semaphore>, bytes: u32) -> Option<BudgetPart> {
-    budget.acquire_many_owned(bytes).await.ok().map(Arc::new)
 }

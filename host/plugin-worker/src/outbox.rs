@@ -205,12 +205,13 @@ async fn write_queued(outbox: Arc<Outbox>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::CallBudget;
     use crate::frames::FrameReader;
     use crate::socket::{halves, pair};
 
     fn part() -> BudgetPart {
-        let budget = crate::budget::for_answers();
-        Arc::new(budget.try_acquire_many_owned(1).unwrap())
+        let [own, all] = [CallBudget::of_plugin(), CallBudget::of_worker()];
+        own.for_arguments(&all, 1).unwrap()
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
 //! fields      of the device's report to its cloud, by plugin and over all FIELDS, FIELDS_OF_ALL, and `FIELD_…` of `host/plugin-protocol`
 //! requests    to other hosts, and to the device's own API: at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`; half for one at a time
-//! host calls  bytes of arguments and of answers, by plugin HOST_CALL_BYTES and HOST_ANSWER_BYTES of `host/plugin-protocol`
+//! host calls  bytes of arguments and of answers, by plugin and over all HOST_CALL_BYTES, HOST_ANSWER_BYTES and `ALL_…` of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`

@@ -10,9 +10,8 @@ use plugin_protocol::{
     Call as _, CapabilityCall, DeviceIdentity, HOST_CALL_BYTES, HostCalls, Identity, InstanceId,
     ServedCall,
 };
-use tokio::sync::Semaphore;
 
-use crate::budget;
+use crate::budget::CallBudget;
 
 /// How many questions of one plugin can be under way at a time: twice as many as a worker asks, since those that it has
 /// cancelled end a little later here.
@@ -33,8 +32,8 @@ pub(super) struct PluginEntry {
     asks: AtomicUsize,
     /// The bytes of their arguments.
     argument_bytes: AtomicUsize,
-    /// The room for their answers.
-    pub(super) answers: Arc<Semaphore>,
+    /// What its calls may hold; their arguments are counted apart.
+    pub(super) budget: CallBudget,
     /// Whether it has asked for the device's identity.
     asks_identity: AtomicBool,
 }
@@ -53,7 +52,7 @@ impl PluginEntry {
             calls: Mutex::default(),
             asks: AtomicUsize::new(0),
             argument_bytes: AtomicUsize::new(0),
-            answers: budget::for_answers(),
+            budget: CallBudget::of_plugin(),
             asks_identity: AtomicBool::new(false),
         })
     }

@@ -11,7 +11,7 @@ use plugin_protocol::{CallRefusal, CapabilityAnswer, InstanceId};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::PluginEntry;
-use crate::budget::{longest_answer, room_for_answer};
+use crate::budget::{CallBudget, longest_answer};
 use crate::frames::{Frame, FrameKind, FrameReader, Frames, decode, invalid};
 use crate::outbox::Outbox;
 use crate::socket::halves;
@@ -39,6 +39,7 @@ pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: Owne
         registry,
         instances: HashMap::new(),
         answers: Outbox::start(write),
+        budget: CallBudget::of_worker(),
     };
     while let Some(Frame(kind, content)) = reader.next().await? {
         if kind != FrameKind::Message {
@@ -55,6 +56,8 @@ struct WorkerSession {
     registry: Arc<Registry>,
     instances: HashMap<(u64, InstanceId), InstanceCalls>,
     answers: Arc<Outbox>,
+    /// What the calls of all plugins may hold.
+    budget: CallBudget,
 }
 
 struct InstanceCalls {
@@ -100,7 +103,7 @@ impl WorkerSession {
                 });
                 let (answers, ended) = (self.answers.clone(), calls.ended.clone());
                 let longest = longest_answer(&what);
-                let room = room_for_answer(Arc::clone(&entry.answers), longest);
+                let room = entry.budget.for_answer(&self.budget, longest);
                 let mut answering = Box::pin(async move {
                     let _place = place;
                     // The call begins when there is room for its answer, so that no answer waits for room.
@@ -250,6 +253,7 @@ mod tests {
                 registry: Arc::new(Mutex::new(registry)),
                 instances: HashMap::new(),
                 answers: Outbox::start(write),
+                budget: CallBudget::of_worker(),
             },
             _entry: entry,
             answers: FrameReader::new(read, MOST_OF_WORKER * 2),

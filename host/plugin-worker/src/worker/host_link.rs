@@ -11,12 +11,12 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    Bound, CallRefusal, CapabilityAnswer, CapabilityCall, HOST_CALL_BYTES, Handle, HostCalls,
-    Identity, InstanceId, LogEntry, ServedCall,
+    CallRefusal, CapabilityAnswer, CapabilityCall, Handle, HostCalls, Identity, InstanceId,
+    LogEntry, ServedCall,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
-use crate::budget::{self, BudgetPart, longest_answer, room_for_answer};
+use crate::budget::{BudgetPart, CallBudget, longest_answer};
 use crate::frames::{FrameReader, Frames};
 use crate::outbox::Outbox;
 use crate::socket::{ReadHalf, halves};
@@ -33,6 +33,8 @@ pub(super) struct HostLink {
     /// The instances that have asked for something.
     callers: Mutex<HashSet<InstanceId>>,
     latest: AtomicU64,
+    /// What the calls of all plugins may hold.
+    budget: CallBudget,
 }
 
 impl HostLink {
@@ -45,6 +47,7 @@ impl HostLink {
             identities: Mutex::default(),
             callers: Mutex::default(),
             latest: AtomicU64::new(0),
+            budget: CallBudget::of_worker(),
         });
         tokio::spawn(read_all(Arc::clone(&link), read));
         Ok(link)
@@ -75,8 +78,7 @@ impl HostLink {
         Arc::new(RemoteHost {
             link: Arc::clone(self),
             plugin,
-            arguments: Arc::new(Semaphore::new(HOST_CALL_BYTES)),
-            answers: budget::for_answers(),
+            budget: CallBudget::of_plugin(),
         })
     }
 
@@ -103,10 +105,8 @@ async fn read_all(link: Arc<HostLink>, socket: ReadHalf) {
 struct RemoteHost {
     link: Arc<HostLink>,
     plugin: u64,
-    /// The bytes that the arguments of its calls may still have.
-    arguments: Arc<Semaphore>,
-    /// The room for the answers to them.
-    answers: Arc<Semaphore>,
+    /// What its calls may hold.
+    budget: CallBudget,
 }
 
 impl RemoteHost {
@@ -120,9 +120,8 @@ impl RemoteHost {
         let bytes = u32::try_from(length).ok();
         let bytes = bytes.filter(|_| length <= MOST_OF_WORKER);
         let bytes = bytes.ok_or_else(too_long)?;
-        let part = Arc::clone(&self.arguments).try_acquire_many_owned(bytes);
-        let part = part.map_err(|_| CallRefusal::Busy(Bound::HostCalls(HOST_CALL_BYTES)))?;
-        Ok((frames, Arc::new(part)))
+        let part = self.budget.for_arguments(&self.link.budget, bytes);
+        Ok((frames, part.map_err(CallRefusal::Busy)?))
     }
 }
 
@@ -152,7 +151,7 @@ impl HostCalls for RemoteHost {
             Err(refusal) => return ready(Err(refusal)).boxed(),
         };
         let link = Arc::clone(&self.link);
-        let room = room_for_answer(Arc::clone(&self.answers), longest);
+        let room = self.budget.for_answer(&link.budget, longest);
         async move {
             let ended = || "the host is gone".to_owned();
             let _room = room.await.ok_or_else(ended)?;
@@ -221,7 +220,7 @@ impl Drop for PendingAnswer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use plugin_protocol::{StoreKeys, StoreSet};
+    use plugin_protocol::{ALL_HOST_CALL_BYTES, Bound, HOST_CALL_BYTES, StoreKeys, StoreSet};
 
     use super::*;
     use crate::socket::pair;
@@ -273,6 +272,28 @@ mod tests {
         assert_eq!(keys(&plugin).now_or_never(), None);
         begun.pop();
         assert_eq!(set(&plugin, MEGABYTE).now_or_never(), None);
+    }
+
+    #[tokio::test]
+    async fn two_plugins_with_many_arguments_leave_no_room_for_a_third_and_give_it_back() {
+        let (link, mut host, _answers) = connected();
+        let plugins = [1, 2].map(|number| link.of_plugin(number));
+        let begin = |plugin| {
+            (0..LARGE)
+                .map(|_| set(plugin, MEGABYTE))
+                .collect::<Vec<_>>()
+        };
+        let begun = plugins.each_ref().map(begin);
+        let third = link.of_plugin(3);
+        let refused = CallRefusal::Busy(Bound::AllHostCalls(ALL_HOST_CALL_BYTES));
+        assert_eq!(set(&third, MEGABYTE).now_or_never(), Some(Err(refused)));
+        drop(begun);
+        assert_eq!(set(&third, MEGABYTE).now_or_never(), None);
+        let read = host.message::<HostCall>().await.unwrap();
+        assert!(
+            matches!(read, Some(HostCall::Ask { plugin: 3, .. })),
+            "{read:?}"
+        );
     }
 
     /// Otherwise a plugin that begins and cancels calls would fill the queue.
