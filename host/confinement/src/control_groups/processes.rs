@@ -98,7 +98,11 @@ mod tests {
     }
 
     fn place(path: PathBuf, kind: HierarchyKind) -> GroupLocation {
-        GroupLocation { path, kind }
+        GroupLocation {
+            outermost: path.clone(),
+            path,
+            kind,
+        }
     }
 
     /// In an ordinary folder, the files of a control group are ordinary files.
