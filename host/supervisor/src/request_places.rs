@@ -85,16 +85,16 @@ mod tests {
     fn one_plugin_takes_half_of_the_places_and_the_other_half_is_left() {
         let places = RequestPlaces::default();
         let [greedy, other, third]: [Arc<str>; 3] = ["greedy", "other", "third"].map(Arc::from);
-        let mut taken: Vec<_> = (0..OF_ONE).map(|_| places.take(&greedy).unwrap()).collect();
+        let mut permits: Vec<_> = (0..OF_ONE).map(|_| places.take(&greedy).unwrap()).collect();
         let refused = places.take(&greedy).err().unwrap();
         assert!(refused.contains("`greedy` has 8 requests"), "{refused}");
-        taken.extend((0..OF_ONE).map(|_| places.take(&other).unwrap()));
+        permits.extend((0..OF_ONE).map(|_| places.take(&other).unwrap()));
         let refused = places.take(&third).err().unwrap();
         assert!(refused.contains("plugins have 16 requests"), "{refused}");
         // The first is one of `greedy`.
-        taken.remove(0);
+        permits.remove(0);
         assert!(places.take(&third).is_ok());
-        drop(taken);
+        drop(permits);
         assert!(places.take(&third).is_ok());
         assert_eq!(places.shares.lock().len(), 1);
     }
