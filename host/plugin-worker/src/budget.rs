@@ -43,6 +43,16 @@ impl CallBudget {
         }
     }
 
+    /// Returns the host's count for what has this budget in the worker: twice the arguments, since calls that the worker
+    /// has cancelled end a little later here.
+    pub(crate) fn of_host(self) -> Self {
+        let more = |arguments: &Semaphore| Semaphore::new(2 * arguments.available_permits());
+        CallBudget {
+            arguments: Arc::new(more(&self.arguments)),
+            answers: self.answers,
+        }
+    }
+
     /// Takes room for arguments of this many bytes here, in the budget of a plugin, and in that of all.
     ///
     /// # Errors

@@ -7,17 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use futures::FutureExt as _;
 use parking_lot::Mutex;
 use plugin_protocol::{
-    Call as _, CapabilityCall, DeviceIdentity, HOST_CALL_BYTES, HostCalls, Identity, InstanceId,
-    ServedCall,
+    Call as _, CapabilityCall, DeviceIdentity, HostCalls, Identity, InstanceId, ServedCall,
 };
 
-use crate::budget::CallBudget;
+use crate::budget::{BudgetPart, CallBudget};
 
 /// How many questions of one plugin can be under way at a time: twice as many as a worker asks, since those that it has
 /// cancelled end a little later here.
 const ASKS: usize = 256;
-/// The most bytes of their arguments, for the same reason.
-const ARGUMENT_BYTES: usize = 2 * HOST_CALL_BYTES;
 /// How many instances of a plugin are distinguished that have called the host while serving the same call. There should
 /// be one.
 const INSTANCES_OF_CALL: usize = 8;
@@ -30,9 +27,7 @@ pub(super) struct PluginEntry {
     pub(super) host: Arc<dyn HostCalls>,
     calls: Mutex<HashMap<u64, CallRecord>>,
     asks: AtomicUsize,
-    /// The bytes of their arguments.
-    argument_bytes: AtomicUsize,
-    /// What its calls may hold; their arguments are counted apart.
+    /// What its calls may hold.
     pub(super) budget: CallBudget,
     /// Whether it has asked for the device's identity.
     asks_identity: AtomicBool,
@@ -51,8 +46,7 @@ impl PluginEntry {
             host,
             calls: Mutex::default(),
             asks: AtomicUsize::new(0),
-            argument_bytes: AtomicUsize::new(0),
-            budget: CallBudget::of_plugin(),
+            budget: CallBudget::of_plugin().of_host(),
             asks_identity: AtomicBool::new(false),
         })
     }
@@ -106,25 +100,30 @@ impl PluginEntry {
         record.serving.clone()
     }
 
-    /// Takes a place for a question of this many bytes; returns `None` if there is none.
-    pub(super) fn place(self: &Arc<Self>, bytes: usize) -> Option<QuestionSlot> {
+    /// Takes a place for a question of this many bytes, which also count in the budget of all plugins; returns `None` if
+    /// there is none.
+    pub(super) fn place(self: &Arc<Self>, all: &CallBudget, bytes: usize) -> Option<QuestionSlot> {
+        let part = self
+            .budget
+            .for_arguments(all, u32::try_from(bytes).ok()?)
+            .ok()?;
         let count = self.asks.fetch_add(1, SeqCst);
-        let others = self.argument_bytes.fetch_add(bytes, SeqCst);
-        let entry = Arc::clone(self);
-        let place = QuestionSlot { entry, bytes };
-        (count < ASKS && others + bytes <= ARGUMENT_BYTES).then_some(place)
+        let place = QuestionSlot {
+            entry: Arc::clone(self),
+            _part: part,
+        };
+        (count < ASKS).then_some(place)
     }
 }
 
 /// A question's place.
 pub(super) struct QuestionSlot {
     entry: Arc<PluginEntry>,
-    bytes: usize,
+    _part: BudgetPart,
 }
 
 impl Drop for QuestionSlot {
     fn drop(&mut self) {
         self.entry.asks.fetch_sub(1, SeqCst);
-        self.entry.argument_bytes.fetch_sub(self.bytes, SeqCst);
     }
 }

@@ -39,7 +39,7 @@ pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: Owne
         registry,
         instances: HashMap::new(),
         answers: Outbox::start(write),
-        budget: CallBudget::of_worker(),
+        budget: CallBudget::of_worker().of_host(),
     };
     while let Some(Frame(kind, content)) = reader.next().await? {
         if kind != FrameKind::Message {
@@ -85,7 +85,7 @@ impl WorkerSession {
                 if self.instances.len() >= INSTANCES {
                     return Err(invalid(format!("more than {INSTANCES} instances")));
                 }
-                let Some(place) = entry.place(bytes) else {
+                let Some(place) = entry.place(&self.budget, bytes) else {
                     let why = "it has too many calls to the host at a time, or too large ones";
                     let answer = Err(CallRefusal::NotAllowed(why.to_owned()));
                     // If there is no room for this answer either, the caller waits until its time is over.
@@ -253,7 +253,7 @@ mod tests {
                 registry: Arc::new(Mutex::new(registry)),
                 instances: HashMap::new(),
                 answers: Outbox::start(write),
-                budget: CallBudget::of_worker(),
+                budget: CallBudget::of_worker().of_host(),
             },
             _entry: entry,
             answers: FrameReader::new(read, MOST_OF_WORKER * 2),
