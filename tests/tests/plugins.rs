@@ -275,8 +275,15 @@ async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loadi
     fs::remove_file(layout.path().join("hangs")).unwrap();
     device.terminate().await;
     device.start_again().await;
-    let greeted = device.get("/v3/greet/Ada?greeting=Hi").await;
-    assert_eq!(greeted.status, 200, "{greeted:?}");
+    until("the greeter to be compiled", || async {
+        let greeted = device.get("/v3/greet/Ada?greeting=Hi").await;
+        if greeted.status == 200 {
+            Ok(())
+        } else {
+            Err(greeted)
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
