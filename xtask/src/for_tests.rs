@@ -23,7 +23,7 @@ const BROKER: &[Needed] = &[("nats-server", "nats-server")];
 /// The shells, in addition to bash, in which the tests of `fleet completion` load its scripts.
 const SHELLS: &[Needed] = &[("fish", "fish"), ("zsh", "zsh")];
 /// Replacements for a device's host: a system bus with systemd's services on it, journals, a redirector of connections,
-/// a separate clock.
+/// a separate clock, the filters of a unit.
 const STAND_INS: &[Needed] = &[
     ("dbus-daemon", "dbus-daemon"),
     (
@@ -36,6 +36,7 @@ const STAND_INS: &[Needed] = &[
     ("ip", "iproute2"),
     ("faketime", "faketime"),
     ("journalctl", "systemd"),
+    ("/usr/share/doc/python3-seccomp", "python3-seccomp"),
     (
         "/lib/systemd/systemd-journal-remote",
         "systemd-journal-remote",

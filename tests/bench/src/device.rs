@@ -219,15 +219,16 @@ impl Device {
 
     /// Waits until its plugins are loaded: after the very first start `/ping` answers before they are compiled.
     pub(crate) async fn until_plugins_answer(&self) -> Result<()> {
-        let url = format!(
-            "http://{}/v2/device/name?apikey={}",
-            self.address,
-            self.key()?
-        );
+        self.until_answers("/v2/device/name").await
+    }
+
+    /// Waits until the route of a plugin answers with a success.
+    pub(crate) async fn until_answers(&self, path: &str) -> Result<()> {
+        let url = format!("http://{}{path}?apikey={}", self.address, self.key()?);
         let begin = Instant::now();
         while !self.client.get(&url).send().await?.status().is_success() {
             if begin.elapsed() > DEADLINE {
-                bail!("the plugins do not answer; the log:\n{}", self.log());
+                bail!("{path} does not answer; the log:\n{}", self.log());
             }
             tokio::time::sleep(LOOK_AT_SERVICES).await;
         }

@@ -1,10 +1,11 @@
-//! A download that does not fit, on a small disk.
+//! A small disk: a download that does not fit, and a state folder that cannot be written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::json;
-use tests::{Registry, Supervisor, guest, service, target, until};
+use serde_json::{Value, json};
+use tests::{Answer, Registry, Stage, Supervisor, guest, service, target, until};
 
 /// How much space a download leaves free.
 const RESERVE: usize = 64 << 20;
@@ -128,130 +129,78 @@ async fn a_service_that_deletes_before_it_downloads_needs_room_for_one_image() {
     device.until_applied().await;
 }
 
-/// A stopped device with one service whose state is on a small disk.
-async fn on_a_small_disk(app: u64) -> Option<(Supervisor, SmallDisk)> {
-    let mut device = Supervisor::on_wasm().start().await;
-    device.kill().await;
-    // The existing files move to the disk.
-    let state = device.state_dir().to_owned();
-    let aside = state.with_file_name("state-before");
-    std::fs::rename(&state, &aside).unwrap();
-    std::fs::create_dir(&state).unwrap();
-    // Of compiled code it includes everything that tests on this machine have kept.
-    let kept = std::fs::read_dir(aside.join("compiled")).unwrap();
-    let kept = kept.map(|file| file.unwrap().metadata().unwrap().len());
-    let kept = usize::try_from(kept.sum::<u64>()).unwrap();
-    let disk = SmallDisk::over(&state, kept + (64 << 20))?;
-    let copied = Command::new("cp")
-        .arg("-a")
-        .arg(aside.join("."))
-        .arg(&state)
-        .status();
-    assert!(copied.unwrap().success());
-    device.start_again().await;
-    let web = service("web", &guest("guest"), &json!({ "command": ["wait"] }));
-    device.set_target(&target(app, &[web])).await;
-    device.until_applied().await;
-    Some((device, disk))
+/// A device with one service whose state is on a small disk.
+struct OnASmallDisk {
+    // Unmounted before the device's folder is removed.
+    disk: SmallDisk,
+    stage: Stage,
+    target: Value,
 }
 
-#[tokio::test]
-async fn a_device_whose_state_disk_is_full_starts_and_is_reached() {
-    let Some((mut device, disk)) = on_a_small_disk(7141).await else {
-        return;
-    };
-    let before = device.json("/v2/containerId").await["services"].clone();
-    device.kill().await;
-    let filler = disk.0.join("filler");
-    let fill = || {
-        let mut file = std::fs::File::create(&filler).unwrap();
-        while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
-    };
-    fill();
-    device.start_again().await;
-    assert!(
-        device.log().contains("cannot write into"),
-        "{}",
-        device.log()
-    );
-    until("the service to be found", || async {
-        let now = device.json("/v2/containerId").await["services"].clone();
-        if now == before { Ok(()) } else { Err(now) }
-    })
-    .await;
-    assert_eq!(device.get("/v1/healthy").await.status, 500);
-    let nothing = json!({ "local": { "apps": {} } });
-    let refused = device.post("/v2/local/target-state", &nothing).await;
-    assert_eq!(refused.status, 503, "{refused:?}");
-
-    std::fs::remove_file(&filler).unwrap();
-    device.set_target(&nothing).await;
-    device.until_applied().await;
-    until("the device to be healthy", || async {
-        let answer = device.get("/v1/healthy").await;
-        if answer.status == 200 {
-            Ok(())
+impl OnASmallDisk {
+    async fn new(mut stage: Stage) -> Option<Self> {
+        stage.device.kill().await;
+        // The existing files move to the disk.
+        let state = stage.device.state_dir().to_owned();
+        let aside = state.with_file_name("state-before");
+        std::fs::rename(&state, &aside).unwrap();
+        std::fs::create_dir(&state).unwrap();
+        // Of compiled code it includes everything that tests on this machine have kept.
+        let kept = std::fs::read_dir(aside.join("compiled")).unwrap();
+        let kept = kept.map(|file| file.unwrap().metadata().unwrap().len());
+        let kept = usize::try_from(kept.sum::<u64>()).unwrap();
+        let disk = SmallDisk::over(&state, kept + (64 << 20))?;
+        let copied = Command::new("cp")
+            .arg("-a")
+            .arg(aside.join("."))
+            .arg(&state)
+            .status();
+        assert!(copied.unwrap().success());
+        stage.device.start_again().await;
+        let web = if stage.on_docker {
+            json!({
+                "serviceName": "web", "image": stage.publish("web"), "imageId": stage.app,
+                "command": ["sleep", "1000"], "environment": {}, "labels": {}, "stop_grace_period": "1s",
+            })
         } else {
-            Err(device.log())
-        }
-    })
-    .await;
-}
+            // A file, since a download leaves more space free than this disk has.
+            service("web", &guest("guest"), &json!({ "command": ["wait"] }))
+        };
+        let target = target(stage.app, &[web]);
+        stage.device.set_target(&target).await;
+        stage.device.until_applied().await;
+        Some(OnASmallDisk {
+            disk,
+            stage,
+            target,
+        })
+    }
 
-#[tokio::test]
-async fn a_device_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
-    let Some((device, disk)) = on_a_small_disk(7143).await else {
-        return;
-    };
-    assert_eq!(device.get("/v1/healthy").await.status, 200);
-    let filler = disk.0.join("filler");
-    let mut file = std::fs::File::create(&filler).unwrap();
-    while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
-    drop(file);
-    let nothing = json!({ "local": { "apps": {} } });
-    until("a target to be refused", || async {
-        let refused = device.post("/v2/local/target-state", &nothing).await;
-        match refused.status {
-            503 => Ok(()),
-            // The database already had room for this one.
-            _ => {
-                let web = service("web", &guest("guest"), &json!({ "command": ["wait"] }));
-                device
-                    .post("/v2/local/target-state", &target(7143, &[web]))
-                    .await;
-                Err(refused)
-            }
-        }
-    })
-    .await;
-    assert_eq!(device.get("/v1/healthy").await.status, 500);
-    assert!(
-        device.log().contains("cannot write into"),
-        "{}",
-        device.log()
-    );
-    std::fs::remove_file(&filler).unwrap();
-    assert_eq!(device.get("/v1/healthy").await.status, 200);
-    device.set_target(&nothing).await;
-    device.until_applied().await;
-}
+    /// Returns the containers by the names of their services.
+    async fn containers(&self) -> Value {
+        self.stage.device.json("/v2/containerId").await["services"].clone()
+    }
 
-#[tokio::test]
-async fn a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
-    let Some((mut device, disk)) = on_a_small_disk(7142).await else {
-        return;
-    };
-    let nothing = json!({ "local": { "apps": {} } });
-    device.set_target(&nothing).await;
-    device.until_applied().await;
-    // After a kill there is a log that is not in the database yet.
-    device.kill().await;
-    // Processes of the killed device may take a moment to end, and keep the disk busy until then.
-    let remount = async |mode: &str| {
+    async fn offer(&self, target: &Value) -> Answer {
+        let path = "/v2/local/target-state";
+        self.stage.device.post(path, target).await
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.disk.0.join("filler")
+    }
+
+    fn fill(&self) {
+        let mut file = std::fs::File::create(self.filler()).unwrap();
+        while std::io::Write::write_all(&mut file, &[0; 4096]).is_ok() {}
+    }
+
+    /// Processes of a killed device may take a moment to end, and keep the disk busy until then.
+    async fn remount(&self, mode: &str) {
         until("the disk to be mounted again", || async {
             let mut mount = Command::new("mount");
-            mount.args(["-o", &format!("remount,{mode}")]).arg(&disk.0);
-            let output = mount.output().unwrap();
+            mount.args(["-o", &format!("remount,{mode}")]);
+            let output = mount.arg(&self.disk.0).output().unwrap();
             if output.status.success() {
                 Ok(())
             } else {
@@ -259,13 +208,139 @@ async fn a_device_whose_state_disk_is_read_only_starts_and_is_reached() {
             }
         })
         .await;
+    }
+
+    async fn until_healthy(&self) {
+        until("the device to be healthy", || async {
+            match self.stage.device.get("/v1/healthy").await.status {
+                200 => Ok(()),
+                _ => Err(self.stage.device.log()),
+            }
+        })
+        .await;
+    }
+
+    /// Removes the service: Docker is shared with other tests.
+    async fn leave_nothing(&self) {
+        self.stage.device.set_target(&nothing()).await;
+        self.stage.device.until_applied().await;
+        assert_eq!(self.containers().await, json!({}));
+    }
+}
+
+fn nothing() -> Value {
+    json!({ "local": { "apps": {} } })
+}
+
+async fn a_full_disk_at_the_start(stage: Option<Stage>) {
+    let Some(stage) = stage else { return };
+    let Some(mut test) = OnASmallDisk::new(stage).await else {
+        return;
     };
-    // The harness finds the device through a file that a start writes; without it the address is the previous one.
-    remount("ro").await;
-    device.start_again().await;
-    let refused = device.post("/v2/local/target-state", &nothing).await;
+    let before = test.containers().await;
+    test.stage.device.kill().await;
+    test.fill();
+    test.stage.device.start_again().await;
+    let log = test.stage.device.log();
+    assert!(log.contains("cannot write into"), "{log}");
+    until("the service to be found", || async {
+        let now = test.containers().await;
+        if now == before { Ok(()) } else { Err(now) }
+    })
+    .await;
+    assert_eq!(test.stage.device.get("/v1/healthy").await.status, 500);
+    let refused = test.offer(&nothing()).await;
     assert_eq!(refused.status, 503, "{refused:?}");
-    remount("rw").await;
-    device.set_target(&nothing).await;
-    device.until_applied().await;
+    assert_eq!(test.containers().await, before);
+
+    std::fs::remove_file(test.filler()).unwrap();
+    test.leave_nothing().await;
+    test.until_healthy().await;
+}
+
+#[tokio::test]
+async fn a_device_with_components_whose_state_disk_is_full_starts_and_is_reached() {
+    a_full_disk_at_the_start(Some(Stage::on_wasm(7141).await)).await;
+}
+
+#[tokio::test]
+async fn a_device_with_containers_whose_state_disk_is_full_starts_and_is_reached() {
+    a_full_disk_at_the_start(Stage::on_docker(7144).await).await;
+}
+
+async fn a_disk_that_fills(stage: Option<Stage>) {
+    let Some(stage) = stage else { return };
+    let Some(test) = OnASmallDisk::new(stage).await else {
+        return;
+    };
+    let before = test.containers().await;
+    assert_eq!(test.stage.device.get("/v1/healthy").await.status, 200);
+    test.fill();
+    let offers = AtomicUsize::new(0);
+    until("a target to be refused", || async {
+        // The database may still have room for some. Each has another name for the device, so that it is written.
+        let mut target = test.target.clone();
+        let offer = offers.fetch_add(1, Ordering::Relaxed);
+        target["local"]["name"] = json!(format!("device {offer}"));
+        let refused = test.offer(&target).await;
+        if refused.status == 503 {
+            Ok(())
+        } else {
+            Err(refused)
+        }
+    })
+    .await;
+    assert_eq!(test.containers().await, before);
+    assert_eq!(test.stage.device.get("/v1/healthy").await.status, 500);
+    let log = test.stage.device.log();
+    assert!(log.contains("cannot write into"), "{log}");
+    std::fs::remove_file(test.filler()).unwrap();
+    assert_eq!(test.stage.device.get("/v1/healthy").await.status, 200);
+    test.leave_nothing().await;
+}
+
+#[tokio::test]
+async fn a_device_with_components_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
+    a_disk_that_fills(Some(Stage::on_wasm(7143).await)).await;
+}
+
+#[tokio::test]
+async fn a_device_with_containers_whose_state_disk_fills_is_not_healthy_until_there_is_room() {
+    a_disk_that_fills(Stage::on_docker(7145).await).await;
+}
+
+async fn a_read_only_disk(stage: Option<Stage>) {
+    let Some(stage) = stage else { return };
+    let Some(mut test) = OnASmallDisk::new(stage).await else {
+        return;
+    };
+    if !test.stage.on_docker {
+        // The processes of components write into the folder.
+        test.leave_nothing().await;
+    }
+    let before = test.containers().await;
+    // After a kill there is a log that is not in the database yet.
+    test.stage.device.kill().await;
+    // The harness finds the device through a file that a start writes; without it the address is the previous one.
+    test.remount("ro").await;
+    test.stage.device.start_again().await;
+    let refused = test.offer(&nothing()).await;
+    assert_eq!(refused.status, 503, "{refused:?}");
+    until("the service to be found", || async {
+        let now = test.containers().await;
+        if now == before { Ok(()) } else { Err(now) }
+    })
+    .await;
+    test.remount("rw").await;
+    test.leave_nothing().await;
+}
+
+#[tokio::test]
+async fn a_device_with_components_whose_state_disk_is_read_only_starts_and_is_reached() {
+    a_read_only_disk(Some(Stage::on_wasm(7142).await)).await;
+}
+
+#[tokio::test]
+async fn a_device_with_containers_whose_state_disk_is_read_only_starts_and_is_reached() {
+    a_read_only_disk(Stage::on_docker(7146).await).await;
 }

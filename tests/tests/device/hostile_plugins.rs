@@ -6,7 +6,9 @@ use std::fs;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Supervisor, children_of, distribution, guest, kept_plugin, service, target, until};
+use tests::{
+    Supervisor, children_of, distribution, guest, kept_plugin, service, target, until, with_section,
+};
 
 pub(crate) const CAPABILITIES: [&str; 9] = [
     "device",
@@ -54,27 +56,6 @@ async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, Temp
 
 fn component() -> Vec<u8> {
     fs::read(guest("plugin_guests")).unwrap()
-}
-
-/// Returns `component` with a custom section at its end.
-pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<u8> {
-    let mut section = Vec::new();
-    leb128(&mut section, name.len());
-    section.extend(name.as_bytes());
-    section.extend(content);
-    let mut file = component.to_vec();
-    file.push(0);
-    leb128(&mut file, section.len());
-    file.extend(section);
-    file
-}
-
-fn leb128(bytes: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-        value >>= 7;
-    }
-    bytes.push(u8::try_from(value).unwrap());
 }
 
 /// Each way in which a plugin's text gets into the log: lines that it writes and prints, a panic, the names of its

@@ -1,7 +1,9 @@
 //! The log stream: its content, and that its readers do not affect each other.
 
-use serde_json::json;
-use tests::{Supervisor, guest, service, target};
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use tests::{DEADLINE, LogReader, Stage, Supervisor, guest, service, target};
 
 #[tokio::test]
 async fn lines_of_services_come_with_their_service_and_those_of_the_supervisor_without() {
@@ -87,4 +89,70 @@ async fn a_slow_reader_loses_lines_with_a_notice_and_holds_up_nobody() {
     }
     // It continues with current lines.
     slow.next().await.expect("the stream goes on");
+}
+
+/// The number of services to start, unless `STARTS` sets another.
+const STARTS: usize = 30;
+/// How many of them are started at a time.
+const AT_A_TIME: usize = 10;
+
+/// Each line that services print as their first act is in the stream, however soon it comes after the start.
+async fn nothing_is_lost(stage: Option<Stage>) {
+    let Some(stage) = stage else { return };
+    let image = stage.publish("prints");
+    let mut reader = stage.device.read_logs().await;
+    let starts = std::env::var("STARTS").map_or(STARTS, |starts| starts.parse().unwrap());
+    let mut missing: BTreeSet<String> = BTreeSet::new();
+    for round in 0..starts.div_ceil(AT_A_TIME) {
+        let line = |number: usize| format!("line {number} of round {round}");
+        let services = (1..=AT_A_TIME).map(|number| {
+            let command = if stage.on_docker {
+                json!([
+                    "sh",
+                    "-c",
+                    format!("echo {}; exec sleep 1000", line(number))
+                ])
+            } else {
+                json!(["print-and-wait", line(number)])
+            };
+            let service = json!({
+                "serviceName": format!("prints{number}"), "image": image, "imageId": number,
+                "command": command, "environment": {}, "labels": {}, "stop_grace_period": "1s",
+            });
+            (number.to_string(), service)
+        });
+        let services: serde_json::Map<String, Value> = services.collect();
+        let target = json!({ "local": { "apps": { stage.app.to_string(): {
+            "name": "prints", "commit": format!("c{round}"), "releaseId": round.to_string(),
+            "services": services,
+        } } } });
+        missing.extend((1..=AT_A_TIME).map(line));
+        stage.device.set_target(&target).await;
+        let read = until_read(&mut reader, &mut missing);
+        if tokio::time::timeout(DEADLINE, read).await.is_err() {
+            panic!("lost: {missing:?}\n{}", stage.device.log());
+        }
+    }
+    let nothing = json!({ "local": { "apps": {} } });
+    stage.device.set_target(&nothing).await;
+    stage.device.until_applied().await;
+}
+
+async fn until_read(reader: &mut LogReader, missing: &mut BTreeSet<String>) {
+    while !missing.is_empty() {
+        let line = reader.next().await.expect("the stream goes on");
+        if let Some(message) = line["message"].as_str() {
+            missing.remove(message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_components_print_at_once_is_not_lost() {
+    nothing_is_lost(Some(Stage::on_wasm(7160).await)).await;
+}
+
+#[tokio::test]
+async fn what_containers_print_at_once_is_not_lost() {
+    nothing_is_lost(Stage::on_docker(7161).await).await;
 }

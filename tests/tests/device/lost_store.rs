@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tests::{Stage, until};
 
-async fn told(stage: &mut Stage) {
+async fn survives_damage(stage: &mut Stage) {
     let image = stage.publish("kept");
     let command = if stage.on_docker {
         json!(["sh", "-c", "exec sleep 1000"])
@@ -53,12 +53,12 @@ async fn told(stage: &mut Stage) {
 
 #[tokio::test]
 async fn components_of_a_device_that_lost_its_store_are_its_own() {
-    told(&mut Stage::on_wasm(7150).await).await;
+    survives_damage(&mut Stage::on_wasm(7150).await).await;
 }
 
 #[tokio::test]
 async fn containers_of_a_device_that_lost_its_store_are_its_own() {
     if let Some(mut stage) = Stage::on_docker(7151).await {
-        told(&mut stage).await;
+        survives_damage(&mut stage).await;
     }
 }

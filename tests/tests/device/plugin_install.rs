@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{Answer, Supervisor, distribution, guest};
+use tests::{Answer, Supervisor, distribution, guest, with_section};
 
-use crate::hostile_plugins::{CAPABILITIES, with_section};
+use crate::hostile_plugins::CAPABILITIES;
 
 /// The grants that the greeter asks for.
 const GRANTS: &str = "[plugins.greeter]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n";

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Answer, Supervisor, children_of, guest, until};
+use tests::{Answer, Supervisor, children_of, guest, until, with_section};
 
-use crate::hostile_plugins::{CAPABILITIES, with_section};
+use crate::hostile_plugins::CAPABILITIES;
 
 /// The user of the process, if the supervisor is root.
 const USER: &str = "1900065536";

@@ -1,5 +1,6 @@
 //! The unit that the supervisor ships with: how much it allows, and that everything works with that.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -25,10 +26,54 @@ fn values(key: &str) -> Vec<String> {
         .collect()
 }
 
-/// Creates a program that runs the supervisor with the unit's files and capabilities, without systemd. The machine's
-/// files are read-only for it, except `folders`, which hold its state folder and its host root. In the host root only
-/// the paths that the unit names are writable.
+/// Returns the system calls of a set that systemd knows, with those of the sets within it, or the call itself.
+fn calls(name: &str) -> BTreeSet<String> {
+    if !name.starts_with('@') {
+        return [name.to_owned()].into();
+    }
+    let mut analyze = Command::new("systemd-analyze");
+    let output = analyze.args(["syscall-filter", name]).output().unwrap();
+    assert!(output.status.success(), "{name}: {output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    // The first line is the name of the set; comments begin with `#`.
+    let members = text.lines().skip(1).map(str::trim);
+    let members = members.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    members.flat_map(calls).collect()
+}
+
+/// Returns the system calls that the unit leaves: a line with `~` takes away what those before it allow.
+fn allowed_calls() -> BTreeSet<String> {
+    let unit = fs::read_to_string(path()).unwrap();
+    let lines = unit.lines();
+    let mut allowed = calls("@default");
+    for line in lines.filter_map(|line| line.strip_prefix("SystemCallFilter=")) {
+        let (removes, names) = match line.strip_prefix('~') {
+            Some(names) => (true, names),
+            None => (false, line),
+        };
+        for call in names.split_whitespace().flat_map(calls) {
+            if removes {
+                allowed.remove(&call);
+            } else {
+                allowed.insert(call);
+            }
+        }
+    }
+    allowed
+}
+
+/// Writes a word a line.
+fn write_lines(path: &Path, words: impl IntoIterator<Item = String>) {
+    let lines: Vec<String> = words.into_iter().collect();
+    fs::write(path, lines.join("\n")).unwrap();
+}
+
+/// Creates a program that runs the supervisor with the unit's files, capabilities and system calls, without systemd.
+/// The machine's files are read-only for it, except the folder that holds its state folder and its host root. In the
+/// host root only the paths that the unit names are writable.
 fn program(folder: &Path) -> PathBuf {
+    write_lines(&folder.join("calls"), allowed_calls());
+    write_lines(&folder.join("families"), values("RestrictAddressFamilies"));
     let mut writable: Vec<String> = values("ReadWritePaths")
         .iter()
         .map(|path| path.trim_start_matches('-').to_owned())
@@ -55,9 +100,17 @@ for path in {writable}; do
 done
 mount -o remount,bind,ro "$host"
 mount -o remount,bind,ro /
-exec setpriv --no-new-privs --bounding-set=-all,{capabilities} "{supervisor}" "$@"
+mount --bind /proc/sys /proc/sys
+mount -o remount,bind,ro /proc/sys
+mount -o remount,bind,ro /sys
+exec setpriv --no-new-privs --bounding-set=-all,{capabilities} \
+    /usr/bin/python3 "{filter}" "{folder}/calls" "{folder}/families" "{supervisor}" "$@"
 ' supervisor "$@"
 "#,
+        filter = repository()
+            .join("tests/tests/device/unit_filter.py")
+            .display(),
+        folder = folder.display(),
         writable = writable.join(" "),
         capabilities = capabilities.join(","),
         supervisor = distribution().join("bin/supervisor").display(),
@@ -75,6 +128,10 @@ async fn everything_works_with_what_the_unit_leaves() {
         println!("SKIPPED: no mount namespace (unshare --mount)");
         return;
     }
+    if !Path::new("/usr/share/doc/python3-seccomp").exists() {
+        println!("SKIPPED: python3-seccomp is not installed");
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let led = |file: &str| format!("sys/class/leds/ACT/{file}");
     let mut device = Supervisor::on_wasm()
@@ -87,6 +144,8 @@ async fn everything_works_with_what_the_unit_leaves() {
         .await;
     let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
     assert!(status.contains("NoNewPrivs:\t1"), "{status}");
+    // The unit's five filters, before those of its own.
+    assert!(status.contains("Seccomp_filters:\t5"), "{status}");
 
     // Services of the wasm engine, with a limit that uses a cgroup if there are any, and their update locks.
     let web = json!({ "mem_limit": "64m", "command": ["tick"] });

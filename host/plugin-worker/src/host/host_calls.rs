@@ -203,6 +203,7 @@ mod tests {
     use crate::socket::{ReadHalf, pair};
 
     const PLUGIN: u64 = 7;
+    const PLUGINS: [u64; 3] = [PLUGIN, 8, 9];
 
     /// A host whose writes never end, and whose lists of keys have a megabyte.
     #[derive(Default)]
@@ -235,14 +236,15 @@ mod tests {
     struct Fixture {
         host: Arc<SlowHost>,
         session: WorkerSession,
-        _entry: Arc<PluginEntry>,
+        _entries: Vec<Arc<PluginEntry>>,
         answers: FrameReader<ReadHalf>,
     }
 
     fn fixture() -> Fixture {
         let host = Arc::<SlowHost>::default();
-        let entry = PluginEntry::new(Arc::clone(&host) as _);
-        let registry = HashMap::from([(PLUGIN, Arc::downgrade(&entry))]);
+        let entries = PLUGINS.map(|_| PluginEntry::new(Arc::clone(&host) as _));
+        let registry = PLUGINS.into_iter().zip(entries.iter().map(Arc::downgrade));
+        let registry: HashMap<_, _> = registry.collect();
         let (own, others) = pair().unwrap();
         let (_, write) = halves(own).unwrap();
         let (read, _) = halves(others).unwrap();
@@ -255,18 +257,39 @@ mod tests {
                 answers: Outbox::start(write),
                 budget: CallBudget::of_worker().of_host(),
             },
-            _entry: entry,
+            _entries: entries.to_vec(),
             answers: FrameReader::new(read, MOST_OF_WORKER * 2),
         }
     }
 
-    fn ask(id: u64, what: CapabilityCall) -> HostCall {
+    fn ask(id: u64, plugin: u64, what: CapabilityCall) -> HostCall {
         HostCall::Ask {
             id,
-            plugin: PLUGIN,
+            plugin,
             instance: InstanceId(1),
             call: 1,
             what,
+        }
+    }
+
+    /// A call that comes in as many bytes as one may have.
+    fn largest(id: u64, plugin: u64) -> HostCall {
+        let set = StoreSet {
+            key: "key".to_owned(),
+            value: vec![7; MOST_OF_WORKER - 1000],
+            lifetime: None,
+        };
+        ask(id, plugin, set.into())
+    }
+
+    impl Fixture {
+        /// Returns the number of the first call that is refused because of its arguments.
+        async fn first_refused(&mut self) -> u64 {
+            let refused = self.answers.message::<HostAnswer>().await.unwrap();
+            let refused = refused.unwrap();
+            let why = refused.answer.unwrap_err().to_string();
+            assert!(why.contains("too large"), "{why}");
+            refused.id
         }
     }
 
@@ -274,19 +297,22 @@ mod tests {
     async fn a_worker_that_sends_more_arguments_than_it_may_is_refused() {
         let mut fixture = fixture();
         for id in 1..=9 {
-            let set = StoreSet {
-                key: "key".to_owned(),
-                value: vec![7; MOST_OF_WORKER - 1000],
-                lifetime: None,
-            };
-            let call = ask(id, set.into());
+            let call = largest(id, PLUGIN);
             fixture.session.take(call, MOST_OF_WORKER).unwrap();
         }
-        let refused = fixture.answers.message::<HostAnswer>().await.unwrap();
-        let refused = refused.unwrap();
-        assert_eq!(refused.id, 9);
-        let why = refused.answer.unwrap_err().to_string();
-        assert!(why.contains("too large"), "{why}");
+        assert_eq!(fixture.first_refused().await, 9);
+    }
+
+    #[tokio::test]
+    async fn plugins_whose_arguments_are_too_large_together_are_refused() {
+        let mut fixture = fixture();
+        // None of them has more than a plugin may have by itself, which is 8.
+        let plugins = PLUGINS.into_iter().cycle();
+        for (id, plugin) in (1..=17).zip(plugins) {
+            let call = largest(id, plugin);
+            fixture.session.take(call, MOST_OF_WORKER).unwrap();
+        }
+        assert_eq!(fixture.first_refused().await, 17);
     }
 
     #[tokio::test]
@@ -296,7 +322,10 @@ mod tests {
             let keys = StoreKeys {
                 prefix: String::new(),
             };
-            fixture.session.take(ask(id, keys.into()), 10).unwrap();
+            fixture
+                .session
+                .take(ask(id, PLUGIN, keys.into()), 10)
+                .unwrap();
         }
         assert_eq!(fixture.host.lists.load(SeqCst), 10);
         for read in 1..=30 {
