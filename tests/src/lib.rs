@@ -52,7 +52,7 @@ pub use processes::{children_of, services_of};
 pub use pseudo_terminal::PseudoTerminal;
 pub use rauc::Rauc;
 pub use recorded_cloud::{
-    DEVICE, DEVICE_KEY, Mood, PROVISIONING_KEY, RecordedCloud, RecordedRequest,
+    CloudBehaviour, DEVICE, DEVICE_KEY, PROVISIONING_KEY, RecordedCloud, RecordedRequest,
 };
 pub use registry::Registry;
 pub use stage::Stage;

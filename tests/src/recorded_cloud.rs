@@ -40,21 +40,21 @@ const DEVICE_ID: u64 = 7;
 
 /// How the cloud answers requests that it supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Mood {
+pub enum CloudBehaviour {
     #[default]
-    Well,
+    Works,
     /// With this status, and `Retry-After` if set.
     Refuses(u16, Option<String>),
     /// Not at all, on an open connection.
     Stalls,
     /// 200 with these bytes.
-    Says(Vec<u8>),
+    Sends(Vec<u8>),
     /// 200 with this many bytes of JSON.
     Floods(usize),
     /// 200 with JSON that does not end.
     Endless,
     /// 200 with a shorter body than announced.
-    Half,
+    Truncates,
 }
 
 /// One request that a device made.
@@ -86,8 +86,8 @@ struct Contents {
     state: Value,
     /// The uuid and the key of the one device.
     device: (String, String),
-    mood: Mood,
-    asked: Vec<RecordedRequest>,
+    behaviour: CloudBehaviour,
+    requests: Vec<RecordedRequest>,
     /// Received lines of logs.
     logs: Vec<Value>,
     /// The device's newest tunnel, and the number of tunnels so far.
@@ -119,8 +119,8 @@ impl RecordedCloud {
         let contents = Arc::new(Mutex::new(Contents {
             state: recorded["DEVICE"].take(),
             device: (DEVICE.to_owned(), DEVICE_KEY.to_owned()),
-            mood: Mood::Well,
-            asked: Vec::new(),
+            behaviour: CloudBehaviour::Works,
+            requests: Vec::new(),
             logs: Vec::new(),
             tunnel: None,
             tunnels: 0,
@@ -189,8 +189,8 @@ impl RecordedCloud {
     }
 
     /// Sets how it answers from now on.
-    pub fn be(&self, mood: Mood) {
-        self.lock().mood = mood;
+    pub fn behave(&self, behaviour: CloudBehaviour) {
+        self.lock().behaviour = behaviour;
     }
 
     /// Changes the device's part of the target: `name`, `config`, `apps`.
@@ -219,14 +219,14 @@ impl RecordedCloud {
 
     /// Returns the requests so far, in order.
     #[must_use]
-    pub fn asked(&self) -> Vec<RecordedRequest> {
-        self.lock().asked.clone()
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.lock().requests.clone()
     }
 
     /// Returns the requests for the target so far.
     #[must_use]
     pub fn polls(&self) -> Vec<RecordedRequest> {
-        let requests = self.asked().into_iter();
+        let requests = self.requests().into_iter();
         requests
             .filter(|request| request.method == "GET" && request.path.ends_with("/state"))
             .collect()
@@ -239,7 +239,7 @@ impl RecordedCloud {
     #[must_use]
     pub fn reports(&self) -> Vec<Value> {
         let (uuid, _) = self.device();
-        let requests = self.asked().into_iter();
+        let requests = self.requests().into_iter();
         let accepted = requests.filter(|request| {
             (
                 request.method.as_str(),
@@ -519,12 +519,16 @@ async fn answer(
     }
 }
 
-fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: RecordedRequest) -> Option<Response> {
+fn respond(
+    contents: &Mutex<Contents>,
+    uri: &Uri,
+    mut request: RecordedRequest,
+) -> Option<Response> {
     let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
-    let response = match contents.mood.clone() {
-        Mood::Well => Some(well(&mut contents, uri, &asked)),
-        Mood::Stalls => None,
-        Mood::Refuses(status, retry_after) => {
+    let response = match contents.behaviour.clone() {
+        CloudBehaviour::Works => Some(accept(&mut contents, uri, &request)),
+        CloudBehaviour::Stalls => None,
+        CloudBehaviour::Refuses(status, retry_after) => {
             let status = StatusCode::from_u16(status).expect("a status");
             let mut response = (status, "not now").into_response();
             if let Some(value) = retry_after {
@@ -533,19 +537,19 @@ fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: RecordedRequest) ->
             }
             Some(response)
         }
-        Mood::Says(bytes) => Some(Body::from(bytes).into_response()),
-        Mood::Floods(length) => {
+        CloudBehaviour::Sends(bytes) => Some(Body::from(bytes).into_response()),
+        CloudBehaviour::Floods(length) => {
             let mut bytes = vec![b' '; length];
             bytes.splice(0..1, *b"{");
             Some(Body::from(bytes).into_response())
         }
-        Mood::Endless => {
+        CloudBehaviour::Endless => {
             let begin = futures::stream::iter([Bytes::from_static(b"{")]);
             let rest = futures::stream::repeat(Bytes::from(vec![b' '; 64 << 10]));
             let body = begin.chain(rest).map(Ok::<_, std::convert::Infallible>);
             Some(Body::from_stream(body).into_response())
         }
-        Mood::Half => {
+        CloudBehaviour::Truncates => {
             let half = futures::stream::iter([Ok::<_, std::convert::Infallible>("{\"d\": [")]);
             let mut response = Body::from_stream(half).into_response();
             let length = header::HeaderValue::from_static("1000");
@@ -556,20 +560,20 @@ fn respond(contents: &Mutex<Contents>, uri: &Uri, mut asked: RecordedRequest) ->
         }
     };
     let status = response.as_ref().map(|response| response.status().as_u16());
-    asked.status = status.unwrap_or_default();
-    contents.asked.push(asked);
+    request.status = status.unwrap_or_default();
+    contents.requests.push(request);
     response
 }
 
-fn well(contents: &mut Contents, uri: &Uri, asked: &RecordedRequest) -> Response {
+fn accept(contents: &mut Contents, uri: &Uri, request: &RecordedRequest) -> Response {
     let (uuid, device_key) = contents.device.clone();
-    let bearer = asked.header("authorization").strip_prefix("Bearer ");
+    let bearer = request.header("authorization").strip_prefix("Bearer ");
     let bearer = bearer.unwrap_or_default().to_owned();
     let query = uri.query().unwrap_or_default();
     let provisions = bearer == PROVISIONING_KEY;
-    match (asked.method.as_str(), uri.path()) {
+    match (request.method.as_str(), uri.path()) {
         ("POST", "/device/register") if provisions => {
-            let body: Value = serde_json::from_str(&asked.body).unwrap_or_default();
+            let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
             let field = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
             if field("uuid") == uuid {
                 return (StatusCode::CONFLICT, "\"uuid\" must be unique.").into_response();
@@ -586,11 +590,11 @@ fn well(contents: &mut Contents, uri: &Uri, asked: &RecordedRequest) -> Response
         _ if bearer != device_key => return StatusCode::UNAUTHORIZED.into_response(),
         _ => {}
     }
-    match (asked.method.as_str(), uri.path()) {
+    match (request.method.as_str(), uri.path()) {
         ("GET", path) if path == format!("/device/v3/{uuid}/state") => {
             let body = json!({ uuid: contents.state }).to_string();
             let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&body)[..8]));
-            if asked.header("if-none-match") == etag {
+            if request.header("if-none-match") == etag {
                 StatusCode::NOT_MODIFIED.into_response()
             } else {
                 ([(header::ETAG, etag)], body).into_response()
@@ -606,8 +610,8 @@ fn well(contents: &mut Contents, uri: &Uri, asked: &RecordedRequest) -> Response
             StatusCode::SWITCHING_PROTOCOLS.into_response()
         }
         ("POST", path) if path == format!("/device/v2/{uuid}/log-stream") => {
-            let packed = asked.header("content-encoding") == "gzip";
-            if packed && asked.header("content-type") == "application/x-ndjson" {
+            let packed = request.header("content-encoding") == "gzip";
+            if packed && request.header("content-type") == "application/x-ndjson" {
                 StatusCode::CREATED.into_response()
             } else {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE.into_response()

@@ -10,11 +10,12 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 
 use crate::cargo;
@@ -172,10 +173,13 @@ impl TestProgram {
             .stderr(printed.try_clone()?);
         prepare(&mut test);
         let started = Instant::now();
-        let status = test
-            .status()
+        let mut test = test
+            .spawn()
             .with_context(|| format!("failed to start `{}`", self.file.display()))?;
-        let text = show(&mut printed, &self.source, started.elapsed().as_secs())?;
+        let on_processor = on_processor_at_end(&test);
+        let status = test.wait()?;
+        let time = time_in_words(started.elapsed(), on_processor);
+        let text = show(&mut printed, &self.source, &time)?;
         let failure = || {
             let failed = failed_tests(&String::from_utf8_lossy(&text)).join(", ");
             format!("{} ({status}): {failed}", self.source.display())
@@ -184,13 +188,40 @@ impl TestProgram {
     }
 }
 
+/// Waits until a process has ended. Returns how long it and those of its children whose end it waited for ran on a
+/// processor, which shows where the time of all tests goes; `None` if the kernel does not say.
+fn on_processor_at_end(child: &Child) -> Option<Duration> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
+    // It stays in /proc until its exit status is read.
+    waitid(
+        WaitId::Pid(pid),
+        WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+    )
+    .ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    // The fields `utime`, `stime`, `cutime` and `cstime` of proc(5), after the name, which may contain spaces.
+    let fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).take(4);
+    let ticks = fields.map(|field| field.parse::<u64>().ok());
+    let ticks: u64 = ticks.sum::<Option<u64>>()?;
+    let second = rustix::param::clock_ticks_per_second();
+    Some(Duration::from_millis((ticks * 1000).checked_div(second)?))
+}
+
+fn time_in_words(elapsed: Duration, on_processor: Option<Duration>) -> String {
+    let elapsed = elapsed.as_secs();
+    match on_processor {
+        Some(time) => format!("{elapsed} s, {} s of a processor", time.as_secs()),
+        None => format!("{elapsed} s"),
+    }
+}
+
 /// Shows the output of a program in one piece, whatever else is running.
-fn show(printed: &mut File, source: &Path, seconds: u64) -> Result<Vec<u8>> {
+fn show(printed: &mut File, source: &Path, time: &str) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     printed.rewind()?;
     printed.read_to_end(&mut text)?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{}, {seconds} s:", source.display())?;
+    writeln!(out, "\n{}, {time}:", source.display())?;
     out.write_all(&text)?;
     out.flush()?;
     Ok(text)
@@ -236,6 +267,18 @@ mod tests {
         ] {
             assert_eq!(group_of(Path::new(source)), expected, "{source}");
         }
+    }
+
+    #[test]
+    fn the_time_on_a_processor_includes_that_of_children() {
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("sh -c '{busy}'; true")])
+            .spawn()
+            .unwrap();
+        let time = on_processor_at_end(&child).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(!time.is_zero());
     }
 
     #[test]

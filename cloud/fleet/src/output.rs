@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// The rating of a value, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum CloudBehaviour {
     Plain,
     Good,
     Warning,
@@ -28,16 +28,22 @@ pub(crate) enum Mood {
 const NARROWEST: u16 = 60;
 
 /// A column's heading, and the cell that it shows for a row.
-pub(crate) type Column<T> = (&'static str, fn(&T) -> (String, Mood));
+pub(crate) type Column<T> = (&'static str, fn(&T) -> (String, CloudBehaviour));
 
 /// Returns a cell with text, or for a value that may be missing.
-pub(crate) fn plain<'a>(text: impl Into<Option<&'a String>>) -> (String, Mood) {
-    (text.into().cloned().unwrap_or_default(), Mood::Plain)
+pub(crate) fn plain<'a>(text: impl Into<Option<&'a String>>) -> (String, CloudBehaviour) {
+    (
+        text.into().cloned().unwrap_or_default(),
+        CloudBehaviour::Plain,
+    )
 }
 
 /// Like [`plain`], for less important values.
-pub(crate) fn quiet<'a>(text: impl Into<Option<&'a String>>) -> (String, Mood) {
-    (text.into().cloned().unwrap_or_default(), Mood::Quiet)
+pub(crate) fn quiet<'a>(text: impl Into<Option<&'a String>>) -> (String, CloudBehaviour) {
+    (
+        text.into().cloned().unwrap_or_default(),
+        CloudBehaviour::Quiet,
+    )
 }
 
 /// The destination of a command's output.
@@ -79,8 +85,8 @@ impl Output {
         }));
         for row in rows {
             let cells = columns.iter().map(|(_, shown)| {
-                let (text, mood) = shown(row);
-                self.cell(&text, mood)
+                let (text, behaviour) = shown(row);
+                self.cell(&text, behaviour)
             });
             table.add_row(cells);
         }
@@ -95,7 +101,10 @@ impl Output {
         let mut table = self.table();
         for (name, value) in properties {
             if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
-                table.add_row([self.cell(name, Mood::Quiet), self.cell(value, Mood::Plain)]);
+                table.add_row([
+                    self.cell(name, CloudBehaviour::Quiet),
+                    self.cell(value, CloudBehaviour::Plain),
+                ]);
             }
         }
         self.say(table);
@@ -205,15 +214,15 @@ impl Output {
         table
     }
 
-    fn cell(&self, text: &str, mood: Mood) -> Cell {
+    fn cell(&self, text: &str, behaviour: CloudBehaviour) -> Cell {
         let cell = Cell::new(printable(text));
-        match mood {
+        match behaviour {
             _ if !self.colour => cell,
-            Mood::Plain => cell,
-            Mood::Good => cell.fg(Color::Green),
-            Mood::Warning => cell.fg(Color::Yellow),
-            Mood::Bad => cell.fg(Color::Red),
-            Mood::Quiet => cell.add_attribute(Attribute::Dim),
+            CloudBehaviour::Plain => cell,
+            CloudBehaviour::Good => cell.fg(Color::Green),
+            CloudBehaviour::Warning => cell.fg(Color::Yellow),
+            CloudBehaviour::Bad => cell.fg(Color::Red),
+            CloudBehaviour::Quiet => cell.add_attribute(Attribute::Dim),
         }
     }
 

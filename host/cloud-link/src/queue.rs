@@ -204,20 +204,20 @@ impl QueueState {
                 continue;
             };
             let accepted = accepted_by_kind.entry(kind).or_default();
-            let mut news = batch.clone();
-            news.retain(|name, value| accepted.get(name) != Some(value));
-            if news.is_empty() {
+            let mut changed = batch.clone();
+            changed.retain(|name, value| accepted.get(name) != Some(value));
+            if changed.is_empty() {
                 self.forget(kind, batch).await;
                 continue;
             }
             tokio::time::sleep_until(next).await;
             let settings = self.device.settings();
-            let body = json!({ self.sink.uuid().as_str(): news });
+            let body = json!({ self.sink.uuid().as_str(): changed });
             match self.sink.patch(path, &body, settings.request_timeout).await {
                 Ok(()) => {
                     backoff.reset();
                     next = Instant::now() + GAP;
-                    accepted.extend(news);
+                    accepted.extend(changed);
                     // Bounded, since repeating a value costs only one request.
                     if accepted.len() > MAX_WAITING {
                         accepted.clear();

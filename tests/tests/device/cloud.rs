@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tests::{
-    DEVICE, DEVICE_KEY, Mood, RecordedCloud, RecordedRequest, Supervisor, guest, service,
+    CloudBehaviour, DEVICE, DEVICE_KEY, RecordedCloud, RecordedRequest, Supervisor, guest, service,
     services_of, target, until,
 };
 
@@ -119,7 +119,7 @@ async fn a_cloud_that_refuses_is_asked_again_later_and_retry_after_is_kept_to() 
         }
     })
     .await;
-    cloud.be(Mood::Refuses(503, None));
+    cloud.behave(CloudBehaviour::Refuses(503, None));
     device.kill().await;
     let before = cloud.polls().len();
     device.start_again().await;
@@ -127,7 +127,7 @@ async fn a_cloud_that_refuses_is_asked_again_later_and_retry_after_is_kept_to() 
     for gap in gaps(&polls[before..]) {
         assert!(gap >= 900, "{gap} ms");
     }
-    cloud.be(Mood::Refuses(429, Some("4".into())));
+    cloud.behave(CloudBehaviour::Refuses(429, Some("4".into())));
     let before = cloud.polls().len();
     let polls = cloud.until_polls(before + 2).await;
     let last = gaps(&polls[before..]);
@@ -138,7 +138,7 @@ async fn a_cloud_that_refuses_is_asked_again_later_and_retry_after_is_kept_to() 
         "Running"
     );
     cloud.release("c2", print("changed"));
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     until_runs(&device, "c2").await;
 }
 
@@ -148,24 +148,24 @@ async fn hostile_answers_change_nothing_and_the_device_answers_all_the_while() {
     let before = device.json("/v2/containerId").await;
     let deep = "[".repeat(200_000) + &"]".repeat(200_000);
     let many = format!("[{}0]", "0,".repeat(600_000));
-    for (mood, said) in [
-        (Mood::Says(b"<html>".to_vec()), "it is not JSON"),
-        (Mood::Says(Vec::new()), "it is not JSON"),
-        (Mood::Says(deep.into_bytes()), "recursion limit"),
-        (Mood::Says(many.into_bytes()), "values"),
-        (Mood::Floods((16 << 20) + 1), "longer than 16 MiB"),
-        (Mood::Says(b"{}".to_vec()), "the last one stays"),
+    for (behaviour, said) in [
+        (CloudBehaviour::Sends(b"<html>".to_vec()), "it is not JSON"),
+        (CloudBehaviour::Sends(Vec::new()), "it is not JSON"),
+        (CloudBehaviour::Sends(deep.into_bytes()), "recursion limit"),
+        (CloudBehaviour::Sends(many.into_bytes()), "values"),
+        (CloudBehaviour::Floods((16 << 20) + 1), "longer than 16 MiB"),
+        (CloudBehaviour::Sends(b"{}".to_vec()), "the last one stays"),
         (
-            Mood::Says(
+            CloudBehaviour::Sends(
                 format!(r#"{{"{DEVICE}":{{"name":"x","config":{{}},"apps":{{"a":1}}}}}}"#).into(),
             ),
             "Invalid target state.",
         ),
-        (Mood::Refuses(401, None), "401 Unauthorized"),
-        (Mood::Refuses(418, Some("soon".into())), "418"),
+        (CloudBehaviour::Refuses(401, None), "401 Unauthorized"),
+        (CloudBehaviour::Refuses(418, Some("soon".into())), "418"),
     ] {
         let length = device.log().len();
-        cloud.be(mood.clone());
+        cloud.behave(behaviour.clone());
         update(&device, &json!({"force": true})).await;
         until("the log to say so", || async {
             let log = device.log()[length..].to_owned();
@@ -186,7 +186,7 @@ async fn hostile_answers_change_nothing_and_the_device_answers_all_the_while() {
 #[tokio::test]
 async fn a_cloud_that_stalls_or_is_gone_leaves_the_services_running_and_the_api_answering() {
     let (mut cloud, mut device) = following().await;
-    cloud.be(Mood::Stalls);
+    cloud.behave(CloudBehaviour::Stalls);
     update(&device, &json!({})).await;
     cloud.until_polls(2).await;
     // An update is pending while the cloud is being polled.
@@ -202,7 +202,7 @@ async fn a_cloud_that_stalls_or_is_gone_leaves_the_services_running_and_the_api_
     assert_eq!(device.terminate().await.code(), Some(0));
 
     cloud.go();
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     device.start_again().await;
     let status = until_runs(&device, COMMIT).await;
     assert_eq!(status["containers"][0]["status"], "Running");
@@ -377,7 +377,7 @@ async fn health_misses_a_cloud_that_has_not_answered_for_two_intervals() {
     });
     update(&device, &json!({})).await;
     cloud.until_polls(2).await;
-    cloud.be(Mood::Refuses(500, None));
+    cloud.behave(CloudBehaviour::Refuses(500, None));
     until("the device to be unhealthy", || async {
         let answer = device.get("/v1/healthy").await;
         if answer.status == 500 {
@@ -389,7 +389,7 @@ async fn health_misses_a_cloud_that_has_not_answered_for_two_intervals() {
     .await;
     let log = device.log();
     assert!(log.contains("the cloud has not answered"), "{log}");
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     until("the device to be healthy again", || async {
         update(&device, &json!({})).await;
         let answer = device.get("/v1/healthy").await;
@@ -414,7 +414,7 @@ async fn tags_are_read_from_the_cloud_and_set_through_the_queue() {
     assert_eq!(answer.json(), json!({"status": "success", "tags": tags}));
 
     // Set while the cloud is out of order, and sent after the next start.
-    cloud.be(Mood::Refuses(500, None));
+    cloud.behave(CloudBehaviour::Refuses(500, None));
     assert_eq!(device.get("/v2/device/tags").await.status, 500);
     let patch = device
         .request("PATCH", "/v2/device/tags")
@@ -425,10 +425,10 @@ async fn tags_are_read_from_the_cloud_and_set_through_the_queue() {
         (202, json!({"status": "success"}))
     );
     device.kill().await;
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     device.start_again().await;
     let sent = until("the tags to be sent", || async {
-        let requests = cloud.asked().into_iter();
+        let requests = cloud.requests().into_iter();
         let mut sent =
             requests.filter(|request| request.path == "/device/v3/tags" && request.status == 200);
         sent.next().ok_or("nothing")

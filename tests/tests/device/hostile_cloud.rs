@@ -1,7 +1,7 @@
 //! Clouds that send endless, partial or completely wrong answers.
 
 use serde_json::{Value, json};
-use tests::{DEVICE, Mood, RecordedCloud, Supervisor, guest, services_of, until};
+use tests::{CloudBehaviour, DEVICE, RecordedCloud, Supervisor, guest, services_of, until};
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
 /// More than an accepted answer needs, and far less than these clouds send.
@@ -30,20 +30,20 @@ fn peak(device: &Supervisor) -> u64 {
         .unwrap()
 }
 
-fn hostile() -> Vec<Mood> {
+fn hostile() -> Vec<CloudBehaviour> {
     let deep = "[".repeat(1_000_000).into_bytes();
-    let of = |value: Value| Mood::Says(value.to_string().into_bytes());
+    let of = |value: Value| CloudBehaviour::Sends(value.to_string().into_bytes());
     vec![
-        Mood::Endless,
-        Mood::Half,
-        Mood::Says(deep),
-        Mood::Says(Vec::new()),
+        CloudBehaviour::Endless,
+        CloudBehaviour::Truncates,
+        CloudBehaviour::Sends(deep),
+        CloudBehaviour::Sends(Vec::new()),
         of(json!({ "d": "no rows", "id": "seven", "apps": 12 })),
         of(json!([[[]], { "id": -1 }, null])),
         of(json!({ DEVICE: { "name": 7, "config": [], "apps": "none" } })),
         of(json!({ DEVICE: { "name": "x", "config": { "PLATFORM_A": { "b": 1 } }, "apps": {} } })),
-        Mood::Refuses(401, Some("Sun, 06 Nov 2994 08:49:37 GMT".into())),
-        Mood::Refuses(302, None),
+        CloudBehaviour::Refuses(401, Some("Sun, 06 Nov 2994 08:49:37 GMT".into())),
+        CloudBehaviour::Refuses(302, None),
     ]
 }
 
@@ -54,14 +54,14 @@ async fn whatever_a_cloud_answers_services_run_memory_is_bounded_and_the_device_
     let device = Supervisor::on_wasm().config_json(config).start().await;
     until_runs(&device, COMMIT).await;
     let (container, before) = (device.json("/v2/containerId").await, peak(&device));
-    for mood in hostile() {
+    for behaviour in hostile() {
         let polls = cloud.polls().len();
-        cloud.be(mood.clone());
+        cloud.behave(behaviour.clone());
         let update = device.post("/v1/update", &json!({ "force": true })).await;
         assert_eq!(update.status, 204);
         cloud.until_polls(polls + 1).await;
         let tags = device.get("/v2/device/tags").await;
-        assert_eq!(tags.status, 500, "{mood:?}");
+        assert_eq!(tags.status, 500, "{behaviour:?}");
         assert_eq!(device.get("/ping").await.status, 200);
     }
     assert_eq!(device.json("/v2/containerId").await, container);
@@ -69,7 +69,7 @@ async fn whatever_a_cloud_answers_services_run_memory_is_bounded_and_the_device_
     let grown = peak(&device).saturating_sub(before);
     assert!(grown < MAX_GROWTH_KIB, "{grown} KiB more than {before} KiB");
 
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     cloud.release("c2", |service| service["environment"]["A"] = json!("2"));
     assert_eq!(device.post("/v1/update", &json!({})).await.status, 204);
     until_runs(&device, "c2").await;
@@ -78,16 +78,16 @@ async fn whatever_a_cloud_answers_services_run_memory_is_bounded_and_the_device_
 #[tokio::test]
 async fn a_device_that_is_to_register_outlives_hostile_answers_and_registers_as_who_it_was() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
-    cloud.be(Mood::Refuses(500, None));
+    cloud.behave(CloudBehaviour::Refuses(500, None));
     let config = cloud.new_config_json();
     let device = Supervisor::on_wasm().config_json(config).start().await;
     let before = peak(&device);
     // A cloud that asks for no requests for years only gets a day: not waited for here.
-    for mood in hostile().into_iter().take(8) {
-        let before = cloud.asked().len();
-        cloud.be(mood);
+    for behaviour in hostile().into_iter().take(8) {
+        let before = cloud.requests().len();
+        cloud.behave(behaviour);
         until("a registration that fails", || async {
-            let requests = cloud.asked()[before..].to_vec();
+            let requests = cloud.requests()[before..].to_vec();
             let tries = requests
                 .iter()
                 .filter(|request| request.path == "/device/register");
@@ -100,9 +100,9 @@ async fn a_device_that_is_to_register_outlives_hostile_answers_and_registers_as_
         .await;
         assert_eq!(device.get("/ping").await.status, 200);
     }
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     until_runs(&device, COMMIT).await;
-    let tries = cloud.asked().into_iter();
+    let tries = cloud.requests().into_iter();
     let tries = tries.filter(|asked| asked.path == "/device/register");
     let mut bodies: Vec<String> = tries.map(|asked| asked.body).collect();
     bodies.dedup();

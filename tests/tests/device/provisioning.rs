@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tests::{
-    DEVICE, Mood, PROVISIONING_KEY, RecordedCloud, RecordedRequest, Supervisor, guest, services_of,
-    until,
+    CloudBehaviour, DEVICE, PROVISIONING_KEY, RecordedCloud, RecordedRequest, Supervisor, guest,
+    services_of, until,
 };
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
@@ -26,7 +26,7 @@ async fn until_runs(device: &Supervisor) {
 }
 
 fn asked(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
-    let requests = cloud.asked().into_iter();
+    let requests = cloud.requests().into_iter();
     requests
         .filter(|request| request.path.split('?').next() == Some(path))
         .collect()
@@ -96,7 +96,7 @@ async fn a_new_device_registers_and_follows_its_fleet() {
 #[tokio::test]
 async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards() {
     let mut cloud = RecordedCloud::start(&guest("guest")).await;
-    cloud.be(Mood::Stalls);
+    cloud.behave(CloudBehaviour::Stalls);
     let config = cloud.new_config_json();
     let mut device = Supervisor::on_wasm().config_json(config).start().await;
     let first = &until_asked(&cloud, "/device/register", 1).await[0]
@@ -110,10 +110,10 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     cloud.go();
     device.start_again().await;
     assert_eq!(device.get("/ping").await.status, 200);
-    cloud.be(Mood::Refuses(503, None));
+    cloud.behave(CloudBehaviour::Refuses(503, None));
     cloud.come_back().await;
     until_asked(&cloud, "/device/register", 2).await;
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     until_runs(&device).await;
     for again in asked(&cloud, "/device/register") {
         assert_eq!(again.body, *first);

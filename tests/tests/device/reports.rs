@@ -1,7 +1,7 @@
 //! What a device reports to its cloud about itself.
 
 use serde_json::{Value, json};
-use tests::{Mood, RecordedCloud, Supervisor, guest, services_of, until};
+use tests::{CloudBehaviour, RecordedCloud, Supervisor, guest, services_of, until};
 
 const APP: &str = "5f0ee0e1d1b84a1f9a6f5a7d3a1c9b20";
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
@@ -154,18 +154,18 @@ async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_t
     // first.
     let device = device_of(&cloud).await;
     until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
-    cloud.be(Mood::Refuses(429, Some("3".into())));
+    cloud.behave(CloudBehaviour::Refuses(429, Some("3".into())));
     device.post("/v1/regenerate-api-key", &json!({})).await;
     let refused = until("a report to be refused", || async {
-        let requests = cloud.asked().into_iter();
+        let requests = cloud.requests().into_iter();
         let refused =
             requests.filter(|request| request.path == "/device/v3/state" && request.status == 429);
         refused.last().ok_or(())
     })
     .await;
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     let again = until("a report to be taken", || async {
-        let requests = cloud.asked().into_iter();
+        let requests = cloud.requests().into_iter();
         let mut accepted = requests.filter(|request| {
             request.path == "/device/v3/state" && request.status == 200 && request.at > refused.at
         });

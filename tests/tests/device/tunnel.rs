@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tests::{Mood, RecordedCloud, Supervisor, guest, services_of, until};
+use tests::{CloudBehaviour, RecordedCloud, Supervisor, guest, services_of, until};
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
 
@@ -101,12 +101,12 @@ async fn the_tunnel_is_opened_again_by_a_device_whose_cloud_was_gone_or_did_not_
         cloud.ask_for_text("GET", "/ping", Value::Null).await
     })
     .await;
-    let before = cloud.asked().len();
-    cloud.be(Mood::Says(b"not a tunnel".to_vec()));
+    let before = cloud.requests().len();
+    cloud.behave(CloudBehaviour::Sends(b"not a tunnel".to_vec()));
     cloud.go();
     cloud.come_back().await;
     until("the device to ask for a tunnel", || async {
-        let requests = cloud.asked()[before..].to_vec();
+        let requests = cloud.requests()[before..].to_vec();
         let mut requests = requests.iter();
         let found =
             requests.any(|request| request.path.ends_with("/tunnel") && request.status == 200);
@@ -114,7 +114,7 @@ async fn the_tunnel_is_opened_again_by_a_device_whose_cloud_was_gone_or_did_not_
     })
     .await;
     assert_eq!(device.get("/ping").await.status, 200);
-    cloud.be(Mood::Well);
+    cloud.behave(CloudBehaviour::Works);
     cloud.until_tunnels(3).await;
     assert_eq!(services_of(device.state_dir()).len(), 1);
 }

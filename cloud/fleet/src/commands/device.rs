@@ -12,7 +12,7 @@ use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find;
-use crate::output::{Mood, Output, plain, short, when};
+use crate::output::{CloudBehaviour, Output, plain, short, when};
 use crate::rows::{self, ReleaseName, ServiceName, Tag};
 
 pub(crate) async fn run(cloud: &Cloud, output: &Output, command: DeviceCommand) -> Result<()> {
@@ -283,14 +283,14 @@ async fn show(cloud: &Cloud, output: &Output, text: &str) -> Result<()> {
             &[
                 ("SERVICE", |service| plain(&service.service)),
                 ("STATUS", |service| {
-                    let mood = match service.status.as_str() {
-                        "Running" => Mood::Good,
-                        "exited" | "Dead" | "Stopped" => Mood::Bad,
-                        _ => Mood::Warning,
+                    let behaviour = match service.status.as_str() {
+                        "Running" => CloudBehaviour::Good,
+                        "exited" | "Dead" | "Stopped" => CloudBehaviour::Bad,
+                        _ => CloudBehaviour::Warning,
                     };
                     match service.progress {
-                        Some(percent) => (format!("{} {percent} %", service.status), mood),
-                        None => (service.status.clone(), mood),
+                        Some(percent) => (format!("{} {percent} %", service.status), behaviour),
+                        None => (service.status.clone(), behaviour),
                     }
                 }),
                 ("RELEASE", |service| {

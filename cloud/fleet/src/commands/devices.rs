@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::find;
-use crate::output::{Mood, Output, plain, quiet, short};
+use crate::output::{CloudBehaviour, Output, plain, quiet, short};
 use crate::rows::{self, ReleaseName};
 
 /// A device as the API returns it, with its links expanded.
@@ -83,17 +83,17 @@ impl From<Row> for Device {
 
 impl Device {
     /// Returns its status in a word, with its progress if known.
-    pub(crate) fn status(&self) -> (String, Mood) {
+    pub(crate) fn status(&self) -> (String, CloudBehaviour) {
         let status = self.status.clone().unwrap_or_default();
-        let mood = match status.as_str() {
-            "operational" => Mood::Good,
-            "updating" | "configuring" | "post-provisioning" => Mood::Warning,
-            "reduced-functionality" => Mood::Bad,
-            _ => Mood::Quiet,
+        let behaviour = match status.as_str() {
+            "operational" => CloudBehaviour::Good,
+            "updating" | "configuring" | "post-provisioning" => CloudBehaviour::Warning,
+            "reduced-functionality" => CloudBehaviour::Bad,
+            _ => CloudBehaviour::Quiet,
         };
         match self.progress {
-            Some(percent) if percent < 100 => (format!("{status} {percent} %"), mood),
-            _ => (status, mood),
+            Some(percent) if percent < 100 => (format!("{status} {percent} %"), behaviour),
+            _ => (status, behaviour),
         }
     }
 
@@ -131,7 +131,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) ->
             ("NAME", |device| plain(&device.name)),
             ("FLEET", |device| plain(&device.fleet)),
             ("STATUS", Device::status),
-            ("CONNECTED", |device| if device.connected { ("yes".to_owned(), Mood::Good) } else { ("no".to_owned(), Mood::Quiet) }),
+            ("CONNECTED", |device| if device.connected { ("yes".to_owned(), CloudBehaviour::Good) } else { ("no".to_owned(), CloudBehaviour::Quiet) }),
             ("RELEASE", |device| plain(&device.running())),
             ("TYPE", |device| quiet(&device.device_type)),
         ],

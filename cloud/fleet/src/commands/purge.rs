@@ -12,7 +12,7 @@ use crate::ask;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Kind, Result};
 use crate::find;
-use crate::output::{Mood, Output, plain, short};
+use crate::output::{CloudBehaviour, Output, plain, short};
 
 /// The number of concurrent requests to devices; one may take as long as its services take to stop.
 const AT_A_TIME: usize = 16;
@@ -73,8 +73,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, purge: PurgeFleet) -> Re
                 ("UUID", |it| plain(&short(&it.device))),
                 ("NAME", |it| plain(&it.name)),
                 ("VOLUMES", |it| match &it.error {
-                    None => ("emptied".to_owned(), Mood::Good),
-                    Some(error) => (error.clone(), Mood::Bad),
+                    None => ("emptied".to_owned(), CloudBehaviour::Good),
+                    Some(error) => (error.clone(), CloudBehaviour::Bad),
                 }),
             ],
             "",

@@ -8,7 +8,7 @@ use crate::arguments::releases::{OneRelease, ReleaseCommand};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Release as Found};
-use crate::output::{Mood, Output, plain, quiet, short, size, when};
+use crate::output::{CloudBehaviour, Output, plain, quiet, short, size, when};
 use crate::rows::{self, ServiceName, Slug, Tag};
 
 /// A release, as the API returns it and as it is printed.
@@ -41,13 +41,13 @@ fn is_of_a_fleet<'de, D: Deserializer<'de>>(fleets: D) -> Result<bool, D::Error>
 }
 
 impl Release {
-    fn status(&self) -> (String, Mood) {
+    fn status(&self) -> (String, CloudBehaviour) {
         match self.status.as_str() {
-            "success" if self.invalidated => ("invalidated".to_owned(), Mood::Warning),
-            "success" if !self.is_final => ("draft".to_owned(), Mood::Warning),
-            "success" => ("success".to_owned(), Mood::Good),
-            "running" => ("running".to_owned(), Mood::Warning),
-            other => (other.to_owned(), Mood::Bad),
+            "success" if self.invalidated => ("invalidated".to_owned(), CloudBehaviour::Warning),
+            "success" if !self.is_final => ("draft".to_owned(), CloudBehaviour::Warning),
+            "success" => ("success".to_owned(), CloudBehaviour::Good),
+            "running" => ("running".to_owned(), CloudBehaviour::Warning),
+            other => (other.to_owned(), CloudBehaviour::Bad),
         }
     }
 }
@@ -71,9 +71,9 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
             ("STATUS", Release::status),
             ("TARGET", |release| {
                 if release.target {
-                    ("yes".to_owned(), Mood::Good)
+                    ("yes".to_owned(), CloudBehaviour::Good)
                 } else {
-                    (String::new(), Mood::Quiet)
+                    (String::new(), CloudBehaviour::Quiet)
                 }
             }),
             ("DEVICES", |release| plain(&release.devices.to_string())),

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// How the cloud of these tests responds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mood {
+enum CloudBehaviour {
     Well,
     Away,
     Refuses(u16),
@@ -29,7 +29,7 @@ struct World {
     lines: Mutex<Option<BoxStream<'static, LogLine>>>,
     wanted: watch::Sender<LogShipping>,
     seen: tokio::sync::Mutex<watch::Receiver<LogShipping>>,
-    mood: watch::Sender<Mood>,
+    behaviour: watch::Sender<CloudBehaviour>,
     /// The received bodies, packed, one for each request.
     got: Mutex<VecDeque<(Duration, Vec<u8>)>>,
     begun: Instant,
@@ -92,11 +92,11 @@ impl Cloud {
     }
 }
 
-fn refused(mood: Mood) -> Result<(), CloudError> {
-    match mood {
-        Mood::Well => Ok(()),
-        Mood::Away => Err(CloudError::Unreachable("gone".into())),
-        Mood::Refuses(status) => Err(CloudError::Status {
+fn refused(behaviour: CloudBehaviour) -> Result<(), CloudError> {
+    match behaviour {
+        CloudBehaviour::Works => Ok(()),
+        CloudBehaviour::Away => Err(CloudError::Unreachable("gone".into())),
+        CloudBehaviour::Refuses(status) => Err(CloudError::Status {
             status: StatusCode::from_u16(status).unwrap(),
             retry_after: None,
             reason: String::new(),
@@ -109,9 +109,9 @@ impl LogSink for Cloud {
         &self,
         mut body: BoxStream<'static, Bytes>,
     ) -> BoxFuture<'static, Result<(), CloudError>> {
-        let mut mood = self.0.mood.subscribe();
-        let now = *mood.borrow_and_update();
-        if now != Mood::Well {
+        let mut behaviour = self.0.behaviour.subscribe();
+        let now = *behaviour.borrow_and_update();
+        if now != CloudBehaviour::Works {
             return async move { refused(now) }.boxed();
         }
         let place = self.begin();
@@ -123,9 +123,9 @@ impl LogSink for Cloud {
                         Some(chunk) => world.got.lock()[place].1.extend_from_slice(&chunk),
                         None => return Ok(()),
                     },
-                    changed = mood.changed() => {
+                    changed = behaviour.changed() => {
                         changed.unwrap();
-                        return refused(*mood.borrow_and_update());
+                        return refused(*behaviour.borrow_and_update());
                     }
                 }
             }
@@ -134,7 +134,7 @@ impl LogSink for Cloud {
     }
 
     fn send(&self, packed: Vec<u8>) -> BoxFuture<'static, Result<(), CloudError>> {
-        let answer = refused(*self.0.mood.borrow());
+        let answer = refused(*self.0.behaviour.borrow());
         if answer.is_ok() {
             let place = self.begin();
             self.0.got.lock()[place].1 = packed;
@@ -167,7 +167,7 @@ impl LogSource for Device {
     }
 }
 
-fn begin(folder: &tempfile::TempDir, mood: Mood) -> (Arc<World>, CancellationToken) {
+fn begin(folder: &tempfile::TempDir, behaviour: CloudBehaviour) -> (Arc<World>, CancellationToken) {
     let (prints, lines) = unbounded_channel();
     let (wanted, seen) = watch::channel(LogShipping::Yes);
     let world = Arc::new(World {
@@ -175,7 +175,7 @@ fn begin(folder: &tempfile::TempDir, mood: Mood) -> (Arc<World>, CancellationTok
         lines: Mutex::new(Some(UnboundedReceiverStream::new(lines).boxed())),
         wanted,
         seen: tokio::sync::Mutex::new(seen),
-        mood: watch::channel(mood).0,
+        behaviour: watch::channel(behaviour).0,
         got: Mutex::default(),
         begun: Instant::now(),
         came: Notify::new(),
@@ -201,7 +201,7 @@ fn numbers(numbers: std::ops::Range<u64>) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn lines_go_in_one_request_that_ends_when_there_is_nothing_to_say() {
     let folder = tempfile::tempdir().unwrap();
-    let (world, stop) = begin(&folder, Mood::Well);
+    let (world, stop) = begin(&folder, CloudBehaviour::Works);
     for number in 0..20 {
         world.print(number..number + 1);
         tokio::time::sleep(Duration::from_secs(30)).await;
@@ -223,7 +223,7 @@ async fn lines_go_in_one_request_that_ends_when_there_is_nothing_to_say() {
 #[tokio::test(start_paused = true)]
 async fn lines_wait_on_the_disk_while_the_cloud_is_away_and_come_in_order_when_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
-    let (world, stop) = begin(&folder, Mood::Away);
+    let (world, stop) = begin(&folder, CloudBehaviour::Away);
     world.print(0..5);
     world.came.notified().await;
     world.print(5..10);
@@ -232,10 +232,10 @@ async fn lines_wait_on_the_disk_while_the_cloud_is_away_and_come_in_order_when_i
     stop.cancel();
     // The supervisor is started again while the cloud is still away.
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let (world, stop) = begin(&folder, Mood::Away);
+    let (world, stop) = begin(&folder, CloudBehaviour::Away);
     world.print(10..15);
     world.came.notified().await;
-    world.mood.send_replace(Mood::Well);
+    world.behaviour.send_replace(CloudBehaviour::Works);
     world.until(|messages| messages.concat().len() == 15).await;
     world.print(15..20);
     let messages = world.until(|messages| messages.concat().len() == 20).await;
@@ -251,17 +251,17 @@ async fn lines_wait_on_the_disk_while_the_cloud_is_away_and_come_in_order_when_i
 #[tokio::test(start_paused = true)]
 async fn what_a_broken_connection_may_have_lost_comes_again() {
     let folder = tempfile::tempdir().unwrap();
-    let (world, stop) = begin(&folder, Mood::Well);
+    let (world, stop) = begin(&folder, CloudBehaviour::Works);
     world.print(0..10);
     world.until(|messages| messages.concat().len() == 10).await;
     tokio::time::sleep(Duration::from_secs(31)).await;
     world.print(10..20);
     world.until(|messages| messages.concat().len() == 20).await;
-    world.mood.send_replace(Mood::Away);
+    world.behaviour.send_replace(CloudBehaviour::Away);
     tokio::time::sleep(Duration::from_millis(200)).await;
     world.print(20..30);
     world.came.notified().await;
-    world.mood.send_replace(Mood::Well);
+    world.behaviour.send_replace(CloudBehaviour::Works);
     let messages = world.until(|messages| messages.concat().len() == 40).await;
     assert_eq!(messages.concat()[20..], numbers(10..30));
     stop.cancel();
@@ -271,7 +271,7 @@ async fn what_a_broken_connection_may_have_lost_comes_again() {
 async fn a_cloud_that_refuses_is_asked_later_and_later_and_five_minutes_at_most() {
     for status in [401, 503] {
         let folder = tempfile::tempdir().unwrap();
-        let (world, stop) = begin(&folder, Mood::Refuses(status));
+        let (world, stop) = begin(&folder, CloudBehaviour::Refuses(status));
         world.print(0..1);
         let mut before = Instant::now();
         let mut waits = Vec::new();
@@ -288,11 +288,11 @@ async fn a_cloud_that_refuses_is_asked_later_and_later_and_five_minutes_at_most(
 #[tokio::test(start_paused = true)]
 async fn what_the_cloud_will_never_take_is_left_out_and_told() {
     let folder = tempfile::tempdir().unwrap();
-    let (world, stop) = begin(&folder, Mood::Refuses(400));
+    let (world, stop) = begin(&folder, CloudBehaviour::Refuses(400));
     world.print(0..3);
     world.came.notified().await;
     world.came.notified().await;
-    world.mood.send_replace(Mood::Well);
+    world.behaviour.send_replace(CloudBehaviour::Works);
     world.print(3..4);
     let messages = world
         .until(|messages| messages.concat().contains(&"3".to_owned()))
@@ -305,7 +305,7 @@ async fn what_the_cloud_will_never_take_is_left_out_and_told() {
 #[tokio::test(start_paused = true)]
 async fn nobody_who_does_not_want_logs_gets_any() {
     let folder = tempfile::tempdir().unwrap();
-    let (world, stop) = begin(&folder, Mood::Away);
+    let (world, stop) = begin(&folder, CloudBehaviour::Away);
     world.print(0..3);
     world.came.notified().await;
     world.wanted.send_replace(LogShipping::No);
@@ -322,7 +322,7 @@ async fn nobody_who_does_not_want_logs_gets_any() {
     let emptied = tokio::time::timeout(PATIENCE, empty).await;
     let left: Vec<_> = std::fs::read_dir(&logs).unwrap().collect();
     assert!(emptied.is_ok(), "{left:?}");
-    world.mood.send_replace(Mood::Well);
+    world.behaviour.send_replace(CloudBehaviour::Works);
     tokio::time::sleep(Duration::from_secs(1000)).await;
     assert_eq!(world.messages(), Vec::<Vec<String>>::new());
     stop.cancel();

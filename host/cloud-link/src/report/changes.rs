@@ -32,7 +32,7 @@ pub(super) fn between(
     accepted: &Map<String, Value>,
     now: &Map<String, Value>,
 ) -> Map<String, Value> {
-    let news = now
+    let changed = now
         .iter()
         .filter(|(name, value)| match accepted.get(*name) {
             Some(before) => differ(name, before, value),
@@ -40,7 +40,8 @@ pub(super) fn between(
                 *name == PLUGIN_FIELDS || value.as_object().is_none_or(|fields| !fields.is_empty())
             }
         });
-    news.map(|(name, value)| (name.clone(), value.clone()))
+    changed
+        .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
 
