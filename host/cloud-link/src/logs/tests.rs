@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// How the cloud of these tests responds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CloudBehaviour {
-    Well,
+    Works,
     Away,
     Refuses(u16),
 }
