@@ -76,7 +76,7 @@ impl LineShare {
         {
             Ok(quotas) => quotas,
             Err(error) => {
-                tracing::warn!(device, "how many lines it may send is unknown: {error}");
+                tracing::warn!(device, "failed to read the line quota: {error}");
                 LogLineQuotas {
                     organization: None,
                     of_device: defaults.log_lines_per_second,
