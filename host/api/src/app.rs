@@ -15,13 +15,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access_log::{self, AccessLog};
 use crate::answer::Failure;
-use crate::auth::{self, Caller, Credentials};
+use crate::auth::{self, Credentials};
 use crate::bounds::LONG_TURN;
 use crate::cached_json::{CachedJson, StateVersion};
+use crate::caller::{Caller, Requester};
 use crate::connection::ClientConnection;
-use crate::device::{Device, EndpointMatch, Endpoints, Request, Requester, Response};
+use crate::device::{Device, EndpointMatch, Endpoints};
 use crate::extract::RouteState;
 use crate::large_body::LargeBodies;
+use crate::message::{Request, Response};
 use crate::metrics::{Requests, RouteLabel};
 use crate::routes::{self, CoreMatch};
 use crate::service_keys::ServiceKeys;

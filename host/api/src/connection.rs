@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
-use crate::device::Request;
 use crate::listener::{KeylessAccess, LocalModeAuth, LocalModeProcesses};
+use crate::message::Request;
 use crate::peer_process;
 use crate::places::{ConnectionSlot, UnderWay};
 use crate::socket::Socket;

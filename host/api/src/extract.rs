@@ -1,4 +1,4 @@
-//! Arguments that handlers extract from the path and the query. Further arguments are [`crate::auth::Caller`], and
+//! Arguments that handlers extract from the path and the query. Further arguments are [`crate::caller::Caller`], and
 //! [`crate::body`]'s [`Fields`] and [`Document`].
 //!
 //! [`Fields`]: crate::body::Fields
@@ -11,7 +11,7 @@ use http::request::Parts;
 
 use crate::answer::Failure;
 use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 
 /// The input of a handler in addition to its request: the state of axum's handlers. Extensions of the request would
 /// work too, but cost a map on the heap for each request.

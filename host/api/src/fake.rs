@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::ClientConnection;
-use crate::device::{Request, Response};
+use crate::message::{Request, Response};
 use crate::{App, Body, LocalModeAuth, Settings};
 
 pub(crate) use device::FakeDevice;

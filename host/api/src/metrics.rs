@@ -20,7 +20,7 @@ use self::exposition::Exposition;
 use self::process::Process;
 pub(crate) use self::requests::{Requests, RouteLabel};
 use crate::app::Api;
-use crate::auth::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content};
 use crate::routes::Route;
 use crate::{events, v2};

@@ -16,8 +16,8 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 
-use crate::device::{Request, Response};
 use crate::extract::RouteState;
+use crate::message::{Request, Response};
 use crate::operation::{Answer, RequestBody, SchemaOf, schema};
 use crate::{metrics, ping, v1, v2, v3};
 

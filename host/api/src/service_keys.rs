@@ -5,7 +5,7 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Failure;
-use crate::auth::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::routes::Route;
 
 /// What the key of a service gives access to. Keys of the device give access to everything.

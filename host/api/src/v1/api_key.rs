@@ -8,7 +8,7 @@ use store::KeyOwner;
 
 use crate::answer::Failure;
 use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 use crate::operation::Answer;
 use crate::routes::Route;
 

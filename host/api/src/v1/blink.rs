@@ -3,7 +3,7 @@
 use axum::extract::State;
 
 use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 use crate::operation::Answer;
 use crate::routes::Route;
 

@@ -7,7 +7,7 @@ use http::StatusCode;
 use crate::action_body::Update;
 use crate::app::Api;
 use crate::body::Fields;
-use crate::device::Response;
+use crate::message::Response;
 use crate::operation::Answer;
 use crate::routes::Route;
 

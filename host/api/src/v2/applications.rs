@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::answer::{Failure, Json, WrittenJson};
 use crate::app::Api;
-use crate::auth::{Caller, Scope};
 use crate::cached_json::StateVersion;
-use crate::device::Response;
+use crate::caller::{Caller, Scope};
 use crate::extract::Path;
+use crate::message::Response;
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::Caller;
-use crate::device::Response;
+use crate::caller::Caller;
 use crate::extract::query_parameter;
+use crate::message::Response;
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 

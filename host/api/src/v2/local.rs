@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::{Caller, Scope};
 use crate::body::Document;
+use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content, schema};
 use crate::routes::Route;
 use crate::v2::{local_logs, local_target};

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::answer::Json;
 use crate::app::Api;
-use crate::auth::{Caller, Scope};
-use crate::device::Response;
+use crate::caller::{Caller, Scope};
+use crate::message::Response;
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 

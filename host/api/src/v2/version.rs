@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::answer::Json;
 use crate::app::Api;
-use crate::device::Response;
+use crate::message::Response;
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 

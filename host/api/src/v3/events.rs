@@ -10,7 +10,7 @@ use strum::VariantNames;
 
 use crate::answer::Failure;
 use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 use crate::events::{self, EventData, Filter, MAX_READERS, Position};
 use crate::extract::query_parameter;
 use crate::operation::{Answer, Content, schema};

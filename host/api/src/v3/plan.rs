@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 

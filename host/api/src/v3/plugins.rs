@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::extract::{Path, query_parameter};
 use crate::operation::{Answer, schema};
 use crate::routes::Route;

@@ -17,11 +17,11 @@ use tokio::time::{Instant, timeout_at};
 use super::no_such_plugin;
 use crate::answer::{Failure, Json};
 use crate::app::Api;
-use crate::auth::Caller;
 use crate::body::refuse_encoding;
 use crate::bounds::{PLUGIN_BODY, PLUGIN_PIECE_WITHIN, PLUGIN_WITHIN};
-use crate::device::{Request, Requester};
+use crate::caller::{Caller, Requester};
 use crate::extract::Path;
+use crate::message::Request;
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 
