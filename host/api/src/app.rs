@@ -8,7 +8,6 @@ use std::time::Instant;
 use axum::response::IntoResponse;
 use futures::FutureExt;
 use http::{Method, StatusCode};
-use model::Branding;
 use store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -17,56 +16,18 @@ use crate::access_log::{self, AccessLog};
 use crate::answer::Failure;
 use crate::auth::{self, Credentials};
 use crate::bounds::LONG_TURN;
-use crate::cached_json::{CachedJson, StateVersion};
+use crate::cached_json::CachedJson;
 use crate::caller::{Caller, Requester};
 use crate::connection::ClientConnection;
 use crate::device::{Device, EndpointMatch, Endpoints};
-use crate::extract::RouteState;
 use crate::large_body::LargeBodies;
 use crate::message::{Request, Response};
 use crate::metrics::{Requests, RouteLabel};
 use crate::routes::{self, CoreMatch};
-use crate::service_keys::ServiceKeys;
 use crate::sites;
+use crate::state::{Api, ApiState, RouteState, Settings};
 use crate::v2::local_logs::MAX_READERS;
 use crate::v3::openapi::Description;
-
-/// The settings of the API.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// The names that a vendor can change.
-    pub branding: Branding,
-    /// Further names by which clients may call the device, in lower case.
-    pub host_names: Vec<String>,
-    /// The access rights of service keys.
-    pub service_keys: ServiceKeys,
-    /// Returns free memory of the heap to the system; called after a large body.
-    pub return_memory: Option<fn()>,
-}
-
-/// The state that handlers share.
-pub(crate) type Api = Arc<ApiState>;
-
-/// The state of handlers apart from their request.
-pub(crate) struct ApiState {
-    pub(crate) settings: Settings,
-    pub(crate) device: Arc<dyn Device>,
-    pub(crate) endpoints: Arc<dyn Endpoints>,
-    pub(crate) keys: Store,
-    /// Answers of `GET /v1/device` and `GET /v2/applications/state`, serialized once per state.
-    pub(crate) device_state: CachedJson<StateVersion>,
-    pub(crate) applications: CachedJson<StateVersion>,
-    pub(crate) description: Description,
-    /// One permit per reader of the log stream.
-    pub(crate) log_readers: Arc<Semaphore>,
-    pub(crate) large_bodies: LargeBodies,
-    pub(crate) requests: Requests,
-    /// When the supervisor began to answer requests.
-    pub(crate) begun: Instant,
-    pub(crate) access_log: AccessLog,
-    /// Cancelled when the API is about to stop: endless streams then close.
-    pub(crate) stopping: CancellationToken,
-}
 
 /// The origin of a request.
 enum Client<'a> {

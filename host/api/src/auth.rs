@@ -5,32 +5,20 @@
 
 use std::borrow::Cow;
 
-use axum::extract::FromRequestParts;
 use http::header::AUTHORIZATION;
-use http::request::Parts;
 use http::{HeaderMap, Method};
 use store::KeyOwner;
 
 use crate::answer::Failure;
-use crate::app::Api;
 use crate::caller::{Caller, Scope};
 use crate::connection::ClientConnection;
-use crate::extract::RouteState;
 use crate::listener::LocalModeAuth;
 use crate::message::Request;
+use crate::state::Api;
 
 /// What the command line tool requests in addition to `/v2/local/*`.
 const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
 const LOCAL_PREFIX: &str = "/v2/local/";
-
-/// If no caller was admitted, handlers that need one are not called.
-impl FromRequestParts<RouteState> for Caller {
-    type Rejection = Failure;
-
-    async fn from_request_parts(_: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
-        state.caller.clone().ok_or(Failure::Unauthorized)
-    }
-}
 
 /// The credentials of a request.
 pub(crate) struct Credentials<'a> {

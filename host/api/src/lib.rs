@@ -37,6 +37,7 @@ mod service_keys;
 mod services;
 mod sites;
 mod socket;
+mod state;
 mod unread;
 mod v1;
 mod v2;
@@ -47,7 +48,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use app::{App, Settings};
+pub use app::App;
 pub use axum::body::Body;
 pub use bounds::GRACE;
 pub use caller::Requester;
@@ -59,4 +60,5 @@ pub use message::{Request, Response};
 pub use routes::{Route, core_routes};
 pub use serve::serve;
 pub use service_keys::ServiceKeys;
+pub use state::Settings;
 pub use v1::device::write as device_state_json;

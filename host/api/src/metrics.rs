@@ -19,10 +19,10 @@ use model::DeviceStatus;
 use self::exposition::Exposition;
 use self::process::Process;
 pub(crate) use self::requests::{Requests, RouteLabel};
-use crate::app::Api;
 use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content};
 use crate::routes::Route;
+use crate::state::Api;
 use crate::{events, v2};
 
 pub(crate) fn routes() -> Vec<Route> {

@@ -16,9 +16,9 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 
-use crate::extract::RouteState;
 use crate::message::{Request, Response};
 use crate::operation::{Answer, RequestBody, SchemaOf, schema};
+use crate::state::RouteState;
 use crate::{metrics, ping, v1, v2, v3};
 
 /// The core routes; every other route is a plugin's.

@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use crate::action_body::Forced;
 use crate::answer::{Failure, Json};
-use crate::app::Api;
 use crate::body::Fields;
 use crate::caller::Caller;
 use crate::extract::Path;
@@ -20,6 +19,7 @@ use crate::message::Response;
 use crate::operation::{Answer, schema};
 use crate::routes::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
+use crate::state::Api;
 
 const NOT_THE_ONLY: Answer = Answer::text(
     400,

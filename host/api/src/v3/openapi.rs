@@ -6,11 +6,11 @@ use axum::extract::State;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::answer::WrittenJson;
-use crate::app::Api;
 use crate::cached_json::CachedJson;
 use crate::openapi;
 use crate::operation::Answer;
 use crate::routes::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
