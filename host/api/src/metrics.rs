@@ -21,7 +21,7 @@ use self::process::Process;
 pub(crate) use self::requests::{Requests, RouteLabel};
 use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 use crate::{events, v2};
 

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::FailureBody;
 use crate::operation::{Answer, Content, RequestBody, SchemaOf, schema};
-use crate::routes::{self, Route};
+use crate::route::Route;
+use crate::routes;
 
 /// The location of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::Failure;
 use crate::caller::{Caller, Scope};
-use crate::routes::Route;
+use crate::route::Route;
 
 /// What the key of a service gives access to. Keys of the device give access to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

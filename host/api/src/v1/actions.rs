@@ -11,7 +11,7 @@ use crate::answer::{Failure, Json};
 use crate::body::Fields;
 use crate::caller::Caller;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services;
 use crate::state::Api;
 

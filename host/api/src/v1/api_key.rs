@@ -9,7 +9,7 @@ use store::KeyOwner;
 use crate::answer::Failure;
 use crate::caller::Caller;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

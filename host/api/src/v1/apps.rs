@@ -17,7 +17,7 @@ use crate::caller::Caller;
 use crate::extract::Path;
 use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 use crate::state::Api;
 

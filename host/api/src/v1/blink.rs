@@ -4,7 +4,7 @@ use axum::extract::State;
 
 use crate::caller::Caller;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

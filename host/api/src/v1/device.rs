@@ -9,7 +9,7 @@ use crate::answer::WrittenJson;
 use crate::cached_json::StateVersion;
 use crate::device::Facts;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

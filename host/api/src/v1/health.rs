@@ -5,7 +5,7 @@ use http::StatusCode;
 
 use crate::answer::Failure;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

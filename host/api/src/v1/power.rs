@@ -9,7 +9,7 @@ use crate::action_body::Forced;
 use crate::answer::Json;
 use crate::body::Fields;
 use crate::operation::{Answer, Content, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

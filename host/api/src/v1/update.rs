@@ -8,7 +8,7 @@ use crate::action_body::Update;
 use crate::body::Fields;
 use crate::message::Response;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

@@ -11,7 +11,7 @@ use crate::body::Fields;
 use crate::caller::Caller;
 use crate::extract::Path;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
 use crate::state::Api;
 

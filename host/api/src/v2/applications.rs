@@ -15,7 +15,7 @@ use crate::caller::{Caller, Scope};
 use crate::extract::Path;
 use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::extract::query_parameter;
 use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

@@ -13,7 +13,7 @@ use crate::answer::{Failure, Json};
 use crate::body::Document;
 use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 use crate::v2::{local_logs, local_target};
 

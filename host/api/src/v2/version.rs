@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::answer::Json;
 use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

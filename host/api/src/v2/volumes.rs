@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::answer::{Failure, Json};
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

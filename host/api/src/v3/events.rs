@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::events::{self, EventData, Filter, MAX_READERS, Position};
 use crate::extract::query_parameter;
 use crate::operation::{Answer, Content, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

@@ -21,7 +21,7 @@ use crate::body::Fields;
 use crate::caller::Caller;
 use crate::extract::Path;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services;
 use crate::state::{Api, RouteState};
 

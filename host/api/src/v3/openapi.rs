@@ -9,7 +9,7 @@ use crate::answer::WrittenJson;
 use crate::cached_json::CachedJson;
 use crate::openapi;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

@@ -13,7 +13,7 @@ use crate::answer::{Failure, Json};
 use crate::caller::{Caller, Scope};
 use crate::extract::{Path, query_parameter};
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {

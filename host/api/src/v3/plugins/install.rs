@@ -22,7 +22,7 @@ use crate::caller::{Caller, Requester};
 use crate::extract::Path;
 use crate::message::Request;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::state::Api;
 
 pub(super) fn routes() -> Vec<Route> {
