@@ -18,7 +18,7 @@ use crate::auth::{self, Credentials};
 use crate::bounds::LONG_TURN;
 use crate::cached_json::CachedJson;
 use crate::caller::{Caller, Requester};
-use crate::connection::ClientConnection;
+use crate::client_connection::ClientConnection;
 use crate::device::{Device, EndpointMatch, Endpoints};
 use crate::large_body::LargeBodies;
 use crate::message::{Request, Response};

@@ -11,7 +11,7 @@ use store::KeyOwner;
 
 use crate::answer::Failure;
 use crate::caller::{Caller, Scope};
-use crate::connection::ClientConnection;
+use crate::client_connection::ClientConnection;
 use crate::listener::LocalModeAuth;
 use crate::message::Request;
 use crate::state::Api;

@@ -13,7 +13,7 @@ use store::Store;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::ClientConnection;
+use crate::client_connection::ClientConnection;
 use crate::message::{Request, Response};
 use crate::{App, Body, LocalModeAuth, Settings};
 

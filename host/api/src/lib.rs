@@ -17,6 +17,7 @@ mod body;
 mod bounds;
 mod cached_json;
 mod caller;
+mod client_connection;
 mod connection;
 mod device;
 mod events;
