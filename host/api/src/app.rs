@@ -22,12 +22,13 @@ use crate::client_connection::ClientConnection;
 use crate::device::{Device, EndpointMatch, Endpoints};
 use crate::large_body::LargeBodies;
 use crate::message::{Request, Response};
-use crate::metrics::{Requests, RouteLabel};
+use crate::metrics::requests::{Requests, RouteLabel};
+use crate::openapi;
+use crate::openapi::description::Description;
 use crate::routes::{self, CoreMatch};
 use crate::sites;
 use crate::state::{Api, ApiState, RouteState, Settings};
 use crate::v2::local_logs::MAX_READERS;
-use crate::v3::openapi::Description;
 
 /// The origin of a request.
 enum Client<'a> {
@@ -55,6 +56,7 @@ impl App {
         keys: Store,
         stopping: CancellationToken,
     ) -> Self {
+        let core = routes::core_routes().map(|route| (&route.method, route.path));
         App {
             api: Arc::new(ApiState {
                 large_bodies: LargeBodies::new(settings.return_memory),
@@ -64,9 +66,9 @@ impl App {
                 keys,
                 device_state: CachedJson::default(),
                 applications: CachedJson::default(),
-                description: Description::default(),
+                description: Description::new(openapi::describe),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
-                requests: Requests::new(),
+                requests: Requests::new(core),
                 begun: Instant::now(),
                 access_log: AccessLog::new(),
                 stopping,
@@ -163,7 +165,7 @@ impl App {
         match core {
             CoreMatch::Route(place, route, parameters) => {
                 *label = RouteLabel::Core(place);
-                service_keys.check(&caller, Some(route))?;
+                service_keys.check(&caller, Some((&route.method, route.path)))?;
                 let state = self.state_for(Some(caller), parameters);
                 Ok(route.call(request, state).await)
             }

@@ -7,7 +7,7 @@
 mod exposition;
 mod histogram;
 mod process;
-mod requests;
+pub(crate) mod requests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,6 @@ use model::DeviceStatus;
 
 use self::exposition::Exposition;
 use self::process::Process;
-pub(crate) use self::requests::{Requests, RouteLabel};
 use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content};
 use crate::route::Route;

@@ -3,6 +3,7 @@
 //!
 //! A plugin describes only its own routes: anything else in its description is left out.
 
+pub(crate) mod description;
 mod plugins;
 
 use std::collections::BTreeMap;

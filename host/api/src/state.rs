@@ -14,9 +14,9 @@ use crate::cached_json::{CachedJson, StateVersion};
 use crate::caller::Caller;
 use crate::device::{Device, Endpoints};
 use crate::large_body::LargeBodies;
-use crate::metrics::Requests;
+use crate::metrics::requests::Requests;
+use crate::openapi::description::Description;
 use crate::service_keys::ServiceKeys;
-use crate::v3::openapi::Description;
 
 /// The settings of the API.
 #[derive(Debug, Clone, Default)]
