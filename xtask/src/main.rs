@@ -12,6 +12,7 @@ mod docker_images;
 mod for_tests;
 mod fuzz;
 mod held_address;
+mod import_circles;
 mod interrupted;
 mod layout;
 mod names;
@@ -68,7 +69,7 @@ enum Command {
     /// Start the PostgreSQL server of the tests and keep it until Ctrl-C
     #[command(hide = true)]
     PostgresForTests,
-    /// Check formatting, citations, lints and dependencies, as continuous integration does
+    /// Check formatting, names, phrases, citations, imports, lints and dependencies, as continuous integration does
     Check,
     /// Fuzz parsers, statements and endpoints
     Fuzz(fuzz::Arguments),
