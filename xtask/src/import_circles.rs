@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use anyhow::{Result, bail};
 
+use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
@@ -69,7 +70,7 @@ impl Crate {
             let names = names.filter_map(|rest| rest.split_once(';'));
             tests.extend(names.map(|(name, _)| join(&module, name)));
             let code = text.split(&format!("{TESTS}tests {{")).next();
-            modules.insert(module, paths(code.unwrap_or_default()));
+            modules.insert(module, paths(&rust_code::code(code.unwrap_or_default())));
         }
         modules.retain(|module, _| !tests.iter().any(|test| is_in(module, test)));
         Crate(modules)
@@ -109,9 +110,10 @@ impl Crate {
             let imports = paths.iter().filter_map(|path| {
                 let path = self.from_root(module, path).or_else(|| {
                     let (name, rest) = path.split_once("::")?;
-                    let mut paths = paths.iter();
-                    let import = paths.find(|path| path.ends_with(&format!("::{name}")))?;
-                    Some(join(&self.from_root(module, import)?, rest))
+                    let end = format!("::{name}");
+                    let mut imports = paths.iter().filter(|import| import.ends_with(&end));
+                    let import = imports.find_map(|import| self.from_root(module, import))?;
+                    Some(join(&import, rest))
                 })?;
                 self.file_of(&path)
             });
@@ -142,10 +144,7 @@ impl Crate {
         match self.0.get_key_value(path) {
             Some((module, _)) => Some(module),
             None if path.is_empty() => None,
-            None => self.file_of(
-                path.rsplit_once("::")
-                    .map_or("", |(beginning, _)| beginning),
-            ),
+            None => self.file_of(path.rsplit_once("::").map_or("", |(start, _)| start)),
         }
     }
 }
@@ -154,14 +153,11 @@ impl Crate {
 fn paths(code: &str) -> BTreeSet<String> {
     let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
     let mut spaced = String::new();
-    for line in code.lines() {
-        for letter in line.split("//").next().unwrap_or_default().chars() {
-            match letter {
-                letter if is_of_path(letter) => spaced.push(letter),
-                letter => spaced.extend([' ', letter, ' ']),
-            }
+    for letter in code.chars() {
+        match letter {
+            letter if is_of_path(letter) => spaced.push(letter),
+            letter => spaced.extend([' ', letter, ' ']),
         }
-        spaced.push('\n');
     }
     let mut words = spaced.split_whitespace().peekable();
     let mut groups = Vec::new();

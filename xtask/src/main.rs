@@ -24,6 +24,7 @@ mod private_postgres;
 mod processes;
 mod reachable_docker;
 mod run;
+mod rust_code;
 mod samples;
 mod sbom;
 mod sdk_tests;
