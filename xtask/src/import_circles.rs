@@ -228,7 +228,7 @@ fn describe(circle: &BTreeSet<&str>, graph: &Graph<'_>) -> String {
                     module => module.replace("::", "/") + ".rs",
                 });
                 let files = files.collect::<Vec<_>>().join(" -> ");
-                return format!("{files} (a part of {} files)", circle.len());
+                return format!("{files} ({} files import each other)", circle.len());
             }
             if visited.insert(*import) {
                 ways.push_back(way);
@@ -297,7 +297,7 @@ mod tests {
                 "the root -> a.rs -> the root",
             ),
         ] {
-            let expected = format!("{expected} (a part of 2 files)");
+            let expected = format!("{expected} (2 files import each other)");
             let modules = [("b", ""), a, b];
             assert_eq!(problems(&modules, &[]), [expected], "{a:?}");
         }
@@ -336,11 +336,11 @@ mod tests {
             (&[("d", "use crate::a::B;")][..], None),
             (
                 &[("a/b", "use super::{A, c};"), ("a/c", "use super::b::B;")],
-                Some("a/b.rs -> a/c.rs -> a/b.rs (a part of 2 files)"),
+                Some("a/b.rs -> a/c.rs -> a/b.rs (2 files import each other)"),
             ),
             (
                 &[("a/b", "use crate::d::D;"), ("d", "use crate::a::B;")],
-                Some("a.rs -> a/b.rs -> d.rs -> a.rs (a part of 3 files)"),
+                Some("a.rs -> a/b.rs -> d.rs -> a.rs (3 files import each other)"),
             ),
         ] {
             let files = [&[whole, part], more].concat();
@@ -356,7 +356,7 @@ mod tests {
             ("d", "use crate::a::A;"),
         ];
         assert!(problems(&files, &["a", "b"]).is_empty());
-        let circle = "a.rs -> b/c.rs -> a.rs (a part of 2 files)";
+        let circle = "a.rs -> b/c.rs -> a.rs (2 files import each other)";
         let unneeded = "no circle needs the exception for [\"a\", \"d\"]";
         assert_eq!(problems(&files, &["a", "d"]), [circle, unneeded]);
         let more = [
@@ -365,7 +365,7 @@ mod tests {
             ("d", "use crate::a::A;\nuse crate::e;"),
             ("e", "use crate::d;"),
         ];
-        let other = "d.rs -> e.rs -> d.rs (a part of 2 files)";
+        let other = "d.rs -> e.rs -> d.rs (2 files import each other)";
         assert_eq!(problems(&more, &["a", "b"]), [other]);
     }
 }
