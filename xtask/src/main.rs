@@ -12,6 +12,7 @@ mod docker_images;
 mod for_tests;
 mod fuzz;
 mod held_address;
+mod import_circles;
 mod interrupted;
 mod layout;
 mod names;
@@ -23,6 +24,7 @@ mod private_postgres;
 mod processes;
 mod reachable_docker;
 mod run;
+mod rust_code;
 mod samples;
 mod sbom;
 mod sdk_tests;
@@ -68,7 +70,7 @@ enum Command {
     /// Start the PostgreSQL server of the tests, and keep it running until Ctrl-C
     #[command(hide = true)]
     PostgresForTests,
-    /// Check formatting, names, phrases, struct sizes, citations, lints, dependencies, as continuous integration does
+    /// Check formatting, names, phrases, struct sizes, imports, citations, lints, dependencies, as continuous integration does
     Check,
     /// Fuzz parsers, statements and endpoints
     Fuzz(fuzz::Arguments),
