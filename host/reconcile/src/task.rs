@@ -33,6 +33,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use crate::actions::Actions;
 use crate::apply::Locking;
@@ -43,6 +44,7 @@ use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
 use crate::persistence::{LocalMode, RecoveredState};
 use crate::release_trials::ReleaseTrials;
 use crate::step_context::{StepContext, publish};
+use crate::step_span;
 use crate::stored_state::StoredState;
 use crate::view::View;
 use crate::{EffectiveSettings, Exposure, LockPolicy, OsAction, PendingUpdate, apply};
@@ -203,6 +205,7 @@ impl ReconcilerTask {
         self.publication.waiting_on = plan.waiting_on;
         let mut acts = false;
         for step in plan.steps {
+            let span = step_span::of_step(&step);
             match step {
                 Step::ReleaseLocks { app } => {
                     if !self.actions.has(&app) && self.host.quiesce.is_none() {
@@ -212,23 +215,23 @@ impl ReconcilerTask {
                 }
                 Step::Reboot { reasons, activates } => {
                     (acts, applies) = (true, true);
-                    self.start_reboot(&reasons, activates);
+                    self.start_reboot(&reasons, activates, span);
                 }
                 Step::StageOs { os } => {
                     acts = true;
-                    self.start_on_os(OsAction::Stage(os));
+                    self.start_on_os(OsAction::Stage(os), span);
                 }
                 Step::CommitOs { .. } => {
                     acts = true;
-                    self.start_on_os(OsAction::Commit);
+                    self.start_on_os(OsAction::Commit, span);
                 }
                 Step::RollBackOs { .. } => {
                     acts = true;
-                    self.start_on_os(OsAction::RollBack);
+                    self.start_on_os(OsAction::RollBack, span);
                 }
                 step => {
                     (acts, applies) = (true, true);
-                    self.start(step);
+                    self.start(step, span);
                 }
             }
         }
@@ -278,7 +281,7 @@ impl ReconcilerTask {
         current
     }
 
-    fn start(&mut self, step: Step) {
+    fn start(&mut self, step: Step, span: Span) {
         if let Step::UnderLocks(locked) = step {
             let policy = self.policy(&locked.app);
             let update = self.pending_update(&locked, policy);
@@ -299,7 +302,7 @@ impl ReconcilerTask {
             }
         }
         self.in_flight.begin(step.subject());
-        apply::spawn(&self.context, step, cancel);
+        apply::spawn(&self.context, step, span, cancel);
     }
 
     /// Takes the locks of an app that are not held yet, then starts the work under them.

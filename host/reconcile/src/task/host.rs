@@ -6,6 +6,7 @@ use std::sync::Arc;
 use model::{ActionError, BootId, DesiredHost, OsVersion, TargetState, Verb};
 use plan::{CurrentHost, MOST_REBOOTS, Subject};
 use tokio::time::Instant;
+use tracing::{Instrument, Span};
 
 use super::ReconcilerTask;
 use super::os_update::OsView;
@@ -185,7 +186,12 @@ impl ReconcilerTask {
 
     /// Reboots the host, once all apps are locked. Not while an action is under way, whose caller would be cut off, nor
     /// before it is known what remains to be done after the last reboot.
-    pub(super) fn start_reboot(&mut self, reasons: &[String], activates: Option<OsVersion>) {
+    pub(super) fn start_reboot(
+        &mut self,
+        reasons: &[String],
+        activates: Option<OsVersion>,
+        span: Span,
+    ) {
         let is_known = !self.host.is_stale && !self.host.is_looking;
         if !self.actions.is_empty() || self.host.quiesce.is_some() || !is_known {
             return;
@@ -202,7 +208,7 @@ impl ReconcilerTask {
         if count == MOST_REBOOTS {
             tracing::warn!(count, "reboot {count}, and the last one, for {reasons}");
         }
-        tokio::spawn(async move {
+        let running = async move {
             let outcome = async {
                 // Before the reboot: otherwise a device that reboots again and again would never notice.
                 let counted = context
@@ -210,7 +216,8 @@ impl ReconcilerTask {
                     .call(move |store| note_reboots(store, count));
                 counted.await?;
                 let host = Arc::clone(&context.host);
-                let going = tokio::spawn(async move { host.reboot(force).await }).await;
+                let reboot = async move { host.reboot(force).await };
+                let going = tokio::spawn(reboot.in_current_span()).await;
                 let going =
                     going.unwrap_or_else(|_| Err(ActionError::Failed("it broke off".into())));
                 match going {
@@ -229,7 +236,8 @@ impl ReconcilerTask {
                 context.tell(Message::NotRebooted);
             }
             context.tell(Message::Finished(Subject::Reboot, outcome));
-        });
+        };
+        tokio::spawn(running.instrument(span));
     }
 
     /// Handles that the last reboot does not take place.

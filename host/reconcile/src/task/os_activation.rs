@@ -7,10 +7,12 @@ use device_types::event::OsProgress;
 use model::{ActionError, AppUuid, OsVersion};
 use plan::{LockedWork, Subject};
 use tokio::time::timeout;
+use tracing::Instrument;
 
 use super::ReconcilerTask;
 use super::os_update::{CALL, outcome_of, words};
 use crate::messages::{Message, RecordWrite, StepFailure};
+use crate::step_span;
 use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
 
 /// The reason why a version is not activated now.
@@ -35,9 +37,10 @@ impl ReconcilerTask {
         self.context.log(format!(
             "Activating version {version} of the operating system"
         ));
+        let span = step_span::of_activation(&version);
         self.send_os(version, OsProgress::Activating, None, None);
         let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        let running = async move {
             // Before the activation: after the boot, nothing else records what was tried.
             if let Err(why) = context.journal.put_os_record(record).await {
                 let why = format!("failed to note that it is activated: {why}");
@@ -49,10 +52,14 @@ impl ReconcilerTask {
             context.moments.reached("os-recorded");
             let host = Arc::clone(&context.host);
             let work = async move { timeout(CALL, host.update_os(&OsAction::Activate)).await };
-            let outcome = outcome_of(tokio::spawn(work).await, &OsAction::Activate);
+            let outcome = outcome_of(
+                tokio::spawn(work.in_current_span()).await,
+                &OsAction::Activate,
+            );
             context.moments.reached("os-activated");
             context.tell(Message::OsActivated(outcome));
-        });
+        };
+        tokio::spawn(running.instrument(span));
     }
 
     pub(super) fn os_activated(&mut self, outcome: Result<(), String>) {

@@ -10,6 +10,7 @@ use device_types::plan::Blocker;
 use model::{BootId, DesiredOs, OsVersion};
 use plan::{CurrentOs, Subject};
 use tokio::time::{Instant, timeout};
+use tracing::{Instrument, Span};
 
 use super::ReconcilerTask;
 use super::os_activation::Hold;
@@ -221,17 +222,18 @@ impl ReconcilerTask {
     }
 
     /// Has the provider do something that needs no locks.
-    pub(super) fn start_on_os(&mut self, action: OsAction) {
+    pub(super) fn start_on_os(&mut self, action: OsAction, span: Span) {
         self.in_flight.begin(Subject::Os);
         let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        let running = async move {
             let (host, work) = (Arc::clone(&context.host), action.clone());
             let done = async move { timeout(CALL, host.update_os(&work)).await };
-            let outcome = outcome_of(tokio::spawn(done).await, &action);
+            let outcome = outcome_of(tokio::spawn(done.in_current_span()).await, &action);
             context.tell(Message::OsDone(action, outcome.clone()));
             let outcome = outcome.map_err(StepFailure::new);
             context.tell(Message::Finished(Subject::Os, outcome));
-        });
+        };
+        tokio::spawn(running.instrument(span));
     }
 
     pub(super) fn os_done(&mut self, action: OsAction, outcome: Result<(), String>) {
