@@ -155,7 +155,12 @@ impl ReconcilerTask {
         let watch = tokio::spawn(async move {
             match locks::until_removed(&path).await {
                 Ok(()) => context.tell(Message::LockGone(watched)),
-                Err(error) => tracing::debug!(%error, "failed to watch `{}`", path.display()),
+                Err(error) => tracing::debug!(
+                    %error,
+                    path = %path.display(),
+                    "failed to watch `{}`",
+                    path.display()
+                ),
             }
         });
         self.held_locks.watch(app, watch.abort_handle());
