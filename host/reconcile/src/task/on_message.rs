@@ -45,7 +45,7 @@ impl ReconcilerTask {
             }
             Message::LeftLocalMode => self.left_local_mode(),
             Message::HostLooked(look) => self.host_looked(look),
-            Message::HostChanged => self.host.is_stale = true,
+            Message::HostChanged => self.host.mark(),
             Message::OsLooked(look) => self.os_looked(look),
             Message::OsDone(action, outcome) => self.os_done(action, outcome),
             Message::OsActivated(outcome) => self.os_activated(outcome),

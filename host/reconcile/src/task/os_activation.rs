@@ -11,18 +11,10 @@ use tracing::Instrument;
 
 use super::ReconcilerTask;
 use super::os_update::{CALL, outcome_of, words};
+use super::os_view::Hold;
 use crate::messages::{Message, RecordWrite, StepFailure};
 use crate::step_span;
 use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
-
-/// The reason why a version is not activated now.
-pub(super) enum Hold {
-    /// A plugin postpones it.
-    Postponed(UpdatePostponement),
-    Failed(String),
-    /// It is no longer desired.
-    Changed,
-}
 
 impl ReconcilerTask {
     /// Activates a version, while the locks of all apps are held and before any service is stopped.
@@ -66,8 +58,7 @@ impl ReconcilerTask {
         self.host.os.is_stale = true;
         match outcome {
             Ok(()) => {
-                self.host.os.update.activated();
-                self.host.os.stops_once_written = true;
+                self.host.os.activated();
                 self.write_os_record();
             }
             Err(why) => {
@@ -82,7 +73,7 @@ impl ReconcilerTask {
     /// Continues once it is stored that the version is activated: otherwise, if the boot loader gave the version up,
     /// this would be mistaken for a power cut before the activation.
     pub(super) fn os_activation_written(&mut self, write: RecordWrite) {
-        if write == RecordWrite::Again || !std::mem::take(&mut self.host.os.stops_once_written) {
+        if !self.host.os.ends_activation(write) {
             return;
         }
         if write == RecordWrite::Done {
@@ -93,17 +84,8 @@ impl ReconcilerTask {
     }
 
     fn hold_activation(&mut self, hold: Hold) {
-        let why = match &hold {
-            Hold::Postponed(postponement) => ActionError::Locked(format!(
-                "the plugin `{}` postpones it: {}",
-                postponement.plugin, postponement.reason
-            )),
-            Hold::Failed(why) => ActionError::Failed(why.clone()),
-            Hold::Changed => {
-                ActionError::Failed("the target no longer asks for the version".to_owned())
-            }
-        };
-        self.host.os.hold = Some(hold);
+        let why = hold.to_action_error();
+        self.host.os.hold(hold);
         self.end_quiesce(why);
     }
 
@@ -138,19 +120,15 @@ impl ReconcilerTask {
         postponement: UpdatePostponement,
     ) -> ActionError {
         self.send_postponement(app, &postponement);
-        let why = format!(
-            "the plugin `{}` postpones it: {}",
-            postponement.plugin, postponement.reason
-        );
-        self.host.os.hold = Some(Hold::Postponed(postponement));
-        ActionError::Locked(why)
+        let hold = Hold::Postponed(postponement);
+        let why = hold.to_action_error();
+        self.host.os.hold(hold);
+        why
     }
 
     /// Returns whether a reboot did not take place because of the operating system: then other reboots need not wait.
     pub(super) fn os_held_up_reboot(&mut self, outcome: &Result<(), StepFailure>) -> bool {
-        self.host.os.activates = None;
-        let hold = self.host.os.hold.take();
-        let Some(hold) = hold.filter(|_| outcome.is_err()) else {
+        let Some(hold) = self.host.os.end_reboot(outcome.is_ok()) else {
             return false;
         };
         match hold {
