@@ -87,7 +87,7 @@ impl Actions {
     }
 
     /// Returns the action of an app with this number, if it is being written to the store.
-    pub(crate) fn written(&mut self, app: &AppUuid, number: u64) -> Option<&mut OngoingAction> {
+    pub(crate) fn in_writing(&mut self, app: &AppUuid, number: u64) -> Option<&mut OngoingAction> {
         self.of_mut(app).filter(|underway| {
             underway.number == number && underway.state.phase == ActionPhase::Writing
         })
@@ -99,7 +99,7 @@ impl Actions {
     }
 
     /// Returns the previous state of an app, if its action restores that instead of the target.
-    pub(crate) fn restored(&self, app: &AppUuid) -> Option<&DesiredApp> {
+    pub(crate) fn restored_app(&self, app: &AppUuid) -> Option<&DesiredApp> {
         self.of(app)?.state.restores.as_deref()
     }
 

@@ -92,7 +92,7 @@ impl StoredState {
         let digest = current.digest?;
         let release = current.release?;
         let same = target.services.get(&current.key.service);
-        let same = same.filter(|wanted| wanted.digest == digest).cloned();
+        let same = same.filter(|desired| desired.digest == digest).cloned();
         let subject = service_subject(&current.key);
         let made: DesiredService = same.or_else(|| self.definitions.get(subject, &digest))?;
         Some(DesiredService {
@@ -113,13 +113,13 @@ impl StoredState {
         target: &DesiredApp,
         current: &CurrentState,
         kind: ComponentKind,
-        wanted: &BTreeMap<String, DesiredObject<C>>,
+        desired: &BTreeMap<String, DesiredObject<C>>,
     ) -> Option<BTreeMap<String, DesiredObject<C>>> {
         let components = current.components(kind).iter();
         let ours = components.filter(|component| component.app.as_ref() == Some(&target.uuid));
         let definitions = ours.map(|component| {
             let (name, digest) = (&component.name, component.digest.as_ref()?);
-            let mut objects = wanted.values();
+            let mut objects = desired.values();
             let same = objects.find(|it| it.engine_name == *name && it.digest == *digest);
             let subject = component_subject(kind, name);
             let stored = || self.definitions.get(subject, digest);

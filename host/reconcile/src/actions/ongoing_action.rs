@@ -152,7 +152,7 @@ impl OngoingAction {
     }
 
     /// Records the end of an attempt to take the locks of its app.
-    pub(crate) fn locks_ended(
+    pub(crate) fn end_locking(
         &mut self,
         outcome: &Result<(), StepFailure>,
         now: Instant,

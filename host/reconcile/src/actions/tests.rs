@@ -56,10 +56,10 @@ fn actions_of_one_app_are_done_in_the_order_of_the_requests() {
     assert!(next.number > first.number);
     next.state.phase = ActionPhase::Writing;
     let number = next.number;
-    assert!(actions.written(&shop, first.number).is_none());
-    assert!(actions.written(&shop, number).is_some());
+    assert!(actions.in_writing(&shop, first.number).is_none());
+    assert!(actions.in_writing(&shop, number).is_some());
     actions.take(&shop);
-    assert!(!actions.has(&shop) && actions.written(&shop, number).is_none());
+    assert!(!actions.has(&shop) && actions.in_writing(&shop, number).is_none());
     actions.take(&bakery);
     assert!(actions.is_empty());
 }
@@ -92,7 +92,7 @@ fn the_phase_decides_what_the_end_of_taking_locks_means() {
         let mut action = action(Verb::Purge, phase, caller);
         let now = action.begun + Duration::from_secs(seconds);
         let row = format!("{phase:?} {caller} {seconds} {outcome:?}");
-        assert_eq!(action.locks_ended(&outcome, now), effect, "{row}");
+        assert_eq!(action.end_locking(&outcome, now), effect, "{row}");
         assert_eq!(action.state.phase, next, "{row}");
         let is_repeated = action.retry_at.is_some_and(|at| at > now);
         assert_eq!(is_repeated, effect == TriesAgain, "{row}");
@@ -193,12 +193,12 @@ fn the_planner_recreates_and_clears_what_an_action_in_progress_says() {
         assert_eq!(!current.recreated.is_empty(), is_recreated, "{row}");
         assert_eq!(current.purged.contains(&app), is_purged, "{row}");
         assert_eq!(actions.apps_to_start().contains(&app), starts, "{row}");
-        assert!(current.restored.is_empty() && actions.restored(&app).is_none());
+        assert!(current.restored.is_empty() && actions.restored_app(&app).is_none());
         let before = shop("c0", json!([]));
         actions.of_mut(&app).unwrap().state.restores = Some(Box::new(before.clone()));
         actions.describe(&mut current);
         assert!(current.restored.contains(&app));
-        assert_eq!(actions.restored(&app), Some(&before));
+        assert_eq!(actions.restored_app(&app), Some(&before));
     }
 }
 

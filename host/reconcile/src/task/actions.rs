@@ -72,7 +72,7 @@ impl ReconcilerTask {
     fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
         let desired = self.target.app(app).into_iter();
         let names = desired
-            .chain(self.actions.restored(app))
+            .chain(self.actions.restored_app(app))
             .flat_map(|app| app.services.keys().cloned());
         let there = self.view.services_of(app).into_iter();
         names.chain(there.map(|it| it.key.service)).collect()
@@ -92,7 +92,7 @@ impl ReconcilerTask {
         let Some(underway) = self.actions.of_mut(app) else {
             return false;
         };
-        match underway.locks_ended(outcome, Instant::now()) {
+        match underway.end_locking(outcome, Instant::now()) {
             LocksEffect::Nothing => return false,
             LocksEffect::TriesAgain => {}
             LocksEffect::Begins => {
@@ -144,7 +144,7 @@ impl ReconcilerTask {
         number: u64,
         outcome: Result<(), String>,
     ) {
-        let Some(underway) = self.actions.written(app, number) else {
+        let Some(underway) = self.actions.in_writing(app, number) else {
             return;
         };
         match outcome {

@@ -34,7 +34,7 @@ impl ReconcilerTask {
         if !self.host.needs_look(is_retry_due, now) || self.in_flight.any(is_changing) {
             return;
         }
-        let Some(wanted) = self.target.host().cloned() else {
+        let Some(desired) = self.target.host().cloned() else {
             return;
         };
         self.host.begin_look();
@@ -42,7 +42,7 @@ impl ReconcilerTask {
         tokio::spawn(async move {
             let host = Arc::clone(&context.host);
             // In a separate task, so that the loop is informed even if it panics.
-            let look = tokio::spawn(async move { host.compare(&wanted).await }).await;
+            let look = tokio::spawn(async move { host.compare(&desired).await }).await;
             context.tell(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
                 look_again: true,
                 ..HostLook::default()
@@ -52,13 +52,13 @@ impl ReconcilerTask {
 
     pub(super) fn host_looked(&mut self, look: HostLook) {
         let again_at = Instant::now() + self.target.settings.poll_interval;
-        let Some(warnings) = self.host.looked(&look, again_at) else {
+        let Some(warnings) = self.host.accept(&look, again_at) else {
             return;
         };
         for warning in warnings {
             self.context.telemetry.hub.warning(warning);
         }
-        self.retries.host_looked(&look);
+        self.retries.forget_parts_as_desired(&look);
         for (part, why) in &look.failed {
             let subject = Subject::Host(*part);
             let failure = self.retries.steps.get(&subject);

@@ -100,11 +100,11 @@ impl HostView {
     }
 
     /// Returns whether it has a desired configuration and it is unknown whether it matches.
-    pub(super) fn is_unknown(&self, wanted: Option<&DesiredHost>) -> bool {
+    pub(super) fn is_unknown(&self, desired: Option<&DesiredHost>) -> bool {
         // At the start a comparison takes as long as loading the plugins: an empty configuration need not wait for
         // that.
         let matters =
-            wanted.is_some_and(|wanted| self.was_seen || *wanted != DesiredHost::default());
+            desired.is_some_and(|desired| self.was_seen || *desired != DesiredHost::default());
         matters && !self.is_known()
     }
 
@@ -123,7 +123,7 @@ impl HostView {
 
     /// Takes the result of a comparison, which may have to be repeated at `again_at`. Returns the warnings that were not
     /// logged yet, or `None` if the target or the host has changed meanwhile.
-    pub(super) fn looked(&mut self, look: &HostLook, again_at: Instant) -> Option<Vec<String>> {
+    pub(super) fn accept(&mut self, look: &HostLook, again_at: Instant) -> Option<Vec<String>> {
         self.is_looking = false;
         self.was_seen = true;
         if self.is_stale {

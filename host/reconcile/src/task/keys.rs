@@ -12,15 +12,15 @@ use crate::messages::ActiveTarget;
 
 impl ReconcilerTask {
     /// Puts the target with the new key in force, without beginning an update.
-    pub(super) fn take_new_keys(&mut self, mut wanted: ActiveTarget) {
+    pub(super) fn take_new_keys(&mut self, mut target: ActiveTarget) {
         if self.local_mode.is_leaving() {
-            self.target.resumes = Some(wanted);
+            self.target.resumes = Some(target);
             return;
         }
-        self.replace_unhealthy(&mut wanted.desired);
+        self.replace_unhealthy(&mut target.desired);
         let services = self.view.services();
         let in_use: BTreeSet<String> = services.filter_map(|service| service.digest).collect();
-        self.target.take_new_keys(&wanted.desired, &in_use);
+        self.target.take_new_keys(&target.desired, &in_use);
     }
 
     /// Forgets the keys of services that no target names and that have no container. Called while the device is idle.

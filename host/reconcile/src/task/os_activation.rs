@@ -19,9 +19,9 @@ use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
 impl ReconcilerTask {
     /// Activates a version, while the locks of all apps are held and before any service is stopped.
     pub(super) fn activate_os(&mut self, version: OsVersion) {
-        let (wanted, boot) = (self.wanted_os().cloned(), self.host.boot.clone());
+        let (desired, boot) = (self.wanted_os().cloned(), self.host.boot.clone());
         let update = &mut self.host.os.update;
-        let record = update.begin_activation(&version, wanted.as_ref(), boot.as_ref());
+        let record = update.begin_activation(&version, desired.as_ref(), boot.as_ref());
         let Some(record) = record else {
             self.hold_activation(Hold::Changed);
             return;
@@ -58,7 +58,7 @@ impl ReconcilerTask {
         self.host.os.is_stale = true;
         match outcome {
             Ok(()) => {
-                self.host.os.activated();
+                self.host.os.note_activation();
                 self.write_os_record();
             }
             Err(why) => {
@@ -85,7 +85,7 @@ impl ReconcilerTask {
 
     fn hold_activation(&mut self, hold: Hold) {
         let why = hold.to_action_error();
-        self.host.os.hold(hold);
+        self.host.os.hold_back(hold);
         self.end_quiesce(why);
     }
 
@@ -122,7 +122,7 @@ impl ReconcilerTask {
         self.send_postponement(app, &postponement);
         let hold = Hold::Postponed(postponement);
         let why = hold.to_action_error();
-        self.host.os.hold(hold);
+        self.host.os.hold_back(hold);
         why
     }
 

@@ -64,7 +64,7 @@ impl ReconcilerTask {
     }
 
     pub(super) fn os_looked(&mut self, look: OsLook) {
-        if !self.host.os.looked(&look) {
+        if !self.host.os.accept(&look) {
             return;
         }
         let now = Instant::now();
@@ -72,7 +72,7 @@ impl ReconcilerTask {
         match look {
             OsLook::Unavailable => self.host.os.update.lost_sight(),
             OsLook::Failed(why) => {
-                self.host.os.unreadable();
+                self.host.os.note_unreadable();
                 let before = self.retries.steps.get(&Subject::Os);
                 if before.is_none_or(|before| before.reason != why) {
                     let line = format!("Failed to check the operating system due to '{why}'");
@@ -88,7 +88,7 @@ impl ReconcilerTask {
                 self.failed(Subject::Os, StepFailure::new(why));
             }
             OsLook::Status { status, failure } => {
-                if self.host.os.readable() {
+                if self.host.os.note_readable() {
                     self.retries.steps.remove(&Subject::Os);
                 }
                 let target = self.wanted_os().cloned();
@@ -106,7 +106,7 @@ impl ReconcilerTask {
     pub(super) fn take_os_notice(&mut self, notice: OsNotice) {
         match notice {
             OsNotice::Staging(version, percent) => {
-                if self.host.os.progressed(percent) {
+                if self.host.os.note_progress(percent) {
                     self.send_os(version, OsProgress::Staging, Some(percent), None);
                 }
             }

@@ -64,20 +64,20 @@ impl OsView {
     }
 
     /// Returns whether anything needs to be done about it, or may need to be.
-    fn matters(&self, wanted: Option<&DesiredOs>) -> bool {
-        wanted.is_some() || self.update.has_attempt()
+    fn matters(&self, desired: Option<&DesiredOs>) -> bool {
+        desired.is_some() || self.update.has_attempt()
     }
 
     /// Returns whether its current state is unknown, or the record is being written.
-    pub(super) fn is_busy(&self, wanted: Option<&DesiredOs>) -> bool {
+    pub(super) fn is_busy(&self, desired: Option<&DesiredOs>) -> bool {
         let is_unknown = self.is_looking || self.is_stale;
-        self.matters(wanted) && (is_unknown || self.update.is_writing())
+        self.matters(desired) && (is_unknown || self.update.is_writing())
     }
 
     /// Returns whether there is a reason to query its status now.
-    pub(super) fn needs_look(&self, wanted: Option<&DesiredOs>, now: Instant) -> bool {
+    pub(super) fn needs_look(&self, desired: Option<&DesiredOs>, now: Instant) -> bool {
         let is_due = self.look_at.is_some_and(|at| at <= now);
-        self.matters(wanted) && !self.is_looking && (self.is_stale || is_due)
+        self.matters(desired) && !self.is_looking && (self.is_stale || is_due)
     }
 
     /// Records that a query begins.
@@ -89,7 +89,7 @@ impl OsView {
 
     /// Takes the result of a query. Returns whether it counts: the target and the operating system have not changed
     /// meanwhile.
-    pub(super) fn looked(&mut self, look: &OsLook) -> bool {
+    pub(super) fn accept(&mut self, look: &OsLook) -> bool {
         self.is_looking = false;
         if self.is_stale {
             return false;
@@ -99,13 +99,13 @@ impl OsView {
     }
 
     /// Records that the provider failed to report the status.
-    pub(super) fn unreadable(&mut self) {
+    pub(super) fn note_unreadable(&mut self) {
         self.is_unreadable = true;
         self.update.lost_sight();
     }
 
     /// Records that the provider has reported a status; returns whether it failed to before.
-    pub(super) fn readable(&mut self) -> bool {
+    pub(super) fn note_readable(&mut self) -> bool {
         std::mem::take(&mut self.is_unreadable)
     }
 
@@ -123,7 +123,7 @@ impl OsView {
     }
 
     /// Records the progress of the installation; returns whether it has changed.
-    pub(super) fn progressed(&mut self, percent: u8) -> bool {
+    pub(super) fn note_progress(&mut self, percent: u8) -> bool {
         self.last_percent.replace(percent) != Some(percent)
     }
 
@@ -134,18 +134,18 @@ impl OsView {
     }
 
     /// Records that the version is activated; services are stopped once that is stored.
-    pub(super) fn activated(&mut self) {
+    pub(super) fn note_activation(&mut self) {
         self.update.activated();
         self.stops_once_written = true;
     }
 
-    /// Returns whether this write ends the wait of [`Self::activated`]; it may have failed.
+    /// Returns whether this write ends the wait of [`Self::note_activation`]; it may have failed.
     pub(super) fn ends_activation(&mut self, write: RecordWrite) -> bool {
         write != RecordWrite::Again && std::mem::take(&mut self.stops_once_written)
     }
 
     /// Records why the version is not activated now.
-    pub(super) fn hold(&mut self, hold: Hold) {
+    pub(super) fn hold_back(&mut self, hold: Hold) {
         self.hold = Some(hold);
     }
 
@@ -157,14 +157,14 @@ impl OsView {
     }
 
     /// Returns the version in the target, if it is not tried again.
-    pub(super) fn rejected(&self, wanted: Option<&DesiredOs>) -> Option<OsVersion> {
-        let rejected = self.update.rejected(&wanted?.version)?;
+    pub(super) fn rejected(&self, desired: Option<&DesiredOs>) -> Option<OsVersion> {
+        let rejected = self.update.rejected(&desired?.version)?;
         Some(rejected.version.clone())
     }
 
     /// Returns why no step leads to the version in the target, for people.
-    pub(super) fn blocker(&self, wanted: Option<&DesiredOs>) -> Option<Blocker> {
-        let version = wanted?.version.clone();
+    pub(super) fn blocker(&self, desired: Option<&DesiredOs>) -> Option<Blocker> {
+        let version = desired?.version.clone();
         if let Some(rejected) = self.update.rejected(&version) {
             let reason = rejected.reason.clone();
             return Some(Blocker::OsRejected { version, reason });

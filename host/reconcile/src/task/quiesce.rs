@@ -91,7 +91,7 @@ impl ReconcilerTask {
         let services = self.view.services_of(&app);
         let Some(app_id) = services.first().map(|service| service.app_id) else {
             if let Some(quiesce) = &mut self.host.quiesce {
-                quiesce.locked(&app);
+                quiesce.note_locks(&app);
             }
             self.again.notify_one();
             return;

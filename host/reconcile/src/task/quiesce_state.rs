@@ -85,7 +85,7 @@ impl QuiesceState {
     }
 
     /// Records that the locks of an app are held, or that it has no service left.
-    pub(super) fn locked(&mut self, app: &AppUuid) {
+    pub(super) fn note_locks(&mut self, app: &AppUuid) {
         self.apps.remove(app);
     }
 

@@ -45,7 +45,7 @@ impl ReconcilerTask {
     /// Returns one app of [`Self::wanted_now`].
     pub(super) fn app_wanted_now(&self, app: &AppUuid) -> Option<&DesiredApp> {
         let desired = self.target.app(app)?;
-        Some(self.actions.restored(app).unwrap_or(desired))
+        Some(self.actions.restored_app(app).unwrap_or(desired))
     }
 
     /// Returns the current state of the app, if its target differs and `verb` does not wait for that. Also returns
@@ -54,10 +54,10 @@ impl ReconcilerTask {
         let target = self.target.app(app)?;
         let current = newest(self.view.services_of(app));
         let is_reached = current.len() == target.services.len()
-            && target.services.values().all(|wanted| {
-                let service = current.get(&wanted.key.service);
+            && target.services.values().all(|desired| {
+                let service = current.get(&desired.key.service);
                 service.is_some_and(|service| {
-                    service.digest.as_deref() == Some(wanted.digest.as_str())
+                    service.digest.as_deref() == Some(desired.digest.as_str())
                         || self.target.replaced_keys.concern(service)
                 })
             });

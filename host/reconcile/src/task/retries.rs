@@ -94,7 +94,7 @@ impl Retries {
     }
 
     /// Forgets the failures of parts of the host that a comparison shows to be as desired.
-    pub(super) fn host_looked(&mut self, look: &HostLook) {
+    pub(super) fn forget_parts_as_desired(&mut self, look: &HostLook) {
         self.steps.retain(|subject, _| match subject {
             Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
             _ => true,

@@ -35,13 +35,13 @@ pub(super) struct TargetInForce {
 
 impl TargetInForce {
     pub(super) fn new(
-        wanted: Option<ActiveTarget>,
+        target: Option<ActiveTarget>,
         resumes: Option<ActiveTarget>,
         api_network: DesiredNetwork,
         trials: ReleaseTrials,
     ) -> Self {
-        let (desired, settings) = match wanted {
-            Some(wanted) => (Some(wanted.desired), wanted.settings),
+        let (desired, settings) = match target {
+            Some(target) => (Some(target.desired), target.settings),
             None => (None, Settings::default()),
         };
         TargetInForce {
@@ -120,7 +120,7 @@ impl TargetInForce {
             return;
         };
         for service in restored.services.values_mut() {
-            let Some(wanted) = target.services.get(&service.key.service) else {
+            let Some(desired) = target.services.get(&service.key.service) else {
                 continue;
             };
             if self.replaced_keys.contain(&service.key, &service.digest) {
@@ -129,13 +129,14 @@ impl TargetInForce {
                     image_id: service.image_id,
                     release: service.release,
                     commit: service.commit.clone(),
-                    ..wanted.clone()
+                    ..desired.clone()
                 };
                 continue;
             }
             for variable in variables {
                 let value = service.config.environment.get_mut(variable);
-                if let (Some(value), Some(key)) = (value, wanted.config.environment.get(variable)) {
+                if let (Some(value), Some(key)) = (value, desired.config.environment.get(variable))
+                {
                     value.clone_from(key);
                 }
             }

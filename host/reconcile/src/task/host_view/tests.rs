@@ -13,7 +13,7 @@ fn compared(look: &HostLook) -> HostView {
     let mut view = view();
     view.begin_look();
     assert_eq!(
-        view.looked(look, Instant::now()),
+        view.accept(look, Instant::now()),
         Some(look.warnings.clone())
     );
     view
@@ -47,10 +47,10 @@ fn the_host_is_compared_if_something_may_have_changed_or_it_is_time_to() {
     view.begin_look();
     view.mark();
     assert!(!view.needs_look(true, now), "one comparison at a time");
-    assert_eq!(view.looked(&look, later), None);
+    assert_eq!(view.accept(&look, later), None);
     assert!(view.needs_look(false, now), "it was marked meanwhile");
     view.begin_look();
-    assert!(view.looked(&look, later).is_some());
+    assert!(view.accept(&look, later).is_some());
     for (is_retry_due, at, expected) in
         [(false, now, false), (true, now, true), (false, later, true)]
     {
@@ -96,7 +96,7 @@ fn an_empty_configuration_does_not_wait_for_the_first_comparison() {
     assert!(!view.is_unknown(Some(&empty)));
     assert!(view.is_unknown(Some(&logging)));
     view.begin_look();
-    view.looked(&differs(), Instant::now());
+    view.accept(&differs(), Instant::now());
     assert!(!view.is_unknown(Some(&logging)));
     view.mark();
     assert!(view.is_unknown(Some(&empty)));
@@ -115,7 +115,7 @@ fn a_warning_is_logged_once_for_as_long_as_it_applies() {
         (&["b", "a", "a"], &["a"]),
     ] {
         view.begin_look();
-        let logged = view.looked(&look(warnings), Instant::now()).unwrap();
+        let logged = view.accept(&look(warnings), Instant::now()).unwrap();
         assert_eq!(logged, new, "{warnings:?}");
     }
 }

@@ -13,7 +13,7 @@ fn version(text: &str) -> OsVersion {
     text.parse().unwrap()
 }
 
-fn wanted() -> DesiredOs {
+fn desired() -> DesiredOs {
     DesiredOs {
         version: version("2"),
         bundle: "/data/bundle".parse().unwrap(),
@@ -40,32 +40,32 @@ fn the_status_is_queried_only_if_a_version_is_desired_or_being_tried() {
         serde_json::from_value(attempt).unwrap(),
         Some(&"b".parse().unwrap()),
     );
-    for (view, wanted, expected) in [
+    for (view, desired, expected) in [
         (view(), None, false),
-        (view(), Some(&wanted()), true),
+        (view(), Some(&desired()), true),
         (trying, None, true),
     ] {
-        assert_eq!(view.needs_look(wanted, now), expected);
-        assert_eq!(view.is_busy(wanted), expected);
+        assert_eq!(view.needs_look(desired, now), expected);
+        assert_eq!(view.is_busy(desired), expected);
     }
 }
 
 #[test]
 fn one_query_at_a_time_and_its_result_does_not_count_if_something_has_changed() {
-    let (now, wanted) = (Instant::now(), wanted());
-    let wanted = Some(&wanted);
+    let (now, desired) = (Instant::now(), desired());
+    let desired = Some(&desired);
     let mut view = view();
     view.begin_look();
-    assert!(!view.needs_look(wanted, now) && view.is_busy(wanted));
+    assert!(!view.needs_look(desired, now) && view.is_busy(desired));
     view.is_stale = true;
-    assert!(!view.looked(&status()));
-    assert!(view.needs_look(wanted, now));
+    assert!(!view.accept(&status()));
+    assert!(view.needs_look(desired, now));
     view.begin_look();
-    assert!(view.looked(&status()));
-    assert!(!view.is_busy(wanted));
+    assert!(view.accept(&status()));
+    assert!(!view.is_busy(desired));
     view.look_again(now, POLL);
-    assert!(!view.needs_look(wanted, now));
-    assert!(view.needs_look(wanted, now + POLL));
+    assert!(!view.needs_look(desired, now));
+    assert!(view.needs_look(desired, now + POLL));
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn an_installation_is_watched_more_closely_and_each_percentage_is_reported_once(
         assert!(view.times(rules).eq([now + expected]));
         view.update = OsUpdate::default();
     }
-    let reported = [0, 0, 40].map(|percent| view.progressed(percent));
+    let reported = [0, 0, 40].map(|percent| view.note_progress(percent));
     assert_eq!(reported, [true, false, true]);
     view.begin_staging(version("3"));
-    assert!(view.progressed(40));
+    assert!(view.note_progress(40));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn what_holds_a_version_back_is_known_once_and_only_if_the_reboot_does_not_take_
         for is_taking_place in [false, true] {
             let mut view = view();
             view.activates = Some(version("2"));
-            view.hold(hold.clone());
+            view.hold_back(hold.clone());
             let expected = (!is_taking_place).then(|| hold.clone());
             assert_eq!(view.end_reboot(is_taking_place), expected);
             assert_eq!(view.activates, None);
@@ -132,7 +132,7 @@ fn an_activation_ends_with_the_write_that_records_it() {
     ] {
         let mut view = view();
         assert!(!view.ends_activation(write), "nothing was activated");
-        view.activated();
+        view.note_activation();
         assert_eq!(view.ends_activation(write), ends);
         assert_eq!(view.ends_activation(RecordWrite::Done), !ends);
     }
@@ -142,7 +142,7 @@ fn an_activation_ends_with_the_write_that_records_it() {
 fn people_are_told_why_nothing_leads_to_the_version() {
     let record = json!({ "rejected": [{ "version": "2", "reason": "it is not healthy" }] });
     let rejecting = || OsView::new(serde_json::from_value(record.clone()).unwrap(), None);
-    let version = wanted().version;
+    let version = desired().version;
     let reason = "it is not healthy".to_owned();
     let rejected = Blocker::OsRejected {
         version: version.clone(),
@@ -156,13 +156,13 @@ fn people_are_told_why_nothing_leads_to_the_version() {
         (rejecting(), OsLook::Unavailable, Some(rejected.clone())),
     ] {
         view.begin_look();
-        assert!(view.looked(&look));
+        assert!(view.accept(&look));
         let is_rejected = expected.as_ref() == Some(&rejected);
-        assert_eq!(view.blocker(Some(&wanted())), expected);
-        assert_eq!(view.rejected(Some(&wanted())).is_some(), is_rejected);
+        assert_eq!(view.blocker(Some(&desired())), expected);
+        assert_eq!(view.rejected(Some(&desired())).is_some(), is_rejected);
         assert_eq!(view.blocker(None), None);
     }
     let mut view = view();
-    view.unreadable();
-    assert!(view.readable() && !view.readable());
+    view.note_unreadable();
+    assert!(view.note_readable() && !view.note_readable());
 }

@@ -44,11 +44,11 @@ fn stops(
 fn services_are_stopped_after_the_locks_of_all_apps_are_held() {
     let (mut state, mut callers) = begun(&["shop", "bakery"]);
     let [shop, bakery]: [AppUuid; 2] = ["shop", "bakery"].map(|app| app.parse().unwrap());
-    state.locked(&shop);
+    state.note_locks(&shop);
     assert!(state.waits_for(&bakery) && !state.waits_for(&shop));
     let apps = [bakery.clone()].into();
     assert_eq!(state.next(), QuiesceStep::Lock { apps, force: true });
-    state.locked(&bakery);
+    state.note_locks(&bakery);
     assert_eq!(state.next(), QuiesceStep::Proceed);
     state.begin_activation();
     assert_eq!(state.next(), QuiesceStep::Wait);
