@@ -1,6 +1,9 @@
 //! What devices report about their plugins, as pages read it. It is not trusted: a device may send anything.
 
+use maud::{Markup, html};
 use serde::Deserialize;
+
+use super::show::badge;
 
 /// The maximum number of characters of one text that are shown.
 const TEXT_SHOWN: usize = 400;
@@ -30,6 +33,30 @@ pub(crate) struct Plugin {
     pub(crate) rights: Rights,
     #[serde(flatten)]
     pub(crate) calls: Calls,
+}
+
+impl Plugin {
+    /// Its state in words.
+    pub(crate) fn state(&self) -> Markup {
+        let (kind, word) = match self.state.as_str() {
+            "running" if self.refused.is_some() => ("wary", "Older version running"),
+            "running" => ("good", "Running"),
+            "loading" => ("busy", "Loading"),
+            "other-board" => ("none", "For other boards"),
+            "refused" => ("bad", "Refused"),
+            _ => ("none", "Unknown"),
+        };
+        badge(kind, word)
+    }
+
+    /// Who vouches for its file.
+    pub(crate) fn trust(&self) -> Markup {
+        match &self.trust.signed_by {
+            Some(key) => html! { "Key " (shown(key)) },
+            None if self.trust.unpinned => badge("wary", "Nobody"),
+            None => html! { "Its digest" },
+        }
+    }
 }
 
 /// What a plugin says about itself.
