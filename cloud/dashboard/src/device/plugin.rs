@@ -11,7 +11,7 @@ use super::plugins::ask;
 use super::tabs::{PLUGINS, Uuid};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::plugin_list::{Plugin, PluginList, is_name, shown};
+use crate::plugin_list::{Plugin, PluginList, WORDS_SHOWN, homepage, is_name, shown, words};
 use crate::problem::{PageError, PageResult};
 use crate::show::{short, table, time};
 use crate::state::DashboardState;
@@ -141,26 +141,24 @@ impl PluginLog {
 
 impl Plugin {
     fn facts(&self) -> Markup {
-        let list = |words: &[String]| {
-            let words: Vec<String> = words.iter().take(64).map(|word| shown(word)).collect();
-            words.join(", ")
-        };
-        let routes = self.rights.routes.iter().take(64);
+        let routes = self.rights.routes.iter().take(WORDS_SHOWN);
         html! {
             dl.facts.card {
                 dt { "State" } dd { (self.state()) }
                 @if let Some(description) = &self.about.description { dt { "Description" } dd { (shown(description)) } }
                 @if let Some(vendor) = &self.about.vendor { dt { "Vendor" } dd { (shown(vendor)) } }
+                @if let Some(licence) = &self.about.licence { dt { "Licence" } dd { (shown(licence)) } }
+                @if let Some(address) = &self.about.homepage { dt { "Homepage" } dd { (homepage(address)) } }
                 @if let Some(version) = &self.version { dt { "Version" } dd { (shown(version)) } }
                 @if let Some(interface) = &self.interface { dt { "Interface" } dd { (shown(interface)) } }
                 dt { "Trusted by" } dd { (self.trust()) }
                 @if self.trust.digest.bytes().all(|byte| byte.is_ascii_hexdigit()) && !self.trust.digest.is_empty() {
                     dt { "Digest" } dd { (short(&self.trust.digest)) }
                 }
-                @if !self.rights.grants.is_empty() { dt { "Grants" } dd { (list(&self.rights.grants)) } }
-                @if !self.rights.provides.is_empty() { dt { "Provides" } dd { (list(&self.rights.provides)) } }
-                @if !self.rights.events.is_empty() { dt { "Events" } dd { (list(&self.rights.events)) } }
-                @if !self.rights.actions.is_empty() { dt { "Actions" } dd { (list(&self.rights.actions)) } }
+                @if !self.rights.grants.is_empty() { dt { "Grants" } dd { (words(&self.rights.grants)) } }
+                @if !self.rights.provides.is_empty() { dt { "Provides" } dd { (words(&self.rights.provides)) } }
+                @if !self.rights.events.is_empty() { dt { "Events" } dd { (words(&self.rights.events)) } }
+                @if !self.rights.actions.is_empty() { dt { "Actions" } dd { (words(&self.rights.actions)) } }
                 dt { "Calls" } dd { (self.calls.count) ", of which " (self.calls.failures) " failed" }
                 @if let Some(error) = &self.calls.last_error { dt { "Last failure" } dd { (shown(error)) } }
             }

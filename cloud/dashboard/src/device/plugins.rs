@@ -7,20 +7,19 @@ use http_body_util::{BodyExt as _, Limited};
 use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::facts::Facts;
 use super::tabs::{PLUGINS, Uuid};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::plugin_list::{Plugin, PluginList, is_name, shown};
+use crate::plugin_list::{Plugin, PluginList, is_name, read, shown};
 use crate::problem::{PageError, PageResult};
 use crate::show::table;
 use crate::visitor::SessionUser;
 
 /// The maximum number of bytes of a device's answer that are read.
 const MOST: usize = 1 << 20;
-/// The maximum number of plugins that are shown.
-const PLUGINS_SHOWN: usize = 200;
 
 /// Returns a device's answer, or the reason why there is none.
 pub(super) async fn ask<T: DeserializeOwned>(
@@ -49,17 +48,15 @@ pub(super) async fn ask<T: DeserializeOwned>(
     };
     let status = answer.status();
     if !status.is_success() {
-        return Ok(Err(format!(
-            "The device answered {}. Its supervisor may be too old for this.",
-            status.as_u16()
-        )));
+        return Ok(read(status, &[]));
     }
-    let unexpected = || "The device's answer could not be read.".to_owned();
-    let body = Limited::new(answer.into_body(), MOST).collect().await;
-    let parsed = body
-        .ok()
-        .and_then(|body| serde_json::from_slice(&body.to_bytes()).ok());
-    Ok(parsed.ok_or_else(unexpected))
+    let body = Limited::new(answer.into_body(), MOST).collect();
+    let patience = visitor.cloud.configuration.reach.answer();
+    Ok(match timeout(patience, body).await {
+        Ok(Ok(body)) => read(status, &body.to_bytes()),
+        Ok(Err(_)) => Err("The device's answer could not be read.".to_owned()),
+        Err(_) => Err("The device did not end its answer.".to_owned()),
+    })
 }
 
 /// `GET /dashboard/devices/<uuid>/plugins`
@@ -93,8 +90,7 @@ impl LivePage for DevicePluginsPage {
 
 impl PluginList {
     fn markup(&self, device: &str) -> Markup {
-        let rows = self.plugins.iter().take(PLUGINS_SHOWN);
-        let rows = rows.map(|plugin| plugin.row(device));
+        let rows = self.plugins.iter().map(|plugin| plugin.row(device));
         html! {
             @if self.allow_unpinned {
                 p.notice.wary {
