@@ -65,15 +65,37 @@ impl Story {
         .await;
     }
 
+    /// Returns the events that the plugin was called for, one line each, the oldest first.
+    async fn events(&self) -> Vec<String> {
+        let state = self.device.json("/v3/update-hold").await;
+        let events = state["events"].as_array().unwrap().iter();
+        events
+            .map(|event| event.as_str().unwrap().to_owned())
+            .collect()
+    }
+
     async fn until_events(&self, expected: &[&str]) {
         until("the plugin to be called", || async {
-            let state = self.device.json("/v3/update-hold").await;
-            let events = state["events"].as_array().unwrap();
-            let is_there = |line: &&str| events.iter().any(|event| event == *line);
+            let events = self.events().await;
+            let is_there = |line: &&str| events.iter().any(|event| event == line);
             if expected.iter().all(is_there) {
                 Ok(())
             } else {
-                Err(state)
+                Err(events)
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the plugin was called for exactly these changes of the connection to the cloud.
+    async fn until_connections(&self, expected: &[&str]) {
+        until("the plugin to be called", || async {
+            let events = self.events().await;
+            let connections = events.iter().filter(|line| line.starts_with("connection "));
+            if connections.eq(expected) {
+                Ok(())
+            } else {
+                Err(events)
             }
         })
         .await;
@@ -146,6 +168,44 @@ async fn a_plugin_is_called_for_what_happens_on_the_device() {
 }
 
 #[tokio::test]
+async fn a_plugin_is_called_for_its_schedule_for_each_step_of_a_service_and_for_the_connection() {
+    let mut story = Story::begin().await;
+    story.until_events(&["target Reached"]).await;
+    story.release("c2").await;
+    story.until_runs("c2").await;
+    // The states that it is called with fit together, whichever of them were too short to be seen.
+    until("the service to run", || async {
+        let events = story.events().await;
+        let changes = events
+            .iter()
+            .filter_map(|line| line.strip_prefix("services main "));
+        let changes: Vec<_> = changes
+            .filter_map(|change| change.split_once(" -> "))
+            .collect();
+        let fit = changes.windows(2).all(|pair| pair[0].1 == pair[1].0);
+        assert!(fit, "{events:?}");
+        let stopped = changes
+            .iter()
+            .skip(1)
+            .any(|(before, _)| *before == "Running");
+        match changes.last() {
+            Some((_, "Running")) if stopped => Ok(()),
+            _ => Err(events),
+        }
+    })
+    .await;
+    story.until_events(&["schedule count-down"]).await;
+    // The device sees within 10 s that nobody listens there.
+    story.until_connections(&[]).await;
+    story.cloud.go();
+    story.until_connections(&["connection false"]).await;
+    story.cloud.come_back().await;
+    story
+        .until_connections(&["connection false", "connection true"])
+        .await;
+}
+
+#[tokio::test]
 async fn a_gate_holds_up_an_update_and_says_why() {
     let story = Story::begin().await;
     let mut events = story.device.read_events().await;
@@ -186,10 +246,31 @@ async fn force_passes_a_gate() {
 
 #[tokio::test]
 async fn a_gate_that_is_removed_or_loses_its_grant_holds_up_nothing() {
-    let story = Story::begin().await;
-    story.hold().await;
-    story.release("c2").await;
-    story.until_postponed().await;
-    fs::remove_file(story.folder.path().join("plugins/update-hold.wasm")).unwrap();
-    story.until_runs("c2").await;
+    let without_grant = POLICY.replace(", \"update-gate\"", "");
+    for policy in [None, Some(without_grant)] {
+        let story = Story::begin().await;
+        story.hold().await;
+        story.release("c2").await;
+        story.until_postponed().await;
+        let path = |name: &str| story.folder.path().join(name);
+        match &policy {
+            None => fs::remove_file(path("plugins/update-hold.wasm")).unwrap(),
+            Some(policy) => fs::write(path("policy.toml"), policy).unwrap(),
+        }
+        story.until_runs("c2").await;
+        let report = story.device.json("/v3/plugins").await;
+        let plugins = report["plugins"].as_array().unwrap();
+        let plugin = plugins
+            .iter()
+            .find(|plugin| plugin["name"] == "update-hold");
+        let states = plugin.map(|plugin| (plugin["state"].as_str(), plugin["refused"].as_str()));
+        match states {
+            None => assert!(policy.is_none(), "{report}"),
+            Some((state, reason)) => {
+                assert!(policy.is_some(), "{report}");
+                assert_eq!(state, Some("refused"), "{report}");
+                assert!(reason.unwrap().contains("`update-gate`"), "{report}");
+            }
+        }
+    }
 }
