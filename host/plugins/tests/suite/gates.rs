@@ -44,7 +44,7 @@ fn update() -> PendingUpdate {
 
 #[tokio::test]
 async fn a_gate_that_fails_postpones_an_update_by_a_minute_and_counts_as_a_failure() {
-    for (behaviour, limits, reason, failure) in [
+    for (behaviour, limits, expected, failure) in [
         (
             "gate-fails",
             "",
@@ -67,12 +67,12 @@ async fn a_gate_that_fails_postpones_an_update_by_a_minute_and_counts_as_a_failu
         let device = device(&[("press", behaviour, limits)]).await;
         let Postponement {
             plugin,
-            reason: found,
+            reason,
             delay,
         } = device.plugins.postponement(&update()).await.unwrap();
         assert_eq!(plugin, "press");
-        assert!(found.starts_with(reason), "{behaviour}: {found}");
-        assert!(!found.contains('\n'), "{behaviour}: {found}");
+        assert!(reason.starts_with(expected), "{behaviour}: {reason}");
+        assert!(!reason.contains('\n'), "{behaviour}: {reason}");
         assert_eq!(delay.as_secs(), 60, "{behaviour}");
         let report = device.report("press");
         assert_eq!((report.calls, report.failures), (1, 1), "{behaviour}");
@@ -85,11 +85,11 @@ async fn a_gate_that_fails_postpones_an_update_by_a_minute_and_counts_as_a_failu
 async fn a_gate_that_never_answers_has_ten_seconds_and_holds_up_nothing_else() {
     let patient = "limits = { wall_ms = 900000 }";
     let device = device(&[("press", "gate-sleeps", patient), ("b", "nothing", "")]).await;
-    let begun = Instant::now();
+    let begin = Instant::now();
     let update = update();
     let gate = async {
         let postponement = device.plugins.postponement(&update).await.unwrap();
-        (postponement, begun.elapsed())
+        (postponement, begin.elapsed())
     };
     let others = async {
         // The gate has been called, and does not answer.
@@ -102,7 +102,7 @@ async fn a_gate_that_never_answers_has_ten_seconds_and_holds_up_nothing_else() {
             let answer = device.get(&format!("/v3/{plugin}/hello")).await;
             assert_eq!(answer.1, "hello");
         }
-        begun.elapsed()
+        begin.elapsed()
     };
     let ((postponement, elapsed), others) = tokio::join!(gate, others);
     assert!(others < Duration::from_secs(5), "{others:?}");
@@ -131,24 +131,24 @@ async fn no_gate_holds_up_an_update_for_longer_than_the_policy_says_however_it_f
         ("gate-refuses", "", 10),
     ] {
         let device = device(&[("press", behaviour, limits)]).await;
-        let begun = Instant::now();
-        let mut asked = 0;
+        let begin = Instant::now();
+        let mut postponements = 0;
         // The device asks again when the gate, or its failure, says.
         while let Some(postponement) = device.plugins.postponement(&update()).await {
-            asked += 1;
+            postponements += 1;
             let limit = Duration::from_secs(60 * HOLD_MINUTES);
-            let is_last = begun.elapsed() + postponement.delay >= limit;
+            let is_last = begin.elapsed() + postponement.delay >= limit;
             assert!(
                 is_last || postponement.delay.as_secs() == delay,
                 "{behaviour}: {postponement:?}"
             );
-            assert!(asked < 20, "{behaviour}: {postponement:?}");
+            assert!(postponements < 20, "{behaviour}: {postponement:?}");
             tokio::time::sleep(postponement.delay).await;
         }
-        let held = begun.elapsed().as_secs();
+        let total = begin.elapsed().as_secs();
         // It is asked at the end again, and its time to answer comes on top.
-        assert!((120..=140).contains(&held), "{behaviour}: {held} s");
-        assert!(asked > 1, "{behaviour}");
+        assert!((120..=140).contains(&total), "{behaviour}: {total} s");
+        assert!(postponements > 1, "{behaviour}");
         // The rest of the update goes on at once as far as it is asked.
         assert_eq!(device.plugins.postponement(&update()).await, None);
     }

@@ -38,7 +38,7 @@ async fn follow_refusals(device: &Fixture, file: &[u8]) -> Vec<String> {
     let mut before = None;
     loop {
         device
-            .until("it is judged anew", |plugins| {
+            .until("it is judged again", |plugins| {
                 let report = &plugins.report()[0];
                 let is_loaded = report.state == PluginState::Running;
                 match &report.refused {

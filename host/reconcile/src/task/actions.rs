@@ -58,7 +58,7 @@ impl ReconcilerTask {
         }
         if desired.rejected {
             return Some(format!(
-                "the release of app `{app}` was rejected, so what runs of it is left alone"
+                "the release of app `{app}` was rejected, so its running services are left alone"
             ));
         }
         let Verb::Start(name) = &self.actions.of(app)?.state.verb else {
@@ -68,7 +68,7 @@ impl ReconcilerTask {
             .services
             .get(name)
             .is_some_and(|service| !service.running);
-        is_off.then(|| format!("the target state says that service `{name}` is not to run"))
+        is_off.then(|| format!("the target state stops service `{name}`"))
     }
 
     fn take_locks_for_action(&mut self, app: &AppUuid) {
