@@ -121,14 +121,14 @@ mod tests {
             }]))
         };
         let target = |progress| Some(PluginEvent::Target(progress));
-        let (running, stopped) = (Some(ServiceState::Running), Some(ServiceState::Stopped));
+        let (running, exited) = (Some(ServiceState::Running), Some(ServiceState::Exited));
         for (event, expected) in [
             (service(None, running), change(None, Some("Running"))),
             (
-                service(running, stopped),
-                change(Some("Running"), Some("Stopped")),
+                service(running, exited),
+                change(Some("Running"), Some("exited")),
             ),
-            (service(stopped, None), change(Some("Stopped"), None)),
+            (service(exited, None), change(Some("exited"), None)),
             (
                 Event::ApplyBegin(ApplyBegin { local_mode: false }),
                 target(TargetProgress::Applying),

@@ -48,7 +48,7 @@ async fn a_gate_that_fails_postpones_an_update_by_a_minute_and_counts_as_a_failu
         (
             "gate-fails",
             "",
-            "it cannot say: the press FORGED INFO is running",
+            "it cannot say: the press\\nFORGED INFO is running",
             "the gate `update-gate` failed: the press",
         ),
         (
@@ -78,6 +78,8 @@ async fn a_gate_that_fails_postpones_an_update_by_a_minute_and_counts_as_a_failu
         assert_eq!((report.calls, report.failures), (1, 1), "{behaviour}");
         let last = report.last_error.unwrap();
         assert!(last.contains(failure), "{behaviour}: {last}");
+        // The next device loads its plugins in real time.
+        tokio::time::resume();
     }
 }
 
@@ -146,10 +148,12 @@ async fn no_gate_holds_up_an_update_for_longer_than_the_policy_says_however_it_f
             tokio::time::sleep(postponement.delay).await;
         }
         let total = begin.elapsed().as_secs();
-        // It is asked at the end again, and its time to answer comes on top.
+        // At the end it is asked once more, which takes the time of its answer.
         assert!((120..=140).contains(&total), "{behaviour}: {total} s");
         assert!(postponements > 1, "{behaviour}");
-        // The rest of the update goes on at once as far as it is asked.
+        // It does not delay the rest of the update again.
         assert_eq!(device.plugins.postponement(&update()).await, None);
+        // The next device loads its plugins in real time.
+        tokio::time::resume();
     }
 }

@@ -52,7 +52,7 @@ async fn follow_refusals(device: &Fixture, file: &[u8]) -> Vec<String> {
         };
         let suggested = quoted(&refusal, "the line `");
         assert!(!suggested.is_empty(), "{refusal}");
-        let mut text = fs::read_to_string(&policy).unwrap_or_default();
+        let mut text = fs::read_to_string(&policy).unwrap();
         for section in quoted(&refusal, "section `") {
             assert_eq!(section, "[plugins.a]", "{refusal}");
             if !text.contains(section) {
@@ -63,7 +63,9 @@ async fn follow_refusals(device: &Fixture, file: &[u8]) -> Vec<String> {
             lines.push(line.to_owned());
             text = format!("{text}{line}\n");
         }
-        fs::write(&policy, text).unwrap();
+        // Renamed into place, so that a partial policy is never read.
+        fs::write(device.path("policy.new"), text).unwrap();
+        fs::rename(device.path("policy.new"), &policy).unwrap();
         before = Some(refusal);
     }
 }
@@ -111,7 +113,11 @@ async fn the_lines_that_refusals_suggest_are_all_that_a_policy_needs() {
         &format!("{ALL}\nprovides = [\"identify\"]\nevents = [\"start\", \"update-gate\"]"),
     );
     let file = plugin(&manifest);
-    let device = setup().strange_file("a.wasm", &file).start().await;
+    let device = setup()
+        .strange_file("a.wasm", &file)
+        .policy("")
+        .start()
+        .await;
     let lines = follow_refusals(&device, &file).await;
     let keys: Vec<_> = lines
         .iter()
