@@ -196,9 +196,10 @@ fn body(answer: (StatusCode, String)) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-/// Returns status and body of a request with a body.
+/// Returns status and body of a request with JSON.
 async fn send(device: &Fixture, method: &str, path: &str, body: &Value) -> (StatusCode, String) {
     let request = Request::builder().method(method).uri(path);
+    let request = request.header("content-type", "application/json");
     let body = Full::<Bytes>::from(body.to_string());
     text(device.call(request.body(body).unwrap()).await).await
 }
