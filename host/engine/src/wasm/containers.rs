@@ -144,7 +144,7 @@ impl Shared {
     pub(super) fn write_state(&self, id: &ContainerId, state: &State) {
         let path = self.folders.container(id).join(STATE);
         if let Err(error) = record::write(&path, state) {
-            tracing::warn!(%error, "failed to write `{}`", path.display());
+            tracing::warn!(%error, path = %path.display(), "failed to write `{}`", path.display());
         }
     }
 
