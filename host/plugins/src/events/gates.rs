@@ -216,7 +216,7 @@ impl Gates {
                 return Verdict::GoOn;
             }
             EventAnswer::Postpone { reason, seconds } => (reason, seconds),
-            // This is the answer to another question: it postpones like a failure.
+            // This is the answer to another question: the update waits for the shortest time.
             EventAnswer::Refuse { reason } => (reason, SHORTEST),
         };
         let delay = Duration::from_secs(seconds.clamp(SHORTEST, LONGEST).into());

@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tests::{Supervisor, until_within};
 
@@ -98,9 +99,19 @@ impl Device {
 }
 
 async fn walk(language: &str) {
-    if !can_build(language) {
-        return;
+    if can_build(language) {
+        walk_with(language, &[]).await;
     }
+}
+
+/// How long the page's commands took: those of the author, and those of the device's owner until the answer.
+struct WalkTimes {
+    author: Duration,
+    owner: Duration,
+}
+
+/// Types the commands; those of the author with these environment variables.
+async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
     let Commands {
         author: commands,
         device: commands_of_owner,
@@ -130,7 +141,9 @@ async fn walk(language: &str) {
             typed.push(line);
         }
     }
-    author.shell(&typed.join("\n"), &[]).succeeds();
+    let begin = Instant::now();
+    author.shell(&typed.join("\n"), variables).succeeds();
+    let time_of_author = begin.elapsed();
 
     let device = Device::start(author).await;
     let bin = device.author.path("layout/bin").display().to_string();
@@ -139,6 +152,7 @@ async fn walk(language: &str) {
         "/usr/lib/supervisor/bin",
         &bin,
     );
+    let begin = Instant::now();
     let granted = device.run(&typed).succeeds();
     assert!(granted.out.contains("[plugins.rails]"), "{}", granted.out);
 
@@ -156,8 +170,58 @@ async fn walk(language: &str) {
         }
     })
     .await;
+    let time_of_owner = begin.elapsed();
     let report = device.supervisor.json("/v3/plugins").await;
     assert_eq!(report["plugins"][0]["signedBy"], "acme", "{report}");
+    WalkTimes {
+        author: time_of_author,
+        owner: time_of_owner,
+    }
+}
+
+/// Returns the environment of an author who has the tools of all languages and the programs of the layout, and has built
+/// nothing so far: `folder` becomes the target folder of cargo and the cache of all tools.
+fn empty_caches(folder: &Path) -> [(&'static str, String); 3] {
+    // What the tool has installed, without the caches of Go and of the C compiler, which are in the same folder.
+    let name = "supervisor-plugin";
+    let installed = tests::repository().join("target/tool-cache").join(name);
+    symlink(installed, folder.join(name)).unwrap();
+    let programs = tests::distribution().join("bin").display().to_string();
+    let path = std::env::var("PATH").unwrap();
+    [
+        (
+            "CARGO_TARGET_DIR",
+            folder.join("target").display().to_string(),
+        ),
+        ("XDG_CACHE_HOME", folder.display().to_string()),
+        ("PATH", format!("{programs}:{path}")),
+    ]
+}
+
+/// Prints what `cargo xtask bench first-answer` shows.
+#[tokio::test]
+#[ignore = "prints times, which mean something on a machine that does nothing else"]
+async fn how_long_the_way_of_the_page_takes() {
+    println!("| language | until it is signed | from there to the answer | together |");
+    println!("|---|---|---|---|");
+    for language in ["rust", "c", "go", "javascript", "typescript", "python"] {
+        if !can_build(language) {
+            continue;
+        }
+        // The first build in a language installs its tools.
+        let author = Author::with_project(language);
+        author.run_in("rails", "build").succeeds();
+        let caches = tempfile::tempdir().unwrap();
+        let times = walk_with(language, &empty_caches(caches.path())).await;
+        let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let WalkTimes { author, owner } = times;
+        println!(
+            "| {language} | {} | {} | {} |",
+            seconds(author),
+            seconds(owner),
+            seconds(author + owner)
+        );
+    }
 }
 
 #[tokio::test]
