@@ -1,4 +1,4 @@
-//! The checks before a commit: formatting, citations of the contract, names of types, phrases, lints and dependencies.
+//! The checks before a commit: formatting, citations of the contract, names, phrases, lints and dependencies.
 //! Components are linted for the target that they run on.
 
 use anyhow::Result;

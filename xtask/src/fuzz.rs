@@ -131,7 +131,7 @@ const BLACK_BOX: &str = "tests";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let is_wanted = |Target(name, ..): &&Target| {
-        arguments.targets.is_empty() || arguments.targets.iter().any(|wanted| wanted == name)
+        arguments.targets.is_empty() || arguments.targets.iter().any(|target| target == name)
     };
     let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
     let names = || TARGETS.map(|Target(name, ..)| name).join(", ");

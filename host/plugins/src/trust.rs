@@ -258,7 +258,7 @@ impl Lines {
         }
         let known = named.name_of(&maker.public.key);
         let name = known.unwrap_or(&maker.name).to_owned();
-        if known.is_none() && named.names().any(|taken| *taken == name) {
+        if known.is_none() && named.names().any(|other| *other == name) {
             return Err(format!(
                 "[keys.{name}] of the policy is another key: give the file another name"
             ));

@@ -61,7 +61,7 @@ const NO_DELTAS: &str = "SUPERVISOR_DELTA is set, but this device always downloa
 pub(crate) struct StartState {
     pub memory: RecoveredState,
     /// `None` if no target was ever set, or it cannot be read: then nothing is touched.
-    pub wanted: Option<ActiveTarget>,
+    pub target: Option<ActiveTarget>,
     /// The target after local mode, if that is being left.
     pub resumes: Option<ActiveTarget>,
     pub api_network: DesiredNetwork,
@@ -97,9 +97,9 @@ impl ReconcilerTask {
             actions.resume(app, stored);
         }
         let boot = context.host.boot();
-        let target = start.wanted.as_ref().and_then(|it| it.target.clone());
+        let target = start.target.as_ref().and_then(|it| it.target.clone());
         let mut trials = ReleaseTrials::new(memory.releases);
-        let mut first_target = start.wanted;
+        let mut first_target = start.target;
         if let Some(target) = &mut first_target
             && memory.local_mode == LocalMode::Off
         {

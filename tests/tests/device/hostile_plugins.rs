@@ -264,7 +264,7 @@ async fn service_key(device: &Supervisor) -> String {
     line["message"].as_str().unwrap()[prefix.len()..].to_owned()
 }
 
-async fn told(device: &Supervisor, key: Option<&str>) -> String {
+async fn caller(device: &Supervisor, key: Option<&str>) -> String {
     let request = device.request_without_key("GET", "/v3/acme/caller");
     let request = match key {
         Some(key) => request.bearer_auth(key),
@@ -280,17 +280,17 @@ async fn a_plugin_is_told_by_whose_key_a_request_came() {
     let (device, _folder) = device_with(&component(), "").await;
     let own = device.key().to_owned();
     assert_eq!(
-        told(&device, Some(&own)).await,
+        caller(&device, Some(&own)).await,
         "CallerScope::DeviceKey None"
     );
     let key = service_key(&device).await;
     assert_eq!(
-        told(&device, Some(&key)).await,
+        caller(&device, Some(&key)).await,
         "CallerScope::Service(AppService { app-id: 1, service: \"web\" }) None"
     );
 
     let (open, _folder) = device_with(&component(), "local_mode_auth = \"open\"").await;
-    assert_eq!(told(&open, None).await, "CallerScope::LocalMode None");
+    assert_eq!(caller(&open, None).await, "CallerScope::LocalMode None");
 }
 
 /// A plugin that was built for version 1.0 of the interface, on a device as shipped.

@@ -80,21 +80,21 @@ fn open(name: &str, settings: SerialSettings) -> Result<Port, SerialError> {
     })
 }
 
-fn apply(mut settings: Settings, wanted: SerialSettings) -> io::Result<Settings> {
+fn apply(mut settings: Settings, desired: SerialSettings) -> io::Result<Settings> {
     settings.set_raw();
-    settings.set_baud_rate(wanted.baud)?;
+    settings.set_baud_rate(desired.baud)?;
     settings.set_flow_control(FlowControl::None);
-    settings.set_char_size(match wanted.data_bits {
+    settings.set_char_size(match desired.data_bits {
         5 => CharSize::Bits5,
         6 => CharSize::Bits6,
         7 => CharSize::Bits7,
         _ => CharSize::Bits8,
     });
-    settings.set_stop_bits(match wanted.stop_bits {
+    settings.set_stop_bits(match desired.stop_bits {
         2 => StopBits::Two,
         _ => StopBits::One,
     });
-    settings.set_parity(match wanted.parity {
+    settings.set_parity(match desired.parity {
         Parity::None => serial2_tokio::Parity::None,
         Parity::Even => serial2_tokio::Parity::Even,
         Parity::Odd => serial2_tokio::Parity::Odd,

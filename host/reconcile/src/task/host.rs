@@ -91,7 +91,7 @@ impl ReconcilerTask {
         // that.
         let matters = self
             .wanted_of_host()
-            .is_some_and(|wanted| self.host.was_seen || *wanted != DesiredHost::default());
+            .is_some_and(|desired| self.host.was_seen || *desired != DesiredHost::default());
         matters && (self.host.is_stale || self.host.is_looking)
     }
 
@@ -111,7 +111,7 @@ impl ReconcilerTask {
         {
             return;
         }
-        let Some(wanted) = self.wanted_of_host().cloned() else {
+        let Some(desired) = self.wanted_of_host().cloned() else {
             return;
         };
         self.host.is_stale = false;
@@ -121,7 +121,7 @@ impl ReconcilerTask {
         tokio::spawn(async move {
             let host = Arc::clone(&context.host);
             // In a separate task, so that the loop is informed even if it panics.
-            let look = tokio::spawn(async move { host.compare(&wanted).await }).await;
+            let look = tokio::spawn(async move { host.compare(&desired).await }).await;
             context.tell(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
                 look_again: true,
                 ..HostLook::default()

@@ -12,12 +12,12 @@ use crate::messages::ActiveTarget;
 
 impl ReconcilerTask {
     /// Puts the target with the new key in force, without beginning an update.
-    pub(super) fn take_new_keys(&mut self, mut wanted: ActiveTarget) {
+    pub(super) fn take_new_keys(&mut self, mut target: ActiveTarget) {
         if self.local_mode.is_leaving() {
-            self.target.resumes = Some(wanted);
+            self.target.resumes = Some(target);
             return;
         }
-        self.replace_unhealthy(&mut wanted.desired);
+        self.replace_unhealthy(&mut target.desired);
         let services = self.view.services();
         let in_use: BTreeSet<String> = services.filter_map(|service| service.digest).collect();
         let Some(desired) = &mut self.target.desired else {
@@ -25,7 +25,7 @@ impl ReconcilerTask {
         };
         let services = desired.apps.values_mut();
         for service in services.flat_map(|app| app.services.values_mut()) {
-            let next = wanted.desired.apps.get(&service.key.app);
+            let next = target.desired.apps.get(&service.key.app);
             let next = next.and_then(|app| app.services.get(&service.key.service));
             let Some(next) = next.filter(|next| next.digest != service.digest) else {
                 continue;
@@ -45,7 +45,7 @@ impl ReconcilerTask {
         };
         let variables = self.context.branding.secret_variables();
         for service in restored.services.values_mut() {
-            let Some(wanted) = target.services.get(&service.key.service) else {
+            let Some(desired) = target.services.get(&service.key.service) else {
                 continue;
             };
             if self
@@ -58,13 +58,14 @@ impl ReconcilerTask {
                     image_id: service.image_id,
                     release: service.release,
                     commit: service.commit.clone(),
-                    ..wanted.clone()
+                    ..desired.clone()
                 };
                 continue;
             }
             for variable in &variables {
                 let value = service.config.environment.get_mut(variable);
-                if let (Some(value), Some(key)) = (value, wanted.config.environment.get(variable)) {
+                if let (Some(value), Some(key)) = (value, desired.config.environment.get(variable))
+                {
                     value.clone_from(key);
                 }
             }

@@ -59,10 +59,10 @@ impl ReconcilerTask {
         let target = self.target.app(app)?;
         let current = newest(self.services_of(app));
         let is_reached = current.len() == target.services.len()
-            && target.services.values().all(|wanted| {
-                let service = current.get(&wanted.key.service);
+            && target.services.values().all(|desired| {
+                let service = current.get(&desired.key.service);
                 service.is_some_and(|service| {
-                    service.digest.as_deref() == Some(wanted.digest.as_str())
+                    service.digest.as_deref() == Some(desired.digest.as_str())
                         || self.target.replaced_keys.concern(service)
                 })
             });
@@ -108,7 +108,7 @@ impl ReconcilerTask {
         let digest = current.digest?;
         let release = current.release?;
         let same = target.services.get(&current.key.service);
-        let same = same.filter(|wanted| wanted.digest == digest).cloned();
+        let same = same.filter(|desired| desired.digest == digest).cloned();
         let subject = service_subject(&current.key);
         let made: DesiredService =
             same.or_else(|| self.stored.definitions.get(subject, &digest))?;
@@ -129,14 +129,14 @@ impl ReconcilerTask {
         &self,
         target: &DesiredApp,
         kind: ComponentKind,
-        wanted: &BTreeMap<String, DesiredObject<C>>,
+        desired: &BTreeMap<String, DesiredObject<C>>,
     ) -> Option<BTreeMap<String, DesiredObject<C>>> {
         let current = self.view.current();
         let components = current.components(kind).iter();
         let ours = components.filter(|component| component.app.as_ref() == Some(&target.uuid));
         let definitions = ours.map(|component| {
             let (name, digest) = (&component.name, component.digest.as_ref()?);
-            let mut objects = wanted.values();
+            let mut objects = desired.values();
             let same = objects.find(|it| it.engine_name == *name && it.digest == *digest);
             let subject = component_subject(kind, name);
             let stored = || self.stored.definitions.get(subject, digest);

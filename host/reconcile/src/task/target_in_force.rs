@@ -32,13 +32,13 @@ pub(super) struct TargetInForce {
 
 impl TargetInForce {
     pub(super) fn new(
-        wanted: Option<ActiveTarget>,
+        target: Option<ActiveTarget>,
         resumes: Option<ActiveTarget>,
         api_network: DesiredNetwork,
         trials: ReleaseTrials,
     ) -> Self {
-        let (desired, settings) = match wanted {
-            Some(wanted) => (Some(wanted.desired), wanted.settings),
+        let (desired, settings) = match target {
+            Some(target) => (Some(target.desired), target.settings),
             None => (None, Settings::default()),
         };
         TargetInForce {

@@ -28,7 +28,7 @@ struct State {
     forgets: bool,
     stays: Option<String>,
     postponement: Option<UpdatePostponement>,
-    asked: Vec<PendingUpdate>,
+    postponement_queries: Vec<PendingUpdate>,
     verdict: Option<ReleaseVerdict>,
     judged: Vec<InstalledRelease>,
     done: Vec<String>,
@@ -92,8 +92,8 @@ impl FakeHost {
     }
 
     /// Returns the updates whose postponement was queried.
-    pub(crate) fn asked(&self) -> Vec<PendingUpdate> {
-        self.state().asked.clone()
+    pub(crate) fn postponement_queries(&self) -> Vec<PendingUpdate> {
+        self.state().postponement_queries.clone()
     }
 
     /// Makes releases be judged from now on, with this verdict.
@@ -137,7 +137,7 @@ impl Host for FakeHost {
         Some(format!("boot{}", self.state().boots).parse().unwrap())
     }
 
-    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
         let state = self.state();
         let mut look = HostLook {
             reboot_due: state.reboot_due,
@@ -145,10 +145,10 @@ impl Host for FakeHost {
         };
         if let Some(why) = &state.refusal {
             look.failed.insert(HostPart::BootConfig, why.clone());
-        } else if state.settings.boot_config != wanted.boot_config {
+        } else if state.settings.boot_config != desired.boot_config {
             look.differs.insert(HostPart::BootConfig);
         }
-        if state.settings.persistent_logging != wanted.persistent_logging {
+        if state.settings.persistent_logging != desired.persistent_logging {
             look.differs.insert(HostPart::PersistentLogging);
         }
         async { look }.boxed()
@@ -157,15 +157,15 @@ impl Host for FakeHost {
     fn configure<'a>(
         &'a self,
         part: HostPart,
-        wanted: &'a DesiredHost,
+        desired: &'a DesiredHost,
     ) -> BoxFuture<'a, Result<(), String>> {
         let mut state = self.state();
         state.done.push(format!("configure {part}"));
         state.reboot_due = true;
         match part {
-            HostPart::BootConfig => state.settings.boot_config = wanted.boot_config.clone(),
+            HostPart::BootConfig => state.settings.boot_config = desired.boot_config.clone(),
             HostPart::PersistentLogging => {
-                state.settings.persistent_logging = wanted.persistent_logging;
+                state.settings.persistent_logging = desired.persistent_logging;
             }
         }
         async { Ok(()) }.boxed()
@@ -225,7 +225,7 @@ impl Host for FakeHost {
         update: &'a PendingUpdate,
     ) -> BoxFuture<'a, Option<UpdatePostponement>> {
         let mut state = self.state();
-        state.asked.push(update.clone());
+        state.postponement_queries.push(update.clone());
         let postponement = state.postponement.clone();
         async { postponement }.boxed()
     }

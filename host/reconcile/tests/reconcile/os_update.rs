@@ -220,16 +220,19 @@ async fn a_lock_of_any_app_delays_the_activation_and_force_does_not_wait() {
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_postpones_updates_postpones_the_activation() {
     let rig = device().await;
-    let before = rig.host.asked().len();
+    let before = rig.host.postponement_queries().len();
     rig.host.postpone(Some(UpdatePostponement {
         plugin: "guard".to_owned(),
         reason: "the press is running".to_owned(),
         delay: Duration::from_secs(300),
     }));
     rig.cloud_says(wants("2")).await;
-    until(&rig, "asked", |rig| rig.host.asked().len() > before + 3).await;
+    until(&rig, "asked", |rig| {
+        rig.host.postponement_queries().len() > before + 3
+    })
+    .await;
     assert_eq!(rig.host.done(), ["stage 2"]);
-    let update = rig.host.asked().pop().unwrap();
+    let update = rig.host.postponement_queries().pop().unwrap();
     assert_eq!(update.running_commit, update.target_commit);
     assert_eq!(update.running_commit.unwrap().as_str(), "c1");
     let plan = rig.reconciler.plan().await.unwrap();

@@ -19,9 +19,9 @@ use http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, sleep_until};
 
+use super::acknowledgement;
 use super::ingest::{admitted, keep, unavailable};
 use super::line_limits::LineShare;
-use super::taken;
 use crate::connections::Connection;
 use crate::state::{Server, ServerState};
 use lines::Decoder;
@@ -166,7 +166,7 @@ impl Upload<'_> {
             }
         }
         self.flush().await?;
-        Ok(taken())
+        Ok(acknowledgement())
     }
 
     /// Parses lines of JSON; blank ones keep the connection open.

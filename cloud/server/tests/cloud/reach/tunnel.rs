@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tunnel::{CloseMessage, CloseReason, Offer};
 
-use super::proxy::{Flood, asked};
+use super::proxy::{Flood, send_device_request};
 use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{PROTOCOL, ask_for_tunnel, connect, known};
 use crate::harness::{Cloud, on_both};
@@ -124,7 +124,7 @@ async fn what_is_under_way_ends_with_the_device_that_is_removed() {
         let flood = Flood::default();
         let held = connect(&cloud, &device, flood.router()).await;
         until_connected(&ann, device.id, true).await;
-        let answer = asked(&ann, "/flood", json!({ "deviceId": device.id })).await;
+        let answer = send_device_request(&ann, "/flood", json!({ "deviceId": device.id })).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let path = format!("/v7/device({})", device.id);
         let (status, _) = ann.answer(ann.ask(Method::DELETE, &path)).await;
@@ -151,7 +151,7 @@ async fn a_cloud_that_ends_says_so_to_its_devices_whatever_is_under_way() {
         for device in [&idle, &busy] {
             until_connected(&ann, device.id, true).await;
         }
-        let answer = asked(&ann, "/flood", json!({ "deviceId": busy.id })).await;
+        let answer = send_device_request(&ann, "/flood", json!({ "deviceId": busy.id })).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let ended = cloud.end();
         let (idle, busy, ()) = tokio::join!(why(idle_held), why(busy_held), ended);
