@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use engine::LogsFrom;
+use held_port::HeldPort;
 use model::{ContainerState, PortMapping, Protocol};
 use tokio::net::TcpStream;
 use wasm_service::log_file::{LOG, MAX_FILE, OLDER_LOG};

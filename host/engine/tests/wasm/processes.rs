@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use engine::wasm::Wasm;
 use engine::{Containers as _, LogsFrom};
+use held_port::HeldPort;
 use model::{ContainerId, ContainerState, PortMapping, Protocol, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use wasm_service::process::ProcessId;

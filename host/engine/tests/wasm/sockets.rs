@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener as StdListener, UdpSocket as StdUdpSocket};
 
 use engine::{ContainerSpec, EngineError};
+use held_port::HeldPort;
 use model::{ContainerId, ContainerState, NetworkMode, PortMapping, Protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
