@@ -1,6 +1,6 @@
 //! The build of a project in each language.
 
-mod async_imports;
+pub(crate) mod async_imports;
 mod c;
 pub(crate) mod component;
 mod core_module;
