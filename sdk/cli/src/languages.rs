@@ -2,6 +2,7 @@
 
 pub(crate) mod async_imports;
 mod c;
+mod capability_use;
 pub(crate) mod component;
 mod core_module;
 mod go;

@@ -195,6 +195,32 @@ fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
     }
 }
 
+#[test]
+fn a_capability_that_is_used_and_not_asked_for_is_named_before_the_build() {
+    for (language, place) in [
+        ("c", "src/plugin.c:4"),
+        ("go", "src/plugin.go:8"),
+        ("javascript", "src/plugin.js:2"),
+        ("typescript", "src/plugin.ts:2"),
+    ] {
+        let author = Author::with_project(language);
+        author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+        let built = author.run_in("rails", "build").fails();
+        let expected = format!(
+            "error: `store` is used in {place}, but [capabilities] in plugin.toml does not ask for it: add `store = \"why\"`\n"
+        );
+        assert!(built.err.ends_with(&expected), "{}", built.err);
+    }
+    // Python finds out when it imports the plugin.
+    if can_build("python") {
+        let author = Author::with_project("python");
+        author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+        let built = author.run_in("rails", "build").fails();
+        let expected = "the plugin uses `store` without asking for it: add `store = \"why\"` to [capabilities] of plugin.toml";
+        assert!(built.err.contains(expected), "{}", built.err);
+    }
+}
+
 /// The same text is in `lastError` of a device, and in its log.
 #[test]
 fn what_a_handler_throws_is_in_the_answer_to_its_author() {
