@@ -221,6 +221,46 @@ fn a_capability_that_is_used_and_not_asked_for_is_named_before_the_build() {
     }
 }
 
+#[test]
+fn an_action_that_only_rust_can_provide_is_refused_before_the_build() {
+    for language in ["c", "go", "javascript", "typescript", "python"] {
+        let author = Author::with_project(language);
+        let project = author.read("rails/plugin.toml");
+        for (table, expected) in [
+            (
+                "[provides]\nidentify = \"blink\"\n",
+                format!(
+                    "a plugin in {language} cannot provide `identify`: write it in Rust, or leave `identify` out of [provides]"
+                ),
+            ),
+            (
+                "[provides]\nboot-config = \"Firmware\"\n",
+                format!("a plugin in {language} cannot provide `boot-config`: write it in Rust"),
+            ),
+            (
+                "[provides]\nproxy-redirector = \"Redirector\"\n",
+                format!(
+                    "a plugin in {language} cannot provide `proxy-redirector`: write it in Rust"
+                ),
+            ),
+            (
+                "[provides]\nos-update = \"Slots\"\n",
+                format!("a plugin in {language} cannot provide `os-update`: write it in Rust"),
+            ),
+            (
+                "[actions]\nset = \"set\"\n",
+                format!(
+                    "a plugin in {language} cannot have actions of its own: write it in Rust, or leave [actions] out of plugin.toml"
+                ),
+            ),
+        ] {
+            author.write("rails/plugin.toml", &format!("{project}\n{table}"));
+            let built = author.run_in("rails", "build").fails();
+            assert!(built.err.contains(&expected), "{}", built.err);
+        }
+    }
+}
+
 /// The same text is in `lastError` of a device, and in its log.
 #[test]
 fn what_a_handler_throws_is_in_the_answer_to_its_author() {
