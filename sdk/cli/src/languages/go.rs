@@ -41,7 +41,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let source = project.source(SOURCE)?;
     ensure!(
         project.path.join("go.mod").is_file(),
-        "there is no `go.mod` beside plugin.toml; create it with the lines `module {}` and `go 1.25`",
+        "there is no `go.mod` beside plugin.toml; create it with the lines `module example.com/{}` and `go 1.25`",
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
