@@ -9,6 +9,7 @@
 mod author;
 mod capabilities;
 mod check;
+mod documented_code;
 mod documented_way;
 mod events;
 mod first_plugin;
