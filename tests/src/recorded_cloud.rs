@@ -260,7 +260,7 @@ impl RecordedCloud {
     /// # Panics
     /// If a report is invalid.
     #[must_use]
-    pub fn told(&self) -> Value {
+    pub fn reported_state(&self) -> Value {
         let mut state = json!({});
         for report in self.reports() {
             for (name, value) in report.as_object().expect("fields") {

@@ -30,7 +30,7 @@ const END: Duration = Duration::from_secs(20);
 struct Session {
     process: Child,
     /// Its output up to the end of its introduction.
-    said: String,
+    output: String,
     lines: Receiver<String>,
     home: PathBuf,
 }
@@ -80,7 +80,7 @@ impl Place {
         let lines = lines_of(process.stdout.take().unwrap());
         let mut session = Session {
             process,
-            said: String::new(),
+            output: String::new(),
             lines,
             home: self.0.path().join("home"),
         };
@@ -107,10 +107,10 @@ impl Place {
 }
 
 fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
-    let (told, lines) = channel();
+    let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if told.send(line).is_err() {
+            if sender.send(line).is_err() {
                 return;
             }
         }
@@ -121,25 +121,28 @@ fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
 impl Session {
     fn until_introduced(&mut self) {
         let deadline = Instant::now() + START;
-        while !self.said.contains("Ctrl-C stops it all") {
+        while !self.output.contains("Ctrl-C stops it all") {
             let left = deadline.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left);
-            let line = line.unwrap_or_else(|error| panic!("{error}; it said:\n{}", self.said));
-            self.said = format!("{}{line}\n", self.said);
+            let line = line.unwrap_or_else(|error| panic!("{error}; it said:\n{}", self.output));
+            self.output = format!("{}{line}\n", self.output);
         }
     }
 
     /// Returns the lines to try.
     fn to_try(&self) -> Vec<&str> {
-        let (_, after) = self.said.split_once("try, in another terminal:\n").unwrap();
+        let (_, after) = self
+            .output
+            .split_once("try, in another terminal:\n")
+            .unwrap();
         let lines = after.lines().take_while(|line| line.starts_with("  "));
         lines.map(str::trim).collect()
     }
 
     /// Returns the value after a name in the introduction.
     fn fact(&self, name: &str) -> &str {
-        let line = self.said.lines().find_map(|line| line.strip_prefix(name));
-        line.unwrap_or_else(|| panic!("no `{name}` in:\n{}", self.said))
+        let line = self.output.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no `{name}` in:\n{}", self.output))
             .trim()
     }
 
@@ -150,7 +153,7 @@ impl Session {
     /// A shell in which the first two lines to try have been typed: the programs are found, and the user is signed in.
     fn shell(&self, line: &str) -> Command {
         let [export, login] = self.to_try()[..2] else {
-            panic!("{}", self.said)
+            panic!("{}", self.output)
         };
         let mut shell = Command::new("sh");
         shell
@@ -293,7 +296,7 @@ async fn story(docker: Option<String>) {
     let place = Place::new();
     let session = place.start(docker, &[]);
     let [_, _, devices, blink, deploy, show, pin, track, follow] = session.to_try()[..] else {
-        panic!("{}", session.said)
+        panic!("{}", session.output)
     };
     let uuid = session.uuid().to_owned();
 
@@ -406,7 +409,7 @@ async fn a_session_that_is_kept_goes_on_and_one_that_was_killed_is_cleared_away(
 
     // The next session replaces it.
     let session = place.start(None, &more);
-    assert!(session.said.contains("was killed: removing what it left"));
+    assert!(session.output.contains("was killed: removing what it left"));
     assert_eq!(session.uuid(), uuid);
     session.until_runs("1.0.0").await;
     session.stop();

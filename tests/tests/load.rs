@@ -223,7 +223,7 @@ async fn within<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
 }
 
 /// Returns a target of two services, one of which changes.
-fn wanted(change: u64) -> Value {
+fn load_target(change: u64) -> Value {
     let changed = json!({"environment": {"CHANGE": change.to_string()}});
     target(
         1,
@@ -286,7 +286,7 @@ async fn run(
     let (begin, mut updates, mut most) = (Instant::now(), 0, 0);
     while begin.elapsed() < time && !tasks.iter().any(tokio::task::JoinHandle::is_finished) {
         *changes += 1;
-        device.set_target(&wanted(*changes)).await;
+        device.set_target(&load_target(*changes)).await;
         device.until_applied().await;
         updates += 1;
         if let Some(journal) = journal {
@@ -330,7 +330,7 @@ async fn a_minute_of_load_while_updates_run_costs_no_request_and_no_memory() {
     if let Some(journal) = &mut journal {
         journal.log("web.service", "web", b"begins").await;
     }
-    device.set_target(&wanted(0)).await;
+    device.set_target(&load_target(0)).await;
     device.until_applied().await;
     for (path, expected) in READS {
         let answer = device.get(path).await;

@@ -15,9 +15,9 @@ use crate::test_programs::TestPrograms;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Where the suites on Docker run: an engine of our own (needs root on Debian), the machine's own
-    /// (what `docker` would use), no engine; `auto` tries them in this order
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHICH")]
+    /// The Docker engine of the tests: one that the command starts (`private`, needs root on Debian), the one that
+    /// `docker` would use (`reachable`), or none; `auto` tries them in this order
+    #[arg(long, value_enum, default_value = "auto", value_name = "ENGINE")]
     docker: DockerChoice,
     /// Passed on to `cargo test`, for example a crate (`--package plan`) or a test's name
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -164,8 +164,8 @@ enum Way {
 }
 
 /// Returns the ways to try, in this order. Our own engine comes first, because the machine's belongs to somebody.
-fn ways(wanted: DockerChoice, named: bool) -> &'static [Way] {
-    match (wanted, named) {
+fn ways(choice: DockerChoice, named: bool) -> &'static [Way] {
+    match (choice, named) {
         (DockerChoice::Auto, true) => &[Way::Named],
         (DockerChoice::Auto, false) => &[Way::Private, Way::Reachable],
         (DockerChoice::Private, _) => &[Way::Private],
@@ -175,10 +175,10 @@ fn ways(wanted: DockerChoice, named: bool) -> &'static [Way] {
 }
 
 impl DockerForTests {
-    fn find(wanted: DockerChoice) -> Self {
+    fn find(choice: DockerChoice) -> Self {
         let named = env::var_os(DOCKER).is_some() && env::var_os(REGISTRY).is_some();
         let mut reasons = Vec::new();
-        for way in ways(wanted, named) {
+        for way in ways(choice, named) {
             match Self::start(*way) {
                 Ok(docker) => return docker,
                 Err(error) => {
@@ -271,14 +271,14 @@ mod tests {
     #[test]
     fn an_engine_of_our_own_is_tried_before_the_machines() {
         use DockerChoice::{Auto, None, Private, Reachable};
-        for (wanted, named, expected) in [
+        for (choice, named, expected) in [
             (Auto, true, &[Way::Named][..]),
             (Auto, false, &[Way::Private, Way::Reachable]),
             (Private, true, &[Way::Private]),
             (Reachable, false, &[Way::Reachable]),
             (None, true, &[]),
         ] {
-            assert_eq!(ways(wanted, named), expected, "{wanted:?} {named}");
+            assert_eq!(ways(choice, named), expected, "{choice:?} {named}");
         }
     }
 }

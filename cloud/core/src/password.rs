@@ -141,7 +141,7 @@ mod tests {
         };
         let made = hash("correct horse".to_owned()).await.expect("a hash");
         assert!(made.starts_with("$argon2id$"), "{made}");
-        for (given, hash, taken) in [
+        for (given, hash, expected) in [
             ("correct horse", Some(made.clone()), true),
             ("correct horse ", Some(made.clone()), false),
             ("", Some(made), false),
@@ -149,7 +149,7 @@ mod tests {
             ("correct horse", None, false),
         ] {
             let answer = place.is(given.to_owned(), hash).await.expect("an answer");
-            assert_eq!(answer, taken, "{given}");
+            assert_eq!(answer, expected, "{given}");
         }
     }
 

@@ -81,13 +81,13 @@ mod tests {
 
     #[tokio::test]
     async fn bytes_that_are_not_those_of_the_digest_end_in_an_error() {
-        for (sent, said, size, fits) in [
+        for (sent, expected, size, fits) in [
             (&b"abc"[..], &b"abc"[..], 3, true),
             (b"abd", b"abc", 3, false),
             (b"ab", b"abc", 3, false),
             (b"abcd", b"abc", 3, false),
         ] {
-            let blob = serde_json::json!({ "digest": sha256(said), "size": size });
+            let blob = serde_json::json!({ "digest": sha256(expected), "size": size });
             let blob: Blob = serde_json::from_value(blob).expect("a blob");
             let pieces = stream::iter([Ok(Bytes::copy_from_slice(sent))]);
             let bytes = CheckedBlob::new(pieces, &blob).bytes().await;

@@ -91,7 +91,7 @@ impl Check {
 
     /// Describes the requirement in words: "… with …".
     #[must_use]
-    pub fn wanted(self, branding: &Branding) -> String {
+    pub fn requirement(self, branding: &Branding) -> String {
         let prefixes = || or(branding.env_prefixes().map(|it| format!("`{it}`")));
         match self {
             Check::OneLine => "text without line ends".into(),

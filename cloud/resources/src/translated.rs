@@ -168,9 +168,8 @@ impl TranslatedWrite {
 /// Parses an object that was given as text.
 fn parsed(field: &Field, given: &Value, branding: &Branding) -> Result<Value, ValueError> {
     match field.take(given, branding)? {
-        StoredValue::Text(text) => {
-            serde_json::from_str(&text).map_err(|_| field.refusal(given, field.wanted(branding)))
-        }
+        StoredValue::Text(text) => serde_json::from_str(&text)
+            .map_err(|_| field.refusal(given, field.requirement(branding))),
         _ => Ok(Value::Null),
     }
 }

@@ -28,14 +28,14 @@ pub enum StoredValue {
 
 /// A value that the field does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{field}` must be {wanted}, and {given} is not")]
+#[error("`{field}` must be {requirement}, and {given} is not")]
 pub struct ValueError {
     /// The field.
     pub field: &'static str,
     /// The given value, shortened to fit a message.
     pub given: String,
     /// What the field accepts.
-    pub wanted: String,
+    pub requirement: String,
 }
 
 impl Field {
@@ -46,26 +46,26 @@ impl Field {
     /// [`ValueError`] if the value is not accepted.
     pub fn take(&self, given: &Value, branding: &Branding) -> Result<StoredValue, ValueError> {
         self.stored_value(given, branding)
-            .ok_or_else(|| self.refusal(given, self.wanted(branding)))
+            .ok_or_else(|| self.refusal(given, self.requirement(branding)))
     }
 
-    pub(crate) fn refusal(&self, given: &Value, wanted: String) -> ValueError {
+    pub(crate) fn refusal(&self, given: &Value, requirement: String) -> ValueError {
         ValueError {
             field: self.name,
             given: shown(given),
-            wanted,
+            requirement,
         }
     }
 
     /// Describes in words what the field accepts.
     #[must_use]
-    pub fn wanted(&self, branding: &Branding) -> String {
+    pub fn requirement(&self, branding: &Branding) -> String {
         let mut words = match self.kind {
             Type::Integer | Type::BigInteger => "a whole number".to_owned(),
             Type::Boolean => "true or false".to_owned(),
             Type::Text { min, max } => {
                 let what = match self.check {
-                    Some(check) => check.wanted(branding),
+                    Some(check) => check.requirement(branding),
                     None => "text".to_owned(),
                 };
                 match (min, min == max) {

@@ -161,7 +161,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TunnelCloser<S> {
 
     /// Waits for the other end's close message when the [`crate::Pipe`] is no longer used, and returns it. There is no
     /// time limit: the caller sets one.
-    pub async fn heard(self) -> Option<CloseMessage> {
+    pub async fn close_message(self) -> Option<CloseMessage> {
         loop {
             let message = self.0.lock().last_word.take();
             if message.is_some() || !self.reads().await {

@@ -109,7 +109,7 @@ fn request(method: Method, path: &str, body: String) -> Request<Body> {
         .unwrap()
 }
 
-async fn said(ask: &mut RequestSender<Body>, request: Request<Body>) -> String {
+async fn answer_text(ask: &mut RequestSender<Body>, request: Request<Body>) -> String {
     let answer = tokio::time::timeout(PATIENCE, ask.send_request(request));
     let answer = answer.await.unwrap().unwrap();
     assert_eq!(answer.status(), StatusCode::OK);
@@ -138,7 +138,8 @@ async fn the_cloud_asks_and_the_device_answers_several_at_a_time() {
         async move {
             ask.ready().await.unwrap();
             let body = "b".repeat(number * 1000);
-            let found = said(&mut ask, request(Method::POST, &format!("/{number}"), body)).await;
+            let found =
+                answer_text(&mut ask, request(Method::POST, &format!("/{number}"), body)).await;
             assert_eq!(found, format!("POST /{number} {}", number * 1000));
         }
     });
@@ -155,7 +156,7 @@ async fn a_slow_reader_holds_back_its_stream_and_no_other() {
     let before = settled(|| device.pieces.load(Ordering::SeqCst)).await;
     // Data in transit and in the send buffer, but not everything that could have been produced by now.
     assert!((1..=16).contains(&before), "{before} pieces of {PIECE}");
-    let found = said(&mut ask, request(Method::GET, "/other", String::new())).await;
+    let found = answer_text(&mut ask, request(Method::GET, "/other", String::new())).await;
     assert_eq!(found, "GET /other 0");
     let mut read = 0;
     while read < 40 * PIECE {
@@ -191,7 +192,7 @@ async fn a_device_that_stops_ends_what_is_under_way_first() {
     let slow = tokio::spawn(ask.send_request(slow.unwrap()));
     sender.send(Bytes::from_static(b"12")).await.unwrap();
     // The device has received it, since it has answered a later request.
-    said(&mut ask, request(Method::GET, "/", String::new())).await;
+    answer_text(&mut ask, request(Method::GET, "/", String::new())).await;
     stop.send(()).unwrap();
     sender.send(Bytes::from_static(b"345")).await.unwrap();
     drop(sender);
@@ -237,7 +238,7 @@ async fn a_cloud_that_no_longer_answers_is_gone_after_a_ping() {
 }
 
 /// Returns the result of a device's end that receives these messages.
-async fn told(messages: Vec<Message>) -> hyper::Result<()> {
+async fn serve_result(messages: Vec<Message>) -> hyper::Result<()> {
     let (one, other) = tokio::io::duplex(1 << 20);
     let device = Device::default();
     let (pipe, closer) = over(one, End::Device).await;
@@ -263,10 +264,10 @@ async fn what_is_no_tunnel_ends_it() {
         vec![Message::Ping(Bytes::new()), Message::binary(vec![7; 100])],
     ] {
         let shown = format!("{:.40}", format!("{:?}", messages[0]));
-        assert!(told(messages).await.is_err(), "{shown}");
+        assert!(serve_result(messages).await.is_err(), "{shown}");
     }
     // A close frame is not an error.
-    let _ = told(vec![Message::Close(None)]).await;
+    let _ = serve_result(vec![Message::Close(None)]).await;
 }
 
 /// Returns the message that a device receives when its cloud ends the tunnel, `cut` off in the middle of an answer or
@@ -278,7 +279,7 @@ async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
         let (pipe, closer) = over(one, End::Device).await;
         let answer = move |request| device.clone().answer(request);
         let _ = serve(pipe, answer, std::future::pending()).await;
-        closer.heard().await
+        closer.close_message().await
     });
     let (pipe, closer): (_, TunnelCloser<DuplexStream>) = over(other, End::Cloud).await;
     let (mut ask, mut connection) = connect(pipe, Pings::default()).await.unwrap();
@@ -287,7 +288,7 @@ async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
             let endless = request(Method::GET, "/endless", String::new());
             Some(ask.send_request(endless).await.unwrap())
         } else {
-            let found = said(&mut ask, request(Method::GET, "/", String::new())).await;
+            let found = answer_text(&mut ask, request(Method::GET, "/", String::new())).await;
             assert_eq!(found, "GET / 0");
             None
         }

@@ -5,98 +5,20 @@
 
 use std::borrow::Cow;
 
-use axum::extract::FromRequestParts;
 use http::header::AUTHORIZATION;
-use http::request::Parts;
 use http::{HeaderMap, Method};
-use model::AppId;
 use store::KeyOwner;
 
 use crate::answer::Failure;
-use crate::app::Api;
-use crate::connection::ClientConnection;
-use crate::device::{Request, Requester};
-use crate::extract::RouteState;
+use crate::caller::{Caller, Scope};
+use crate::client_connection::ClientConnection;
 use crate::listener::LocalModeAuth;
+use crate::message::Request;
+use crate::state::Api;
 
 /// What the command line tool requests in addition to `/v2/local/*`.
 const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
 const LOCAL_PREFIX: &str = "/v2/local/";
-
-/// What a caller may see and change. Endpoints that name no app accept any caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    All,
-    App(AppId),
-}
-
-impl Scope {
-    pub(crate) fn covers(self, app: AppId) -> bool {
-        match self {
-            Scope::All => true,
-            Scope::App(own) => own == app,
-        }
-    }
-
-    /// Returns whether this number from a request is covered; there may be no app with it.
-    pub(crate) fn covers_number(self, number: i64) -> bool {
-        match self {
-            Scope::All => true,
-            Scope::App(own) => u64::try_from(number) == Ok(own.0),
-        }
-    }
-}
-
-/// The caller of an admitted request.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) scope: Scope,
-    /// Absent if the request was admitted without a key.
-    pub(crate) key: Option<KeyOwner>,
-}
-
-impl Caller {
-    /// Returns the caller in the form for plugins. If the scope is everything without the device's key, no key was
-    /// needed.
-    pub(crate) fn requester(&self) -> Requester {
-        match (self.scope, &self.key) {
-            (Scope::All, Some(KeyOwner::Global)) => Requester::DeviceKey,
-            (Scope::App(_), Some(KeyOwner::Service { app, service })) => Requester::Service {
-                app: *app,
-                service: service.clone(),
-            },
-            _ => Requester::LocalMode,
-        }
-    }
-}
-
-impl From<Requester> for Caller {
-    fn from(requester: Requester) -> Self {
-        match requester {
-            Requester::DeviceKey => Caller {
-                scope: Scope::All,
-                key: Some(KeyOwner::Global),
-            },
-            Requester::LocalMode => Caller {
-                scope: Scope::All,
-                key: None,
-            },
-            Requester::Service { app, service } => Caller {
-                scope: Scope::App(app),
-                key: Some(KeyOwner::Service { app, service }),
-            },
-        }
-    }
-}
-
-/// If no caller was admitted, handlers that need one are not called.
-impl FromRequestParts<RouteState> for Caller {
-    type Rejection = Failure;
-
-    async fn from_request_parts(_: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
-        state.caller.clone().ok_or(Failure::Unauthorized)
-    }
-}
 
 /// The credentials of a request.
 pub(crate) struct Credentials<'a> {

@@ -142,10 +142,10 @@ mod tests {
         let endpoint = format!("http://127.0.0.1:{port}");
         let stop = CancellationToken::new();
         let watch = |asks| Connectivity::start(&endpoint, Arc::new(Asks(asks)), stop.clone());
-        let (asked, unasked) = (watch(true), watch(false));
+        let (enabled, disabled) = (watch(true), watch(false));
         let problem = async {
             loop {
-                if let Some(problem) = asked.problem() {
+                if let Some(problem) = enabled.problem() {
                     return problem;
                 }
                 tokio::task::yield_now().await;
@@ -153,7 +153,7 @@ mod tests {
         };
         let problem = tokio::time::timeout(PATIENCE, problem).await.unwrap();
         assert!(problem.contains(&port.to_string()), "{problem}");
-        assert_eq!(unasked.problem(), None);
+        assert_eq!(disabled.problem(), None);
         stop.cancel();
     }
 }

@@ -54,12 +54,12 @@ pub trait LogSource: Send + Sync + 'static {
     fn lines(&self) -> BoxStream<'static, LogLine>;
 
     /// Returns whether they are sent to the cloud.
-    fn wanted(&self) -> LogShipping;
+    fn shipping(&self) -> LogShipping;
 
     /// Discards the lines that were printed so far.
     fn forget(&self);
 
-    /// Returns when [`LogSource::wanted`] may have changed since its last call.
+    /// Returns when [`LogSource::shipping`] may have changed since its last call.
     fn changed(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -117,7 +117,7 @@ pub fn upload_logs(
         };
         let mut upload = Upload::new(sink, spool);
         loop {
-            match source.wanted() {
+            match source.shipping() {
                 LogShipping::Yes => {
                     let lines = source.lines();
                     if upload.run(lines, &*source, &stop).await.is_none() {

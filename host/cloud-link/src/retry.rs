@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn waits_double_up_to_the_interval_and_give_way_to_what_the_cloud_asks() {
         let interval = 15 * MINUTE;
-        for (errors, asked, seconds) in [
+        for (errors, retry_after, seconds) in [
             (0, None, 15),
             (1, None, 30),
             (2, None, 60),
@@ -87,8 +87,8 @@ mod tests {
         ] {
             let mut backoff = Backoff::new(BASE);
             backoff.failures = errors;
-            let wait = backoff.next(interval, asked.map(Duration::from_secs));
-            assert_eq!(wait.as_secs(), seconds, "{errors} {asked:?}");
+            let wait = backoff.next(interval, retry_after.map(Duration::from_secs));
+            assert_eq!(wait.as_secs(), seconds, "{errors} {retry_after:?}");
         }
         let second = Duration::from_secs(1);
         assert_eq!(Backoff::new(BASE).next(second, None).as_secs(), 1);

@@ -136,7 +136,7 @@ where
         return Ok(None);
     }
     // Also if the connection broke and cut off current requests.
-    if let Ok(Some(reason)) = timeout(LAST_WORD, parting.heard()).await {
+    if let Ok(Some(reason)) = timeout(LAST_WORD, parting.close_message()).await {
         tracing::info!("the cloud no longer reaches this device directly: {reason}");
         return Ok(Some(reason));
     }

@@ -183,7 +183,7 @@ fn check(
         return Some(false);
     };
     let is_it = match (text("slug"), slug) {
-        (Some(wanted), Some(slug)) => wanted == slug,
+        (Some(required_slug), Some(slug)) => required_slug == slug,
         // There is only one of these, whatever name a contract uses.
         (Some(_), None) | (None, _) => true,
     };

@@ -12,14 +12,14 @@ const DEADLINE: Duration = Duration::from_secs(30);
 struct SilentResolver {
     names: SystemNames,
     /// The queries that threads have begun.
-    asked: Receiver<String>,
+    queries: Receiver<String>,
     /// Each message lets one thread answer.
     answers: Sender<()>,
 }
 
 impl SilentResolver {
     fn new(within: Duration) -> SilentResolver {
-        let (begun, asked) = channel();
+        let (begun, queries) = channel();
         let (answers, answer) = channel::<()>();
         let answer = Mutex::new(answer);
         let names = SystemNames::within(within, move |host| {
@@ -30,7 +30,7 @@ impl SilentResolver {
         });
         SilentResolver {
             names,
-            asked,
+            queries,
             answers,
         }
     }
@@ -42,7 +42,7 @@ impl SilentResolver {
 
     /// Returns the names that this many further threads query.
     fn begun(&self, count: usize) -> BTreeSet<String> {
-        let next = |_| self.asked.recv_timeout(DEADLINE).expect("a question");
+        let next = |_| self.queries.recv_timeout(DEADLINE).expect("a question");
         (0..count).map(next).collect()
     }
 }
@@ -62,7 +62,7 @@ async fn a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queue()
     for name in &names[bounds::THREADS..] {
         waiting.push(silent.ask(name));
     }
-    assert!(silent.asked.try_recv().is_err(), "no fifth thread");
+    assert!(silent.queries.try_recv().is_err(), "no fifth thread");
     while silent.names.count_waiting() < bounds::WAITING {
         tokio::task::yield_now().await;
     }
@@ -103,7 +103,7 @@ async fn whoever_wants_the_same_name_waits_for_the_same_answer() {
     for answer in others.into_iter().chain([first, other]) {
         answer.await.unwrap().unwrap();
     }
-    assert!(silent.asked.try_recv().is_err(), "it was asked once");
+    assert!(silent.queries.try_recv().is_err(), "it was asked once");
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn who_waits_for_a_silent_name_is_told_so_in_time_and_the_name_keeps_one_t
         assert!(error.to_string().contains("`silent.example`"), "{error}");
     }
     assert_eq!(silent.begun(1).len(), 1);
-    assert!(silent.asked.try_recv().is_err(), "it was asked once");
+    assert!(silent.queries.try_recv().is_err(), "it was asked once");
     assert_eq!(silent.names.count_threads(), 1);
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn plan_app<'a>(
     remove_dead(&app, &services, &mut draft);
 
     let mut work = Vec::new();
-    for planned in services.wanted.values() {
+    for planned in services.desired.values() {
         work.extend(plan_service(
             &app,
             &services,
@@ -148,14 +148,14 @@ fn fetch_images(
     draft: &mut Draft,
 ) -> bool {
     let disturbs =
-        !services.unwanted.is_empty() || services.wanted.values().any(ServicePlan::disturbs);
+        !services.unwanted.is_empty() || services.desired.values().any(ServicePlan::disturbs);
     let mut missing = Vec::new();
     let mut all_failed = true;
     let room_first = services
-        .wanted
+        .desired
         .values()
         .any(|planned| goes_first(app, planned));
-    for planned in services.wanted.values() {
+    for planned in services.desired.values() {
         if planned.kept().is_some() {
             continue;
         }

@@ -105,7 +105,7 @@ impl App<'_> {
             return BTreeSet::new();
         };
         let mut engines: BTreeSet<EngineKind> = BTreeSet::new();
-        for planned in services.wanted.values() {
+        for planned in services.desired.values() {
             let kept = planned.kept().map(|container| container.engine);
             engines.extend(kept.or_else(|| self.placement(planned.desired).engine()));
         }
@@ -161,7 +161,7 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Dr
         return;
     };
     let mut engines = BTreeSet::new();
-    for planned in services.wanted.values() {
+    for planned in services.desired.values() {
         let asks = planned
             .desired
             .config

@@ -30,8 +30,8 @@ pub struct CurrentHost {
 }
 
 /// Plans the host's part, after the steps of all apps.
-pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, plan: &mut Plan) {
-    let Some(wanted) = wanted else { return };
+pub(crate) fn plan_host(current: &CurrentState, desired: Option<&DesiredHost>, plan: &mut Plan) {
+    let Some(desired) = desired else { return };
     for &part in HostPart::VARIANTS {
         let subject = Subject::Host(part);
         if current.is_busy(&subject) {
@@ -45,7 +45,7 @@ pub(crate) fn plan_host(current: &CurrentState, wanted: Option<&DesiredHost>, pl
         } else if differs {
             plan.steps.push(Step::Configure {
                 part,
-                wanted: wanted.clone(),
+                desired: desired.clone(),
             });
         }
     }

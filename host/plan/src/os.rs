@@ -139,7 +139,7 @@ fn go_on(
     current: &CurrentState,
     attempt: &OsAttempt,
     status: &OsStatus,
-    wanted: Option<&DesiredOs>,
+    desired: Option<&DesiredOs>,
     plan: &mut Plan,
 ) -> Option<OsReboot> {
     let version = &attempt.version;
@@ -150,7 +150,7 @@ fn go_on(
     };
     match (attempt.phase, has_booted) {
         (OsPhase::Activated, false) => {
-            let is_wanted = wanted.is_some_and(|wanted| wanted.version == *version);
+            let is_wanted = desired.is_some_and(|os| os.version == *version);
             if is_wanted && !current.os.rejected.contains(version) {
                 return Some(OsReboot::Activation(version.clone()));
             }
@@ -180,10 +180,10 @@ fn go_on(
 fn begin(
     current: &CurrentState,
     status: &OsStatus,
-    wanted: &DesiredOs,
+    desired: &DesiredOs,
     plan: &mut Plan,
 ) -> Option<OsReboot> {
-    let version = &wanted.version;
+    let version = &desired.version;
     if status.running == *version || current.os.rejected.contains(version) {
         return None;
     }
@@ -195,7 +195,9 @@ fn begin(
             let version = version.clone();
             plan.wait(Subject::Os, Blocker::OsStaging { version, percent });
         }
-        None => plan.steps.push(Step::StageOs { os: wanted.clone() }),
+        None => plan.steps.push(Step::StageOs {
+            os: desired.clone(),
+        }),
     }
     None
 }

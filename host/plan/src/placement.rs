@@ -92,13 +92,13 @@ pub fn is_same_image(one: &ImageRef, other: &ImageRef) -> bool {
     familiar(one.as_str()) == familiar(other.as_str())
 }
 
-/// Returns whether `wanted` is one of the references of `image`.
+/// Returns whether `image_ref` is one of the references of `image`.
 #[must_use]
-pub fn names(image: &Image, wanted: &ImageRef) -> bool {
+pub fn names(image: &Image, image_ref: &ImageRef) -> bool {
     image
         .references
         .iter()
-        .any(|reference| is_same_image(reference, wanted))
+        .any(|reference| is_same_image(reference, image_ref))
 }
 
 /// Returns a reference as Docker lists it: without the name of its own registry, and without `library/` there.

@@ -41,7 +41,7 @@ pub(crate) struct ServicePlan<'a> {
 /// The services of one app.
 #[derive(Debug, Default)]
 pub(crate) struct ServicePlans<'a> {
-    pub wanted: BTreeMap<&'a ServiceName, ServicePlan<'a>>,
+    pub desired: BTreeMap<&'a ServiceName, ServicePlan<'a>>,
     /// Containers of services that the target does not contain, by service.
     pub unwanted: BTreeMap<&'a ServiceName, Vec<&'a CurrentService>>,
     /// Containers that the engine failed to remove.
@@ -115,14 +115,18 @@ impl<'a> ServicePlans<'a> {
 
     fn leaving(&self) -> impl Iterator<Item = &'a CurrentService> {
         let replaced = self
-            .wanted
+            .desired
             .values()
             .filter_map(|planned| match planned.disposition {
                 Disposition::Replace(container, _) => Some(container),
                 Disposition::Keep(_) | Disposition::Missing => None,
             });
         replaced
-            .chain(self.wanted.values().flat_map(|s| s.surplus.iter().copied()))
+            .chain(
+                self.desired
+                    .values()
+                    .flat_map(|s| s.surplus.iter().copied()),
+            )
             .chain(self.unwanted.values().flatten().copied())
             .chain(self.dead.iter().copied())
             .chain(self.fading.iter().copied())
@@ -168,7 +172,7 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
             fading: fading.remove(&desired.key.service).is_some(),
             held: matches!(disposition, Disposition::Keep(kept) if app.current.held.contains(&kept.container)),
         };
-        plans.wanted.insert(&desired.key.service, planned);
+        plans.desired.insert(&desired.key.service, planned);
     }
     plans.unwanted = alive;
     let leaving = fading.into_values();
@@ -220,12 +224,12 @@ fn check_current(
 /// changes, since their own stacks may be shared too.
 fn replace_joined(plans: &mut ServicePlans<'_>, joined: &BTreeMap<ContainerId, ContainerId>) {
     loop {
-        let fallen = plans.wanted.iter().find_map(|(name, planned)| {
+        let fallen = plans.desired.iter().find_map(|(name, planned)| {
             let NetworkMode::Service(host) = &planned.desired.config.network_mode else {
                 return None;
             };
             let kept = planned.kept()?;
-            let host = plans.wanted.get(host).map(|host| host.disposition);
+            let host = plans.desired.get(host).map(|host| host.disposition);
             let stands = match host {
                 Some(Disposition::Keep(host)) => {
                     joined.get(&kept.container) == Some(&host.container)
@@ -237,7 +241,7 @@ fn replace_joined(plans: &mut ServicePlans<'_>, joined: &BTreeMap<ContainerId, C
         let Some((name, container)) = fallen else {
             return;
         };
-        if let Some(planned) = plans.wanted.get_mut(name) {
+        if let Some(planned) = plans.desired.get_mut(name) {
             planned.disposition = Disposition::Replace(container, StepReason::NetworkChanged);
         }
     }

@@ -90,7 +90,7 @@ pub enum Step {
         /// The part that differs.
         part: HostPart,
         /// The complete desired configuration; only `part` of it is applied.
-        wanted: DesiredHost,
+        desired: DesiredHost,
     },
     /// Has a version of the operating system installed next to the running one. The step ends when the installation has
     /// begun.

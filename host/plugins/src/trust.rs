@@ -168,10 +168,10 @@ impl Lines {
         let Manifest { name, version, .. } = manifest;
         let about = &manifest.about;
         for (what, text) in [
-            ("It says of itself", &about.description),
-            ("Its maker, as it says", &about.vendor),
-            ("Its licence, as it says", &about.licence),
-            ("Its homepage, as it says", &about.homepage),
+            ("Its own description", &about.description),
+            ("Claimed maker", &about.vendor),
+            ("Claimed licence", &about.licence),
+            ("Claimed homepage", &about.homepage),
         ] {
             if let Some(text) = text {
                 self.comment(&format!("{what}: {text}"));
@@ -258,7 +258,7 @@ impl Lines {
         }
         let known = named.name_of(&maker.public.key);
         let name = known.unwrap_or(&maker.name).to_owned();
-        if known.is_none() && named.names().any(|taken| *taken == name) {
+        if known.is_none() && named.names().any(|other| *other == name) {
             return Err(format!(
                 "[keys.{name}] of the policy is another key: give the file another name"
             ));

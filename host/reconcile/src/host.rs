@@ -19,7 +19,7 @@ pub trait Host: Send + Sync + 'static {
     fn boot(&self) -> Option<BootId>;
 
     /// Compares the host with the desired configuration; changes nothing. May take as long as loading the plugins.
-    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook>;
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook>;
 
     /// Applies the desired configuration of one part. If it takes effect with the next boot, [`HostLook::reboot_due`]
     /// says so from then on, even after a restart of the supervisor.
@@ -29,7 +29,7 @@ pub trait Host: Send + Sync + 'static {
     fn configure<'a>(
         &'a self,
         part: HostPart,
-        wanted: &'a DesiredHost,
+        desired: &'a DesiredHost,
     ) -> BoxFuture<'a, Result<(), String>>;
 
     /// Reboots, like a request to the API: returns once all apps are locked; after that, services are stopped and the

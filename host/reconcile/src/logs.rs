@@ -260,14 +260,24 @@ impl LogHub {
                                 });
                             }
                             Err(error) => {
-                                tracing::debug!(%error, "lost the output of `{}`", source.service);
+                                tracing::debug!(
+                                    %error,
+                                    service = %source.service,
+                                    "lost the output of `{}`",
+                                    source.service
+                                );
                                 break;
                             }
                         }
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "failed to read the output of `{}`", source.service);
+                    tracing::debug!(
+                        %error,
+                        service = %source.service,
+                        "failed to read the output of `{}`",
+                        source.service
+                    );
                 }
             }
             // If no line was seen, the next stream begins at the same position: an engine that is too busy to open the
@@ -294,15 +304,15 @@ impl LogHub {
 struct LogTasks(BTreeMap<ContainerId, (LogSource, AbortHandle)>);
 
 impl LogTasks {
-    fn follow(&mut self, hub: &LogHub, engines: &Engines, wanted: &LogSources, from: LogsFrom) {
+    fn follow(&mut self, hub: &LogHub, engines: &Engines, sources: &LogSources, from: LogsFrom) {
         self.0.retain(|container, (source, task)| {
-            let stays = wanted.get(container) == Some(source);
+            let stays = sources.get(container) == Some(source);
             if !stays {
                 task.abort();
             }
             stays
         });
-        for (container, source) in wanted {
+        for (container, source) in sources {
             if !self.0.contains_key(container) {
                 let reading =
                     hub.clone()

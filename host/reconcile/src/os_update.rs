@@ -153,13 +153,13 @@ impl OsUpdate {
         &mut self,
         status: OsStatus,
         failure: Option<String>,
-        wanted: Option<&DesiredOs>,
+        desired: Option<&DesiredOs>,
         boot: Option<&BootId>,
         now: Instant,
     ) -> Vec<OsNotice> {
         let mut notices = Vec::new();
-        self.look_at_attempt(&status, wanted, boot, now, &mut notices);
-        self.look_at_staging(&status, failure, wanted, &mut notices);
+        self.look_at_attempt(&status, desired, boot, now, &mut notices);
+        self.look_at_staging(&status, failure, desired, &mut notices);
         self.status = Some(status);
         notices
     }
@@ -167,7 +167,7 @@ impl OsUpdate {
     fn look_at_attempt(
         &mut self,
         status: &OsStatus,
-        wanted: Option<&DesiredOs>,
+        desired: Option<&DesiredOs>,
         boot: Option<&BootId>,
         now: Instant,
         notices: &mut Vec<OsNotice>,
@@ -175,7 +175,7 @@ impl OsUpdate {
         let running = &status.running;
         let Some(attempt) = &self.record.attempt else {
             // Somebody else, or a power cut, caused the version to boot before the locks allowed it.
-            let is_wanted = wanted.is_some_and(|wanted| wanted.version == *running);
+            let is_wanted = desired.is_some_and(|os| os.version == *running);
             let is_committed = status.committed || self.committed.as_ref() == Some(running);
             if is_wanted && !is_committed && self.rejected(running).is_none() {
                 self.put_attempt(Some(StoredAttempt::of_somebody_else(running.clone())));
@@ -226,13 +226,13 @@ impl OsUpdate {
         &mut self,
         status: &OsStatus,
         failure: Option<String>,
-        wanted: Option<&DesiredOs>,
+        desired: Option<&DesiredOs>,
         notices: &mut Vec<OsNotice>,
     ) {
         if let Some(percent) = status.installing {
-            let version = match (&self.installation, wanted) {
+            let version = match (&self.installation, desired) {
                 (Some(installation), _) => Some(&installation.version),
-                (None, wanted) => wanted.map(|wanted| &wanted.version),
+                (None, desired) => desired.map(|os| &os.version),
             };
             notices.extend(version.map(|version| OsNotice::Staging(version.clone(), percent)));
             return;
@@ -271,10 +271,10 @@ impl OsUpdate {
     pub(crate) fn begin_activation(
         &mut self,
         version: &OsVersion,
-        wanted: Option<&DesiredOs>,
+        desired: Option<&DesiredOs>,
         boot: Option<&BootId>,
     ) -> Option<OsRecord> {
-        let is_wanted = wanted.is_some_and(|wanted| wanted.version == *version);
+        let is_wanted = desired.is_some_and(|os| os.version == *version);
         let is_free = self.write == RecordState::Written && self.rejected(version).is_none();
         let boot = boot?;
         if !is_wanted || !is_free {

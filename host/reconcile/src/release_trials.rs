@@ -166,12 +166,14 @@ impl ReleaseTrials {
             return false;
         };
         for (name, service) in &mut healthy.services {
-            let Some(wanted) = app.services.get(name) else {
+            let Some(target_service) = app.services.get(name) else {
                 continue;
             };
             for variable in secrets {
                 let held = service.config.environment.get_mut(variable);
-                if let (Some(held), Some(key)) = (held, wanted.config.environment.get(variable)) {
+                if let (Some(held), Some(key)) =
+                    (held, target_service.config.environment.get(variable))
+                {
                     held.clone_from(key);
                 }
             }

@@ -46,9 +46,9 @@ pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
             Ok(context.record(StoredRecord::Commit(app, commit)).await?)
         }
         Step::ForgetCommit { app } => Ok(context.record(StoredRecord::NoCommit(app)).await?),
-        Step::Configure { part, wanted } => {
+        Step::Configure { part, desired } => {
             context.log(format!("Changing the host's {part}"));
-            let configured = context.host.configure(part, &wanted).await;
+            let configured = context.host.configure(part, &desired).await;
             // Whatever the outcome, the host may have changed.
             context.tell(Message::HostChanged);
             let what = format!("change the host's {part}");

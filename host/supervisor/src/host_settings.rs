@@ -112,17 +112,17 @@ impl HostSettings {
 
     async fn compare_boot_config(
         &self,
-        wanted: &DesiredHost,
+        desired: &DesiredHost,
     ) -> Result<BootComparison, BootConfigError> {
         let parts = self.parts().await.map_err(BootConfigError::Failed)?;
         let plugins = parts.plugins.settled_in_time(Action::BootConfig).await;
         let plugins = plugins.ok_or(BootConfigError::Unavailable)?;
-        plugins.compare_boot_config(settings(wanted)).await
+        plugins.compare_boot_config(settings(desired)).await
     }
 
-    async fn look_at_boot_config(&self, wanted: &DesiredHost, look: &mut HostLook) {
+    async fn look_at_boot_config(&self, desired: &DesiredHost, look: &mut HostLook) {
         const PART: HostPart = HostPart::BootConfig;
-        match self.compare_boot_config(wanted).await {
+        match self.compare_boot_config(desired).await {
             Ok(compared) => {
                 for name in &compared.foreign {
                     look.warnings.push(format!(
@@ -137,8 +137,8 @@ impl HostSettings {
             }
             Err(none @ BootConfigError::Unavailable) => {
                 look.look_again = true;
-                if !wanted.boot_config.is_empty() {
-                    let names: Vec<_> = wanted.boot_config.keys().map(String::as_str).collect();
+                if !desired.boot_config.is_empty() {
+                    let names: Vec<_> = desired.boot_config.keys().map(String::as_str).collect();
                     let names = names.join("`, `");
                     look.warnings
                         .push(format!("{none}: `{names}` are only stored"));
@@ -150,12 +150,12 @@ impl HostSettings {
         }
     }
 
-    async fn set_boot_config(&self, wanted: &DesiredHost) -> Result<(), String> {
+    async fn set_boot_config(&self, desired: &DesiredHost) -> Result<(), String> {
         let parts = self.parts().await?;
         let plugins = parts.plugins.settled_in_time(Action::BootConfig).await;
         let plugins = plugins.ok_or("plugins have not been loaded")?;
         let failed = |error: BootConfigError| error.to_string();
-        let before = plugins.compare_boot_config(settings(wanted)).await;
+        let before = plugins.compare_boot_config(settings(desired)).await;
         let before = before.map_err(failed)?;
         if let Some(why) = refusal(&before) {
             return Err(why);
@@ -171,10 +171,10 @@ impl HostSettings {
         }
         let written = async {
             plugins
-                .set_boot_config(settings(wanted))
+                .set_boot_config(settings(desired))
                 .await
                 .map_err(failed)?;
-            let after = plugins.compare_boot_config(settings(wanted)).await;
+            let after = plugins.compare_boot_config(settings(desired)).await;
             match after.map_err(failed)?.changes {
                 left if left.is_empty() => Ok(()),
                 left => Err(format!(
@@ -217,14 +217,15 @@ impl HostSettings {
         Ok(value.is_some_and(|value| model::truthy(&value)))
     }
 
-    async fn set_persistent_logging(&self, wanted: bool) -> Result<(), String> {
-        if self.persistent_logging().await? == wanted {
+    async fn set_persistent_logging(&self, is_persistent: bool) -> Result<(), String> {
+        if self.persistent_logging().await? == is_persistent {
             return Ok(());
         }
         self.require_reboot().await?;
         let config = self.config_json.clone();
         let update = move || {
-            config.update(|map| map.insert(PERSISTENT_LOGGING.to_owned(), Value::from(wanted)))
+            config
+                .update(|map| map.insert(PERSISTENT_LOGGING.to_owned(), Value::from(is_persistent)))
         };
         let written = tokio::task::spawn_blocking(update).await;
         let written = written.map_err(|error| error.to_string())?;
@@ -238,23 +239,23 @@ impl reconcile::Host for HostSettings {
         self.boots.current()
     }
 
-    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
         async move {
             let mut look = HostLook {
                 reboot_due: self.boots.is_reboot_due(),
                 ..HostLook::default()
             };
             match self.persistent_logging().await {
-                Ok(is) if is != wanted.persistent_logging => {
+                Ok(is) if is != desired.persistent_logging => {
                     look.differs.insert(HostPart::PersistentLogging);
                 }
                 // An unreadable file is reported elsewhere; no change to it is required here.
-                Err(why) if wanted.persistent_logging => {
+                Err(why) if desired.persistent_logging => {
                     look.failed.insert(HostPart::PersistentLogging, why);
                 }
                 _ => {}
             }
-            self.look_at_boot_config(wanted, &mut look).await;
+            self.look_at_boot_config(desired, &mut look).await;
             look
         }
         .boxed()
@@ -263,12 +264,12 @@ impl reconcile::Host for HostSettings {
     fn configure<'a>(
         &'a self,
         part: HostPart,
-        wanted: &'a DesiredHost,
+        desired: &'a DesiredHost,
     ) -> BoxFuture<'a, Result<(), String>> {
         match part {
-            HostPart::BootConfig => self.set_boot_config(wanted).boxed(),
+            HostPart::BootConfig => self.set_boot_config(desired).boxed(),
             HostPart::PersistentLogging => self
-                .set_persistent_logging(wanted.persistent_logging)
+                .set_persistent_logging(desired.persistent_logging)
                 .boxed(),
         }
     }
@@ -422,8 +423,8 @@ fn for_plugins(update: &reconcile::PendingUpdate) -> PendingUpdate {
     }
 }
 
-fn settings(wanted: &DesiredHost) -> Vec<BootSetting> {
-    let settings: &BTreeMap<String, String> = &wanted.boot_config;
+fn settings(desired: &DesiredHost) -> Vec<BootSetting> {
+    let settings: &BTreeMap<String, String> = &desired.boot_config;
     settings
         .iter()
         .map(|(name, value)| BootSetting {

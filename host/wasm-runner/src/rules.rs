@@ -52,9 +52,9 @@ pub(crate) struct Rules {
 #[derive(Default)]
 struct Memory {
     /// Senders of datagrams to us, which may be answered.
-    heard: VecDeque<SocketAddr>,
+    senders: VecDeque<SocketAddr>,
     /// Receivers of datagrams from us, which may answer.
-    asked: VecDeque<SocketAddr>,
+    receivers: VecDeque<SocketAddr>,
     /// Addresses whose real port differs: the real address, and the one that the service knows.
     changed: VecDeque<(SocketAddr, SocketAddr)>,
 }
@@ -89,19 +89,23 @@ impl Rules {
         real.is_ipv4() && real.is_loopback()
     }
 
-    /// Whether a request to listen at `asked` means the service's own address.
-    pub(crate) fn is_local(&self, asked: IpAddr) -> bool {
-        let canonical = asked.to_canonical();
+    /// Whether a request to listen at `address` means the service's own address.
+    pub(crate) fn is_local(&self, address: IpAddr) -> bool {
+        let canonical = address.to_canonical();
         canonical.is_unspecified()
             || is_plain_loopback(canonical)
             || canonical == self.network.address
     }
 
-    /// Returns where a connection to `asked` goes; `None` if nobody listens there. Whether it is allowed is decided by
-    /// [`Rules::allows`].
-    pub(crate) fn destination(&self, asked: SocketAddr, protocol: Protocol) -> Option<SocketAddr> {
-        let ip = asked.ip().to_canonical();
-        let port = asked.port();
+    /// Returns where a connection to `address` goes; `None` if nobody listens there. Whether it is allowed is decided
+    /// by [`Rules::allows`].
+    pub(crate) fn destination(
+        &self,
+        address: SocketAddr,
+        protocol: Protocol,
+    ) -> Option<SocketAddr> {
+        let ip = address.ip().to_canonical();
+        let port = address.port();
         if let Some(api) = &self.network.api
             && port == api.address.port()
             && (is_plain_loopback(ip) || self.api_host(api) == Some(ip))
@@ -109,7 +113,7 @@ impl Rules {
             return Some(api.address);
         }
         let as_it_is = SocketAddr::new(ip, port);
-        if protocol == Protocol::Udp && self.memory.lock().heard.contains(&as_it_is) {
+        if protocol == Protocol::Udp && self.memory.lock().senders.contains(&as_it_is) {
             // An answer goes back to the sender, whatever other rules say.
             return Some(as_it_is);
         }
@@ -137,7 +141,7 @@ impl Rules {
     pub(crate) fn known_as(&self, real: SocketAddr) -> SocketAddr {
         let memory = self.memory.lock();
         let entry = memory.changed.iter().rev().find(|(is, _)| *is == real);
-        entry.map_or(real, |(_, asked)| *asked)
+        entry.map_or(real, |(_, inner)| *inner)
     }
 
     /// Whether `address` may be used like this, after all rewriting.
@@ -154,18 +158,18 @@ impl Rules {
             SocketAddrUse::TcpAccept => true,
             SocketAddrUse::TcpConnect => self.reaches(address, Protocol::Tcp),
             SocketAddrUse::UdpSend => {
-                let answers = self.memory.lock().heard.contains(&address);
+                let answers = self.memory.lock().senders.contains(&address);
                 let allowed = answers || self.reaches(address, Protocol::Udp);
                 if allowed {
-                    remember(&mut self.memory.lock().asked, address);
+                    remember(&mut self.memory.lock().receivers, address);
                 }
                 allowed
             }
             SocketAddrUse::UdpReceive => {
                 let mut memory = self.memory.lock();
-                let allowed = address.ip().is_loopback() || memory.asked.contains(&address);
+                let allowed = address.ip().is_loopback() || memory.receivers.contains(&address);
                 if allowed {
-                    remember(&mut memory.heard, address);
+                    remember(&mut memory.senders, address);
                 }
                 allowed
             }

@@ -94,8 +94,8 @@ impl Work {
     /// Carries out the work. The proxy comes first, since its provider may still refuse a value.
     async fn carry_out(self) -> Result<(), Refusal> {
         let applies = self.redirection.is_some() || self.no_proxy.is_some();
-        if let Some(wanted) = self.redirection {
-            proxy_redirector::set(wanted).await?;
+        if let Some(redirection) = self.redirection {
+            proxy_redirector::set(redirection).await?;
         }
         if let Some(addresses) = self.no_proxy {
             proxy_redirector::set_no_proxy(addresses).await?;

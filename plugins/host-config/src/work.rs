@@ -43,7 +43,7 @@ impl Work {
             (None, None) => None,
         };
         Ok(Work {
-            host_name: change.host_name.as_ref().map(|wanted| match wanted {
+            host_name: change.host_name.as_ref().map(|setting| match setting {
                 Setting::To(name) => name.clone(),
                 Setting::Reset => default_host_name(),
             }),

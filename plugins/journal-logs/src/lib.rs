@@ -21,8 +21,8 @@ plugin! {
 /// The format if none is requested.
 const FORMAT: &str = "short";
 
-async fn journal_logs(Fields(wanted): Fields<JournalRequest>) -> Result<Response, Error> {
-    let mut options = wanted.options();
+async fn journal_logs(Fields(request): Fields<JournalRequest>) -> Result<Response, Error> {
+    let mut options = request.options();
     let format = options.format.get_or_insert_with(|| FORMAT.to_owned());
     let content_type = content_type(format);
     let output = journal::read(options).await?;

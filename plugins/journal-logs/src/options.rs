@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn wrong_types_are_refused() {
-        for (field, value, said) in [
+        for (field, value, expected) in [
             ("all", json!([]), "a boolean"),
             ("all", json!({"a": 1}), "a boolean"),
             ("follow", json!([true]), "a boolean"),
@@ -188,7 +188,7 @@ mod tests {
             ("until", json!(["today"]), "a string"),
         ] {
             let refused = read(json!({ field: value })).unwrap_err();
-            assert!(refused.contains(said), "{field}: {refused}");
+            assert!(refused.contains(expected), "{field}: {refused}");
         }
     }
 

@@ -85,9 +85,13 @@ mod tests {
             (None, vec!["b:green", "c:red"], Some("b:green")),
             (None, vec![], None),
         ];
-        for (wanted, names, expected) in table {
+        for (configured, names, expected) in table {
             let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-            assert_eq!(choose(wanted, &names), expected, "{wanted:?} {names:?}");
+            assert_eq!(
+                choose(configured, &names),
+                expected,
+                "{configured:?} {names:?}"
+            );
         }
     }
 }

@@ -110,9 +110,9 @@ async fn whatever_keeps_the_cloud_from_answering_is_a_500_that_says_so() {
         (Ok(vec![json!(1)]), "invalid type"),
     ] {
         let (host, _) = with(rows).await;
-        let (status, said) = failure(&host.get("/v2/device/tags").await);
+        let (status, error) = failure(&host.get("/v2/device/tags").await);
         assert_eq!(status, 500);
-        assert!(said.contains(message), "{said}");
+        assert!(error.contains(message), "{error}");
     }
 }
 

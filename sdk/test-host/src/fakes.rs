@@ -61,7 +61,7 @@ impl Drop for LockRelease {
 }
 
 impl FakeLocks {
-    pub(crate) fn taken(&self) -> (usize, usize) {
+    pub(crate) fn counts(&self) -> (usize, usize) {
         (self.times.load(SeqCst), self.forced.load(SeqCst))
     }
 

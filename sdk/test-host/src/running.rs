@@ -343,7 +343,7 @@ impl RunningHost {
     /// Returns how often plugins have taken the update locks of all apps, and how often they did so by force.
     #[must_use]
     pub fn update_locks_taken(&self) -> (usize, usize) {
-        self.locks.taken()
+        self.locks.counts()
     }
 
     /// Returns whether a plugin holds the locks now.

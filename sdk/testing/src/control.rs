@@ -227,7 +227,8 @@ pub struct GpioState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateLocks {
     /// How often plugins took them.
-    pub taken: usize,
+    #[serde(rename = "taken")]
+    pub times: usize,
     /// How often they did so by force.
     pub forced: usize,
     /// Whether a plugin holds them now.

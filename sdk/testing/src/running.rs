@@ -364,7 +364,7 @@ impl RunningHost {
     /// Returns how often plugins have taken the update locks of all apps, and how often they did so by force.
     pub async fn update_locks_taken(&self) -> (usize, usize) {
         let locks: UpdateLocks = self.ask(&Command::UpdateLocks).await;
-        (locks.taken, locks.forced)
+        (locks.times, locks.forced)
     }
 
     /// Returns whether a plugin holds the locks now.

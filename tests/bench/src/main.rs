@@ -47,21 +47,21 @@ use crate::figures::Section;
 #[derive(Parser)]
 #[command(about = "Measures the programs that `cargo xtask bench` has built")]
 struct Arguments {
-    /// Only these sections
+    /// Measure only these sections
     sections: Vec<String>,
-    /// All sizes, also those that take long
+    /// Also measure the largest sizes, which take long
     #[arg(long)]
     large: bool,
     /// The layout of another version of the device, for the section `versions`
     #[arg(long, value_name = "FOLDER")]
     beside: Option<std::path::PathBuf>,
-    /// Another program has said what machine this is
+    /// Do not describe the machine, because another program has done so
     #[arg(long)]
     without_machine: bool,
 }
 
 impl Arguments {
-    fn wanted(&self, name: &str) -> bool {
+    fn is_selected(&self, name: &str) -> bool {
         self.sections.is_empty() || self.sections.iter().any(|section| section == name)
     }
 }
@@ -76,7 +76,7 @@ async fn main() -> Result<()> {
     on_device(&arguments).await?;
     #[cfg(feature = "cloud")]
     for section in cloud::SECTIONS {
-        if arguments.wanted(section) || arguments.wanted("cloud") {
+        if arguments.is_selected(section) || arguments.is_selected("cloud") {
             show(section, cloud::measure(section, arguments.large).await)?;
         }
     }
@@ -85,7 +85,7 @@ async fn main() -> Result<()> {
 
 #[cfg(feature = "device")]
 async fn on_device(arguments: &Arguments) -> Result<()> {
-    let is_selected = |name: &str| arguments.wanted(name);
+    let is_selected = |name: &str| arguments.is_selected(name);
     if is_selected("calls") {
         show("calls", plugin_calls::measure().await)?;
     }

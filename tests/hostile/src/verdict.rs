@@ -112,13 +112,13 @@ impl Victim {
     async fn log_of(&mut self, attack: &Attack) -> Result<String> {
         let before = self.log_before;
         let log = |device: &Supervisor| device.log().get(before..).unwrap_or_default().to_owned();
-        for wanted in attack.all("log") {
+        for required in attack.all("log") {
             let shown = within_deadline(|| match log(&self.device) {
-                log if log.contains(wanted) => None,
+                log if log.contains(required) => None,
                 log => Some(log),
             });
             if let Some(log) = shown.await {
-                bail!("the log does not have `{wanted}`:\n{log}");
+                bail!("the log does not have `{required}`:\n{log}");
             }
         }
         let log = log(&self.device);

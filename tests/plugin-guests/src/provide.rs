@@ -14,8 +14,8 @@ impl Guest for crate::Guest {
     }
 
     /// Does what the address names.
-    async fn set(wanted: Option<Redirection>) -> Result<(), ProxyError> {
-        match wanted.as_ref().map(|wanted| wanted.proxy.address.as_str()) {
+    async fn set(redirection: Option<Redirection>) -> Result<(), ProxyError> {
+        match redirection.as_ref().map(|it| it.proxy.address.as_str()) {
             Some("trap") => panic!("as the address said"),
             Some("wait") => {
                 timer::sleep(u32::MAX).await;

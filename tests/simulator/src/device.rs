@@ -101,7 +101,7 @@ impl Device {
         drop(keep_tunnel(
             client,
             common.protocol.clone(),
-            common.wanted(),
+            common.tunnel_switch(),
             move |request| answer(poll.clone(), request),
             ready.clone(),
             stop,
@@ -137,7 +137,7 @@ impl cloud_link::Device for Device {
             let read = read.ok_or_else(|| TargetRefusal::Invalid("it is no target".to_owned()))?;
             let read = self.common.targets.shared(read);
             let pause = self.common.download;
-            self.common.tally.taken(self.number, read.commits());
+            self.common.tally.record_target(self.number, read.commits());
             {
                 let mut state = self.state();
                 state.target = Some(read);
@@ -184,7 +184,7 @@ impl StateSource for Device {
             "mac_address": format!("02:00:00:{a:02X}:{b:02X}:{c:02X}"),
             "api_port": 48484,
             "api_secret": format!("{:032x}", self.number),
-            "apps": target.map(|target| target.told(done)).unwrap_or_default(),
+            "apps": target.map(|target| target.apps_report(done)).unwrap_or_default(),
         });
         let fields = match fields {
             Value::Object(fields) => fields,

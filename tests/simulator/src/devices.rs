@@ -79,7 +79,7 @@ impl Common {
     }
 
     /// Returns whether tunnels are wanted.
-    pub(crate) fn wanted(&self) -> watch::Receiver<bool> {
+    pub(crate) fn tunnel_switch(&self) -> watch::Receiver<bool> {
         self.tunnels.subscribe()
     }
 
@@ -125,22 +125,22 @@ struct RegistrationStats {
     goal: Option<Goal>,
 }
 
-/// A release that all devices are to run.
+/// A release that all devices should run.
 struct Goal {
     commit: Arc<str>,
     since: Instant,
     /// The times by the device's number.
-    taken: HashMap<u32, Duration>,
-    told: HashMap<u32, Duration>,
+    target_delays: HashMap<u32, Duration>,
+    report_delays: HashMap<u32, Duration>,
 }
 
 /// The result of a goal.
 #[derive(Debug, Default)]
 pub(crate) struct GoalResult {
     /// The times from its beginning until each device had it.
-    pub(crate) taken: Vec<Duration>,
+    pub(crate) target_delays: Vec<Duration>,
     /// The times until the cloud knew that of each device.
-    pub(crate) told: Vec<Duration>,
+    pub(crate) report_delays: Vec<Duration>,
 }
 
 impl Tally {
@@ -148,13 +148,13 @@ impl Tally {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the commit of the release that all devices are to run.
+    /// Sets the commit of the release that all devices should run.
     pub(crate) fn aim(&self, commit: &str) {
         self.counted().goal = Some(Goal {
             commit: commit.into(),
             since: Instant::now(),
-            taken: HashMap::new(),
-            told: HashMap::new(),
+            target_delays: HashMap::new(),
+            report_delays: HashMap::new(),
         });
     }
 
@@ -162,21 +162,27 @@ impl Tally {
     pub(crate) fn reached(&self) -> GoalResult {
         let goal = mem::take(&mut self.counted().goal);
         goal.map_or_else(GoalResult::default, |goal| GoalResult {
-            taken: goal.taken.into_values().collect(),
-            told: goal.told.into_values().collect(),
+            target_delays: goal.target_delays.into_values().collect(),
+            report_delays: goal.report_delays.into_values().collect(),
         })
     }
 
     /// Returns how many devices run the goal's release, according to the cloud.
     pub(crate) fn running(&self) -> usize {
         let counted = self.counted();
-        counted.goal.as_ref().map_or(0, |goal| goal.told.len())
+        counted
+            .goal
+            .as_ref()
+            .map_or(0, |goal| goal.report_delays.len())
     }
 
     /// Returns how many devices have the goal's release.
     pub(crate) fn having(&self) -> usize {
         let counted = self.counted();
-        counted.goal.as_ref().map_or(0, |goal| goal.taken.len())
+        counted
+            .goal
+            .as_ref()
+            .map_or(0, |goal| goal.target_delays.len())
     }
 
     pub(crate) fn registrations(&self) -> Vec<Duration> {
@@ -200,12 +206,16 @@ impl Tally {
     }
 
     /// Notes that a device has a target with these commits.
-    pub(crate) fn taken<'a>(&self, device: u32, mut commits: impl Iterator<Item = &'a str>) {
+    pub(crate) fn record_target<'a>(
+        &self,
+        device: u32,
+        mut commits: impl Iterator<Item = &'a str>,
+    ) {
         if let Some(goal) = &mut self.counted().goal
             && commits.any(|commit| *commit == *goal.commit)
         {
             let after = goal.since.elapsed();
-            goal.taken.entry(device).or_insert(after);
+            goal.target_delays.entry(device).or_insert(after);
         }
     }
 
@@ -216,7 +226,7 @@ impl Tally {
             && commits.any(|commit| *commit == *goal.commit)
         {
             let after = goal.since.elapsed();
-            goal.told.entry(device).or_insert(after);
+            goal.report_delays.entry(device).or_insert(after);
         }
     }
 }

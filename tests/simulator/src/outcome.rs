@@ -29,9 +29,9 @@ pub struct Phase {
     /// How long it took, in seconds.
     pub seconds: f64,
     /// The time until each device had its target; missing if the phase is not about one.
-    pub taken: Option<Spread>,
+    pub target_delay: Option<Spread>,
     /// The time until the cloud knew that each device was done; missing if that was not measured.
-    pub told: Option<Spread>,
+    pub report_delay: Option<Spread>,
     /// Requests for the target.
     pub polls: u64,
     /// Reports that the cloud accepted.
@@ -80,10 +80,10 @@ impl Outcome {
         table.set_header([
             "",
             "all after",
-            "has it: p50",
+            "received: p50",
             "p99",
             "max",
-            "told: p50",
+            "reported: p50",
             "p99",
             "max",
             "polls",
@@ -95,9 +95,9 @@ impl Outcome {
         for phase in &self.phases {
             let cpu = phase.cloud_cpu.map(|cpu| format!("{cpu:.2} s"));
             let memory = phase.cloud_memory.map(mebibytes);
-            let [taken, told] = [phase.taken, phase.told].map(spread);
+            let [target_cells, report_cells] = [phase.target_delay, phase.report_delay].map(spread);
             let mut row = vec![phase.name.clone(), seconds(phase.seconds)];
-            row.extend(taken.into_iter().chain(told));
+            row.extend(target_cells.into_iter().chain(report_cells));
             row.extend([
                 phase.polls.to_string(),
                 phase.reports.to_string(),
@@ -110,13 +110,13 @@ impl Outcome {
         let mut text = format!("{table}\n");
         let own = kibibytes(self.bytes_a_device);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "a device takes {own} here");
+        let _ = writeln!(text, "each device uses {own} of memory in the simulator");
         if let Some(bytes) = self.bytes_a_tunnel {
             let bytes = kibibytes(bytes);
-            let _ = writeln!(text, "a tunnel takes {bytes} in the cloud");
+            let _ = writeln!(text, "each tunnel uses {bytes} of memory in the cloud");
         }
-        for (times, said) in &self.troubles {
-            let _ = writeln!(text, "{times} times: {said}");
+        for (times, message) in &self.troubles {
+            let _ = writeln!(text, "{times} times: {message}");
         }
         text
     }

@@ -133,7 +133,12 @@ impl Story<'_> {
         phases.push(self.end("registered", &begun, registered, None)?);
         self.all_run(all).await?;
         let reached = self.common.tally.reached();
-        phases.push(self.end("on release 1", &begun, reached.told, Some(reached.taken))?);
+        phases.push(self.end(
+            "on release 1",
+            &begun,
+            reached.report_delays,
+            Some(reached.target_delays),
+        )?);
 
         let without = self.cloud()?;
         let begun = self.begin()?;
@@ -151,7 +156,12 @@ impl Story<'_> {
             self.all_run(all).await?;
             let reached = self.common.tally.reached();
             let name = format!("on release {number}");
-            phases.push(self.end(&name, &begun, reached.told, Some(reached.taken))?);
+            phases.push(self.end(
+                &name,
+                &begun,
+                reached.report_delays,
+                Some(reached.target_delays),
+            )?);
             self.is_known_of(release, all).await?;
             releases.push((commit, release));
         }
@@ -171,7 +181,7 @@ impl Story<'_> {
                 .zip(with)
                 .map(|(without, with)| each(without.resident, with.resident)),
             troubles: troubles
-                .map(|trouble| (trouble.times, trouble.said))
+                .map(|trouble| (trouble.times, trouble.message))
                 .collect(),
         })
     }
@@ -179,7 +189,7 @@ impl Story<'_> {
     /// Pins all devices at once, alternately to each of two releases, and waits until they have received it.
     async fn pins(&self, all: usize, releases: &[(String, i64)]) -> Result<Phase> {
         let begun = self.begin()?;
-        let (mut taken, mut said) = (Vec::new(), 0);
+        let (mut target_delays, mut count) = (Vec::new(), 0);
         for turn in 0..self.plan.pins {
             let of = match turn % 2 {
                 0 => releases.first(),
@@ -191,11 +201,11 @@ impl Story<'_> {
             self.fleet.pin(*release).await?;
             self.progress("pinned", all, || self.common.tally.having())
                 .await?;
-            taken.extend(self.common.tally.reached().taken);
-            said += 1;
+            target_delays.extend(self.common.tally.reached().target_delays);
+            count += 1;
         }
-        let name = format!("pinned {said} times");
-        self.end(&name, &begun, Vec::new(), Some(taken))
+        let name = format!("pinned {count} times");
+        self.end(&name, &begun, Vec::new(), Some(target_delays))
     }
 
     fn cloud(&self) -> Result<Option<Usage>> {
@@ -216,15 +226,15 @@ impl Story<'_> {
         &self,
         name: &str,
         begun: &StoryRun,
-        told: Vec<Duration>,
-        taken: Option<Vec<Duration>>,
+        report_delays: Vec<Duration>,
+        target_delays: Option<Vec<Duration>>,
     ) -> Result<Phase> {
         let cloud = begun.cloud.zip(self.cloud()?);
         Ok(Phase {
             name: name.to_owned(),
             seconds: begun.at.elapsed().as_secs_f64(),
-            taken: taken.map(Spread::of),
-            told: (!told.is_empty()).then(|| Spread::of(told)),
+            target_delay: target_delays.map(Spread::of),
+            report_delay: (!report_delays.is_empty()).then(|| Spread::of(report_delays)),
             polls: self.common.tally.polls() - begun.polls,
             reports: self.common.tally.reports() - begun.reports,
             errors: self.troubles.times() - begun.errors,
@@ -302,7 +312,7 @@ impl Story<'_> {
     fn what_went_wrong(&self) -> String {
         let troubles = self.troubles.all().into_iter();
         troubles
-            .map(|trouble| format!("\n{} times: {}", trouble.times, trouble.said))
+            .map(|trouble| format!("\n{} times: {}", trouble.times, trouble.message))
             .collect()
     }
 }

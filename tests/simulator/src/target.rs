@@ -20,8 +20,8 @@ impl Target {
     pub(crate) fn read(whole: &Value, uuid: &str) -> Option<Self> {
         let device = whole.get(uuid)?.as_object()?;
         let mut apps = BTreeMap::new();
-        for (app, said) in device.get("apps")?.as_object()? {
-            let Some(releases) = said.get("releases") else {
+        for (app, value) in device.get("apps")?.as_object()? {
+            let Some(releases) = value.get("releases") else {
                 continue;
             };
             for (commit, release) in releases.as_object()? {
@@ -46,13 +46,13 @@ impl Target {
         })
     }
 
-    /// Returns the commits of the releases that are to run.
+    /// Returns the commits of the releases that should run.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &str> {
         self.apps.values().map(|(commit, _)| commit.as_str())
     }
 
     /// Returns `apps` of a report, of a device that is done or still applying it.
-    pub(crate) fn told(&self, done: bool) -> Map<String, Value> {
+    pub(crate) fn apps_report(&self, done: bool) -> Map<String, Value> {
         let (update, state) = if done {
             ("done", "Running")
         } else {
@@ -116,11 +116,11 @@ mod tests {
         let read = Target::read(&target(), UUID).unwrap();
         assert_eq!(read.settings.poll_interval.as_secs(), 600);
         assert_eq!(
-            Value::Object(read.told(true)),
+            Value::Object(read.apps_report(true)),
             json!({ "app": { "release_uuid": "c1", "releases": { "c1": { "update_status": "done",
                 "services": { "main": { "image": "r/a@sha256:1", "status": "Running" } } } } } })
         );
-        let coming = Value::Object(read.told(false));
+        let coming = Value::Object(read.apps_report(false));
         assert_eq!(coming["app"]["release_uuid"], Value::Null);
         assert_eq!(
             coming["app"]["releases"]["c1"]["update_status"],

@@ -26,7 +26,7 @@ pub struct Trouble {
     /// The number of times.
     pub times: u64,
     /// The latest message.
-    pub said: String,
+    pub message: String,
 }
 
 impl Troubles {
@@ -65,8 +65,8 @@ impl<S: Subscriber> Layer<S> for Troubles {
         let mut held = self.held();
         let trouble = held.entry(place).or_default();
         trouble.times += 1;
-        trouble.said.clear();
-        event.record(&mut Message(&mut trouble.said));
+        trouble.message.clear();
+        event.record(&mut Message(&mut trouble.message));
     }
 }
 

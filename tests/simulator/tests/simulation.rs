@@ -50,8 +50,11 @@ async fn all_devices_register_and_follow_the_second_release_by_a_push() {
     };
     for phase in [first, second] {
         assert!(phase.polls >= 20 && phase.reports >= 20, "{phase:?}");
-        let (taken, told) = (phase.taken.expect("targets"), phase.told.expect("reports"));
-        assert!(taken.max < told.max, "{phase:?}");
+        let (target_delay, report_delay) = (
+            phase.target_delay.expect("targets"),
+            phase.report_delay.expect("reports"),
+        );
+        assert!(target_delay.max < report_delay.max, "{phase:?}");
     }
     assert!(second.cloud_memory.expect("its own cloud") > 0);
     assert!(outcome.table().contains("on release 2"));

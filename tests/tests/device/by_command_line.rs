@@ -90,14 +90,14 @@ async fn a_device_does_what_it_is_asked_to() {
     let Some(stage) = Stage::with(&["wait"]).await else {
         return;
     };
-    for (words, said) in [
+    for (words, ending) in [
         (["ping", "west"], "answers"),
         (["blink", "west"], "blinks"),
         (["update", "west"], "checks for its target"),
     ] {
         let output = stage.done(&[&["device"], &words[..]].concat());
         assert!(
-            output.starts_with("west (") && output.trim().ends_with(said),
+            output.starts_with("west (") && output.trim().ends_with(ending),
             "{output}"
         );
         let answer = stage.json(&[&["device"], &words[..]].concat());
@@ -230,11 +230,11 @@ impl LogFollower {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let output = BufReader::new(process.stdout.take().unwrap());
-        let (told, lines) = channel();
+        let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
                 if let Some((_, number)) = line.split_once(" main: tick ")
-                    && told.send(number.parse().unwrap()).is_err()
+                    && sender.send(number.parse().unwrap()).is_err()
                 {
                     return;
                 }

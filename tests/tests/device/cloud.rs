@@ -148,7 +148,7 @@ async fn hostile_answers_change_nothing_and_the_device_answers_all_the_while() {
     let before = device.json("/v2/containerId").await;
     let deep = "[".repeat(200_000) + &"]".repeat(200_000);
     let many = format!("[{}0]", "0,".repeat(600_000));
-    for (behaviour, said) in [
+    for (behaviour, message) in [
         (CloudBehaviour::Sends(b"<html>".to_vec()), "it is not JSON"),
         (CloudBehaviour::Sends(Vec::new()), "it is not JSON"),
         (CloudBehaviour::Sends(deep.into_bytes()), "recursion limit"),
@@ -169,10 +169,10 @@ async fn hostile_answers_change_nothing_and_the_device_answers_all_the_while() {
         update(&device, &json!({"force": true})).await;
         until("the log to say so", || async {
             let log = device.log()[length..].to_owned();
-            if log.contains(said) {
+            if log.contains(message) {
                 Ok(())
             } else {
-                Err((said, log))
+                Err((message, log))
             }
         })
         .await;

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tests::{Event, Supervisor, guest, service, target, until};
 
-fn wanted(app: u64, changed: &str) -> Value {
+fn web_target(app: u64, changed: &str) -> Value {
     let changed = json!({"environment": {"CHANGED": changed}});
     target(app, &[service("web", &guest("hello-server"), &changed)])
 }
@@ -22,7 +22,7 @@ async fn an_update_is_told_from_its_begin_to_its_end() {
     let device = Supervisor::on_wasm().start().await;
     device.until_applied().await;
     let mut reader = device.read_events().await;
-    device.set_target(&wanted(7, "no")).await;
+    device.set_target(&web_target(7, "no")).await;
     let seen = reader
         .until("apply-end", |data| data["reached"] == true)
         .await;
@@ -68,14 +68,14 @@ async fn an_update_is_told_from_its_begin_to_its_end() {
 #[tokio::test]
 async fn a_lock_a_failure_and_a_reboot_are_told() {
     let device = Supervisor::on_wasm().start().await;
-    device.set_target(&wanted(7, "no")).await;
+    device.set_target(&web_target(7, "no")).await;
     device.until_applied().await;
     let lock = device
         .host_root()
         .join("tmp/platform-supervisor/services/7/web/updates.lock");
     fs::write(&lock, "").unwrap();
     let mut reader = device.read_events().await;
-    device.set_target(&wanted(7, "yes")).await;
+    device.set_target(&web_target(7, "yes")).await;
     let seen = reader.until("lock-wait", |data| data["appId"] == 7).await;
     let message = seen.last().unwrap().data["message"].as_str().unwrap();
     assert!(message.contains("service: web"), "{message}");
@@ -107,7 +107,7 @@ async fn a_reader_that_comes_back_misses_nothing_and_after_a_restart_is_told_so(
     let mut device = Supervisor::on_wasm().start().await;
     device.until_applied().await;
     let mut reader = device.read_events().await;
-    device.set_target(&wanted(7, "no")).await;
+    device.set_target(&web_target(7, "no")).await;
     let seen = reader.until("apply-end", |_| true).await;
     drop(reader);
     let first = seen[0].id.as_deref();

@@ -93,7 +93,7 @@ async fn a_component_finds_the_folders_that_its_labels_open() {
     let device = Supervisor::on_wasm().start().await;
     furnish(&device);
     let mut logs = device.read_logs().await;
-    for (feature, file, said) in [
+    for (feature, file, message) in [
         ("dbus", "/host/run/dbus/found", "in run/dbus"),
         (
             "journal-logs",
@@ -110,7 +110,7 @@ async fn a_component_finds_the_folders_that_its_labels_open() {
             target(42, &[service("reader", &guest("guest"), &more)])
         };
         device.set_target(&reader(labels(&[feature]))).await;
-        logs.until_message(said).await;
+        logs.until_message(message).await;
         // Without the label there is nothing there.
         device.set_target(&reader(json!({}))).await;
         logs.until_message("failed").await;

@@ -105,7 +105,7 @@ impl Story {
     /// Waits until the device has reported to the cloud that it has gone back.
     async fn until_told_of(&self, commit: &str) {
         until("the cloud to be told", || async {
-            let report = self.cloud.told();
+            let report = self.cloud.reported_state();
             let apps = report["apps"].as_object().cloned().unwrap_or_default();
             let mut releases = apps.values().map(|app| &app["releases"]);
             let is_aborted = releases.any(|of| of[commit]["update_status"] == "aborted");

@@ -103,8 +103,8 @@ async fn a_device_that_is_to_register_outlives_hostile_answers_and_registers_as_
     cloud.behave(CloudBehaviour::Works);
     until_runs(&device, COMMIT).await;
     let tries = cloud.requests().into_iter();
-    let tries = tries.filter(|asked| asked.path == "/device/register");
-    let mut bodies: Vec<String> = tries.map(|asked| asked.body).collect();
+    let tries = tries.filter(|request| request.path == "/device/register");
+    let mut bodies: Vec<String> = tries.map(|request| request.body).collect();
     bodies.dedup();
     assert_eq!(bodies.len(), 1, "it was the same device all the while");
     let grown = peak(&device).saturating_sub(before);

@@ -7,24 +7,13 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tests::{
-    Supervisor, children_of, distribution, guest, kept_plugin, service, target, until, with_section,
+    GUEST_CAPABILITIES, Supervisor, children_of, distribution, guest, kept_plugin, service, target,
+    until, with_section,
 };
-
-pub(crate) const CAPABILITIES: [&str; 9] = [
-    "device",
-    "store",
-    "led",
-    "clock",
-    "files",
-    "identify",
-    "proxy-redirector",
-    "units",
-    "journal",
-];
 
 /// A device with the component that does what its path names, as the plugin `acme`, which the policy pins.
 async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, TempDir) {
-    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let manifest = format!(
         "name = \"acme\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
          capabilities = [{}]\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/acme/:what\"\n",
@@ -37,7 +26,7 @@ async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, Temp
     let stock = distribution().join("plugins/device_info.wasm");
     fs::copy(stock, folder.path().join("plugins/device_info.wasm")).unwrap();
     let policy = format!(
-        "[plugins.acme]\nsha256 = [\"{}\"]\ngrants = {CAPABILITIES:?}\nroutes = [\"/v3/acme/*\"]\n\
+        "[plugins.acme]\nsha256 = [\"{}\"]\ngrants = {GUEST_CAPABILITIES:?}\nroutes = [\"/v3/acme/*\"]\n\
          provides = [\"identify\"]\n[plugins.device-info]\ngrants = [\"device\"]\n",
         hex::encode(Sha256::digest(&file))
     );
@@ -264,7 +253,7 @@ async fn service_key(device: &Supervisor) -> String {
     line["message"].as_str().unwrap()[prefix.len()..].to_owned()
 }
 
-async fn told(device: &Supervisor, key: Option<&str>) -> String {
+async fn caller(device: &Supervisor, key: Option<&str>) -> String {
     let request = device.request_without_key("GET", "/v3/acme/caller");
     let request = match key {
         Some(key) => request.bearer_auth(key),
@@ -280,17 +269,17 @@ async fn a_plugin_is_told_by_whose_key_a_request_came() {
     let (device, _folder) = device_with(&component(), "").await;
     let own = device.key().to_owned();
     assert_eq!(
-        told(&device, Some(&own)).await,
+        caller(&device, Some(&own)).await,
         "CallerScope::DeviceKey None"
     );
     let key = service_key(&device).await;
     assert_eq!(
-        told(&device, Some(&key)).await,
+        caller(&device, Some(&key)).await,
         "CallerScope::Service(AppService { app-id: 1, service: \"web\" }) None"
     );
 
     let (open, _folder) = device_with(&component(), "local_mode_auth = \"open\"").await;
-    assert_eq!(told(&open, None).await, "CallerScope::LocalMode None");
+    assert_eq!(caller(&open, None).await, "CallerScope::LocalMode None");
 }
 
 /// A plugin that was built for version 1.0 of the interface, on a device as shipped.

@@ -409,15 +409,15 @@ fn locks_below(folder: &Path) -> Vec<PathBuf> {
     })
 }
 
-fn find(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+fn find(folder: &Path, is_match: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if wanted(&path) {
+        if is_match(&path) {
             found.push(path.clone());
         }
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            found.extend(find(&path, wanted));
+            found.extend(find(&path, is_match));
         }
     }
     found

@@ -65,7 +65,7 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
     let gauge = Gauge::start(cloud.config_json()).await;
     let until_told = async |what: &str, fields: Value| {
         until(what, || async {
-            let report = cloud.told();
+            let report = cloud.reported_state();
             if report["plugin_fields"] == fields {
                 Ok(())
             } else {

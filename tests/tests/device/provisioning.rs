@@ -25,7 +25,7 @@ async fn until_runs(device: &Supervisor) {
     .await;
 }
 
-fn asked(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
+fn requests_to(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
     let requests = cloud.requests().into_iter();
     requests
         .filter(|request| request.path.split('?').next() == Some(path))
@@ -34,7 +34,7 @@ fn asked(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
 
 async fn until_asked(cloud: &RecordedCloud, path: &str, count: usize) -> Vec<RecordedRequest> {
     until("requests", || async {
-        let found = asked(cloud, path);
+        let found = requests_to(cloud, path);
         if found.len() >= count {
             Ok(found)
         } else {
@@ -68,7 +68,7 @@ async fn a_new_device_registers_and_follows_its_fleet() {
         (&config["uuid"], &config["deviceApiKey"]),
         (&json!(uuid), &json!(key))
     );
-    let registered = asked(&cloud, "/device/register");
+    let registered = requests_to(&cloud, "/device/register");
     assert_eq!(registered.len(), 1);
     let body: Value = serde_json::from_str(&registered[0].body).unwrap();
     assert_eq!(
@@ -79,9 +79,9 @@ async fn a_new_device_registers_and_follows_its_fleet() {
         ),
         (&json!(4), &json!("board"), &json!("19.0.0"))
     );
-    let named = &asked(&cloud, "/v7/device(7)")[0];
+    let named = &requests_to(&cloud, "/v7/device(7)")[0];
     assert_eq!(named.body, r#"{"device_name":"roof"}"#);
-    let set = &asked(&cloud, "/v7/device_config_variable")[0];
+    let set = &requests_to(&cloud, "/v7/device_config_variable")[0];
     let expected =
         json!({ "device": 7, "name": "PLATFORM_SUPERVISOR_PERSISTENT_LOGGING", "value": "true" });
     assert_eq!(set.body, expected.to_string());
@@ -115,7 +115,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     until_asked(&cloud, "/device/register", 2).await;
     cloud.behave(CloudBehaviour::Works);
     until_runs(&device).await;
-    for again in asked(&cloud, "/device/register") {
+    for again in requests_to(&cloud, "/device/register") {
         assert_eq!(again.body, *first);
     }
     assert_eq!(config_of(&device)["uuid"], field("uuid"));
@@ -127,7 +127,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     device.start_again().await;
     cloud.until_polls(before + 1).await;
     assert_eq!(
-        asked(&cloud, "/v7/device").len(),
+        requests_to(&cloud, "/v7/device").len(),
         1,
         "it is not looked up again"
     );

@@ -18,7 +18,7 @@ async fn until_told(
     is: impl Fn(&Value) -> bool,
 ) -> Value {
     until("the device to say so", || async {
-        let report = cloud.told();
+        let report = cloud.reported_state();
         if is(&report) {
             Ok(report)
         } else {
@@ -28,9 +28,9 @@ async fn until_told(
     .await
 }
 
-fn runs(told: &Value, commit: &str) -> bool {
-    let release = &told["apps"][APP]["releases"][commit];
-    told["apps"][APP]["release_uuid"] == commit
+fn runs(report: &Value, commit: &str) -> bool {
+    let release = &report["apps"][APP]["releases"][commit];
+    report["apps"][APP]["release_uuid"] == commit
         && release["update_status"] == "done"
         && release["services"]["main"]["status"] == "Running"
 }
@@ -39,7 +39,7 @@ fn runs(told: &Value, commit: &str) -> bool {
 async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let mut device = device_of(&cloud).await;
-    let report = until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
+    let report = until_told(&cloud, &device, |report| runs(report, COMMIT)).await;
     assert_eq!(report["api_secret"], device.key());
     assert_eq!(report["supervisor_version"], "19.0.0");
     assert_eq!(
@@ -66,7 +66,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     let before = cloud.reports().len();
     cloud.release("c2", |service| service["environment"]["A"] = json!("2"));
     device.post("/v1/update", &json!({})).await;
-    let report = until_told(&cloud, &device, |told| runs(told, "c2")).await;
+    let report = until_told(&cloud, &device, |report| runs(report, "c2")).await;
     assert_eq!(
         report["apps"][APP]["releases"].as_object().unwrap().len(),
         1
@@ -108,8 +108,8 @@ async fn developer_mode_is_told_to_the_cloud() {
         .config_json(cloud.config_json())
         .argument("--allow-unpinned=true");
     let device = device.start().await;
-    until_told(&cloud, &device, |told| {
-        told["status"] == "Developer mode: plugins are not pinned"
+    until_told(&cloud, &device, |report| {
+        report["status"] == "Developer mode: plugins are not pinned"
     })
     .await;
 }
@@ -121,8 +121,8 @@ async fn variables_say_whether_measures_and_apps_are_told() {
         device["config"] = json!({ "PLATFORM_SUPERVISOR_HARDWARE_METRICS": "false" });
     });
     let device = device_of(&cloud).await;
-    let report = until_told(&cloud, &device, |told| {
-        runs(told, COMMIT) && told.get("memory_total") == Some(&Value::Null)
+    let report = until_told(&cloud, &device, |report| {
+        runs(report, COMMIT) && report.get("memory_total") == Some(&Value::Null)
     })
     .await;
     assert_eq!(report["cpu_usage"], Value::Null);
@@ -140,7 +140,7 @@ async fn variables_say_whether_measures_and_apps_are_told() {
     .await;
     // Measures by themselves would wait for five minutes.
     let key = device.post("/v1/regenerate-api-key", &json!({})).await.text;
-    let report = until_told(&cloud, &device, |told| told["api_secret"] == key).await;
+    let report = until_told(&cloud, &device, |report| report["api_secret"] == key).await;
     assert!(report["memory_total"].is_u64(), "{report}");
     for report in &cloud.reports()[before..] {
         assert_eq!(report.get("apps"), None, "{report}");
@@ -153,7 +153,7 @@ async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_t
     // Polls would be refused as well, and the release never arrive: so the device gets the target
     // first.
     let device = device_of(&cloud).await;
-    until_told(&cloud, &device, |told| runs(told, COMMIT)).await;
+    until_told(&cloud, &device, |report| runs(report, COMMIT)).await;
     cloud.behave(CloudBehaviour::Refuses(429, Some("3".into())));
     device.post("/v1/regenerate-api-key", &json!({})).await;
     let refused = until("a report to be refused", || async {
@@ -174,7 +174,7 @@ async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_t
     .await;
     assert!((again.at - refused.at).as_millis() >= 2900);
     assert_ne!(
-        cloud.told()["api_secret"],
+        cloud.reported_state()["api_secret"],
         device.key(),
         "the key of before"
     );

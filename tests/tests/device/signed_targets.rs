@@ -284,7 +284,7 @@ async fn a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_app
         fleet.say(&honest);
     }
     until("the cloud to be told", || async {
-        let report = fleet.cloud.told();
+        let report = fleet.cloud.reported_state();
         if report["status"] == "Refused a target that is not signed: see logs" {
             Ok(())
         } else {
@@ -370,7 +370,7 @@ async fn a_policy_asks_for_signatures_from_one_target_to_the_next() {
     update(&device).await;
     until_refused(&device, "its release `c2` is not signed").await;
     until("the cloud to be told", || async {
-        let report = fleet.cloud.told();
+        let report = fleet.cloud.reported_state();
         let releases = &report["apps"][APP]["releases"];
         if releases["c2"]["update_status"] == "rejected" {
             Ok(())

@@ -82,11 +82,11 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
         }
     }
     let log = device.log();
-    for said in [
+    for message in [
         "walls around the compiler are missing here: user (",
         "runs without walls that are missing here: ",
     ] {
-        assert!(log.contains(said), "{said}: {log}");
+        assert!(log.contains(message), "{message}: {log}");
     }
     assert!(!is_required(&device).await);
 

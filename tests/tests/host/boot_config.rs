@@ -60,7 +60,7 @@ fn with_config(config: Value, services: &[Value]) -> Value {
     target
 }
 
-fn wanted() -> Value {
+fn desired_config() -> Value {
     json!({
         "PLATFORM_HOST_CONFIG_gpu_mem": "16",
         "HOST_CONFIG_dtparam": "\"i2c_arm=on\",\"spi=on\"",
@@ -76,7 +76,7 @@ fn waiting() -> Value {
 async fn variables_are_written_into_config_txt_and_followed_by_one_reboot() {
     let device = pi().await;
     let set = device
-        .set_target(&with_config(wanted(), &[waiting()]))
+        .set_target(&with_config(desired_config(), &[waiting()]))
         .await;
     assert!(set.json().get("warnings").is_none(), "{set:?}");
     device.until_applied().await;
@@ -92,7 +92,7 @@ async fn variables_are_written_into_config_txt_and_followed_by_one_reboot() {
     assert!(!device.host_root().join(mark).exists());
 
     device
-        .set_target(&with_config(wanted(), &[waiting()]))
+        .set_target(&with_config(desired_config(), &[waiting()]))
         .await;
     device.until_applied().await;
     assert_eq!(reboots(&device), 1, "nothing has changed");
@@ -158,7 +158,7 @@ async fn the_reboot_waits_for_a_lock_and_comes_when_it_is_gone() {
     let lock = device.host_root().join(folder).join("updates.lock");
     fs::write(&lock, "mine").unwrap();
     device
-        .set_target(&with_config(wanted(), &[waiting()]))
+        .set_target(&with_config(desired_config(), &[waiting()]))
         .await;
     until("the reboot to wait", || async {
         let log = device.log();
@@ -191,7 +191,7 @@ async fn a_kill_between_the_file_and_the_reboot_forgets_no_reboot() {
     let lock = device.host_root().join(folder).join("updates.lock");
     fs::write(&lock, "mine").unwrap();
     device
-        .set_target(&with_config(wanted(), &[waiting()]))
+        .set_target(&with_config(desired_config(), &[waiting()]))
         .await;
     until("the file to be written", || async {
         let file = boot(&device, "config.txt");
@@ -216,7 +216,7 @@ async fn a_kill_between_the_file_and_the_reboot_forgets_no_reboot() {
 #[tokio::test]
 async fn a_board_without_such_a_file_keeps_the_variables_and_says_so_once() {
     let device = board("qemux86-64", Supervisor::on_wasm()).await;
-    let set = device.set_target(&with_config(wanted(), &[])).await;
+    let set = device.set_target(&with_config(desired_config(), &[])).await;
     let warnings = set.json()["warnings"].clone();
     let warning = warnings[0].as_str().unwrap().to_owned();
     assert!(
@@ -226,7 +226,7 @@ async fn a_board_without_such_a_file_keeps_the_variables_and_says_so_once() {
     assert_eq!(warnings.as_array().unwrap().len(), 1);
     device.until_applied().await;
     device
-        .set_target(&with_config(wanted(), &[waiting()]))
+        .set_target(&with_config(desired_config(), &[waiting()]))
         .await;
     device.until_applied().await;
     let warnings = device.log().matches(&warning).count();
@@ -245,7 +245,7 @@ async fn the_clouds_variables_are_written_and_logind_is_told() {
         return;
     };
     let cloud = RecordedCloud::start(&guest("guest")).await;
-    cloud.change(|device| device["config"] = wanted());
+    cloud.change(|device| device["config"] = desired_config());
     let builder = Supervisor::on_wasm()
         .argument("--host-actions")
         .argument("dbus")

@@ -194,7 +194,7 @@ async fn new_connections_use_the_proxy_and_open_ones_go_on() {
         let _redirector = redirect(&network, &folder(&device));
         for address in [nowhere, elsewhere] {
             let answer = ask(&network, address);
-            assert_eq!(answer, test_proxy::told(address, who), "{kind}");
+            assert_eq!(answer, test_proxy::message(address, who), "{kind}");
         }
         drop(network.inside(move || direct(not_proxied)));
         // Connections that were open before continue unchanged.

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 /// Returns what a client of [`serve`] reads.
-pub(crate) fn told(address: SocketAddr, who: &str) -> String {
+pub(crate) fn message(address: SocketAddr, who: &str) -> String {
     format!("{address} by way of the proxy as {who}")
 }
 
@@ -25,12 +25,12 @@ pub(crate) fn serve() -> u16 {
 fn answer(mut client: TcpStream) -> io::Result<()> {
     let mut first = [0];
     client.read_exact(&mut first)?;
-    let (asked, who) = match first[0] {
+    let (address, who) = match first[0] {
         4 => socks4(&mut client)?,
         5 => socks5(&mut client)?,
         _ => http(&mut client)?,
     };
-    client.write_all(told(asked, &who).as_bytes())
+    client.write_all(message(address, &who).as_bytes())
 }
 
 fn socks4(client: &mut TcpStream) -> io::Result<(SocketAddr, String)> {

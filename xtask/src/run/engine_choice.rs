@@ -28,19 +28,19 @@ impl Engine {
     }
 }
 
-/// Chooses Docker if it answers, or else wasm, unless `wanted` names one of them.
+/// Chooses Docker if it answers, or else wasm, unless `engine` names one of them.
 ///
 /// # Errors
 /// If Docker is wanted and does not answer.
-pub(crate) async fn choose(wanted: &str) -> Result<EngineChoice> {
-    if wanted == "wasm" {
+pub(crate) async fn choose(engine: &str) -> Result<EngineChoice> {
+    if engine == "wasm" {
         return Ok(EngineChoice {
             engine: Engine::Wasm,
             why: "as --engine says".into(),
         });
     }
     let address = docker_address::address();
-    match (docker_address::connect(&address).await, wanted) {
+    match (docker_address::connect(&address).await, engine) {
         (Ok(_), "docker") => Ok(EngineChoice {
             why: format!("as --engine says; it answers at {address}"),
             engine: Engine::Docker(address),

@@ -103,14 +103,14 @@ pub(super) async fn run(
     }
     let tunnels = &connections.open;
     tunnels.end_all();
-    let (left, said) = tokio::join!(
+    let (left, notification) = tokio::join!(
         leave(&connections.database, instance.id, now()),
         timeout(LONGEST_END, tunnels.carrying.wait()),
     );
     if let Err(error) = left {
         tracing::warn!("devices stay connected in the database for a while: {error}");
     }
-    if said.is_err() {
+    if notification.is_err() {
         tracing::warn!("some devices were not notified that this replica is stopping");
     }
 }

@@ -20,7 +20,7 @@
 
   // Times as one says them; the exact ones stay in the title.
   const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  const said = (seconds) => {
+  const relativeTime = (seconds) => {
     const size = Math.abs(seconds);
     if (size < 45) return "just now";
     for (const [unit, length] of [["minute", 60], ["hour", 3600], ["day", 86400], ["month", 2592000]]) {
@@ -32,7 +32,7 @@
   const sayTimes = (within = document) => {
     for (const time of within.querySelectorAll("time[datetime]")) {
       const at = Date.parse(time.dateTime);
-      const text = said((at - Date.now()) / 1000);
+      const text = relativeTime((at - Date.now()) / 1000);
       if (!Number.isNaN(at) && time.textContent !== text) time.textContent = text;
     }
   };
@@ -83,10 +83,10 @@
   document.addEventListener("htmx:sendError", (event) => {
     const answer = event.detail.target;
     if (!answer) return;
-    const said = document.createElement("p");
-    said.className = "notice bad";
-    said.textContent = "The cloud did not answer. Try again.";
-    answer.replaceChildren(said);
+    const message = document.createElement("p");
+    message.className = "notice bad";
+    message.textContent = "The cloud did not answer. Try again.";
+    answer.replaceChildren(message);
   });
 
   // Parts of the page that follow what happens. While nobody looks at the page it holds no connection: a browser

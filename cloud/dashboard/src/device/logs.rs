@@ -157,7 +157,7 @@ fn drawn(line: &LogLine, names: &Names) -> Markup {
         div.entry.err[line.is_std_err].system[line.is_system] data-service=(service) {
             span.at title=(at(line)) { (clock(line)) } " "
             span.service { (service) } " "
-            span.said { (readable(&line.message)) }
+            span.message { (readable(&line.message)) }
         }
     }
 }

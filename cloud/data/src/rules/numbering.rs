@@ -106,8 +106,8 @@ fn as_asked(change: &Change, revision: i64) -> WriteResult {
         ..ReleaseVersion::default()
     };
     match version.asked_revision() {
-        Some(asked) if asked != revision => Err(WriteError::Refused(format!(
-            "`semver`: it requests revision {asked}, but the next revision is {revision}"
+        Some(desired) if desired != revision => Err(WriteError::Refused(format!(
+            "`semver`: it requests revision {desired}, but the next revision is {revision}"
         ))),
         _ => Ok(()),
     }

@@ -21,10 +21,10 @@ pub(crate) enum Of {
 use Of::{B, N, T};
 
 /// Inserts a row into a table; fields that are not given get the model's default, or a value that their type allows.
-pub(crate) async fn insert(database: &Database, resource: &str, id: i64, said: &[(&str, Of)]) {
+pub(crate) async fn insert(database: &Database, resource: &str, id: i64, fields: &[(&str, Of)]) {
     let model = v7().resource(resource).expect(resource);
     assert_eq!(model.source, Source::Table, "{resource}");
-    for (name, _) in said {
+    for (name, _) in fields {
         assert!(model.find_field(name).is_some(), "{resource} has no {name}");
     }
     let mut columns = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) async fn insert(database: &Database, resource: &str, id: i64, said: &
         let Column::Stored(column) = field.column else {
             continue;
         };
-        let value = match said.iter().find(|(name, _)| *name == field.name) {
+        let value = match fields.iter().find(|(name, _)| *name == field.name) {
             Some((_, N(number))) => Value::from(*number),
             Some((_, T(text))) => Value::from(*text),
             Some((_, B(flag))) => Value::from(*flag),

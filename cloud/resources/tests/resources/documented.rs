@@ -134,7 +134,7 @@ fn holds(field: &Field) -> String {
         Type::Boolean => "true or false".to_owned(),
         Type::Text { min, max } => {
             let what = match field.check {
-                Some(check) => check.wanted(&branding),
+                Some(check) => check.requirement(&branding),
                 None => "text".to_owned(),
             };
             match min {

@@ -11,7 +11,7 @@ fn elements<'a>(node: Node<'a, 'a>, name: &'static str) -> impl Iterator<Item = 
         .filter(move |it| it.has_tag_name(("http://docs.oasis-open.org/odata/ns/edm", name)))
 }
 
-fn said<'a>(node: Node<'a, 'a>, attribute: &str) -> &'a str {
+fn attribute_value<'a>(node: Node<'a, 'a>, attribute: &str) -> &'a str {
     node.attribute(attribute).expect(attribute)
 }
 
@@ -21,7 +21,7 @@ fn it_has_every_resource_field_and_link_of_its_version_and_no_secret() {
         let document = Document::parse(version.metadata()).expect("XML");
         let root = document.root();
         let types: BTreeMap<&str, Node<'_, '_>> = elements(root, "EntityType")
-            .map(|it| (said(it, "Name"), it))
+            .map(|it| (attribute_value(it, "Name"), it))
             .collect();
         let model = version.model();
         assert_eq!(types.len(), model.resources().len());
@@ -37,7 +37,7 @@ fn it_has_every_resource_field_and_link_of_its_version_and_no_secret() {
             let fields: BTreeSet<&str> = fields.filter(|name| !links.contains(name)).collect();
             let named = |name| {
                 elements(*of, name)
-                    .map(|it| said(it, "Name"))
+                    .map(|it| attribute_value(it, "Name"))
                     .collect::<BTreeSet<_>>()
             };
             assert_eq!(named("Property"), fields, "{version:?} {}", resource.name);
@@ -57,22 +57,22 @@ fn what_it_names_is_in_it() {
         let document = Document::parse(version.metadata()).expect("XML");
         let root = document.root();
         let types: BTreeSet<String> = elements(root, "EntityType")
-            .map(|it| format!("Fleet.{}", said(it, "Name")))
+            .map(|it| format!("Fleet.{}", attribute_value(it, "Name")))
             .collect();
         let sets: BTreeSet<&str> = elements(root, "EntitySet")
-            .map(|it| said(it, "Name"))
+            .map(|it| attribute_value(it, "Name"))
             .collect();
         for navigation in elements(root, "NavigationProperty") {
-            let kind = said(navigation, "Type");
+            let kind = attribute_value(navigation, "Type");
             let inner = kind
                 .strip_prefix("Collection(")
                 .and_then(|it| it.strip_suffix(')'));
             assert!(types.contains(inner.unwrap_or(kind)), "{kind}");
         }
         for set in elements(root, "EntitySet") {
-            assert!(types.contains(said(set, "EntityType")));
+            assert!(types.contains(attribute_value(set, "EntityType")));
             for binding in elements(set, "NavigationPropertyBinding") {
-                assert!(sets.contains(said(binding, "Target")));
+                assert!(sets.contains(attribute_value(binding, "Target")));
             }
         }
         for resource in version.model().resources() {
@@ -88,9 +88,13 @@ fn a_field_is_described_with_its_type_its_limits_and_who_writes_it() {
     let document = Document::parse(Version::V7.metadata()).expect("XML");
     let of = |resource: &str, kind, name: &str| {
         let mut types = elements(document.root(), "EntityType");
-        let resource = types.find(|it| said(*it, "Name") == resource).expect("it");
+        let resource = types
+            .find(|it| attribute_value(*it, "Name") == resource)
+            .expect("it");
         let mut fields = elements(resource, kind);
-        let field = fields.find(|it| said(*it, "Name") == name).expect(name);
+        let field = fields
+            .find(|it| attribute_value(*it, "Name") == name)
+            .expect(name);
         document.input_text()[field.range()].to_owned()
     };
     assert_eq!(

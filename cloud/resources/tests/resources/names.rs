@@ -5,7 +5,7 @@ use regex::Regex;
 use resources::{Branding, Check};
 use serde_json::json;
 
-use super::values::{field, taken};
+use super::values::{field, stored_text};
 
 /// The fields that a rule applies to, values that it accepts unchanged, and values that it refuses.
 const NAMES: &[(&str, &str, &[&str], &[&str])] = &[
@@ -131,14 +131,14 @@ fn names_and_keys_follow_their_rules() {
     for (resource, name, good, bad) in NAMES {
         for text in *good {
             assert_eq!(
-                taken(resource, name, &json!(text)),
+                stored_text(resource, name, &json!(text)),
                 format!("{text:?}"),
                 "{resource}.{name}"
             );
         }
         for text in *bad {
             assert_eq!(
-                taken(resource, name, &json!(text)),
+                stored_text(resource, name, &json!(text)),
                 "!",
                 "{resource}.{name} = {text:?}"
             );
@@ -160,7 +160,7 @@ fn names_of_people_and_processors_are_brought_into_one_form() {
         ("device", "cpu_id", "00A1", "\"00a1\""),
         ("device", "cpu_id", "é", "!"),
     ] {
-        assert_eq!(taken(resource, name, &json!(given)), kept, "{given}");
+        assert_eq!(stored_text(resource, name, &json!(given)), kept, "{given}");
     }
 }
 

@@ -11,15 +11,15 @@ pub(super) fn field(resource: &str, name: &str) -> &'static Field {
 }
 
 /// Formats the stored value as text, so that tables read well: `1` is a number, `"1"` a text, `!` an error.
-pub(super) fn taken(resource: &str, name: &str, given: &Value) -> String {
+pub(super) fn stored_text(resource: &str, name: &str, given: &Value) -> String {
     match field(resource, name).take(given, &Branding::default()) {
-        Ok(taken) => shown(&taken),
+        Ok(value) => shown(&value),
         Err(_) => "!".into(),
     }
 }
 
-fn shown(taken: &StoredValue) -> String {
-    match taken {
+fn shown(value: &StoredValue) -> String {
+    match value {
         StoredValue::Null => "null".into(),
         StoredValue::Integer(number) => number.to_string(),
         StoredValue::Boolean(is) => is.to_string(),
@@ -30,7 +30,7 @@ fn shown(taken: &StoredValue) -> String {
 fn check(resource: &str, name: &str, table: &[(Value, &str)]) {
     for (given, expected) in table {
         assert_eq!(
-            taken(resource, name, given),
+            stored_text(resource, name, given),
             *expected,
             "{resource}.{name} = {given}"
         );
@@ -153,12 +153,12 @@ fn texts_are_held_to_their_length_in_characters() {
         ("release", "known_issue_list", 1000),
     ] {
         assert_ne!(
-            taken(resource, name, &of("é", max)),
+            stored_text(resource, name, &of("é", max)),
             "!",
             "{resource}.{name}"
         );
         assert_eq!(
-            taken(resource, name, &of("a", max + 1)),
+            stored_text(resource, name, &of("a", max + 1)),
             "!",
             "{resource}.{name}"
         );
@@ -209,7 +209,10 @@ fn objects_are_kept_in_their_shortest_form_and_in_the_order_of_their_keys() {
             (nested(MAX_JSON_DEPTH + 1), "!"),
         ],
     );
-    assert_ne!(taken("release", "contract", &nested(MAX_JSON_DEPTH)), "!");
+    assert_ne!(
+        stored_text("release", "contract", &nested(MAX_JSON_DEPTH)),
+        "!"
+    );
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn bodies_are_read_in_the_names_of_their_version() {
 
 #[test]
 fn what_an_older_version_refuses_is_refused() {
-    for (version, name, body, said) in [
+    for (version, name, body, message) in [
         (
             Version::V6,
             "device",
@@ -266,7 +266,7 @@ fn what_an_older_version_refuses_is_refused() {
     ] {
         assert_eq!(
             written(version, Method::Create, name, body),
-            Err(said.into())
+            Err(message.into())
         );
     }
     assert!(

@@ -60,6 +60,6 @@ async fn gone(server: &Server, address: IpAddr) -> Refusal {
 }
 
 /// Returns 201 without a body.
-fn taken() -> Response {
+fn acknowledgement() -> Response {
     (StatusCode::CREATED, [(header::CACHE_CONTROL, "no-cache")]).into_response()
 }

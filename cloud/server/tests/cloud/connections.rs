@@ -36,7 +36,7 @@ async fn saying_from(from: &str, cloud: &Cloud, text: &str) -> TcpStream {
 }
 
 /// Reads everything that is sent until the connection ends, in whatever way.
-async fn heard(mut stream: TcpStream) -> String {
+async fn read_to_end(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
     let ended = timeout(PATIENCE, stream.read_to_end(&mut text)).await;
     let _ = ended.expect("the connection ends");
@@ -55,7 +55,7 @@ const PING: &str = "GET /ping HTTP/1.1\r\nhost: x\r\n\r\n";
 
 async fn is_served(cloud: &Cloud) {
     // On a separate connection: one that was used before may be ending.
-    let answer = heard(saying(cloud, &once("/health")).await).await;
+    let answer = read_to_end(saying(cloud, &once("/health")).await).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
@@ -71,11 +71,11 @@ async fn a_head_a_body_and_an_idle_connection_have_their_time() {
         let mut asked_once = saying(&cloud, PING).await;
         assert_eq!(status(&mut asked_once).await, "200");
         is_served(&cloud).await;
-        assert_eq!(heard(silent).await, "");
-        assert_eq!(heard(half_a_head).await, "");
-        let answer = heard(half_a_body).await;
+        assert_eq!(read_to_end(silent).await, "");
+        assert_eq!(read_to_end(half_a_head).await, "");
+        let answer = read_to_end(half_a_body).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
-        assert!(heard(asked_once).await.ends_with("OK"));
+        assert!(read_to_end(asked_once).await.ends_with("OK"));
         is_served(&cloud).await;
     })
     .await;
@@ -126,7 +126,7 @@ async fn a_request_that_is_refused_before_its_body_came_leaves_the_connection_to
             assert!(refusal.starts_with("HTTP/1.1 401"), "{rest}: {refusal}");
             assert!(refusal.contains("connection: close"), "{rest}: {refusal}");
             drop(stream.shutdown().await);
-            assert_eq!(heard(stream).await, "", "{rest}");
+            assert_eq!(read_to_end(stream).await, "", "{rest}");
         }
         is_served(&cloud).await;
     })
@@ -140,7 +140,7 @@ async fn a_body_that_nobody_reads_is_awaited_for_a_bounded_time() {
         let begun = "POST /v7/device_tag HTTP/1.1\r\nhost: x\r\nauthorization: Bearer no\r\n";
         let mut silent = saying(&cloud, &format!("{begun}content-length: 20\r\n\r\n")).await;
         assert!(head(&mut silent).await.starts_with("HTTP/1.1 401"));
-        assert_eq!(heard(silent).await, "");
+        assert_eq!(read_to_end(silent).await, "");
     })
     .await;
 }
@@ -175,7 +175,7 @@ async fn one_address_has_its_share_of_connections() {
             kept.push(saying_from("127.0.0.2", &cloud, PING).await);
             assert_eq!(status(kept.last_mut().expect("one")).await, "200");
         }
-        let refused = heard(saying_from("127.0.0.2", &cloud, PING).await).await;
+        let refused = read_to_end(saying_from("127.0.0.2", &cloud, PING).await).await;
         assert!(
             refused.starts_with("HTTP/1.1 503") || refused.is_empty(),
             "{refused}"
@@ -183,7 +183,7 @@ async fn one_address_has_its_share_of_connections() {
         is_served(&cloud).await;
         kept.pop();
         until("there is a place again", async || {
-            let answer = heard(saying_from("127.0.0.2", &cloud, &once("/ping")).await).await;
+            let answer = read_to_end(saying_from("127.0.0.2", &cloud, &once("/ping")).await).await;
             answer.starts_with("HTTP/1.1 200").then_some(())
         })
         .await;
@@ -208,7 +208,11 @@ async fn where_all_connections_are_taken_whoever_has_most_of_them_makes_room() {
         }
         let mut other = saying_from("127.0.0.3", &cloud, PING).await;
         assert_eq!(status(&mut other).await, "200");
-        assert!(heard(many.pop().expect("the newest")).await.ends_with("OK"));
+        assert!(
+            read_to_end(many.pop().expect("the newest"))
+                .await
+                .ends_with("OK")
+        );
         let mut first = many.swap_remove(0);
         let mut rest = [0; 1000];
         let _ = first.read(&mut rest).await.expect("the rest of an answer");
@@ -356,7 +360,7 @@ async fn connections_that_do_not_read_stop_nobody_and_are_dropped() {
         let mut ends = Vec::new();
         for (stream, answer) in unread.into_iter().zip(&answers) {
             if answer == "200" {
-                ends.push(heard(stream).await.ends_with("0\r\n\r\n"));
+                ends.push(read_to_end(stream).await.ends_with("0\r\n\r\n"));
             }
         }
         assert!(ends.contains(&false), "one was cut off at least");
@@ -417,7 +421,7 @@ const FORGED: &str = "/v7/\u{202e}\u{85}\u{2028}\u{9b}31mINFO";
 async fn the_path_of_a_request_forges_nothing_in_the_log() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
-        let answer = heard(saying(&cloud, &once(FORGED)).await).await;
+        let answer = read_to_end(saying(&cloud, &once(FORGED)).await).await;
         assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
         is_served(&cloud).await;
         let written = until("the line of the request", async || {

@@ -12,7 +12,7 @@ use crate::harness::{Cloud, on_both, read};
 const SOON: Duration = Duration::from_secs(20);
 
 /// Returns the answer to a guest, which must arrive soon.
-async fn asked(cloud: &Cloud, path: &str) -> (StatusCode, Value) {
+async fn guest_answer(cloud: &Cloud, path: &str) -> (StatusCode, Value) {
     let begun = Instant::now();
     let answer = cloud.ask(Method::GET, path).send().await;
     let answer = read(answer.expect("the cloud is there")).await;
@@ -45,7 +45,7 @@ async fn lists_and_chains_of_any_length_are_answered_or_refused() {
             ];
             for filter in filters {
                 let path = format!("/v7/device_type/$count?$filter={filter}");
-                let (status, body) = asked(&cloud, &path).await;
+                let (status, body) = guest_answer(&cloud, &path).await;
                 assert_eq!(status, StatusCode::OK, "{filter:.60}: {body}");
                 let (status, _) = signed_in.get(&path).await;
                 assert_eq!(status, StatusCode::OK, "{filter:.60}");
@@ -58,7 +58,7 @@ async fn lists_and_chains_of_any_length_are_answered_or_refused() {
             chain("id eq 1", " and ", 2500),
         ] {
             let path = format!("/v7/device_type?$filter={filter}");
-            let (status, body) = asked(&cloud, &path).await;
+            let (status, body) = guest_answer(&cloud, &path).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{filter:.60}: {body}");
             assert!(text(&body).contains("1,000 items"), "{body}");
         }
@@ -70,10 +70,10 @@ async fn lists_and_chains_of_any_length_are_answered_or_refused() {
             ),
         ] {
             let path = format!("/v7/device_type?$filter={filter}");
-            let (status, body) = asked(&cloud, &path).await;
+            let (status, body) = guest_answer(&cloud, &path).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{filter:.60}: {body}");
         }
-        let (status, _) = asked(&cloud, "/ping").await;
+        let (status, _) = guest_answer(&cloud, "/ping").await;
         assert_eq!(status, StatusCode::OK);
     })
     .await;
@@ -85,7 +85,7 @@ const MEMORY: usize = 128 << 20;
 /// Checks that the request is refused, with a text that names the limit, and costs little.
 async fn refused(cloud: &Cloud, path: &str, naming: &str) {
     let before = cloud.memory();
-    let (status, body) = asked(cloud, path).await;
+    let (status, body) = guest_answer(cloud, path).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "{path:.200}: {body:.200}");
     assert!(text(&body).contains(naming), "{path:.200}: {body}");
     let more = cloud.memory().saturating_sub(before);
@@ -176,7 +176,7 @@ async fn guests_nest_links_to_many_twice_and_others_four_times() {
             }
             format!("/v7/device_type/$count?$filter={filter}")
         };
-        let (status, body) = asked(&cloud, &nested(2)).await;
+        let (status, body) = guest_answer(&cloud, &nested(2)).await;
         assert_eq!(status, StatusCode::OK, "{body}");
         refused(&cloud, &nested(3), "at most 2 deep").await;
         let signed_in = cloud.sign_in().await;
@@ -294,7 +294,7 @@ async fn sixty_kilobytes_of_query_of_any_shape_are_answered_or_refused() {
         ]);
         for path in &paths {
             let before = cloud.memory();
-            let (status, body) = asked(&cloud, path).await;
+            let (status, body) = guest_answer(&cloud, path).await;
             let fine = [StatusCode::OK, StatusCode::BAD_REQUEST];
             assert!(fine.contains(&status), "{path:.120}: {status} {body:.300}");
             let begun = Instant::now();

@@ -15,9 +15,9 @@ async fn state(shop: &Shop<'_>, device: &Device<'_>) -> Value {
     shop.fields(device, STATE).await
 }
 
-async fn until_it_is(shop: &Shop<'_>, device: &Device<'_>, wanted: &str) {
-    until(wanted, || async {
-        state(shop, device).await["api_heartbeat_state"] == json!(wanted)
+async fn until_it_is(shop: &Shop<'_>, device: &Device<'_>, expected: &str) {
+    until(expected, || async {
+        state(shop, device).await["api_heartbeat_state"] == json!(expected)
     })
     .await;
 }

@@ -58,7 +58,7 @@ async fn measurements_alone_are_written_once_a_minute_and_else_with_the_rest() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
-        for (said, cpu, status) in [
+        for (report, cpu, status) in [
             (json!({ "cpu_usage": 1 }), 1, Value::Null),
             (json!({ "cpu_usage": 2 }), 1, Value::Null),
             (
@@ -73,12 +73,16 @@ async fn measurements_alone_are_written_once_a_minute_and_else_with_the_rest() {
                 json!("Idle"),
             ),
         ] {
-            assert_eq!(device.report(said.clone()).await, StatusCode::OK, "{said}");
+            assert_eq!(
+                device.report(report.clone()).await,
+                StatusCode::OK,
+                "{report}"
+            );
             let expected = json!({ "cpu_usage": cpu, "status": status });
             assert_eq!(
                 shop.fields(&device, "cpu_usage,status").await,
                 expected,
-                "{said}"
+                "{report}"
             );
         }
     })
@@ -700,7 +704,7 @@ async fn a_device_labels_itself() {
             );
             shop.ann.rows(&path).await
         };
-        for (said, expected) in [
+        for (change, expected) in [
             (json!({ "place": "cellar" }), vec![("place", "cellar")]),
             (
                 json!({ "place": "roof", "a": "" }),
@@ -710,14 +714,14 @@ async fn a_device_labels_itself() {
         ] {
             let answer = one
                 .signed
-                .send(Method::PATCH, path, json!({ &one.uuid: said }))
+                .send(Method::PATCH, path, json!({ &one.uuid: change }))
                 .await;
-            assert_eq!(answer, (StatusCode::OK, Value::Null), "{said}");
+            assert_eq!(answer, (StatusCode::OK, Value::Null), "{change}");
             let expected: Vec<Value> = expected
                 .iter()
                 .map(|(key, value)| json!({ "tag_key": key, "value": value }))
                 .collect();
-            assert_eq!(tags().await, expected, "{said}");
+            assert_eq!(tags().await, expected, "{change}");
         }
         for (body, status) in [
             (json!({}), 400),

@@ -148,6 +148,6 @@ async fn served(
             }
         };
         let _ = tunnel::serve(pipe, answer, std::future::pending()).await;
-        closer.heard().await
+        closer.close_message().await
     }))
 }

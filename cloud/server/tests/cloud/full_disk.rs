@@ -21,33 +21,33 @@ async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
     std::fs::write(&filler, vec![0; 2 << 20]).expect("room for the filler");
     let tag = |number: usize| json!({ "device": device.id, "tag_key": format!("t{number}"), "value": "x".repeat(9_900) });
     let mut written = 0;
-    let (status, said) = loop {
-        let (status, said) = shop
+    let (status, answer) = loop {
+        let (status, answer) = shop
             .ann
             .send(Method::POST, "/v7/device_tag", tag(written))
             .await;
         if status != StatusCode::CREATED {
-            break (status, said);
+            break (status, answer);
         }
         written += 1;
         assert!(written < 3000, "it is never full");
     };
-    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
     assert!(
-        said.to_string().contains("disk of the database is full"),
-        "{said}"
+        answer.to_string().contains("disk of the database is full"),
+        "{answer}"
     );
     // A device's report gets the same answer; readers continue, and so do polling devices.
     let report = json!({ &device.uuid: { "status": "x".repeat(40) } });
-    let (status, said) = device
+    let (status, answer) = device
         .signed
         .send(Method::PATCH, "/device/v3/state", report.clone())
         .await;
     if status != StatusCode::OK {
-        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
         assert!(
-            said.to_string().contains("disk of the database is full"),
-            "{said}"
+            answer.to_string().contains("disk of the database is full"),
+            "{answer}"
         );
     }
     let tags = shop.ann.rows("/v7/device_tag?$select=id").await;
@@ -59,15 +59,15 @@ async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
     assert_eq!(device.poll(None).await.status(), StatusCode::OK);
     // The cloud is not restarted.
     std::fs::remove_file(&filler).expect("the filler");
-    let (status, said) = shop
+    let (status, answer) = shop
         .ann
         .send(Method::POST, "/v7/device_tag", tag(written))
         .await;
-    assert_eq!(status, StatusCode::CREATED, "{said}");
-    let (status, said) = device
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    let (status, answer) = device
         .signed
         .send(Method::PATCH, "/device/v3/state", report)
         .await;
-    assert_eq!(status, StatusCode::OK, "{said}");
+    assert_eq!(status, StatusCode::OK, "{answer}");
     cloud.end().await;
 }

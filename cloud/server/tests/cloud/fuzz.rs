@@ -63,7 +63,7 @@ struct Clouds {
     runtime: Runtime,
     all: Vec<(Cloud, Names)>,
     fresh: FreshDatabases,
-    taken: Cell<u32>,
+    successes: Cell<u32>,
     sent: Cell<u32>,
 }
 
@@ -84,7 +84,7 @@ impl Clouds {
             runtime,
             all,
             fresh,
-            taken: Cell::new(0),
+            successes: Cell::new(0),
             sent: Cell::new(0),
         }
     }
@@ -117,19 +117,19 @@ impl Clouds {
                 cloud.database
             );
             self.sent.set(self.sent.get() + 1);
-            self.taken
-                .set(self.taken.get() + u32::from(status.is_success()));
+            self.successes
+                .set(self.successes.get() + u32::from(status.is_success()));
         }
         Ok(())
     }
 
     /// Checks the databases after all requests.
     fn check(&self, least: u32) {
-        let (sent, taken) = (self.sent.get(), self.taken.get());
-        println!("{taken} of {sent} were taken");
+        let (sent, successes) = (self.sent.get(), self.successes.get());
+        println!("{successes} of {sent} were taken");
         assert!(
-            taken * least > sent || sent < SHORTEST_ROUND,
-            "only {taken} of {sent} were taken: nothing is shown"
+            successes * least > sent || sent < SHORTEST_ROUND,
+            "only {successes} of {sent} were taken: nothing is shown"
         );
         for (cloud, _) in &self.all {
             self.runtime.block_on(whole(&cloud.database));

@@ -47,9 +47,9 @@ async fn whoever_is_invited_accepts_once_and_under_the_address() {
             let nobody = cloud.ask(Method::POST, &at).send().await;
             let (status, _) = read(nobody.expect("an answer")).await;
             assert_eq!(status, StatusCode::UNAUTHORIZED);
-            let (status, told) = bob.send(Method::POST, &at, json!({})).await;
-            assert_eq!(status, StatusCode::OK, "{told}");
-            assert_eq!(told[answer], invite[link]["__id"], "{told}");
+            let (status, response) = bob.send(Method::POST, &at, json!({})).await;
+            assert_eq!(status, StatusCode::OK, "{response}");
+            assert_eq!(response[answer], invite[link]["__id"], "{response}");
             assert_eq!(bob.rows(&reached).await.len(), 1);
             let (status, _) = bob.send(Method::POST, &at, json!({})).await;
             assert_eq!(status, StatusCode::NOT_FOUND, "it was accepted");

@@ -15,7 +15,7 @@ use crate::fake_device::{KnownDevice, connect_at, known};
 use crate::fuzz::whole;
 use crate::harness::{Cloud, Signed, client, read};
 use crate::postgres_server::{PostgresServer, Stop};
-use crate::reach::proxy::{asked, echo};
+use crate::reach::proxy::{echo, send_device_request};
 use crate::reach::until;
 use crate::replicas::{Replicas, on_two_with, two_at};
 use crate::shop::{Shop, uuid};
@@ -253,7 +253,7 @@ async fn all_are_reached(at: &Signed<'_>, devices: &[KnownDevice]) {
     for device in devices {
         let body = json!({ "deviceId": device.id, "method": "GET" });
         until("each device is back", async || {
-            let answer = read(asked(at, "/ping", body.clone()).await).await;
+            let answer = read(send_device_request(at, "/ping", body.clone()).await).await;
             (answer == (StatusCode::OK, json!("OK"))).then_some(())
         })
         .await;
@@ -348,9 +348,9 @@ async fn chaos_postgresql_is_restarted_under_load_and_nothing_acknowledged_is_lo
         .await;
         // Requests during that time are answered with the reason.
         let request = cloud.ask(Method::GET, "/v7/device_type?$select=slug&$top=1");
-        let (status, said) = read(request.send().await.expect("an answer")).await;
-        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{said}");
-        assert!(said.to_string().contains("the database"), "{said}");
+        let (status, answer) = read(request.send().await.expect("an answer")).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{answer}");
+        assert!(answer.to_string().contains("the database"), "{answer}");
         server.begin();
         let begun = Instant::now();
         load.goes_on(1).await;

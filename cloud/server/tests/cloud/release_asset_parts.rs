@@ -88,12 +88,12 @@ async fn a_file_in_parts_comes_back_whole() {
         assert_eq!(status, StatusCode::OK);
         let commit = all_put(&cloud, &upload, &content).await;
         assert_ne!(commit["providerCommitData"]["Parts"][1]["ETag"], first);
-        let (status, told) = post(&ann, &format!("{asset}/commitUpload"), &commit).await;
-        assert_eq!(status, StatusCode::OK, "{told}");
-        assert_eq!(told["filename"], "firmware.bin");
-        assert_eq!(told["content_type"], "application/x-firmware");
-        assert_eq!(told["size"], SIZE);
-        let href = told["href"].as_str().expect("an address");
+        let (status, file) = post(&ann, &format!("{asset}/commitUpload"), &commit).await;
+        assert_eq!(status, StatusCode::OK, "{file}");
+        assert_eq!(file["filename"], "firmware.bin");
+        assert_eq!(file["content_type"], "application/x-firmware");
+        assert_eq!(file["size"], SIZE);
+        let href = file["href"].as_str().expect("an address");
         let path = href.strip_prefix(&cloud.url).expect("at this cloud");
         let answer = cloud
             .ask(Method::GET, path)
@@ -108,7 +108,7 @@ async fn a_file_in_parts_comes_back_whole() {
         let part = ranged.send().await.expect("an answer");
         assert!(part.bytes().await.expect("a body") == content[CHUNK - 1..=CHUNK]);
         let (status, row) = ann.get(&asset).await;
-        assert_eq!((status, &row["d"][0]["asset"]), (StatusCode::OK, &told));
+        assert_eq!((status, &row["d"][0]["asset"]), (StatusCode::OK, &file));
         // The upload has ended: nothing more is accepted.
         let (status, _) = put(&cloud, &parts[0], &content[..CHUNK]).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
@@ -133,9 +133,9 @@ async fn what_was_not_announced_or_did_not_come_is_no_file() {
             (json!({ "file": {} }), "file"),
             (json!({ "asset": { "filename": "a" } }), "content_type"),
         ] {
-            let (status, told) = post(&ann, &format!("{one}/beginUpload"), &body).await;
+            let (status, answer) = post(&ann, &format!("{one}/beginUpload"), &body).await;
             assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
-            assert!(told.to_string().contains(why), "{body}: {told}");
+            assert!(answer.to_string().contains(why), "{body}: {answer}");
         }
         let (status, _) = post(
             &ann,
@@ -149,13 +149,13 @@ async fn what_was_not_announced_or_did_not_come_is_no_file() {
             "/v7/device(1)",
             &format!("{one}/release"),
         ] {
-            let (status, told) = post(
+            let (status, answer) = post(
                 &ann,
                 &format!("{path}/beginUpload"),
                 &announced(SIZE, CHUNK),
             )
             .await;
-            assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {told}");
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {answer}");
         }
         let upload = begun(&ann, &one, SIZE).await;
         let part = &upload["uploadParts"][0];
@@ -173,9 +173,9 @@ async fn what_was_not_announced_or_did_not_come_is_no_file() {
         let whole = commit.clone();
         let parts = commit["providerCommitData"]["Parts"].as_array_mut();
         parts.expect("parts")[0]["ETag"] = json!("0".repeat(64));
-        let (status, told) = post(&ann, &format!("{one}/commitUpload"), &commit).await;
+        let (status, answer) = post(&ann, &format!("{one}/commitUpload"), &commit).await;
         assert_eq!(status, StatusCode::BAD_REQUEST);
-        assert!(told.to_string().contains("part 3"), "{told}");
+        assert!(answer.to_string().contains("part 3"), "{answer}");
         let (status, _) = post(&ann, &format!("{two}/commitUpload"), &whole).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "it is another asset's");
         // A part that is being sent again does not exist until it is complete.
@@ -196,9 +196,12 @@ async fn what_was_not_announced_or_did_not_come_is_no_file() {
         assert_eq!(status, StatusCode::OK);
         let parts = json!([{ "PartNumber": 3, "ETag": etag }]);
         let half = json!({ "uuid": second["uuid"], "providerCommitData": { "Parts": parts } });
-        let (status, told) = post(&ann, &format!("{two}/commitUpload"), &half).await;
+        let (status, answer) = post(&ann, &format!("{two}/commitUpload"), &half).await;
         assert_eq!(status, StatusCode::BAD_REQUEST);
-        assert!(told.to_string().contains("part 1 did not come"), "{told}");
+        assert!(
+            answer.to_string().contains("part 1 did not come"),
+            "{answer}"
+        );
         let cancel = json!({ "uuid": second["uuid"] });
         let (status, _) = post(&ann, &format!("{two}/cancelUpload"), &cancel).await;
         assert_eq!(status, StatusCode::NO_CONTENT);
@@ -228,8 +231,8 @@ async fn only_those_who_may_change_an_asset_upload_it_and_within_the_quota() {
                 ("beginUpload", announced(SIZE, CHUNK)),
                 ("cancelUpload", cancel.clone()),
             ] {
-                let (status, told) = post(&other, &format!("{one}/{action}"), &body).await;
-                assert_eq!(status, StatusCode::UNAUTHORIZED, "{who} {action}: {told}");
+                let (status, answer) = post(&other, &format!("{one}/{action}"), &body).await;
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{who} {action}: {answer}");
             }
         }
         let guest = cloud.ask(Method::POST, &format!("{one}/beginUpload"));
@@ -243,19 +246,22 @@ async fn only_those_who_may_change_an_asset_upload_it_and_within_the_quota() {
         .await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
         // An upload counts from its beginning, before any of it arrives.
-        let (status, told) = post(
+        let (status, answer) = post(
             &ann,
             &format!("{two}/beginUpload"),
             &announced(CHUNK + 1, CHUNK),
         )
         .await;
         assert_eq!(status, StatusCode::FORBIDDEN);
-        assert!(told.to_string().contains("`release_asset_bytes`"), "{told}");
+        assert!(
+            answer.to_string().contains("`release_asset_bytes`"),
+            "{answer}"
+        );
         begun(&ann, &two, CHUNK).await;
         let content = bytes(SIZE);
         let commit = all_put(&cloud, &upload, &content).await;
-        let (status, told) = post(&ann, &format!("{one}/commitUpload"), &commit).await;
-        assert_eq!(status, StatusCode::OK, "counted once: {told}");
+        let (status, answer) = post(&ann, &format!("{one}/commitUpload"), &commit).await;
+        assert_eq!(status, StatusCode::OK, "counted once: {answer}");
     })
     .await;
 }

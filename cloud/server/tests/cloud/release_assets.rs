@@ -97,7 +97,7 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
         assert_eq!(headers["x-content-type-options"], "nosniff");
         assert_eq!(headers["content-security-policy"], "sandbox");
         assert!(answer.bytes().await.expect("a body") == content);
-        for (range, wanted) in [
+        for (range, expected) in [
             ("bytes=0-0", 0..1),
             ("bytes=262143-262144", 262_143..262_145),
             ("bytes=599990-", 599_990..600_000),
@@ -105,10 +105,10 @@ async fn a_file_that_was_uploaded_comes_back_whole_and_in_ranges() {
         ] {
             let part = sent(ann.ask(Method::GET, &at).header("range", range)).await;
             assert_eq!(part.status(), StatusCode::PARTIAL_CONTENT, "{range}");
-            let place = format!("bytes {}-{}/600000", wanted.start, wanted.end - 1);
+            let place = format!("bytes {}-{}/600000", expected.start, expected.end - 1);
             assert_eq!(part.headers()["content-range"], place.as_str());
             assert!(
-                part.bytes().await.expect("a body") == content[wanted],
+                part.bytes().await.expect("a body") == content[expected],
                 "{range}"
             );
         }
@@ -210,11 +210,11 @@ async fn a_file_is_for_those_who_may_read_its_release() {
             format!("{bare}?key="),
             format!("{bare}?key={other_key}"),
         ] {
-            for asked in [
+            for request in [
                 bob.ask(Method::GET, &guessed),
                 cloud.ask(Method::GET, &guessed),
             ] {
-                let status = sent(asked).await.status();
+                let status = sent(request).await.status();
                 assert_eq!(status, StatusCode::NOT_FOUND, "{guessed}");
             }
         }
@@ -270,7 +270,7 @@ async fn a_form_that_is_none_and_a_file_that_is_too_large_are_refused() {
     let file = Some(("huge.bin", "application/octet-stream", huge.as_slice()));
     let (status, _) = read(sent(post(form(&texts, file))).await).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    for (body, wanted) in [
+    for (body, expected) in [
         (b"no form".to_vec(), "the form cannot be read"),
         (
             form(&texts, Some(("a", "text/plain", b"a")))[..200].to_vec(),
@@ -287,7 +287,7 @@ async fn a_form_that_is_none_and_a_file_that_is_too_large_are_refused() {
     ] {
         let (status, why) = read(sent(post(body)).await).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{why}");
-        assert!(why.to_string().contains(wanted), "{why}");
+        assert!(why.to_string().contains(expected), "{why}");
     }
     let json = json!({ "release": release, "asset_key": "x", "asset": { "href": "/x" } });
     let (status, why) = ann.send(Method::POST, "/v7/release_asset", json).await;

@@ -2,12 +2,12 @@
 //! to the others. The programs are real ones, each in a separate process.
 
 mod calls;
+mod changes;
 mod clocks;
 mod hostile;
 mod logs;
 mod losses;
 mod nats_server;
-mod news;
 
 use data::testing::on_fresh_postgres;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::fake_device::{connect, known};
 use crate::harness::Cloud;
-use crate::reach::push::{next, told};
+use crate::reach::push::{next, update_listener};
 use crate::reach::{until, until_connected};
 use crate::shop::Shop;
 
@@ -67,7 +67,7 @@ async fn devices_are_told_soon_that_the_database_is_an_older_one() {
 
     // By its row, it has its state, but it is notified anyway when it reconnects.
     let cloud = Cloud::start(&url).await;
-    let (router, mut hears) = told();
+    let (router, mut hears) = update_listener();
     let tunnel = connect(&cloud, &device, router).await;
     next(&mut hears).await;
     let ann = cloud.by(token.clone());
@@ -90,7 +90,7 @@ async fn devices_are_told_soon_that_the_database_is_an_older_one() {
     // Once a minute is enough, and once after a start.
     assert_eq!(report(&cloud).await.0, StatusCode::UNAUTHORIZED);
     tunnel.abort();
-    let (router, mut hears_again) = told();
+    let (router, mut hears_again) = update_listener();
     connect(&cloud, &device, router).await;
     until_connected(&ann, device.id, true).await;
     let path = format!("/v7/device({})", device.id);

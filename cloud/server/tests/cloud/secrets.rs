@@ -164,19 +164,19 @@ async fn secret_variables_stay_secret_whoever_writes_them() {
                 let value = format!("{VALUE}-{version}-{number}");
                 let path = format!("/{version}/{resource}({id})");
                 let body = json!({ "value": value });
-                let (status, told) = shop.ann.send(Method::PATCH, &path, body).await;
-                assert_eq!(status, StatusCode::OK, "{path}: {told}");
+                let (status, answer) = shop.ann.send(Method::PATCH, &path, body).await;
+                assert_eq!(status, StatusCode::OK, "{path}: {answer}");
                 assert!(state(&device).await.0.contains(&value), "{path}");
                 let row = &shop.ann.rows(&format!("/v7/{resource}({id})")).await[0];
                 assert_eq!(row["value"], Value::Null, "{row}");
                 let open = json!({ "is_secret": false });
-                let (status, told) = shop.ann.send(Method::PATCH, &path, open).await;
-                assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {told}");
+                let (status, answer) = shop.ann.send(Method::PATCH, &path, open).await;
+                assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {answer}");
             }
             let path = format!("/v7/{resource}({id})");
             let open = json!({ "is_secret": false, "value": "open" });
-            let (status, told) = shop.ann.send(Method::PATCH, &path, open).await;
-            assert_eq!(status, StatusCode::OK, "{path}: {told}");
+            let (status, answer) = shop.ann.send(Method::PATCH, &path, open).await;
+            assert_eq!(status, StatusCode::OK, "{path}: {answer}");
             let row = &shop.ann.rows(&path).await[0];
             assert_eq!(row["value"], "open", "{row}");
         }

@@ -54,9 +54,9 @@ async fn refused(answers: &mut Answers<'_>, with: StatusCode, saying: &str) {
     for _ in 0..BEYOND {
         let answer = answers.next().await.expect("an answer");
         let retry_after = answer.headers().get("retry-after").cloned();
-        let (status, said) = read(answer).await;
-        assert_eq!(status, with, "{said}");
-        assert!(said.to_string().contains(saying), "{said}");
+        let (status, body) = read(answer).await;
+        assert_eq!(status, with, "{body}");
+        assert!(body.to_string().contains(saying), "{body}");
         assert_eq!(retry_after.expect("when to ask again"), "1");
     }
 }

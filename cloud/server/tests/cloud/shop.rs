@@ -210,8 +210,8 @@ impl Device<'_> {
     }
 
     /// Sends a report about itself; returns the status.
-    pub(crate) async fn report(&self, said: Value) -> StatusCode {
-        let body = json!({ &self.uuid: said });
+    pub(crate) async fn report(&self, report: Value) -> StatusCode {
+        let body = json!({ &self.uuid: report });
         self.signed
             .send(Method::PATCH, "/device/v3/state", body)
             .await

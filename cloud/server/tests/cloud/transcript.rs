@@ -51,7 +51,7 @@ struct TranscriptRequest {
 }
 
 /// Parses the requests of a text, without their answers.
-fn asked(text: &str) -> Vec<TranscriptRequest> {
+fn requests(text: &str) -> Vec<TranscriptRequest> {
     let mut found = Vec::new();
     for block in text.split("\n\n") {
         let mut comments = Vec::new();
@@ -91,10 +91,10 @@ fn asked(text: &str) -> Vec<TranscriptRequest> {
 
 /// Returns the caller and address of each request in a text that changes nothing.
 pub(crate) fn reads(text: &str) -> Vec<(String, String)> {
-    let reads = asked(text).into_iter();
+    let reads = requests(text).into_iter();
     reads
-        .filter(|asked| asked.method == Method::GET)
-        .map(|asked| (asked.who, asked.url))
+        .filter(|request| request.method == Method::GET)
+        .map(|request| (request.who, request.url))
         .collect()
 }
 
@@ -102,25 +102,28 @@ pub(crate) fn reads(text: &str) -> Vec<(String, String)> {
 pub(crate) async fn picture(cloud: &Cloud, text: &str) -> String {
     let mut names = scene(cloud).await;
     let mut blocks = Vec::new();
-    for asked in asked(text) {
-        let (status, body) = send(cloud, &names, &asked, &asked.url).await;
-        if let Some(name) = &asked.made {
-            let resource = resource_of(&asked.url, resources::v7());
+    for request in requests(text) {
+        let (status, body) = send(cloud, &names, &request, &request.url).await;
+        if let Some(name) = &request.made {
+            let resource = resource_of(&request.url, resources::v7());
             let resource = resource.expect("a resource that rows are made of");
             let id = body["id"]
                 .as_i64()
-                .unwrap_or_else(|| panic!("{}: {status} {body}", asked.url));
+                .unwrap_or_else(|| panic!("{}: {status} {body}", request.url));
             names.call(name, resource.name, id);
         }
-        let mut lines = asked.comments.clone();
-        lines.push(format!("{} {} {}", asked.who, asked.method, asked.url));
-        lines.extend(asked.body.iter().map(|body| format!("  {body}")));
-        lines.extend(asked.made.iter().map(|name| format!("  as {name}")));
+        let mut lines = request.comments.clone();
+        lines.push(format!(
+            "{} {} {}",
+            request.who, request.method, request.url
+        ));
+        lines.extend(request.body.iter().map(|body| format!("  {body}")));
+        lines.extend(request.made.iter().map(|name| format!("  as {name}")));
         lines.push(status.as_u16().to_string());
-        lines.extend(shown(&names, &asked.url, &body));
+        lines.extend(shown(&names, &request.url, &body));
         blocks.push(lines.join("\n"));
-        if asked.method == Method::GET && status == StatusCode::OK {
-            in_older_versions(cloud, &names, &asked, &body).await;
+        if request.method == Method::GET && status == StatusCode::OK {
+            in_older_versions(cloud, &names, &request, &body).await;
         }
     }
     blocks.join("\n\n") + "\n"
@@ -129,15 +132,17 @@ pub(crate) async fn picture(cloud: &Cloud, text: &str) -> String {
 async fn send(
     cloud: &Cloud,
     names: &Names,
-    asked: &TranscriptRequest,
+    transcript_request: &TranscriptRequest,
     url: &str,
 ) -> (StatusCode, Value) {
     let url = names.filled(url);
-    let request = match asked.who.as_str() {
-        "nobody" => cloud.ask(asked.method.clone(), &url),
-        who => names.by(cloud, who).ask(asked.method.clone(), &url),
+    let request = match transcript_request.who.as_str() {
+        "nobody" => cloud.ask(transcript_request.method.clone(), &url),
+        who => names
+            .by(cloud, who)
+            .ask(transcript_request.method.clone(), &url),
     };
-    let request = match &asked.body {
+    let request = match &transcript_request.body {
         None => request,
         Some(body) => request
             .header("content-type", "application/json")
@@ -147,16 +152,21 @@ async fn send(
 }
 
 /// Checks that the same rows are read in each older version that has the names, with their addresses.
-async fn in_older_versions(cloud: &Cloud, names: &Names, asked: &TranscriptRequest, today: &Value) {
-    let Some(rest) = asked.url.strip_prefix("/v7") else {
+async fn in_older_versions(
+    cloud: &Cloud,
+    names: &Names,
+    request: &TranscriptRequest,
+    today: &Value,
+) {
+    let Some(rest) = request.url.strip_prefix("/v7") else {
         return;
     };
     // The versions in between are in `versions.rs`; they answer like the fifth.
     for version in [Version::V1, Version::V5, Version::V6] {
         let url = format!("{}{rest}", version.path());
-        let (status, then) = send(cloud, names, asked, &url).await;
+        let (status, then) = send(cloud, names, request, &url).await;
         // A filter on a field that had another name is not understood, and a device's target was its pin.
-        if asked.url.contains("$filter=is_pinned_on__release") {
+        if request.url.contains("$filter=is_pinned_on__release") {
             assert_eq!(status, StatusCode::BAD_REQUEST, "{url}: {then}");
             continue;
         }
@@ -166,7 +176,7 @@ async fn in_older_versions(cloud: &Cloud, names: &Names, asked: &TranscriptReque
                 assert_eq!(now.len(), rows.len(), "{url}: {then}");
                 for (now, row) in now.iter().zip(rows) {
                     assert_eq!(now.get("id"), row.get("id"), "{url}");
-                    let linked = asked.url.contains("$links");
+                    let linked = request.url.contains("$links");
                     let address = row["__metadata"]["uri"].as_str().unwrap_or_default();
                     let addressed = address.starts_with(version.path());
                     assert!(

@@ -42,7 +42,7 @@ fn text(status: u16, body: &str) -> Answer {
     answer(status, TEXT, body)
 }
 
-fn asked(device: &Fixture) -> Vec<Action> {
+fn take_actions(device: &Fixture) -> Vec<Action> {
     std::mem::take(&mut *device.device.actions.lock().unwrap())
 }
 
@@ -73,7 +73,7 @@ async fn a_service_is_named_by_its_name_its_image_or_both() {
                 verb: expected,
                 force: false,
             };
-            assert_eq!(asked(&device), [action]);
+            assert_eq!(take_actions(&device), [action]);
         }
     }
 }
@@ -125,7 +125,7 @@ async fn a_service_that_is_not_meant_clearly_is_refused_in_the_known_order() {
             assert_eq!(ask(&device, &path, body).await, expected, "{path} {body}");
         }
     }
-    assert_eq!(asked(&device), []);
+    assert_eq!(take_actions(&device), []);
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn an_app_is_restarted_and_purged_by_its_number() {
             verb,
             force,
         };
-        assert_eq!(asked(&device), [action]);
+        assert_eq!(take_actions(&device), [action]);
     }
     let unknown = |id| {
         failed(
@@ -213,7 +213,7 @@ async fn an_app_is_restarted_and_purged_by_its_number() {
     ] {
         assert_eq!(ask(&device, path, body).await, expected, "{path} {body}");
     }
-    assert_eq!(asked(&device), []);
+    assert_eq!(take_actions(&device), []);
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn a_key_of_another_app_acts_on_nothing() {
     let request = crate::fake::request("GET", "/v1/apps/2", &shop);
     let expected = failed(401, "Application is not available");
     assert_eq!(device.ask(request).await, expected);
-    assert_eq!(asked(&device), []);
+    assert_eq!(take_actions(&device), []);
     // Actions on its own app are allowed.
     let mut own = post(&device, "/v2/applications/1/restart", "", "");
     *own.uri_mut() = format!("/v2/applications/1/restart?apikey={shop}")
@@ -270,7 +270,7 @@ async fn the_only_container_of_a_device_is_stopped_started_and_shown_by_the_firs
             verb,
             force: true,
         };
-        assert_eq!(asked(&device), [action]);
+        assert_eq!(take_actions(&device), [action]);
     }
     // Keys in the container's environment are not shown.
     let container = json!({
@@ -315,7 +315,7 @@ async fn the_first_api_refuses_a_device_with_several_containers() {
             text(400, expected)
         );
     }
-    assert_eq!(asked(&device), []);
+    assert_eq!(take_actions(&device), []);
 }
 
 #[tokio::test]
@@ -426,7 +426,7 @@ async fn conformance2_an_action_on_an_app_whose_containers_another_action_has_aw
     ] {
         let answered = ask(&device, path, body).await;
         assert_eq!(answered.status, 200, "{path}: {answered:?}");
-        let verbs: Vec<Verb> = asked(&device).into_iter().map(|a| a.verb).collect();
+        let verbs: Vec<Verb> = take_actions(&device).into_iter().map(|a| a.verb).collect();
         assert_eq!(verbs, [verb], "{path}");
     }
     let unknown = ask(
@@ -439,7 +439,7 @@ async fn conformance2_an_action_on_an_app_whose_containers_another_action_has_aw
         ask(&device, "/v1/restart", r#"{"appId": 3}"#).await.status,
         503
     );
-    assert_eq!(asked(&device), []);
+    assert_eq!(take_actions(&device), []);
 
     // Nothing brings the container back: it is refused as usual.
     let mut status = DeviceStatus::clone(&device.device.status.lock().unwrap());

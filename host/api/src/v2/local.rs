@@ -10,11 +10,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::{Caller, Scope};
 use crate::body::Document;
+use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 use crate::v2::{local_logs, local_target};
 
 pub(crate) fn routes() -> Vec<Route> {

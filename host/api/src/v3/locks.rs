@@ -17,13 +17,13 @@ use serde_json::{Map, Value};
 use self::lease_request::LeaseRequest;
 use self::lock::Lock;
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::Caller;
 use crate::body::Fields;
-use crate::extract::{Path, RouteState};
+use crate::caller::Caller;
+use crate::extract::Path;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services;
+use crate::state::{Api, RouteState};
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -166,7 +166,7 @@ impl FromRequestParts<RouteState> for LockTarget {
     }
 }
 
-/// Returns the service, if the device runs it or is to run it.
+/// Returns the service, if the device runs it or should run it.
 fn service_of_device(api: &Api, id: AppId, name: &str) -> Result<ServiceName, Failure> {
     let missing = |what: String| Failure::Refused(StatusCode::NOT_FOUND, what);
     let status = api.device.status();

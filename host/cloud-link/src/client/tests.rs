@@ -52,7 +52,7 @@ pub(super) fn client(endpoint: &str) -> Client {
 async fn serve(answers: Vec<Vec<u8>>) -> (SocketAddr, UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = unbounded_channel();
+    let (tell, requests) = unbounded_channel();
     tokio::spawn(async move {
         let mut silent = Vec::new();
         for answer in answers {
@@ -75,7 +75,7 @@ async fn serve(answers: Vec<Vec<u8>>) -> (SocketAddr, UnboundedReceiver<String>)
         }
         std::future::pending::<()>().await;
     });
-    (address, told)
+    (address, requests)
 }
 
 fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
@@ -98,7 +98,7 @@ async fn the_target_is_asked_for_with_key_etag_and_user_agent() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(b"{\"a\":1}").unwrap();
     let packed = packed.finish().unwrap();
-    let (address, mut told) = serve(vec![
+    let (address, mut requests) = serve(vec![
         answer(
             "200 OK",
             "etag: \"one\"\r\ncontent-encoding: gzip\r\n",
@@ -113,7 +113,7 @@ async fn the_target_is_asked_for_with_key_etag_and_user_agent() {
         etag: Some("\"one\"".into()),
     };
     assert_eq!(client.target(None, LIMIT).await.unwrap(), expected);
-    let request = told.recv().await.unwrap();
+    let request = requests.recv().await.unwrap();
     let first = format!("GET /base/device/v3/{UUID}/state HTTP/1.1\r\n");
     assert!(request.starts_with(&first), "{request}");
     for line in [
@@ -127,7 +127,7 @@ async fn the_target_is_asked_for_with_key_etag_and_user_agent() {
 
     let again = client.target(Some("\"one\""), LIMIT).await.unwrap();
     assert_eq!(again, TargetAnswer::Unchanged);
-    let request = told.recv().await.unwrap();
+    let request = requests.recv().await.unwrap();
     assert!(request.contains("if-none-match: \"one\"\r\n"), "{request}");
 }
 
@@ -200,12 +200,12 @@ async fn a_cloud_that_stalls_is_given_up_in_each_phase() {
 
 #[tokio::test]
 async fn redirects_are_bounded_and_take_the_key_to_no_other_host() {
-    let (other, mut told) = serve(vec![answer("200 OK", "", b"{}")]).await;
+    let (other, mut requests) = serve(vec![answer("200 OK", "", b"{}")]).await;
     let port = other.port();
     let to_other = format!("location: http://localhost:{port}/moved\r\n");
     let moved = answer("307 Temporary Redirect", &to_other, b"");
     assert!(target_from(vec![moved], LIMIT).await.is_ok());
-    let request = told.recv().await.unwrap();
+    let request = requests.recv().await.unwrap();
     assert!(request.starts_with("GET /moved "), "{request}");
     assert!(!request.contains("device-key"), "{request}");
 
@@ -220,7 +220,7 @@ async fn redirects_are_bounded_and_take_the_key_to_no_other_host() {
 #[tokio::test]
 async fn records_are_asked_for_by_name_and_for_this_device_alone() {
     let rows = br#"{"d":[{"id":1,"tag_key":"a","value":"b"}]}"#;
-    let (address, mut told) = serve(vec![
+    let (address, mut requests) = serve(vec![
         answer("200 OK", "", rows),
         answer("200 OK", "", b"{}"),
     ])
@@ -229,7 +229,7 @@ async fn records_are_asked_for_by_name_and_for_this_device_alone() {
     let fields = ["id".to_owned(), "tag_key".to_owned()];
     let found = client.records("device_tag", &fields, LIMIT).await.unwrap();
     assert_eq!(found[0]["tag_key"], "a");
-    let request = told.recv().await.unwrap();
+    let request = requests.recv().await.unwrap();
     let line = "GET /v7/device_tag?%24select=id%2Ctag_key&%24filter=device%20eq%207 HTTP/1.1\r\n";
     assert!(request.starts_with(line), "{request}");
 

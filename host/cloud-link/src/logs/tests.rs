@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// How the cloud of these tests responds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CloudBehaviour {
-    Well,
+    Works,
     Away,
     Refuses(u16),
 }
@@ -27,7 +27,7 @@ enum CloudBehaviour {
 struct World {
     prints: UnboundedSender<LogLine>,
     lines: Mutex<Option<BoxStream<'static, LogLine>>>,
-    wanted: watch::Sender<LogShipping>,
+    shipping: watch::Sender<LogShipping>,
     seen: tokio::sync::Mutex<watch::Receiver<LogShipping>>,
     behaviour: watch::Sender<CloudBehaviour>,
     /// The received bodies, packed, one for each request.
@@ -153,8 +153,8 @@ impl LogSource for Device {
         lines.unwrap_or_else(|| stream::pending().boxed())
     }
 
-    fn wanted(&self) -> LogShipping {
-        *self.0.wanted.borrow()
+    fn shipping(&self) -> LogShipping {
+        *self.0.shipping.borrow()
     }
 
     fn forget(&self) {}
@@ -169,11 +169,11 @@ impl LogSource for Device {
 
 fn begin(folder: &tempfile::TempDir, behaviour: CloudBehaviour) -> (Arc<World>, CancellationToken) {
     let (prints, lines) = unbounded_channel();
-    let (wanted, seen) = watch::channel(LogShipping::Yes);
+    let (shipping, seen) = watch::channel(LogShipping::Yes);
     let world = Arc::new(World {
         prints,
         lines: Mutex::new(Some(UnboundedReceiverStream::new(lines).boxed())),
-        wanted,
+        shipping,
         seen: tokio::sync::Mutex::new(seen),
         behaviour: watch::channel(behaviour).0,
         got: Mutex::default(),
@@ -308,7 +308,7 @@ async fn nobody_who_does_not_want_logs_gets_any() {
     let (world, stop) = begin(&folder, CloudBehaviour::Away);
     world.print(0..3);
     world.came.notified().await;
-    world.wanted.send_replace(LogShipping::No);
+    world.shipping.send_replace(LogShipping::No);
     let logs = folder.path().join("logs");
     let empty = async {
         let is_line = |name: &str| name.ends_with(".gz") || name.ends_with(".open");

@@ -131,7 +131,7 @@ impl Upload {
                 () = or_never(try_at.map(sleep_until)) => self.send_what_waited().await,
                 () = or_never(idle.map(sleep_until)) => self.live = None,
                 () = source.changed() => {
-                    if source.wanted() != LogShipping::Yes {
+                    if source.shipping() != LogShipping::Yes {
                         self.live = None;
                         return Some(());
                     }

@@ -140,8 +140,8 @@ async fn story(
         tokio::select! {
             () = provisioned.ready.cancelled() => {}
             () = provisioned.renewed.cancelled() => {}
-            asked = listener.accept() => {
-                let (head, _) = read(&mut asked.unwrap().0).await;
+            connection = listener.accept() => {
+                let (head, _) = read(&mut connection.unwrap().0).await;
                 panic!("also asked: {head}");
             }
         }

@@ -62,14 +62,14 @@ mod tests {
 
     use super::*;
 
-    fn changes(told: Value, now: Value) -> Value {
+    fn changes(before: Value, now: Value) -> Value {
         let fields = |of: Value| of.as_object().unwrap().clone();
-        Value::Object(between(&fields(told), &fields(now)))
+        Value::Object(between(&fields(before), &fields(now)))
     }
 
     #[test]
     fn only_what_differs_is_told() {
-        for (told, now, expected) in [
+        for (before, now, expected) in [
             (json!({}), json!({}), json!({})),
             (
                 json!({}),
@@ -134,7 +134,11 @@ mod tests {
                 json!({}),
             ),
         ] {
-            assert_eq!(changes(told.clone(), now.clone()), expected, "{told} {now}");
+            assert_eq!(
+                changes(before.clone(), now.clone()),
+                expected,
+                "{before} {now}"
+            );
         }
     }
 
@@ -168,9 +172,9 @@ mod tests {
         /// The cloud merges the changes into its state and then has the device's state, except for small changes of
         /// measures; nothing is left to report.
         #[test]
-        fn changes_on_what_was_told_make_what_is(told in reports(), now in reports()) {
-            let changes = between(&told, &now);
-            let mut cloud = told.clone();
+        fn changes_on_what_was_told_make_what_is(before in reports(), now in reports()) {
+            let changes = between(&before, &now);
+            let mut cloud = before.clone();
             cloud.extend(changes.clone());
             for (name, value) in &now {
                 let has = cloud.get(name).cloned().unwrap_or(Value::Object(Map::new()));
@@ -178,7 +182,7 @@ mod tests {
             }
             prop_assert!(between(&cloud, &now).is_empty());
             for (name, value) in &changes {
-                prop_assert_ne!(told.get(name), Some(value));
+                prop_assert_ne!(before.get(name), Some(value));
             }
         }
     }

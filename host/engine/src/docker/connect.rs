@@ -321,13 +321,13 @@ mod tests {
 
     #[test]
     fn addresses_of_engines_are_unix_sockets_or_tcp_ports() {
-        for taken in [
+        for address in [
             "unix:///var/run/docker.sock",
             "tcp://127.0.0.1:2375",
             "tcp://[::1]:2375",
             "http://h:1/",
         ] {
-            assert!(Connection::to(taken).is_ok(), "{taken}");
+            assert!(Connection::to(address).is_ok(), "{address}");
         }
         for refused in [
             "",

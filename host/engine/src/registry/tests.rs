@@ -8,7 +8,7 @@ use super::*;
 /// A registry that answers each request as the test specifies and records the requests.
 pub(crate) struct FakeRegistry {
     pub(crate) address: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl FakeRegistry {
@@ -20,9 +20,9 @@ impl FakeRegistry {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let registry = FakeRegistry {
             address: listener.local_addr().unwrap().to_string(),
-            asked: Arc::default(),
+            requests: Arc::default(),
         };
-        let requests = registry.asked.clone();
+        let requests = registry.requests.clone();
         let answer = Arc::new(answer);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
@@ -51,8 +51,8 @@ impl FakeRegistry {
         format!("{}/shop/web:1", self.address).parse().unwrap()
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -84,7 +84,7 @@ async fn manifest(registry: &FakeRegistry, digest: Option<&str>) -> Result<Strin
 async fn credentials_are_not_sent_unless_they_are_asked_for() {
     let registry = FakeRegistry::start(|_, _| answer("200 OK", "", "{}")).await;
     assert_eq!(manifest(&registry, None).await.unwrap(), "{}");
-    let requests = registry.asked();
+    let requests = registry.requests();
     assert_eq!(requests.len(), 1);
     assert!(
         requests[0].starts_with("GET /v2/shop/web/manifests/1 HTTP"),
@@ -111,7 +111,7 @@ async fn basic_credentials_answer_a_basic_challenge() {
     })
     .await;
     assert_eq!(manifest(&registry, None).await.unwrap(), "{}");
-    assert_eq!(registry.asked().len(), 2);
+    assert_eq!(registry.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_registry_that_names_another_host_for_tokens_gets_no_key_sent_there() 
     let refused = manifest(&registry, None).await.unwrap_err();
     let cause = refused.source().unwrap().to_string();
     assert!(cause.contains("`localhost`"), "{cause}");
-    assert_eq!(elsewhere.asked(), Vec::<String>::new());
+    assert_eq!(elsewhere.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]

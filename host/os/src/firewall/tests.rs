@@ -333,10 +333,10 @@ async fn a_host_without_nft_says_what_to_install() {
 
 #[test]
 fn what_nft_complains_of_is_told_in_one_short_line() {
-    let output = |said: &str| Output {
+    let output = |stderr: &str| Output {
         status: std::os::unix::process::ExitStatusExt::from_raw(256),
         stdout: Vec::new(),
-        stderr: said.as_bytes().to_vec(),
+        stderr: stderr.as_bytes().to_vec(),
     };
     let long = "Error:\n  no such\tthing ".repeat(100);
     let message = refused(&output(&long)).to_string();

@@ -133,7 +133,7 @@ fn remove_image_of(
 ) -> Option<LockedStep> {
     let mut recorded = app.current.recorded_images.iter();
     let image = recorded.find(|image| familiar(image.as_str()) == familiar(&container.image))?;
-    let mut desired = services.wanted.values();
+    let mut desired = services.desired.values();
     let is_wanted = desired.any(|planned| is_same_image(&planned.desired.config.image, image));
     let mut others = app.current.services.iter();
     let is_used = others.any(|other| {
@@ -204,7 +204,7 @@ fn may_start(
 ) -> Result<Option<ContainerId>, Blocker> {
     for name in &desired.depends_on {
         // A dependency outside the release is no condition: the target was accepted with a warning.
-        if let Some(dependency) = services.wanted.get(name) {
+        if let Some(dependency) = services.desired.get(name) {
             was_started(dependency, current).ok_or_else(|| Blocker::Dependency {
                 service: name.clone(),
             })?;
@@ -222,7 +222,7 @@ fn network_container<'a>(
     let NetworkMode::Service(name) = &desired.config.network_mode else {
         return Ok(None);
     };
-    match services.wanted.get(name).and_then(find) {
+    match services.desired.get(name).and_then(find) {
         Some(host) => Ok(Some(host.container.clone())),
         None => Err(Blocker::Dependency {
             service: name.clone(),

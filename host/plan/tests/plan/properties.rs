@@ -294,10 +294,10 @@ prop_compose! {
 
 /// Returns the containers that the target gives no reason to touch, except for renaming: found without the planner,
 /// from the documented rules.
-fn untouchable(device: &Device, wanted: &Target) -> BTreeSet<String> {
+fn untouchable(device: &Device, target: &Target) -> BTreeSet<String> {
     let state = &device.0;
     let keeps = |container: &&CurrentService| {
-        let Some(app) = wanted.0.apps.get(&container.key.app) else {
+        let Some(app) = target.0.apps.get(&container.key.app) else {
             return false;
         };
         let Some(service) = app.services.get(&container.key.service) else {
@@ -351,23 +351,23 @@ proptest! {
     #[test]
     fn any_state_becomes_any_target(
         device in any_device(),
-        wanted in any_target(),
+        target in any_target(),
         choices in vec(any::<u32>(), 64),
         failures in 0..12_u32,
         silent_until in 0..6_u32,
     ) {
-        let kept = untouchable(&device, &wanted);
+        let kept = untouchable(&device, &target);
         let mut world = World::new(device, choices, failures, silent_until);
-        let passes = world.run(&wanted.0);
+        let passes = world.run(&target.0);
         prop_assert!(passes.is_ok(), "{}", passes.unwrap_err());
-        world.check_is(&wanted.0)?;
+        world.check_is(&target.0)?;
         for id in kept {
             prop_assert!(!world.disturbed.contains(&id), "{id} was disturbed");
         }
     }
 
     #[test]
-    fn what_is_foreseen_leads_to_the_target(device in any_device(), wanted in any_target()) {
+    fn what_is_foreseen_leads_to_the_target(device in any_device(), target in any_target()) {
         // The forecast derives the engine of an image that is not present yet from its reference; here the registry has
         // already reported it.
         let mut device = device;
@@ -375,7 +375,7 @@ proptest! {
             let kind = if is_wasm(name) { Wasm } else { Docker };
             device.0.image_kinds.insert(image_ref(name), kind);
         }
-        let foreseen = forecast(&device.0, &wanted.0);
+        let foreseen = forecast(&device.0, &target.0);
         prop_assert!(!foreseen.cut_short);
         prop_assert_eq!(&foreseen.stuck, &vec![]);
         let stages: Vec<usize> = foreseen.steps.iter().map(|step| step.stage).collect();
@@ -383,16 +383,16 @@ proptest! {
         let mut world = World::new(device, vec![0], 0, 0);
         let followed = world.follow(foreseen);
         prop_assert!(followed.is_ok(), "{}", followed.unwrap_err());
-        world.check_is(&wanted.0)?;
+        world.check_is(&target.0)?;
     }
 
     #[test]
     fn what_is_foreseen_begins_with_what_is_planned(
         device in any_device(),
-        wanted in any_target(),
+        target in any_target(),
     ) {
-        let planned = plan(&device.0, &wanted.0);
-        let foreseen = forecast(&device.0, &wanted.0);
+        let planned = plan(&device.0, &target.0);
+        let foreseen = forecast(&device.0, &target.0);
         let first = foreseen.steps.iter().filter(|step| step.stage == 1);
         let first: BTreeSet<_> = first.map(plan::ForecastStep::subject).collect();
         for step in planned.steps {
@@ -407,20 +407,20 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_is_the_same_each_time(device in any_device(), wanted in any_target()) {
-        prop_assert_eq!(plan(&device.0, &wanted.0), plan(&device.0, &wanted.0));
+    fn a_plan_is_the_same_each_time(device in any_device(), target in any_target()) {
+        prop_assert_eq!(plan(&device.0, &target.0), plan(&device.0, &target.0));
     }
 
     #[test]
     fn nothing_is_planned_for_what_is_busy_held_or_silent(
         device in any_device(),
-        wanted in any_target(),
+        target in any_target(),
         picks in vec(any::<bool>(), 32),
     ) {
         // Every subject of a first plan is made busy, or held after a failure.
         let mut device = device;
         let mut barred = BTreeSet::new();
-        for (step, busy) in plan(&device.0, &wanted.0).steps.iter().zip(picks) {
+        for (step, busy) in plan(&device.0, &target.0).steps.iter().zip(picks) {
             let subject = step.subject();
             // A step that only concerns the store never prevents a release of locks.
             if matches!(subject, Subject::App(_)) {
@@ -433,7 +433,7 @@ proptest! {
                 device.failed(subject, "it failed")
             };
         }
-        for step in plan(&device.0, &wanted.0).steps {
+        for step in plan(&device.0, &target.0).steps {
             prop_assert!(!barred.contains(&step.subject()), "{step}");
         }
         device.0.engines.insert(Docker, EngineHealth::Silent("gone".into()));
@@ -441,7 +441,7 @@ proptest! {
         device.0.images.retain(|image| image.engine != Docker);
         device.0.networks.retain(|network| network.engine != Docker);
         device.0.volumes.retain(|volume| volume.engine != Docker);
-        for step in plan(&device.0, &wanted.0).steps {
+        for step in plan(&device.0, &target.0).steps {
             prop_assert!(!format!("{step:?}").contains("engine: Docker"), "{step}");
         }
     }

@@ -74,14 +74,14 @@ impl World {
     }
 
     /// Plans and acts until nothing is left to do.
-    pub(crate) fn run(&mut self, wanted: &DesiredState) -> Result<usize, String> {
+    pub(crate) fn run(&mut self, desired: &DesiredState) -> Result<usize, String> {
         for tick in 0..MAX_TICKS {
-            let planned = plan(&self.observed(), wanted);
+            let planned = plan(&self.observed(), desired);
             if planned.is_settled() && self.in_flight.is_empty() {
                 return Ok(tick);
             }
             for step in planned.steps {
-                self.begin(step, wanted)?;
+                self.begin(step, desired)?;
             }
             if self.in_flight.is_empty() {
                 // Everything left waits: for time, for the engine, or for Docker to finish a
@@ -94,7 +94,7 @@ impl World {
                 self.finish_one();
             }
         }
-        let last = plan(&self.observed(), wanted);
+        let last = plan(&self.observed(), desired);
         Err(format!(
             "no end after {MAX_TICKS} ticks; the last plan:\n{last}"
         ))
@@ -123,7 +123,7 @@ impl World {
         Ok(())
     }
 
-    fn begin(&mut self, step: Step, wanted: &DesiredState) -> Result<(), String> {
+    fn begin(&mut self, step: Step, desired: &DesiredState) -> Result<(), String> {
         let subject = step.subject();
         if self.state.busy.contains(&subject) {
             return Err(format!("{subject} is busy: {step}"));
@@ -132,7 +132,7 @@ impl World {
             Step::UnderLocks(locked) => {
                 self.state.locks.insert(locked.app.clone());
                 for work in locked.work {
-                    self.check_images(&work, wanted)?;
+                    self.check_images(&work, desired)?;
                     let subject = Subject::Service(work.service.clone());
                     if !self.state.busy.insert(subject.clone()) {
                         return Err(format!("{subject} is busy"));
@@ -162,9 +162,9 @@ impl World {
     }
 
     /// Checks that nothing is killed before every image of the app is present.
-    fn check_images(&self, work: &ServiceWork, wanted: &DesiredState) -> Result<(), String> {
+    fn check_images(&self, work: &ServiceWork, desired: &DesiredState) -> Result<(), String> {
         let kills = |step: &LockedStep| matches!(step, LockedStep::Kill { .. });
-        let Some(app) = wanted.apps.get(&work.service.app) else {
+        let Some(app) = desired.apps.get(&work.service.app) else {
             return Ok(());
         };
         let early = app
@@ -440,16 +440,16 @@ impl World {
     }
 
     /// Checks that the state is the target, without using the planner.
-    pub(crate) fn check_is(&self, wanted: &DesiredState) -> Result<(), TestCaseError> {
+    pub(crate) fn check_is(&self, desired: &DesiredState) -> Result<(), TestCaseError> {
         let state = &self.state;
         let fail = |why: String| Err(TestCaseError::fail(why));
         for container in &state.services {
-            let app = wanted.apps.get(&container.key.app);
+            let app = desired.apps.get(&container.key.app);
             if app.is_none_or(|app| !app.services.contains_key(&container.key.service)) {
                 return fail(format!("{} is still there", container.key));
             }
         }
-        for app in wanted.apps.values() {
+        for app in desired.apps.values() {
             for service in app.services.values() {
                 let mut held = state.services.iter().filter(|c| c.key == service.key);
                 let (Some(container), None) = (held.next(), held.next()) else {
@@ -475,8 +475,8 @@ impl World {
             }
         }
         for network in &state.networks {
-            let mut apps = wanted.apps.values().flat_map(|app| app.networks.values());
-            if !apps.any(|wanted| wanted.engine_name == network.name) {
+            let mut apps = desired.apps.values().flat_map(|app| app.networks.values());
+            if !apps.any(|it| it.engine_name == network.name) {
                 return fail(format!("network {} is still there", network.name));
             }
         }

@@ -123,7 +123,7 @@ mod tests {
         PendingEvents::of(EventKind::all().iter().copied().collect())
     }
 
-    fn taken(pending: &PendingEvents) -> Vec<PluginEvent> {
+    fn take_all(pending: &PendingEvents) -> Vec<PluginEvent> {
         std::iter::from_fn(|| pending.content.lock().take()).collect()
     }
 
@@ -143,7 +143,7 @@ mod tests {
             pending.add(event);
         }
         assert_eq!(
-            taken(&pending),
+            take_all(&pending),
             [
                 PluginEvent::Start(true),
                 PluginEvent::Connection(false),
@@ -152,7 +152,7 @@ mod tests {
                 PluginEvent::Schedule("poll".to_owned()),
             ]
         );
-        assert_eq!(taken(&pending), []);
+        assert_eq!(take_all(&pending), []);
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
         let pending = all();
         pending.add(change("main", Some("Running"), Some("Stopping")));
         pending.add(change("main", Some("Stopping"), Some("Running")));
-        assert_eq!(taken(&pending), []);
+        assert_eq!(take_all(&pending), []);
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         pending.add(PluginEvent::Start(false));
         pending.add(change("main", None, Some("Running")));
         pending.add(PluginEvent::Connection(true));
-        assert_eq!(taken(&pending), [PluginEvent::Connection(true)]);
+        assert_eq!(take_all(&pending), [PluginEvent::Connection(true)]);
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
         for number in 0..2 * SERVICES {
             pending.add(change(&format!("s{number}"), None, Some("Running")));
         }
-        let events = taken(&pending);
+        let events = take_all(&pending);
         let [PluginEvent::Services(changes)] = events.as_slice() else {
             panic!("{events:?}");
         };

@@ -17,7 +17,7 @@ fn status(running: &str, staged: Option<&str>) -> OsStatus {
     }
 }
 
-fn wanted(version: &str) -> DesiredOs {
+fn desired_os(version: &str) -> DesiredOs {
     DesiredOs {
         version: version.parse().unwrap(),
         bundle: "/data/bundle".parse().unwrap(),
@@ -33,7 +33,7 @@ fn boot(name: &str) -> model::BootId {
 fn activating() -> OsUpdate {
     let mut update = OsUpdate::new(OsRecord::default(), Some(&boot("one")));
     let version = "2".parse().unwrap();
-    let record = update.begin_activation(&version, Some(&wanted("2")), Some(&boot("one")));
+    let record = update.begin_activation(&version, Some(&desired_os("2")), Some(&boot("one")));
     assert!(record.is_some());
     update.written();
     update
@@ -51,8 +51,8 @@ fn activated() -> OsUpdate {
 /// Processes a status: this version runs in this boot.
 fn look(update: &mut OsUpdate, running: &str, in_boot: &str) -> Vec<OsNotice> {
     let status = status(running, None);
-    let (wanted, boot) = (wanted("2"), boot(in_boot));
-    update.look(status, None, Some(&wanted), Some(&boot), Instant::now())
+    let (desired, boot) = (desired_os("2"), boot(in_boot));
+    update.look(status, None, Some(&desired), Some(&boot), Instant::now())
 }
 
 #[tokio::test(start_paused = true)]

@@ -75,7 +75,7 @@ impl Reconciler {
             local: recalled(local),
             cloud: recalled(cloud),
         };
-        let (wanted, resumes) = match targets.mode {
+        let (target, resumes) = match targets.mode {
             LocalMode::On if unreadable => (None, None),
             LocalMode::On => (Some(targets.wanted_in_local_mode()), None),
             LocalMode::Off => (targets.wanted_of_the_cloud(), None),
@@ -118,8 +118,8 @@ impl Reconciler {
         });
         // Until the engines have answered, the device is still checking what to do.
         let checking = DeviceStatus {
-            applying: wanted.is_some(),
-            update_pending: wanted.is_some(),
+            applying: target.is_some(),
+            update_pending: target.is_some(),
             ..DeviceStatus::default()
         };
         let (publish, status) = watch::channel(Arc::new(checking));
@@ -128,7 +128,7 @@ impl Reconciler {
         tokio::spawn(stop.clone().run_until_cancelled_owned(keeping));
         let start = StartState {
             memory,
-            wanted,
+            target,
             resumes,
             api_network: api_network(&facts),
             managed: config.managed,

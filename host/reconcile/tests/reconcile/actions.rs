@@ -111,7 +111,7 @@ async fn a_service_that_the_target_keeps_stopped_is_not_started() {
         .await;
     rig.settled().await;
     let Err(ActionError::Failed(why)) = rig.reconciler.act(start("web")).await else {
-        panic!("it is not to run");
+        panic!("the action must fail");
     };
     assert!(why.contains("`web`"), "{why}");
 }
@@ -151,7 +151,7 @@ async fn a_purge_removes_the_data_also_in_local_mode_and_brings_everything_back(
     assert_ne!(rig.engine.id_of("web"), web);
     assert_ne!(rig.engine.id_of("db"), db);
     let calls = rig.engine.calls();
-    let at = |wanted: &str| calls.iter().position(|call| call == wanted).unwrap();
+    let at = |name: &str| calls.iter().position(|call| call == name).unwrap();
     assert!(at("remove web") < at("remove volume 1_data"));
     assert!(at("remove volume 1_data") < at("create volume 1_data"));
     assert!(at("create volume 1_data") < at("create web"));

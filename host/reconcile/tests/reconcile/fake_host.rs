@@ -10,6 +10,7 @@ use reconcile::{
     Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate, Reconciler, ReleaseVerdict,
     UpdatePostponement,
 };
+use tracing::{Metadata, Span};
 
 use crate::fake_os::FakeOs;
 
@@ -28,10 +29,11 @@ struct State {
     forgets: bool,
     stays: Option<String>,
     postponement: Option<UpdatePostponement>,
-    asked: Vec<PendingUpdate>,
+    postponement_queries: Vec<PendingUpdate>,
     verdict: Option<ReleaseVerdict>,
     judged: Vec<InstalledRelease>,
     done: Vec<String>,
+    spans: Vec<&'static str>,
     os: FakeOs,
     ignores_reboots: bool,
 }
@@ -49,6 +51,11 @@ impl FakeHost {
     /// Returns the operations performed on it.
     pub(crate) fn done(&self) -> Vec<String> {
         self.state().done.clone()
+    }
+
+    /// Returns the names of the spans in which it was rebooted and its operating system changed, if spans are recorded.
+    pub(crate) fn spans(&self) -> Vec<&'static str> {
+        self.state().spans.clone()
     }
 
     pub(crate) fn boots(&self) -> u32 {
@@ -92,8 +99,8 @@ impl FakeHost {
     }
 
     /// Returns the updates whose postponement was queried.
-    pub(crate) fn asked(&self) -> Vec<PendingUpdate> {
-        self.state().asked.clone()
+    pub(crate) fn postponement_queries(&self) -> Vec<PendingUpdate> {
+        self.state().postponement_queries.clone()
     }
 
     /// Makes releases be judged from now on, with this verdict.
@@ -122,6 +129,11 @@ impl FakeHost {
 }
 
 impl State {
+    fn note_span(&mut self) {
+        let span = Span::current();
+        self.spans.extend(span.metadata().map(Metadata::name));
+    }
+
     fn boot(&mut self) {
         self.boots += 1;
         self.reboot_due = false;
@@ -137,7 +149,7 @@ impl Host for FakeHost {
         Some(format!("boot{}", self.state().boots).parse().unwrap())
     }
 
-    fn compare<'a>(&'a self, wanted: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
         let state = self.state();
         let mut look = HostLook {
             reboot_due: state.reboot_due,
@@ -145,10 +157,10 @@ impl Host for FakeHost {
         };
         if let Some(why) = &state.refusal {
             look.failed.insert(HostPart::BootConfig, why.clone());
-        } else if state.settings.boot_config != wanted.boot_config {
+        } else if state.settings.boot_config != desired.boot_config {
             look.differs.insert(HostPart::BootConfig);
         }
-        if state.settings.persistent_logging != wanted.persistent_logging {
+        if state.settings.persistent_logging != desired.persistent_logging {
             look.differs.insert(HostPart::PersistentLogging);
         }
         async { look }.boxed()
@@ -157,15 +169,15 @@ impl Host for FakeHost {
     fn configure<'a>(
         &'a self,
         part: HostPart,
-        wanted: &'a DesiredHost,
+        desired: &'a DesiredHost,
     ) -> BoxFuture<'a, Result<(), String>> {
         let mut state = self.state();
         state.done.push(format!("configure {part}"));
         state.reboot_due = true;
         match part {
-            HostPart::BootConfig => state.settings.boot_config = wanted.boot_config.clone(),
+            HostPart::BootConfig => state.settings.boot_config = desired.boot_config.clone(),
             HostPart::PersistentLogging => {
-                state.settings.persistent_logging = wanted.persistent_logging;
+                state.settings.persistent_logging = desired.persistent_logging;
             }
         }
         async { Ok(()) }.boxed()
@@ -173,6 +185,7 @@ impl Host for FakeHost {
 
     fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
         async move {
+            self.state().note_span();
             let stays = self.state().stays.clone();
             if let Some(why) = stays {
                 return Err(ActionError::Locked(why));
@@ -202,6 +215,7 @@ impl Host for FakeHost {
 
     fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>> {
         let mut state = self.state();
+        state.note_span();
         let words = match action {
             OsAction::Stage(os) => format!("stage {}", os.version),
             OsAction::Activate => "activate".to_owned(),
@@ -225,7 +239,7 @@ impl Host for FakeHost {
         update: &'a PendingUpdate,
     ) -> BoxFuture<'a, Option<UpdatePostponement>> {
         let mut state = self.state();
-        state.asked.push(update.clone());
+        state.postponement_queries.push(update.clone());
         let postponement = state.postponement.clone();
         async { postponement }.boxed()
     }

@@ -69,7 +69,7 @@ async fn an_update_waits_for_as_long_as_somebody_wants_it_to() {
     assert_eq!(rig.engine.picture(), ["press_1_1_c2 Running"]);
     let elapsed = begun.elapsed();
     assert!(elapsed < DELAY + Duration::from_secs(1), "{elapsed:?}");
-    let questions = rig.host.asked();
+    let questions = rig.host.postponement_queries();
     let [first, .., last] = questions.as_slice() else {
         panic!("{questions:?}");
     };
@@ -88,7 +88,7 @@ async fn force_and_the_first_start_of_an_app_are_not_asked_about() {
     let rig = managed_rig();
     rig.cloud_says(press("press:1", "c1")).await;
     rig.settled().await;
-    assert_eq!(rig.host.asked(), []);
+    assert_eq!(rig.host.postponement_queries(), []);
 
     let rig = held().await;
     rig.cloud_says(press("press:2", "c2")).await;
@@ -105,7 +105,7 @@ async fn a_developer_in_local_mode_decides_alone() {
     rig.settled().await;
     rig.set(press("press:2", "c2").json()).await;
     rig.settled().await;
-    assert_eq!(rig.host.asked(), []);
+    assert_eq!(rig.host.postponement_queries(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +119,7 @@ async fn an_update_is_asked_about_once_and_not_for_each_of_its_services() {
     rig.settled().await;
     rig.cloud_says(both("food:2", "c2")).await;
     rig.settled().await;
-    let questions = rig.host.asked();
+    let questions = rig.host.postponement_queries();
     assert_eq!(questions.len(), 1, "{questions:?}");
     assert_eq!(questions[0].services.len(), 2);
 }

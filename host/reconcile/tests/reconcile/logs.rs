@@ -33,7 +33,7 @@ async fn readers_see_what_services_print_and_what_the_supervisor_does() {
         "Started service 'web web:1'",
     ] {
         assert!(
-            system.iter().any(|told| told == line),
+            system.iter().any(|it| it == line),
             "{line} is not in {system:?}"
         );
     }

@@ -120,6 +120,16 @@ async fn a_version_is_staged_activated_booted_and_committed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_logged_while_a_version_is_changed_is_in_the_span_of_its_step() {
+    let _records_spans = tracing::subscriber::set_default(tracing_subscriber::registry());
+    let rig = device().await;
+    rig.cloud_says(wants("2")).await;
+    rest(&rig).await;
+    let of_update = ["stage-os", "reboot", "activate-os", "commit-os"];
+    assert_eq!(rig.host.spans(), of_update);
+}
+
+#[tokio::test(start_paused = true)]
 async fn staging_disturbs_nobody_and_holds_up_no_update_of_services() {
     let rig = device().await;
     rig.host.os(|os| os.takes_long = true);
@@ -220,16 +230,19 @@ async fn a_lock_of_any_app_delays_the_activation_and_force_does_not_wait() {
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_postpones_updates_postpones_the_activation() {
     let rig = device().await;
-    let before = rig.host.asked().len();
+    let before = rig.host.postponement_queries().len();
     rig.host.postpone(Some(UpdatePostponement {
         plugin: "guard".to_owned(),
         reason: "the press is running".to_owned(),
         delay: Duration::from_secs(300),
     }));
     rig.cloud_says(wants("2")).await;
-    until(&rig, "asked", |rig| rig.host.asked().len() > before + 3).await;
+    until(&rig, "asked", |rig| {
+        rig.host.postponement_queries().len() > before + 3
+    })
+    .await;
     assert_eq!(rig.host.done(), ["stage 2"]);
-    let update = rig.host.asked().pop().unwrap();
+    let update = rig.host.postponement_queries().pop().unwrap();
     assert_eq!(update.running_commit, update.target_commit);
     assert_eq!(update.running_commit.unwrap().as_str(), "c1");
     let plan = rig.reconciler.plan().await.unwrap();

@@ -90,11 +90,11 @@ fn update(seed: u64, empty: &Image) -> bool {
 
     // Undisturbed: this is the expected result.
     let mut client = Client::default();
-    let (wanted, steps) = match live(ready.copy(), None, &story, &mut client) {
+    let (expected, steps) = match live(ready.copy(), None, &story, &mut client) {
         Ending::Settled(picture, steps) => (picture, steps),
         Ending::Killed(_) => unreachable!("nobody killed it"),
     };
-    wanted.check(&story);
+    expected.check(&story);
     drop(failing);
 
     let kills: Vec<usize> = (0..1 + draw.below(MOST_KILLS))
@@ -115,18 +115,18 @@ fn update(seed: u64, empty: &Image) -> bool {
         }
     };
     found.check(&story);
-    let differences = found.state.compare(&wanted.state, &story);
+    let differences = found.state.compare(&expected.state, &story);
     assert_eq!(differences, [""; 0], "+ too much, - missing");
     // No kill may touch what the update leaves alone.
     let known: BTreeSet<String> = before.containers.keys().cloned().collect();
     let disturbed: Vec<&String> = found
         .disturbed
-        .difference(&wanted.disturbed)
+        .difference(&expected.disturbed)
         .filter(|id| known.contains(*id))
         .collect();
     assert!(disturbed.is_empty(), "stopped for no reason: {disturbed:?}");
     for (volume, made) in &before.volumes {
-        if wanted.volumes.get(volume) == Some(made) {
+        if expected.volumes.get(volume) == Some(made) {
             let found = found.volumes.get(volume);
             assert_eq!(found, Some(made), "data of `{volume}` is lost");
         }

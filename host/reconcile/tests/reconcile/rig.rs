@@ -191,10 +191,14 @@ impl Rig {
             .unwrap();
     }
 
-    /// Returns the status once it satisfies `wanted`.
-    pub(crate) async fn until(&self, wanted: impl Fn(&DeviceStatus) -> bool) -> Arc<DeviceStatus> {
+    /// Returns the status once it satisfies `condition`.
+    pub(crate) async fn until(
+        &self,
+        condition: impl Fn(&DeviceStatus) -> bool,
+    ) -> Arc<DeviceStatus> {
         let mut watch = self.reconciler.watch();
-        let found = tokio::time::timeout(DEADLINE, watch.wait_for(|status| wanted(status))).await;
+        let found =
+            tokio::time::timeout(DEADLINE, watch.wait_for(|status| condition(status))).await;
         match found {
             Ok(found) => found.unwrap().clone(),
             Err(_) => panic!(

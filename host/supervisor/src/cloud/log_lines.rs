@@ -50,7 +50,7 @@ impl LogSource for LogLines {
             .boxed()
     }
 
-    fn wanted(&self) -> LogShipping {
+    fn shipping(&self) -> LogShipping {
         shipping(&self.reconciler)
     }
 

@@ -377,7 +377,7 @@ mod tests {
         }
     }
 
-    fn told(status: &DeviceStatus) -> Value {
+    fn app_report(status: &DeviceStatus) -> Value {
         apps(status, &[(AppId(4), APP.parse().unwrap())])[APP].take()
     }
 
@@ -389,7 +389,7 @@ mod tests {
             service("c", None, "r/c:2", ServiceState::Downloading),
         ];
         assert_eq!(
-            told(&status(ReleaseState::Downloading, services)),
+            app_report(&status(ReleaseState::Downloading, services)),
             json!({
                 "release_uuid": "c1",
                 "releases": {
@@ -409,13 +409,13 @@ mod tests {
     #[test]
     fn a_release_that_runs_is_told_alone_and_a_rejected_one_without_services() {
         let running = vec![service("a", Some("c2"), "r/a:2", ServiceState::Running)];
-        let done = told(&status(ReleaseState::Done, running));
+        let done = app_report(&status(ReleaseState::Done, running));
         let expected = json!({ "c2": { "update_status": "done", "services": {
             "a": { "image": "r/a:2", "status": "Running" },
         }}});
         assert_eq!(done["releases"], expected);
         let before = vec![service("a", Some("c1"), "r/a:1", ServiceState::Running)];
-        let rejected = told(&status(ReleaseState::Rejected, before));
+        let rejected = app_report(&status(ReleaseState::Rejected, before));
         let expected = json!({ "update_status": "rejected", "services": {} });
         assert_eq!(rejected["releases"]["c2"], expected);
         assert_eq!(
@@ -434,7 +434,7 @@ mod tests {
                 reason: "it fails".to_owned(),
             });
         }
-        let releases = told(&status)["releases"].take();
+        let releases = app_report(&status)["releases"].take();
         let expected = json!({ "update_status": "aborted", "services": {} });
         assert_eq!(releases["c3"], expected);
         assert_eq!(releases["c2"]["update_status"], "done");

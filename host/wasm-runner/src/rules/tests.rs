@@ -92,16 +92,16 @@ impl Device {
     }
 }
 
-/// Returns where a TCP connection to `asked` really goes, if it is allowed.
-fn connected(rules: &Rules, asked: &str) -> Option<String> {
-    let real = rules.destination(asked.parse().unwrap(), Protocol::Tcp)?;
+/// Returns where a TCP connection to `address` really goes, if it is allowed.
+fn connected(rules: &Rules, address: &str) -> Option<String> {
+    let real = rules.destination(address.parse().unwrap(), Protocol::Tcp)?;
     let allowed = rules.allows(real, SocketAddrUse::TcpConnect);
     allowed.then(|| real.to_string())
 }
 
 fn check(rules: &Rules, table: &[(&str, Option<&str>)]) {
-    for (asked, expected) in table {
-        assert_eq!(connected(rules, asked).as_deref(), *expected, "{asked}");
+    for (address, expected) in table {
+        assert_eq!(connected(rules, address).as_deref(), *expected, "{address}");
     }
 }
 
@@ -259,7 +259,7 @@ fn names_are_those_of_running_services_and_then_the_systems() {
 fn only_our_own_address_can_be_listened_on() {
     let device = Device::new();
     let rules = device.rules();
-    for (asked, local) in [
+    for (address, local) in [
         ("0.0.0.0", true),
         ("::", true),
         ("127.0.0.1", true),
@@ -269,7 +269,7 @@ fn only_our_own_address_can_be_listened_on() {
         ("192.168.77.1", false),
         ("::ffff:0.0.0.0", true),
     ] {
-        assert_eq!(rules.is_local(asked.parse().unwrap()), local, "{asked}");
+        assert_eq!(rules.is_local(address.parse().unwrap()), local, "{address}");
     }
     for (address, usage, allowed) in [
         ("127.10.0.1:0", SocketAddrUse::TcpBind, true),

@@ -18,7 +18,7 @@ gpio=4=op,dh
 initramfs initrd.gz followkernel
 ";
 
-fn wanted(settings: &[(&str, &[&str])]) -> Settings {
+fn settings_from(settings: &[(&str, &[&str])]) -> Settings {
     settings
         .iter()
         .map(|(key, values)| {
@@ -29,7 +29,7 @@ fn wanted(settings: &[(&str, &[&str])]) -> Settings {
 }
 
 fn with(text: &str, settings: &[(&str, &[&str])]) -> String {
-    let next = ConfigTxt::parse(text.as_bytes()).with(&wanted(settings));
+    let next = ConfigTxt::parse(text.as_bytes()).with(&settings_from(settings));
     String::from_utf8(next).unwrap()
 }
 
@@ -37,10 +37,10 @@ fn with(text: &str, settings: &[(&str, &[&str])]) -> String {
 fn settings_are_those_that_hold_for_all_boards_and_the_last_counts() {
     let file =
         ConfigTxt::parse(b"a=1\r\na = 2\r\n[EDID=x]\na=3\n[ALL]\nb=\n gpio=1=op\ngpio=2=ip\n");
-    let expected = wanted(&[("a", &["2"]), ("b", &[""]), ("gpio", &["1=op", "2=ip"])]);
+    let expected = settings_from(&[("a", &["2"]), ("b", &[""]), ("gpio", &["1=op", "2=ip"])]);
     assert_eq!(file.settings(), expected);
     let stock = ConfigTxt::parse(STOCK.as_bytes()).settings();
-    let expected = wanted(&[
+    let expected = settings_from(&[
         ("gpu_mem", &["64"]),
         ("dtparam", &["audio=on", "i2c_arm=on"]),
         ("dtoverlay", &["vc4-kms-v3d"]),
@@ -99,7 +99,7 @@ fn parameters_are_the_boards_and_no_overlays_above() {
         "{next}"
     );
     let settings = ConfigTxt::parse(next.as_bytes()).settings();
-    let expected = wanted(&[("dtparam", &["spi=on"]), ("dtoverlay", &["a"])]);
+    let expected = settings_from(&[("dtparam", &["spi=on"]), ("dtoverlay", &["a"])]);
     assert_eq!(settings, expected);
 }
 
@@ -117,7 +117,7 @@ fn a_setting_that_the_file_has_by_itself_is_not_written_twice() {
 fn an_empty_list_takes_what_the_file_has() {
     let next = with("gpio=1=op\na=1\n", &[("gpio", &[])]);
     let settings = ConfigTxt::parse(next.as_bytes()).settings();
-    assert_eq!(settings, wanted(&[("a", &["1"])]));
+    assert_eq!(settings, settings_from(&[("a", &["1"])]));
     assert_eq!(with(&next, &[]), "gpio=1=op\na=1\n");
 }
 
@@ -125,7 +125,10 @@ fn an_empty_list_takes_what_the_file_has() {
 fn what_people_add_below_the_block_stays_and_holds_for_all_boards() {
     let next = with("[pi4]\na=1\n", &[("b", &["2"])]) + "c=3\n";
     let file = ConfigTxt::parse(next.as_bytes());
-    assert_eq!(file.settings(), wanted(&[("b", &["2"]), ("c", &["3"])]));
+    assert_eq!(
+        file.settings(),
+        settings_from(&[("b", &["2"]), ("c", &["3"])])
+    );
     assert_eq!(with(&next, &[]), "[pi4]\na=1\n[all]\nc=3\n");
     let again = with(&next, &[("b", &["2"])]);
     assert!(
@@ -153,7 +156,7 @@ fn line_ends_are_kept_and_a_missing_one_is_added_where_it_must_be() {
 #[test]
 fn bytes_that_are_no_text_are_kept() {
     let file = b"# \xff\xfe\na=1\n\0\n";
-    let next = ConfigTxt::parse(file).with(&wanted(&[("a", &["2"])]));
+    let next = ConfigTxt::parse(file).with(&settings_from(&[("a", &["2"])]));
     assert!(next.starts_with(b"# \xff\xfe\n# Set aside"));
     assert_eq!(ConfigTxt::parse(&next).with(&Settings::new()), file);
 }

@@ -59,11 +59,11 @@ fn a_new_proxy_needs_type_address_and_port() {
             assert!(refused.starts_with(missing), "{refused}");
         }
         let whole = json!({ "proxy": { "type": "socks4", "ip": "a", "port": 1 }, "dns": true });
-        let Some(Some(wanted)) = work(whole, &state).unwrap().redirection else {
+        let Some(Some(redirection)) = work(whole, &state).unwrap().redirection else {
             panic!("no redirection")
         };
-        assert_eq!(wanted.dns.unwrap().to_string(), "8.8.8.8:53");
-        assert_eq!(wanted.proxy.login, None);
+        assert_eq!(redirection.dns.unwrap().to_string(), "8.8.8.8:53");
+        assert_eq!(redirection.proxy.login, None);
     }
 }
 

@@ -62,8 +62,8 @@ const TEXTS: &[&str] = &[
 
 fn check(body: &[u8]) -> Result<(), TestCaseError> {
     match serde_json::from_slice::<JournalRequest>(body) {
-        Ok(wanted) => {
-            let options = wanted.options();
+        Ok(request) => {
+            let options = request.options();
             prop_assert_ne!(options.count, Some(0));
             let texts = [
                 options.unit,

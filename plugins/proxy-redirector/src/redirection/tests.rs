@@ -17,9 +17,9 @@ fn redirection() -> Redirection {
     }
 }
 
-fn written(before: &str, wanted: &Redirection) -> String {
+fn written(before: &str, redirection: &Redirection) -> String {
     let mut conf = parse(before).conf;
-    write(&mut conf, wanted);
+    write(&mut conf, redirection);
     conf.write()
 }
 

@@ -282,9 +282,9 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
             None => host.release_update_lock(),
         }),
         Command::UpdateLocks => {
-            let (taken, forced) = host.update_locks_taken();
+            let (times, forced) = host.update_locks_taken();
             json(&UpdateLocks {
-                taken,
+                times,
                 forced,
                 are_held: host.update_locks_are_held(),
             })

@@ -41,7 +41,7 @@ const OF_FLEET: &str = "FROM organization o WHERE o.id = a.organization AND o.id
 const TAGGED: &str = "EXISTS (SELECT 1 FROM device_tag t WHERE t.device = d.id AND t.tag_key = 'env' \
     AND t.value = 'v7')";
 
-fn asked() -> [BenchQuery; 2] {
+fn queries() -> [BenchQuery; 2] {
     [
         BenchQuery {
             what: "100 devices with two nested expansions",
@@ -89,12 +89,12 @@ pub(crate) async fn measure(kinds: &[Kind]) -> Result<Section> {
         fill(&database)
             .await
             .context("the devices cannot be made")?;
-        for asked in &asked() {
-            let (ours, by_hand) = side_by_side(&database, asked).await?;
+        for bench_query in &queries() {
+            let (ours, by_hand) = side_by_side(&database, bench_query).await?;
             let (ours, by_hand) = (Latencies::new(ours), Latencies::new(by_hand));
             let ratio = ours.p50().as_secs_f64() / by_hand.p50().as_secs_f64();
             section.add(
-                format!("{}, {name}", asked.what),
+                format!("{}, {name}", bench_query.what),
                 format!("median {}, {ratio:.2} times", millis(ours.p50())),
                 format!("by hand {}", millis(by_hand.p50())),
                 "1.3 times",
@@ -112,20 +112,23 @@ pub(crate) async fn measure(kinds: &[Kind]) -> Result<Section> {
 
 async fn side_by_side(
     database: &Database,
-    asked: &BenchQuery,
+    bench_query: &BenchQuery,
 ) -> Result<(Vec<Duration>, Vec<Duration>)> {
-    let by_hand = by_hand(database.dialect(), asked);
+    let by_hand = by_hand(database.dialect(), bench_query);
     let (ours, theirs) = (
-        query(database, asked).await?,
+        query(database, bench_query).await?,
         database.texts(&by_hand).await?,
     );
     if rows(&ours)? != rows(&theirs)? {
-        return Err(anyhow!("`{}` answers other rows than by hand", asked.what));
+        return Err(anyhow!(
+            "`{}` answers other rows than by hand",
+            bench_query.what
+        ));
     }
     let (mut ours, mut others) = (Vec::new(), Vec::new());
     for _ in 0..TIMES {
         let begun = Instant::now();
-        query(database, asked).await?;
+        query(database, bench_query).await?;
         ours.push(begun.elapsed());
         let begun = Instant::now();
         database.texts(&by_hand).await?;
@@ -135,10 +138,10 @@ async fn side_by_side(
 }
 
 /// Returns the handwritten query in the SQL of one database.
-fn by_hand(dialect: Dialect, asked: &BenchQuery) -> BuiltStatement {
+fn by_hand(dialect: Dialect, bench_query: &BenchQuery) -> BuiltStatement {
     let text = match dialect {
-        Dialect::Postgres => asked.postgres.replace('?', "$1"),
-        Dialect::Sqlite => asked.sqlite.replace('?', "?1"),
+        Dialect::Postgres => bench_query.postgres.replace('?', "$1"),
+        Dialect::Sqlite => bench_query.sqlite.replace('?', "?1"),
     };
     SystemPurpose::Operation.text(text, [1_i64.into()])
 }
@@ -149,7 +152,7 @@ fn rows(texts: &[Option<String>]) -> Result<Vec<Value>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-async fn query(database: &Database, asked: &BenchQuery) -> Result<Vec<Option<String>>> {
+async fn query(database: &Database, bench_query: &BenchQuery) -> Result<Vec<Option<String>>> {
     let caller = Caller::Holder {
         role: Role::User,
         actor: Some(1),
@@ -166,11 +169,11 @@ async fn query(database: &Database, asked: &BenchQuery) -> Result<Vec<Option<Str
         lenient: false,
         tunnel_variables: &[],
     };
-    let request = odata::parse(asked.path, Some(asked.query))?;
+    let request = odata::parse(bench_query.path, Some(bench_query.query))?;
     match read(&setting, &request)? {
         ReadStatement::Records(select) => Ok(database.texts(&select).await?),
         ReadStatement::Count(_) | ReadStatement::Metadata => {
-            Err(anyhow!("`{}` lists nothing", asked.what))
+            Err(anyhow!("`{}` lists nothing", bench_query.what))
         }
     }
 }

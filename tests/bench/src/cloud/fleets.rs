@@ -59,7 +59,7 @@ pub(crate) async fn measure_push(kinds: &[Kind]) -> Result<Section> {
             let words = ["--devices", size, "--releases", "1", "--pins", PINS];
             let outcome = simulated(&place, &words).await?;
             let pinned = phase(&outcome, &format!("pinned {PINS} times"))?;
-            let reaction = pinned.taken.context("nobody was notified")?;
+            let reaction = pinned.target_delay.context("nobody was notified")?;
             section.add(
                 format!(
                     "from the PATCH of a pin to a device's new target, {size} connected, {}",
@@ -109,13 +109,14 @@ fn phase<'a>(outcome: &'a Outcome, name: &str) -> Result<&'a simulator::Phase> {
 
 /// Describes how a release reached all devices.
 fn on_release(outcome: &Outcome, release: &simulator::Phase) -> String {
-    let [taken, told] = [release.taken, release.told].map(Option::unwrap_or_default);
+    let [target_delay, report_delay] =
+        [release.target_delay, release.report_delay].map(Option::unwrap_or_default);
     format!(
         "each has its target after p50 {:.1} s, at most {:.1} s; all run it after {:.1} s (p50 {:.1} s), {}",
-        taken.p50,
-        taken.max,
+        target_delay.p50,
+        target_delay.max,
         release.seconds,
-        told.p50,
+        report_delay.p50,
         each(outcome, release.cloud_cpu),
     )
 }

@@ -34,9 +34,9 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
             .collect()
     };
     let what = |what: &str| format!("{what}, {size} devices, {name}");
-    let mut add = |what: String, told: String| section.add(what, told, "", "");
+    let mut add = |what: String, figure: String| section.add(what, figure, "", "");
     let first = walk(&scene.cloud, address, all(&[]), 200, Until::Once).await?;
-    add(what("the first poll of each device"), first.told());
+    add(what("the first poll of each device"), first.summary());
     let again = all(&first.tags);
     let unchanged = walk(
         &scene.cloud,
@@ -46,14 +46,14 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
         Until::After(TIME),
     )
     .await?;
-    add(what("unchanged (304)"), unchanged.told());
+    add(what("unchanged (304)"), unchanged.summary());
     let variable = json!({ "application": scene.fleet.id, "name": "COLOUR", "value": "blue" });
     scene
         .admin
         .create("application_environment_variable", variable)
         .await?;
     let changed = walk(&scene.cloud, address, again, 200, Until::Once).await?;
-    add(what("changed: a variable of the fleet"), changed.told());
+    add(what("changed: a variable of the fleet"), changed.summary());
     add(
         what("resident memory of the cloud then"),
         mebibytes(scene.cloud.usage()?.resident),

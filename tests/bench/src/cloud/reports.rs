@@ -41,22 +41,22 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
         ("an address differs", vec![address(2), address(1)]),
         ("a release differs", vec![moved(1), moved(0)]),
     ];
-    for (what, said) in stories {
-        let requests = said
+    for (what, reports) in stories {
+        let requests = reports
             .iter()
-            .flat_map(|said| (0..size).map(move |device| request(device, said)))
+            .flat_map(|report| (0..size).map(move |device| request(device, report)))
             .collect();
         let address = scene.address()?;
         let walked = walk(&scene.cloud, address, requests, 200, Until::After(TIME)).await?;
         let what = format!("{what}, {size} devices, {name}");
-        section.add(what, walked.told(), "", "");
+        section.add(what, walked.summary(), "", "");
     }
     Ok(())
 }
 
-fn request(device: usize, said: &Value) -> String {
+fn request(device: usize, report: &Value) -> String {
     let (uuid, key) = (uuid(device), key(device));
-    let body = json!({ uuid.as_str(): said }).to_string();
+    let body = json!({ uuid.as_str(): report }).to_string();
     format!(
         "PATCH /device/v3/state HTTP/1.1\r\nhost: cloud\r\nauthorization: Bearer {key}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",

@@ -35,7 +35,7 @@ pub(crate) struct WalkResult {
 
 impl WalkResult {
     /// Returns the result as one line.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         format!(
             "{:.0}/s, p50 {}, p99 {}; {:.0} us of the cloud's processor each",
             self.per_second,

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn asked(address: &str, body: Value) -> Result<ProxyRequest, String> {
+    fn proxy_request(address: &str, body: Value) -> Result<ProxyRequest, String> {
         let uri: Uri = address.parse().expect("an address");
         ProxyRequest::of(&uri, body.as_object().expect("an object"))
     }
@@ -181,7 +181,7 @@ mod tests {
                 None,
             ),
         ] {
-            let found = asked("/supervisor/ping", body.clone()).expect("one");
+            let found = proxy_request("/supervisor/ping", body.clone()).expect("one");
             let decoded = found
                 .recipients
                 .filter()
@@ -196,13 +196,13 @@ mod tests {
     fn what_is_asked_is_passed_on_without_the_callers_key() {
         let address = "/supervisor/v2/containerId?service=a%26b&APIKEY=1&api%6Bey=2&x";
         let body = json!({ "deviceId": 7, "method": "get" });
-        let device_request = asked(address, body).expect("one").device_request;
+        let device_request = proxy_request(address, body).expect("one").device_request;
         assert_eq!(device_request.method, Method::GET);
         assert_eq!(device_request.path, "/v2/containerId");
         assert_eq!(device_request.query.as_deref(), Some("service=a%26b&x"));
         assert_eq!(device_request.body, None);
         let body = json!({ "deviceId": 7, "data": { "force": true } });
-        let device_request = asked("/supervisor/v1/update?apikey=3", body)
+        let device_request = proxy_request("/supervisor/v1/update?apikey=3", body)
             .expect("one")
             .device_request;
         assert_eq!(device_request.method, Method::POST);
@@ -247,7 +247,7 @@ mod tests {
                 "`data`",
             ),
         ] {
-            let why = asked(address, body.clone()).expect_err("refused");
+            let why = proxy_request(address, body.clone()).expect_err("refused");
             assert!(why.contains(named), "{body}: {why}");
         }
     }

@@ -351,7 +351,7 @@ impl Cloud {
     }
 
     /// Returns the effects reported since the last call.
-    pub(crate) fn told(&self) -> Vec<Effect> {
+    pub(crate) fn take_effects(&self) -> Vec<Effect> {
         std::mem::take(&mut *self.effects.lock().expect("no panic"))
     }
 

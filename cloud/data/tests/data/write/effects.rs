@@ -11,36 +11,36 @@ async fn whose_target_changed_is_told_and_nobody_else() {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;
         let url = format!("/device({device})");
-        cloud.told();
+        cloud.take_effects();
         let building = cloud
             .release_with(fleet, "a1", json!({"status": "running"}))
             .await;
         let service = cloud.service_in(building, "web").await;
-        assert_eq!(cloud.told(), [], "nobody runs what is being built");
+        assert_eq!(cloud.take_effects(), [], "nobody runs what is being built");
         cloud
             .set(
                 &format!("/release({building})"),
                 json!({"status": "success"}),
             )
             .await;
-        assert_eq!(cloud.told(), [FleetsChanged(vec![fleet])]);
+        assert_eq!(cloud.take_effects(), [FleetsChanged(vec![fleet])]);
 
         cloud.set(&url, json!({"note": "x"})).await;
-        assert_eq!(cloud.told(), []);
+        assert_eq!(cloud.take_effects(), []);
         cloud.set(&url, json!({"device_name": "other"})).await;
-        assert_eq!(cloud.told(), [DevicesChanged(vec![device])]);
+        assert_eq!(cloud.take_effects(), [DevicesChanged(vec![device])]);
         cloud.set(&url, json!({"device_name": "other"})).await;
-        assert_eq!(cloud.told(), [], "it was so before");
+        assert_eq!(cloud.take_effects(), [], "it was so before");
         let key = cloud.device_key(device).await;
         cloud
             .patch(&key, &url, json!({"status": "Idle", "cpu_usage": 3}))
             .await
             .unwrap();
-        assert_eq!(cloud.told(), []);
+        assert_eq!(cloud.take_effects(), []);
         cloud
             .set(&url, json!({"is_pinned_on__release": building}))
             .await;
-        assert_eq!(cloud.told(), [DevicesChanged(vec![device])]);
+        assert_eq!(cloud.take_effects(), [DevicesChanged(vec![device])]);
 
         let made = |resource: &'static str, body: Value| {
             let cloud = cloud.clone();
@@ -51,31 +51,31 @@ async fn whose_target_changed_is_told_and_nobody_else() {
             json!({"service": service, "name": "A", "value": "1"}),
         )
         .await;
-        assert_eq!(cloud.told(), [FleetsChanged(vec![fleet])]);
+        assert_eq!(cloud.take_effects(), [FleetsChanged(vec![fleet])]);
         let of_service = format!("/service_environment_variable({variable})");
         cloud.set(&of_service, json!({"value": "2"})).await;
-        assert_eq!(cloud.told(), [FleetsChanged(vec![fleet])]);
+        assert_eq!(cloud.take_effects(), [FleetsChanged(vec![fleet])]);
         cloud.delete(&cloud.ann, &of_service).await.unwrap();
-        assert_eq!(cloud.told(), [FleetsChanged(vec![fleet])]);
+        assert_eq!(cloud.take_effects(), [FleetsChanged(vec![fleet])]);
         made(
             "device_environment_variable",
             json!({"device": device, "name": "A", "value": "1"}),
         )
         .await;
-        assert_eq!(cloud.told(), [DevicesChanged(vec![device])]);
+        assert_eq!(cloud.take_effects(), [DevicesChanged(vec![device])]);
         made(
             "device_tag",
             json!({"device": device, "tag_key": "A", "value": "1"}),
         )
         .await;
-        assert_eq!(cloud.told(), [], "tags are no part of a target");
+        assert_eq!(cloud.take_effects(), [], "tags are no part of a target");
         let install = cloud.get(&cloud.ann, "/service_install?$select=id").await[0]["id"].clone();
         made(
             "device_service_environment_variable",
             json!({"service_install": install, "name": "A", "value": "1"}),
         )
         .await;
-        assert_eq!(cloud.told(), [DevicesChanged(vec![device])]);
+        assert_eq!(cloud.take_effects(), [DevicesChanged(vec![device])]);
         let used = cloud.get(&cloud.ann, "/release_image?$select=id").await[0]["id"].clone();
         made(
             "image_environment_variable",
@@ -83,7 +83,7 @@ async fn whose_target_changed_is_told_and_nobody_else() {
         )
         .await;
         assert_eq!(
-            cloud.told(),
+            cloud.take_effects(),
             [FleetsChanged(vec![fleet]), DevicesChanged(vec![device])]
         );
     })

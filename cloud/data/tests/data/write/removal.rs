@@ -55,7 +55,7 @@ async fn a_fleet_goes_with_everything_of_it() {
             .made(&Caller::Platform(SystemPurpose::Rules), "api_key", key)
             .await;
         let uuid = cloud.field("device", device, "uuid").await;
-        cloud.told();
+        cloud.take_effects();
         assert_eq!(
             cloud
                 .delete(&cloud.ann, &format!("/application({fleet})"))
@@ -64,7 +64,7 @@ async fn a_fleet_goes_with_everything_of_it() {
             1
         );
         assert_eq!(counts().await, before);
-        let effects = cloud.told();
+        let effects = cloud.take_effects();
         let gone = effects.iter().find_map(|effect| match effect {
             Effect::DevicesGone(gone) => Some(gone),
             _ => None,
@@ -191,12 +191,15 @@ async fn users_delete_themselves_alone() {
         );
         let own = cloud.delete(&bob, "/organization(handle='other')").await;
         assert_eq!(own.unwrap(), 1);
-        cloud.told();
+        cloud.take_effects();
         assert_eq!(
             cloud.delete(&bob, &format!("/user({user})")).await.unwrap(),
             1
         );
-        assert_eq!(cloud.told(), [Effect::ActorsChanged(vec![actor.unwrap()])]);
+        assert_eq!(
+            cloud.take_effects(),
+            [Effect::ActorsChanged(vec![actor.unwrap()])]
+        );
         assert_eq!(cloud.count("user").await, 1);
         assert_eq!(cloud.count("actor").await, 1);
     })
@@ -211,7 +214,7 @@ async fn an_organization_goes_with_its_fleets_and_their_devices() {
         let release = cloud.release(fleet, "a1").await;
         cloud.service_in(release, "web").await;
         cloud.device(fleet).await;
-        cloud.told();
+        cloud.take_effects();
         let url = "/organization(handle='acme')";
         assert_eq!(cloud.delete(&bob, url).await.unwrap(), 0);
         assert_eq!(cloud.delete(&cloud.ann, url).await.unwrap(), 1);
@@ -226,7 +229,7 @@ async fn an_organization_goes_with_its_fleets_and_their_devices() {
             assert_eq!(cloud.count(resource).await, 0, "{resource}");
         }
         assert_eq!(cloud.count("actor").await, 2, "the users stay");
-        let effects = cloud.told();
+        let effects = cloud.take_effects();
         assert!(
             effects
                 .iter()
@@ -268,13 +271,13 @@ async fn a_fleet_of_thousands_is_pinned_and_deleted_like_one_of_a_few() {
         let installs = format!("service_install?$filter=installs__service eq {service}");
         assert_eq!(cloud.count(&installs).await, DEVICES);
         assert_eq!(cloud.count("device_history").await, DEVICES);
-        cloud.told();
+        cloud.take_effects();
         assert_eq!(cloud.delete(&cloud.ann, &format!("/application({fleet})")).await.unwrap(), 1);
         for resource in ["device", "service_install", "release"] {
             assert_eq!(cloud.count(resource).await, 0, "{resource}");
         }
         assert_eq!(cloud.count("actor").await, 1);
-        let effects = cloud.told();
+        let effects = cloud.take_effects();
         let gone = effects.iter().find_map(|effect| match effect {
             Effect::DevicesGone(gone) => Some(gone.len()),
             _ => None,

@@ -16,7 +16,7 @@ use http::request::Parts;
 use resources::Action;
 use serde_json::Value;
 
-use super::{gone, taken};
+use super::{acknowledgement, gone};
 use crate::state::{Server, ServerState};
 
 /// Maximum number of lines in one request.
@@ -63,7 +63,7 @@ pub(crate) async fn batch(
         }
     }
     keep(&server, device.id, lines, address(&parts.extensions)).await?;
-    Ok(taken())
+    Ok(acknowledgement())
 }
 
 /// Stores lines of a device.

@@ -1,7 +1,7 @@
 //! The pages of a device, with a fake device that reports, writes lines, and answers through its
 //! tunnel.
 
-mod asked;
+mod actions;
 mod log;
 mod plugins;
 mod settings;
@@ -31,7 +31,7 @@ pub(super) fn page(device: &Device<'_>) -> String {
 #[derive(Clone)]
 pub(super) struct Supervisor {
     /// The path of each request, and the relevant body.
-    asked: Arc<Mutex<Vec<(String, Value)>>>,
+    requests: Arc<Mutex<Vec<(String, Value)>>>,
     /// Whether an update lock is held.
     locked: Arc<Mutex<bool>>,
     /// Each answer uses up one permit.
@@ -42,7 +42,7 @@ impl Supervisor {
     /// Connects one for a device.
     pub(super) async fn of(cloud: &Cloud, device: &Device<'_>) -> Self {
         let supervisor = Supervisor {
-            asked: Arc::default(),
+            requests: Arc::default(),
             locked: Arc::default(),
             turns: Arc::new(Semaphore::new(1000)),
         };
@@ -77,7 +77,7 @@ impl Supervisor {
         if body.get("appId").is_none() && body.get("serviceName").is_none() {
             return StatusCode::NO_CONTENT.into_response();
         }
-        self.asked.lock().expect("a list").push((path, body));
+        self.requests.lock().expect("a list").push((path, body));
         let _turn = self.turns.acquire().await;
         if *self.locked.lock().expect("a flag") && !force {
             let answer = json!({ "Data": "", "Error": "Updates are locked by <b>main</b>" });
@@ -88,7 +88,7 @@ impl Supervisor {
     }
 
     /// Returns the requests since the last call, in order.
-    pub(super) fn taken(&self) -> Vec<(String, Value)> {
-        std::mem::take(&mut *self.asked.lock().expect("a list"))
+    pub(super) fn take_requests(&self) -> Vec<(String, Value)> {
+        std::mem::take(&mut *self.requests.lock().expect("a list"))
     }
 }

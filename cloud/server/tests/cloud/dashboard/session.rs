@@ -259,7 +259,7 @@ async fn other_sites_change_nothing() {
         ("accept", "text/html", false),
         ("origin", &ours, true),
     ];
-    for (name, value, taken) in tries {
+    for (name, value, is_accepted) in tries {
         let client = crate::harness::plain_http()
             .redirect(reqwest::redirect::Policy::none())
             .build()
@@ -269,7 +269,7 @@ async fn other_sites_change_nothing() {
             .header(COOKIE, &cookie)
             .header(name, value);
         let status = send(request, String::new()).await.status();
-        let expected = if taken {
+        let expected = if is_accepted {
             StatusCode::SEE_OTHER
         } else {
             StatusCode::FORBIDDEN

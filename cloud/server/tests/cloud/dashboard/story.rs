@@ -31,7 +31,7 @@ async fn a_device_is_found_watched_asked_and_pinned_with_either_database() {
         ann.see("3 of 7 MB").await;
         ann.press("Blink").await;
         ann.see("The device is blinking.").await;
-        assert_eq!(supervisor.taken().len(), 1);
+        assert_eq!(supervisor.take_requests().len(), 1);
         ann.press("Rename …").await;
         ann.fill("Name", "north").await;
         ann.press("Rename").await;

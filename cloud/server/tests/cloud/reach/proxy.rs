@@ -59,7 +59,7 @@ pub(crate) fn echo() -> Router {
         .fallback(say)
 }
 
-pub(crate) async fn asked(by: &Signed<'_>, path: &str, body: Value) -> Response {
+pub(crate) async fn send_device_request(by: &Signed<'_>, path: &str, body: Value) -> Response {
     let request = by
         .ask(Method::POST, &format!("/supervisor{path}"))
         .json(&body);
@@ -72,7 +72,7 @@ async fn connected(cloud: &Cloud, ann: &Signed<'_>, fleet: i64, router: Router) 
     connect(cloud, &device, router).await;
     let body = json!({ "deviceId": device.id, "method": "GET" });
     until("the device is reached", async || {
-        let answer = asked(ann, "/ping", body.clone()).await;
+        let answer = send_device_request(ann, "/ping", body.clone()).await;
         (answer.status() != StatusCode::NOT_FOUND
             || answer.headers().contains_key("x-content-type-options"))
         .then_some(())
@@ -107,30 +107,30 @@ async fn a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on() {
         ] {
             // A key in the address belongs to the caller: here, a session is in the header.
             let path = path.replace("apikey=mine", &format!("apikey={}", ann.token));
-            let (status, said) = read(asked(&ann, &path, body.clone()).await).await;
+            let (status, answer) = read(send_device_request(&ann, &path, body.clone()).await).await;
             assert_eq!(status, StatusCode::OK, "{body}");
             let kind = (!sent.is_empty()).then_some("application/json");
             let expected = json!({
                 "method": method, "target": target, "type": kind, "authorization": false, "body": sent,
             });
-            assert_eq!(said, expected, "{body}");
+            assert_eq!(answer, expected, "{body}");
         }
 
         let one = json!({ "deviceId": device.id });
-        let ping = asked(&ann, "/ping", one.clone()).await;
+        let ping = send_device_request(&ann, "/ping", one.clone()).await;
         assert_eq!(ping.headers()[CONTENT_TYPE], "text/plain; charset=utf-8");
         assert_eq!(read(ping).await, (StatusCode::OK, json!("OK")));
-        let locked = read(asked(&ann, "/v1/locked", one.clone()).await).await;
+        let locked = read(send_device_request(&ann, "/v1/locked", one.clone()).await).await;
         assert_eq!(locked, (StatusCode::LOCKED, json!({ "Data": "", "Error": "Updates are locked" })));
-        let nothing = read(asked(&ann, "/v1/nothing", one.clone()).await).await;
+        let nothing = read(send_device_request(&ann, "/v1/nothing", one.clone()).await).await;
         assert_eq!(nothing, (StatusCode::NO_CONTENT, Value::Null));
-        let picture = read(asked(&ann, "/v1/picture", one.clone()).await).await;
+        let picture = read(send_device_request(&ann, "/v1/picture", one.clone()).await).await;
         let bad = json!({ "error": "Bad API response from supervisor" });
         assert_eq!(picture, (StatusCode::INTERNAL_SERVER_ERROR, bad));
-        let page = asked(&ann, "/v1/page", one).await;
+        let page = send_device_request(&ann, "/v1/page", one).await;
         assert_eq!(page.headers()["content-security-policy"], "default-src 'none'; sandbox");
         let head = json!({ "deviceId": device.id, "method": "HEAD" });
-        assert_eq!(read(asked(&ann, "/ping", head).await).await, (StatusCode::OK, Value::Null));
+        assert_eq!(read(send_device_request(&ann, "/ping", head).await).await, (StatusCode::OK, Value::Null));
     })
     .await;
 }
@@ -173,7 +173,7 @@ async fn a_device_is_asked_for_variables_by_those_alone_who_may_read_them() {
                 ] {
                     let mut body = whom.clone();
                     body["method"] = method.into();
-                    let (status, text) = read(asked(&eve, path, body).await).await;
+                    let (status, text) = read(send_device_request(&eve, path, body).await).await;
                     assert_eq!(status, expected, "{role} {method} {path} {whom}: {text}");
                 }
             }
@@ -193,7 +193,7 @@ async fn who_may_not_see_a_device_finds_none_and_who_may_not_change_it_is_refuse
         let itself = cloud.by(device.key.clone());
         let other = cloud.by(away.key.clone());
         let none = json!("No online device(s) found");
-        for (by, body, status, said) in [
+        for (by, body, status, message) in [
             (&ann, json!({ "deviceId": away.id }), 404, Some(&none)),
             (&ann, json!({ "deviceId": 99_999 }), 404, Some(&none)),
             (&ann, json!({ "uuid": "ab".repeat(16) }), 404, Some(&none)),
@@ -244,10 +244,10 @@ async fn who_may_not_see_a_device_finds_none_and_who_may_not_change_it_is_refuse
                 None,
             ),
         ] {
-            let (found, text) = read(asked(by, "/ping", body.clone()).await).await;
+            let (found, text) = read(send_device_request(by, "/ping", body.clone()).await).await;
             assert_eq!(found.as_u16(), status, "{body}: {text}");
-            if let Some(said) = said {
-                assert_eq!(text, *said, "{body}");
+            if let Some(message) = message {
+                assert_eq!(text, *message, "{body}");
             }
         }
         let nobody = cloud
@@ -288,7 +288,7 @@ async fn a_fleet_answers_with_a_list_of_what_each_device_says() {
         }
         known(&cloud, &ann, fleet).await;
         let body = json!({ "appId": fleet, "method": "GET" });
-        let (status, list) = read(asked(&ann, "/v1/device", body).await).await;
+        let (status, list) = read(send_device_request(&ann, "/v1/device", body).await).await;
         assert_eq!(status, StatusCode::MULTI_STATUS);
         let list = list.as_array().expect("a list").clone();
         let statuses: Vec<_> = list
@@ -404,7 +404,7 @@ async fn an_answer_of_any_length_is_read_as_fast_as_the_caller_reads_and_is_nowh
         let flood = Flood::default();
         let device = connected(&cloud, &ann, fleet, flood.router()).await;
         let before = cloud.memory();
-        let answer = asked(&ann, "/flood", json!({ "deviceId": device.id })).await;
+        let answer = send_device_request(&ann, "/flood", json!({ "deviceId": device.id })).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let mut read = answer.bytes_stream();
         read.next().await.expect("a piece").expect("bytes");
@@ -420,7 +420,7 @@ async fn an_answer_of_any_length_is_read_as_fast_as_the_caller_reads_and_is_nowh
         .await;
         assert!(held * PIECE < 32 << 20, "{held} pieces are on the way");
         // The device still answers other requests.
-        let ping = asked(&ann, "/ping", json!({ "deviceId": device.id })).await;
+        let ping = send_device_request(&ann, "/ping", json!({ "deviceId": device.id })).await;
         assert_eq!(ping.status(), StatusCode::NOT_FOUND, "of the device");
         let mut bytes = 0;
         // Twice as much as may be buffered.
@@ -464,9 +464,9 @@ async fn a_device_that_goes_away_breaks_what_it_was_saying_and_nothing_else() {
         let held = connect(&cloud, &device, begins).await;
         until_connected(&ann, device.id, true).await;
         let one = json!({ "deviceId": device.id });
-        let half = asked(&ann, "/half", one.clone()).await;
+        let half = send_device_request(&ann, "/half", one.clone()).await;
         assert_eq!(half.status(), StatusCode::OK);
-        let (never, ()) = tokio::join!(asked(&ann, "/never", one.clone()), async {
+        let (never, ()) = tokio::join!(send_device_request(&ann, "/never", one.clone()), async {
             has_begun.recv().await.expect("it was asked");
             held.abort();
         });
@@ -482,7 +482,7 @@ async fn a_device_that_goes_away_breaks_what_it_was_saying_and_nothing_else() {
             .await
             .expect_err("it is cut off, and does not look whole");
         until_connected(&ann, device.id, false).await;
-        let (status, _) = read(asked(&ann, "/ping", one).await).await;
+        let (status, _) = read(send_device_request(&ann, "/ping", one).await).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
     })
     .await;
@@ -498,9 +498,9 @@ async fn a_fleet_is_restarted_by_each_of_its_devices_that_is_connected() {
         assert_eq!(status, StatusCode::NOT_FOUND, "{why}");
         connected(&cloud, &ann, fleet, echo()).await;
         connected(&cloud, &ann, fleet, echo()).await;
-        let (status, told) = ann.send(Method::POST, &path, json!({})).await;
-        assert_eq!(status, StatusCode::MULTI_STATUS, "{told}");
-        let answers = told.as_array().expect("an answer a device");
+        let (status, list) = ann.send(Method::POST, &path, json!({})).await;
+        assert_eq!(status, StatusCode::MULTI_STATUS, "{list}");
+        let answers = list.as_array().expect("an answer a device");
         assert_eq!(answers.len(), 2);
         for one in answers {
             assert_eq!(one["statusCode"], 200);
@@ -529,7 +529,7 @@ async fn a_device_that_does_not_answer_is_waited_for_as_long_as_the_settings_say
         let never = Router::new().route("/ping", any(std::future::pending::<()>));
         connect(&cloud, &device, never).await;
         until_connected(&ann, device.id, true).await;
-        let waits = asked(&ann, "/ping", json!({ "deviceId": device.id }));
+        let waits = send_device_request(&ann, "/ping", json!({ "deviceId": device.id }));
         let answer = tokio::time::timeout(PATIENCE, waits).await;
         let (status, why) = read(answer.expect("an answer in time")).await;
         assert_eq!(status, StatusCode::BAD_GATEWAY);

@@ -12,7 +12,7 @@ use crate::fake_device::{KnownDevice, connect, known};
 use crate::harness::{Cloud, Signed, on_both};
 
 /// Creates a supervisor that passes on each `POST /v1/update`, with its body and address.
-pub(crate) fn told() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
+pub(crate) fn update_listener() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let handler = async move |uri: http::Uri, axum::Json(body): axum::Json<Value>| {
         let _ = sender.send((uri.to_string(), body));
@@ -36,7 +36,7 @@ async fn online(
     ann: &Signed<'_>,
     device: &KnownDevice,
 ) -> mpsc::UnboundedReceiver<(String, Value)> {
-    let (router, mut receiver) = told();
+    let (router, mut receiver) = update_listener();
     connect(cloud, device, router).await;
     until_connected(ann, device.id, true).await;
     // The first notification: there is something to run, which changed while it was offline.
@@ -113,7 +113,7 @@ async fn a_device_that_was_away_is_told_when_it_is_back() {
         let (_, mut other_hears) = connected(&cloud, &ann, fleet).await;
         variable(&ann, "application", fleet, "A").await;
         next(&mut other_hears).await;
-        let (router, mut hears) = told();
+        let (router, mut hears) = update_listener();
         connect(&cloud, &device, router).await;
         next(&mut hears).await;
     })
@@ -140,7 +140,7 @@ async fn a_device_that_connects_is_told_only_where_it_has_not_what_it_should_run
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
         let device = known(&cloud, &ann, fleet).await;
         polled(&cloud, &ann, &device).await;
-        let (router, mut hears) = told();
+        let (router, mut hears) = update_listener();
         connect(&cloud, &device, router).await;
         until_connected(&ann, device.id, true).await;
         // What this device has is unknown.
@@ -163,7 +163,7 @@ async fn what_a_cloud_was_killed_before_it_told_a_device_it_tells_when_the_devic
         variable(&ann, "application", fleet, "A").await;
         drop(cloud);
         let cloud = Cloud::start(&url).await;
-        let (router, mut hears) = told();
+        let (router, mut hears) = update_listener();
         connect(&cloud, &device, router).await;
         next(&mut hears).await;
     })

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tunnel::{CloseMessage, CloseReason, Offer};
 
-use super::proxy::{Flood, asked};
+use super::proxy::{Flood, send_device_request};
 use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{PROTOCOL, ask_for_tunnel, connect, known};
 use crate::harness::{Cloud, on_both};
@@ -49,6 +49,30 @@ async fn a_device_is_connected_for_as_long_as_it_holds_a_tunnel() {
         second.abort();
         let after = until_connected(&ann, device.id, false).await;
         assert_ne!(after["last_vpn_event"], since["last_vpn_event"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_line_about_a_tunnel_says_of_which_device() {
+    on_fresh(async |url| {
+        let log = [("RUST_LOG", "info,cloud_core=debug")];
+        let cloud = Cloud::start_in(&url, "", &log).await;
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let devices = [
+            known(&cloud, &ann, fleet).await,
+            known(&cloud, &ann, fleet).await,
+        ];
+        for device in &devices {
+            let held = connect(&cloud, device, silent()).await;
+            let line = format!(
+                "device_connection{{device={}}}: a tunnel is open",
+                device.id
+            );
+            until(&line, async || cloud.log().contains(&line).then_some(())).await;
+            held.abort();
+        }
     })
     .await;
 }
@@ -124,7 +148,7 @@ async fn what_is_under_way_ends_with_the_device_that_is_removed() {
         let flood = Flood::default();
         let held = connect(&cloud, &device, flood.router()).await;
         until_connected(&ann, device.id, true).await;
-        let answer = asked(&ann, "/flood", json!({ "deviceId": device.id })).await;
+        let answer = send_device_request(&ann, "/flood", json!({ "deviceId": device.id })).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let path = format!("/v7/device({})", device.id);
         let (status, _) = ann.answer(ann.ask(Method::DELETE, &path)).await;
@@ -151,7 +175,7 @@ async fn a_cloud_that_ends_says_so_to_its_devices_whatever_is_under_way() {
         for device in [&idle, &busy] {
             until_connected(&ann, device.id, true).await;
         }
-        let answer = asked(&ann, "/flood", json!({ "deviceId": busy.id })).await;
+        let answer = send_device_request(&ann, "/flood", json!({ "deviceId": busy.id })).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let ended = cloud.end();
         let (idle, busy, ()) = tokio::join!(why(idle_held), why(busy_held), ended);

@@ -111,8 +111,8 @@ fn commit(uuid: &Value, etag: &str) -> Value {
 }
 
 /// Downloads the content from the address in the answer to a commit.
-async fn content_of(cloud: &Cloud, told: &Value) -> Vec<u8> {
-    let href = told["href"].as_str().expect("an address");
+async fn content_of(cloud: &Cloud, file: &Value) -> Vec<u8> {
+    let href = file["href"].as_str().expect("an address");
     let path = href.strip_prefix(&cloud.url).expect("at this cloud");
     let answer = cloud.ask(Method::GET, path).send().await;
     let answer = answer.expect("an answer");
@@ -146,16 +146,19 @@ async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
 
         // A part that is sent again does not exist until it is complete, and the older ETag does not match it.
         let third = Sending::begun(&cloud, &kept, &part, &three, 3).await;
-        let (status, told) = post(&ann, &path, &commit(&uuid, &of_two)).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
-        assert!(told.to_string().contains("part 1 did not come"), "{told}");
+        let (status, answer) = post(&ann, &path, &commit(&uuid, &of_two)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+        assert!(
+            answer.to_string().contains("part 1 did not come"),
+            "{answer}"
+        );
         let (status, of_three) = third.ended().await;
         assert_eq!(status, StatusCode::OK);
-        let (status, told) = post(&ann, &path, &commit(&uuid, &of_two)).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
-        let (status, told) = post(&ann, &path, &commit(&uuid, &of_three)).await;
-        assert_eq!(status, StatusCode::OK, "{told}");
-        assert!(content_of(&cloud, &told).await == three);
+        let (status, answer) = post(&ann, &path, &commit(&uuid, &of_two)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
+        let (status, answer) = post(&ann, &path, &commit(&uuid, &of_three)).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        assert!(content_of(&cloud, &answer).await == three);
         kept.0.close().await;
     })
     .await;
@@ -203,12 +206,12 @@ async fn of_two_commits_at_once_one_takes_the_file() {
             let commit = commit(&uuid, &etag);
             let (one, two) = tokio::join!(post(&ann, &path, &commit), post(&ann, &path, &commit));
             let answers = [one, two];
-            let (taken, refused): (Vec<_>, Vec<_>) = answers
+            let (successes, refused): (Vec<_>, Vec<_>) = answers
                 .iter()
                 .partition(|(status, _)| *status == StatusCode::OK);
-            assert_eq!(taken.len(), 1, "{answers:?}");
+            assert_eq!(successes.len(), 1, "{answers:?}");
             assert!(refused[0].0.is_client_error(), "{answers:?}");
-            assert!(content_of(&cloud, &taken[0].1).await == content);
+            assert!(content_of(&cloud, &successes[0].1).await == content);
             assert_eq!((kept.pieces().await, kept.files().await), (3, before + 1));
         }
         kept.0.close().await;

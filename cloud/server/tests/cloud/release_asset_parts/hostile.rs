@@ -59,8 +59,8 @@ async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
             ("thousands", many.collect()),
             ("thousands behind the right ones", too_many),
         ] {
-            let (status, told) = post(&ann, &path, &naming(uuid, wrong)).await;
-            assert_eq!(status, StatusCode::BAD_REQUEST, "{name}: {told}");
+            let (status, answer) = post(&ann, &path, &naming(uuid, wrong)).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{name}: {answer}");
         }
         for (name, body) in [
             ("nothing", json!({})),
@@ -71,12 +71,12 @@ async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
             ("parts as an object", json!({ "uuid": uuid, "providerCommitData": { "Parts": {} } })),
             ("parts as texts", naming(uuid, vec![json!("1"), json!("2"), json!("3")])),
         ] {
-            let (status, told) = post(&ann, &path, &body).await;
-            assert_eq!(status, StatusCode::BAD_REQUEST, "{name}: {told}");
+            let (status, answer) = post(&ann, &path, &body).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{name}: {answer}");
         }
         for wrong in ["", "x", "%", "'; DROP TABLE release_asset_upload; --", "\u{0}"] {
-            let (status, told) = post(&ann, &path, &naming(&json!(wrong), parts.clone())).await;
-            assert!(status.is_client_error(), "{wrong:?}: {status} {told}");
+            let (status, answer) = post(&ann, &path, &naming(&json!(wrong), parts.clone())).await;
+            assert!(status.is_client_error(), "{wrong:?}: {status} {answer}");
         }
 
         // The uuid is not a credential: no part of another tenant's upload is accepted, neither for their asset nor for
@@ -87,12 +87,12 @@ async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
             (&bob, format!("{asset_of_bob}/cancelUpload"), StatusCode::NOT_FOUND),
             (&bob, format!("{asset_of_ann}/cancelUpload"), StatusCode::UNAUTHORIZED),
         ] {
-            let (status, told) = post(who, &path, &right).await;
-            assert_eq!(status, expected, "{path}: {told}");
+            let (status, answer) = post(who, &path, &right).await;
+            assert_eq!(status, expected, "{path}: {answer}");
         }
         let guest = cloud.ask(Method::POST, &path).json(&right).send().await;
-        let (status, told) = read(guest.expect("an answer")).await;
-        assert_eq!(status, StatusCode::UNAUTHORIZED, "{told}");
+        let (status, answer) = read(guest.expect("an answer")).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{answer}");
         for asset in [(&ann, &asset_of_ann), (&bob, &asset_of_bob)] {
             let (_, row) = asset.0.get(asset.1).await;
             assert_eq!(row["d"][0]["asset"], Value::Null);
@@ -109,9 +109,9 @@ async fn commits_of_what_did_not_come_are_refused_and_change_nothing() {
         let sorted: Vec<_> = parts.iter().rev().cloned().collect();
         assert_ne!(parts, sorted, "the last came first");
         let shuffled = vec![sorted[1].clone(), sorted[0].clone(), sorted[2].clone()];
-        let (status, told) = post(&ann, &path, &naming(uuid, shuffled)).await;
-        assert_eq!(status, StatusCode::OK, "{told}");
-        let href = told["href"].as_str().expect("an address");
+        let (status, file) = post(&ann, &path, &naming(uuid, shuffled)).await;
+        assert_eq!(status, StatusCode::OK, "{file}");
+        let href = file["href"].as_str().expect("an address");
         let path = href.strip_prefix(&cloud.url).expect("at this cloud");
         let answer = cloud.ask(Method::GET, path).send().await;
         let answer = answer.expect("an answer").bytes().await;

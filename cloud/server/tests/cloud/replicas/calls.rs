@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::on_two;
 use crate::fake_device::{connect, known};
 use crate::harness::read;
-use crate::reach::proxy::{Flood, PIECE, asked, echo};
+use crate::reach::proxy::{Flood, PIECE, echo, send_device_request};
 use crate::reach::{PATIENCE, silent, until, until_connected};
 
 #[tokio::test]
@@ -30,25 +30,25 @@ async fn any_replica_asks_a_device_wherever_it_is_connected() {
         let long = "x".repeat(480_000);
         for data in [json!({ "force": true }), json!({ "long": long })] {
             let body = json!({ "uuid": device.uuid, "method": "PATCH", "data": data });
-            let (status, said) = read(asked(&at_b, "/v2/local?a=%20b", body).await).await;
+            let (status, answer) = read(send_device_request(&at_b, "/v2/local?a=%20b", body).await).await;
             assert_eq!(status, StatusCode::OK);
             let expected = json!({
                 "method": "PATCH", "target": format!("/v2/local?a=%20b&{key}"), "type": "application/json",
                 "authorization": false, "body": data.to_string(),
             });
-            assert_eq!(said, expected);
+            assert_eq!(answer, expected);
         }
         let one = json!({ "deviceId": device.id });
-        let locked = read(asked(&at_b, "/v1/locked", one.clone()).await).await;
+        let locked = read(send_device_request(&at_b, "/v1/locked", one.clone()).await).await;
         assert_eq!(locked.0, StatusCode::LOCKED);
-        let nothing = read(asked(&at_b, "/v1/nothing", one.clone()).await).await;
+        let nothing = read(send_device_request(&at_b, "/v1/nothing", one.clone()).await).await;
         assert_eq!(nothing, (StatusCode::NO_CONTENT, Value::Null));
         let none = json!("No online device(s) found");
-        let nobody = read(asked(&at_b, "/ping", json!({ "deviceId": away.id })).await).await;
+        let nobody = read(send_device_request(&at_b, "/ping", json!({ "deviceId": away.id })).await).await;
         assert_eq!(nobody, (StatusCode::NOT_FOUND, none));
         // Services of a device use its key, which B has never seen.
         let itself = two.b.by(device.key.clone());
-        let ping = read(asked(&itself, "/ping", json!({ "uuid": device.uuid })).await).await;
+        let ping = read(send_device_request(&itself, "/ping", json!({ "uuid": device.uuid })).await).await;
         assert_eq!(ping, (StatusCode::OK, json!("OK")));
     })
     .await;
@@ -75,7 +75,7 @@ async fn a_fleet_answers_as_one_whose_devices_are_at_several_replicas() {
         for cloud in [&two.a, &two.b] {
             let by = cloud.by(ann.token.clone());
             let body = json!({ "appId": fleet, "method": "GET" });
-            let (status, list) = read(asked(&by, "/v1/device", body).await).await;
+            let (status, list) = read(send_device_request(&by, "/v1/device", body).await).await;
             assert_eq!(status, StatusCode::MULTI_STATUS);
             let statuses: Vec<_> = list
                 .as_array()
@@ -103,7 +103,7 @@ async fn an_answer_of_another_replica_is_read_as_fast_as_the_caller_reads() {
         connect(&two.a, &device, flood.router()).await;
         until_connected(&at_b, device.id, true).await;
         let one = json!({ "deviceId": device.id });
-        let answer = asked(&at_b, "/flood", one.clone()).await;
+        let answer = send_device_request(&at_b, "/flood", one.clone()).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let before = two.a.memory() + two.b.memory();
         let mut read = answer.bytes_stream();
@@ -118,7 +118,7 @@ async fn an_answer_of_another_replica_is_read_as_fast_as_the_caller_reads() {
         })
         .await;
         assert!(held * PIECE < 32 << 20, "{held} pieces are on the way");
-        let ping = asked(&at_b, "/ping", one).await;
+        let ping = send_device_request(&at_b, "/ping", one).await;
         assert_eq!(ping.status(), StatusCode::NOT_FOUND, "of the device");
         let mut bytes = 0;
         while bytes < 64 << 20 {
@@ -151,7 +151,7 @@ async fn a_device_that_goes_away_breaks_what_another_replica_passes_on() {
         let held = connect(&two.a, &device, half).await;
         until_connected(&at_b, device.id, true).await;
         let one = json!({ "deviceId": device.id });
-        let answer = asked(&at_b, "/half", one.clone()).await;
+        let answer = send_device_request(&at_b, "/half", one.clone()).await;
         assert_eq!(answer.status(), StatusCode::OK);
         held.abort();
         answer
@@ -159,7 +159,7 @@ async fn a_device_that_goes_away_breaks_what_another_replica_passes_on() {
             .await
             .expect_err("it is cut off, and does not look whole");
         until_connected(&at_b, device.id, false).await;
-        let (status, _) = read(asked(&at_b, "/ping", one).await).await;
+        let (status, _) = read(send_device_request(&at_b, "/ping", one).await).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
     })
     .await;
@@ -180,7 +180,7 @@ async fn the_newest_tunnel_of_a_device_counts_wherever_it_was_opened() {
             let by = cloud.by(ann.token.clone());
             let body = json!({ "deviceId": device.id, "method": "GET" });
             until("the newer one is asked", async || {
-                let answer = read(asked(&by, "/ping", body.clone()).await).await;
+                let answer = read(send_device_request(&by, "/ping", body.clone()).await).await;
                 (answer == (StatusCode::OK, json!("OK"))).then_some(())
             })
             .await;

@@ -8,7 +8,7 @@ use super::on_two;
 use crate::device_logs::{Following, line, messages};
 use crate::fake_device::{connect, known};
 use crate::harness::read;
-use crate::reach::proxy::{asked, echo};
+use crate::reach::proxy::{echo, send_device_request};
 use crate::reach::push::variable;
 use crate::reach::{until, until_connected};
 use crate::shop::Shop;
@@ -99,7 +99,7 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
         variable(&at_b, "application", shop.fleet, "A").await;
         let ping = json!({ "deviceId": device.id, "method": "GET" });
         until("the device is reached", async || {
-            let answer = read(asked(&at_b, "/ping", ping.clone()).await).await;
+            let answer = read(send_device_request(&at_b, "/ping", ping.clone()).await).await;
             (answer == (StatusCode::OK, json!("OK"))).then_some(())
         })
         .await;

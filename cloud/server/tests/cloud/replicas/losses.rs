@@ -14,8 +14,8 @@ use crate::dashboard::session::{cookie, page};
 use crate::device_logs::{Following, line, messages};
 use crate::fake_device::{connect, known};
 use crate::harness::read;
-use crate::reach::proxy::{asked, echo};
-use crate::reach::push::{next, told, variable};
+use crate::reach::proxy::{echo, send_device_request};
+use crate::reach::push::{next, update_listener, variable};
 use crate::reach::{PATIENCE, silent, until, until_connected};
 use crate::shop::Shop;
 
@@ -124,13 +124,13 @@ async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
         connect(&two.b, &connected, echo()).await;
         let body = json!({ "deviceId": connected.id, "method": "GET" });
         until("the device is reached at B", async || {
-            let answer = read(asked(&at_b, "/ping", body.clone()).await).await;
+            let answer = read(send_device_request(&at_b, "/ping", body.clone()).await).await;
             (answer == (StatusCode::OK, json!("OK"))).then_some(())
         })
         .await;
         // Requests to a device that does not reconnect fail, and it counts as offline after a while.
         let body = json!({ "deviceId": silent_one.id, "method": "GET" });
-        let (status, _) = read(asked(&at_b, "/ping", body).await).await;
+        let (status, _) = read(send_device_request(&at_b, "/ping", body).await).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
         let path = format!("/v7/device({})?$select=is_connected_to_vpn", silent_one.id);
         while at_b.rows(&path).await[0]["is_connected_to_vpn"] != false {
@@ -159,7 +159,7 @@ async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
         });
         connect(&two.a, &device, Router::new().route("/ping", never)).await;
         until_connected(&at_b, device.id, true).await;
-        let waits = asked(&at_b, "/ping", json!({ "deviceId": device.id }));
+        let waits = send_device_request(&at_b, "/ping", json!({ "deviceId": device.id }));
         let killed = async {
             asked_it.notified().await;
             two.a.kill();
@@ -222,7 +222,7 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
         let at_b = b.by(shop.ann.token.clone());
         let writer = shop.device(1).await;
         let device = known(a, &shop.ann, shop.fleet).await;
-        let (router, mut hears) = told();
+        let (router, mut hears) = update_listener();
         let router = router.merge(Router::new().route("/ping", any(async || "OK")));
         connect(a, &device, router).await;
         until_connected(&at_b, device.id, true).await;
@@ -246,12 +246,12 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
         nats.kill();
         let ping = json!({ "deviceId": device.id, "method": "GET" });
         until("B knows that it reaches nobody", async || {
-            let (status, _) = read(asked(&at_b, "/ping", ping.clone()).await).await;
+            let (status, _) = read(send_device_request(&at_b, "/ping", ping.clone()).await).await;
             (status == StatusCode::SERVICE_UNAVAILABLE).then_some(())
         })
         .await;
         // Requests that need no other replica continue.
-        let (status, _) = read(asked(&shop.ann, "/ping", ping.clone()).await).await;
+        let (status, _) = read(send_device_request(&shop.ann, "/ping", ping.clone()).await).await;
         assert_eq!(status, StatusCode::OK);
         assert_eq!(send("lost").await, StatusCode::SERVICE_UNAVAILABLE);
         variable(&at_b, "device", device.id, "WHILE_AWAY").await;
@@ -271,7 +271,7 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
 
         nats.begin();
         until("B reaches the device", async || {
-            let (status, _) = read(asked(&at_b, "/ping", ping.clone()).await).await;
+            let (status, _) = read(send_device_request(&at_b, "/ping", ping.clone()).await).await;
             (status == StatusCode::OK).then_some(())
         })
         .await;
@@ -305,7 +305,7 @@ async fn replicas_that_start_before_the_bus_use_it_once_it_is_there() {
         let at_a = two.a.by(ann.token.clone());
         let ping = json!({ "deviceId": device.id, "method": "GET" });
         until("A reaches the device", async || {
-            let (status, _) = read(asked(&at_a, "/ping", ping.clone()).await).await;
+            let (status, _) = read(send_device_request(&at_a, "/ping", ping.clone()).await).await;
             (status == StatusCode::OK).then_some(())
         })
         .await;

@@ -165,12 +165,12 @@ async fn is_asked_with_its_key(shop: &Shop<'_>) {
     });
     let tunnel = connect(shop.cloud, &device, router).await;
     let body = json!({ "uuid": device.uuid, "method": "GET" });
-    let (status, heard) = shop
+    let (status, query) = shop
         .ann
         .send(Method::POST, "/supervisor/v1/device", body)
         .await;
-    assert_eq!(status, StatusCode::OK, "{heard}");
-    assert_eq!(heard, "apikey=secret+of+the+supervisor");
+    assert_eq!(status, StatusCode::OK, "{query}");
+    assert_eq!(query, "apikey=secret+of+the+supervisor");
     tunnel.abort();
 }
 
@@ -321,8 +321,8 @@ async fn secrets_are_rotated_beside_the_running_cloud() {
                     let number = counter.fetch_add(1, Ordering::Relaxed) + 1;
                     let value = format!("{VALUE}-{number}-end");
                     let body = json!({ "value": value });
-                    let (status, told) = ann.send(Method::PATCH, &path, body).await;
-                    assert_eq!(status, StatusCode::OK, "{told}");
+                    let (status, answer) = ann.send(Method::PATCH, &path, body).await;
+                    assert_eq!(status, StatusCode::OK, "{answer}");
                     let (status, state) = device.get(&state).await;
                     assert_eq!(status, StatusCode::OK, "{state}");
                     assert!(state.to_string().contains(&value), "{state}");
@@ -336,19 +336,19 @@ async fn secrets_are_rotated_beside_the_running_cloud() {
                 stop.store(true, Ordering::Relaxed);
                 stderr
             };
-            let (_, said) = tokio::join!(writes, rotates);
+            let (_, stderr) = tokio::join!(writes, rotates);
             assert!(
-                said.contains("device.api_secret: 0 of 1 rewritten; 1 by the key "),
-                "{said}"
+                stderr.contains("device.api_secret: 0 of 1 rewritten; 1 by the key "),
+                "{stderr}"
             );
             assert!(
-                said.contains(&format!("The key {key_name} encrypts 10 values.")),
-                "{said}"
+                stderr.contains(&format!("The key {key_name} encrypts 10 values.")),
+                "{stderr}"
             );
             assert_eq!(
-                said.contains("The key a is no longer used"),
+                stderr.contains("The key a is no longer used"),
                 key_name == "b",
-                "{said}"
+                "{stderr}"
             );
             cloud.end().await;
             assert_eq!(keys.found().await, None, "{key_name}");

@@ -375,7 +375,7 @@ fn features_give_the_engines_socket_the_cloud_and_the_board() {
             .map(|(name, value)| ((*name).into(), (*value).into()))
             .collect()
     };
-    for (label, mounts, wanted) in [
+    for (label, mounts, environment) in [
         (
             "platform-socket",
             vec![
@@ -401,7 +401,7 @@ fn features_give_the_engines_socket_the_cloud_and_the_board() {
             ]),
         ),
     ] {
-        let expected = (mounts, wanted, Vec::<String>::new());
+        let expected = (mounts, environment, Vec::<String>::new());
         assert_eq!(added(label, host.clone()), expected, "{label}");
     }
     for (label, why) in [

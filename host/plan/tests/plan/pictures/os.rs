@@ -155,10 +155,10 @@ fn what_was_activated_is_booted_or_taken_back() {
             activate version 2 of the operating system, and reboot for version 2 of the operating system
         "#]],
     );
-    for wanted in [wants("3"), wants("1"), wants("2").without_os()] {
+    for target in [wants("3"), wants("1"), wants("2").without_os()] {
         check_plan(
             activated(),
-            wanted,
+            target,
             expect![[r#"
                 roll back version 2 of the operating system
             "#]],
@@ -188,10 +188,10 @@ fn a_version_that_runs_is_committed_once_it_is_healthy() {
         "#]],
     );
     // Also if the target names another version by now: the first is handled before the other.
-    for wanted in [wants("2"), wants("3"), wants("2").without_os()] {
+    for target in [wants("2"), wants("3"), wants("2").without_os()] {
         check_plan(
             on_trial().os_is_healthy(),
-            wanted,
+            target,
             expect![[r#"
                 commit version 2 of the operating system
             "#]],

@@ -14,7 +14,7 @@ use crate::task::ReconcilerTask;
 impl ReconcilerTask {
     /// Returns whether nothing is left to do in the action's phase.
     pub(super) fn is_reached(&self, app: &AppUuid, underway: &OngoingAction) -> bool {
-        let services = self.services_of(app);
+        let services = self.view.services_of(app);
         let idle = |service: &ServiceName| {
             let key = ServiceKey {
                 app: app.clone(),
@@ -55,14 +55,14 @@ impl ReconcilerTask {
     /// it should be.
     fn is_made(&self, app: &AppUuid, name: &ServiceName, old: &BTreeSet<ContainerId>) -> bool {
         let desired = self.app_wanted_now(app);
-        let Some(wanted) = desired.and_then(|app| app.services.get(name)) else {
+        let Some(desired_service) = desired.and_then(|app| app.services.get(name)) else {
             // The target no longer contains the service.
             return true;
         };
-        self.services_of(app).iter().any(|service| {
+        self.view.services_of(app).iter().any(|service| {
             service.key.service == *name
                 && !old.contains(&service.container)
-                && !(wanted.running && service.state == ContainerState::Created)
+                && !(desired_service.running && service.state == ContainerState::Created)
         })
     }
 

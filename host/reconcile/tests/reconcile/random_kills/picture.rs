@@ -24,19 +24,19 @@ pub(super) struct EndState {
 
 impl EndState {
     /// Returns surplus lines (`+`) and missing lines (`-`).
-    pub(super) fn compare(&self, wanted: &EndState, story: &Story) -> Vec<String> {
+    pub(super) fn compare(&self, expected: &EndState, story: &Story) -> Vec<String> {
         let pairs = [
-            (&self.containers, &wanted.containers),
-            (&self.networks, &wanted.networks),
-            (&self.volumes, &wanted.volumes),
-            (&self.images, &wanted.images),
-            (&self.stored, &wanted.stored),
+            (&self.containers, &expected.containers),
+            (&self.networks, &expected.networks),
+            (&self.volumes, &expected.volumes),
+            (&self.images, &expected.images),
+            (&self.stored, &expected.stored),
         ];
         let mut differences = Vec::new();
-        for (found, wanted) in pairs {
-            let more = found.iter().filter(|line| !wanted.contains(line));
+        for (found, expected) in pairs {
+            let more = found.iter().filter(|line| !expected.contains(line));
             differences.extend(more.map(|line| format!("+ {line}")));
-            let less = wanted.iter().filter(|line| !found.contains(line));
+            let less = expected.iter().filter(|line| !found.contains(line));
             differences.extend(less.map(|line| format!("- {line}")));
         }
         // Local mode keeps unused images, and after a kill that may include one that was about to be removed.

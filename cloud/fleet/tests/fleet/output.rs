@@ -12,7 +12,7 @@ use crate::harness::{Cloud, Person};
 fn recorded(answers: Vec<String>) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let (heard, requests) = mpsc::channel();
+    let (sender, requests) = mpsc::channel();
     std::thread::spawn(move || {
         for answer in answers {
             let Ok((mut stream, _)) = listener.accept() else {
@@ -38,7 +38,7 @@ fn recorded(answers: Vec<String>) -> (String, mpsc::Receiver<String>) {
                     break text;
                 }
             };
-            let _ = heard.send(text);
+            let _ = sender.send(text);
             let _ = stream.write_all(answer.as_bytes());
         }
     });
@@ -162,7 +162,7 @@ fn shells_complete_commands() {
 const DEVICE: &str = r#"{"d":[{"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"west","belongs_to__application":{"__id":4}}]}"#;
 
 /// Runs a command that sends a request to a device, through a recorded cloud whose proxy answers like this.
-fn asked(arguments: &[&str], status: &str, body: &str) -> crate::harness::Ran {
+fn run_on_device(arguments: &[&str], status: &str, body: &str) -> crate::harness::Ran {
     let (url, _) = recorded(vec![answer("200 OK", "", DEVICE), answer(status, "", body)]);
     at(&url).run(arguments)
 }
@@ -185,7 +185,7 @@ fn what_goes_wrong_on_the_way_to_a_device_is_told() {
             "Bad API response",
         ),
     ] {
-        let ran = asked(&["device", "restart", "west"], status, body);
+        let ran = run_on_device(&["device", "restart", "west"], status, body);
         assert_eq!(ran.code, code, "{status}: {}", ran.err);
         assert!(ran.err.contains(expected), "{status}: {}", ran.err);
     }

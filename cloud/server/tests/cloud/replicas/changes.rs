@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::on_two;
 use crate::fake_device::{connect, known};
 use crate::harness::{EMAIL, PASSWORD};
-use crate::reach::push::{next, told, variable};
+use crate::reach::push::{next, update_listener, variable};
 use crate::reach::{silent, until, until_connected};
 use crate::shop::Shop;
 
@@ -18,7 +18,7 @@ async fn a_change_at_one_replica_is_pushed_to_devices_that_are_connected_to_anot
         let mut hear = Vec::new();
         for cloud in [&two.a, &two.b] {
             let device = known(&two.a, &at_a, fleet).await;
-            let (router, mut receiver) = told();
+            let (router, mut receiver) = update_listener();
             connect(cloud, &device, router).await;
             until_connected(&at_b, device.id, true).await;
             // It was created and reported its secret while it was offline.

@@ -21,7 +21,7 @@ async fn each_button_asks_the_device_what_it_says() {
         let fleet = shop.fleet;
         let whole = |force: bool| json!({ "appId": fleet, "force": force });
         let actions = ann.within("Actions");
-        for (button, path, force, said) in [
+        for (button, path, force, message) in [
             ("Blink", "/v1/blink", false, "The device is blinking."),
             (
                 "Update now",
@@ -43,15 +43,15 @@ async fn each_button_asks_the_device_what_it_says() {
             ),
         ] {
             actions.press(button).await;
-            actions.see(said).await;
+            actions.see(message).await;
             assert_eq!(
-                supervisor.taken(),
+                supervisor.take_requests(),
                 [(path.to_owned(), whole(force))],
                 "{button}"
             );
             ann.reload().await;
         }
-        for (button, path, warned, said) in [
+        for (button, path, warned, message) in [
             (
                 "Reboot",
                 "/v1/reboot",
@@ -75,25 +75,25 @@ async fn each_button_asks_the_device_what_it_says() {
             actions.press(&format!("{button} …")).await;
             actions.see(warned).await;
             actions.press(button).await;
-            actions.see(said).await;
+            actions.see(message).await;
             assert_eq!(
-                supervisor.taken(),
+                supervisor.take_requests(),
                 [(path.to_owned(), whole(false))],
                 "{button}"
             );
             ann.reload().await;
         }
         let service = ann.within("Services").within("side");
-        for (button, path, said) in [
+        for (button, path, message) in [
             ("Stop side", "stop-service", "Stopped."),
             ("Start side", "start-service", "Started."),
             ("Restart side", "restart-service", "Restarted."),
         ] {
             service.press(button).await;
-            service.see(said).await;
+            service.see(message).await;
             let path = format!("/v2/applications/{fleet}/{path}");
             let body = json!({ "serviceName": "side", "force": false });
-            assert_eq!(supervisor.taken(), [(path, body)], "{button}");
+            assert_eq!(supervisor.take_requests(), [(path, body)], "{button}");
         }
         ann.leave().await;
     })
@@ -132,7 +132,7 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
         service.press(anyway).await;
         service.see("Restarted.").await;
         let forced: Vec<Value> = supervisor
-            .taken()
+            .take_requests()
             .into_iter()
             .map(|(_, body)| body["force"].clone())
             .collect();
@@ -181,7 +181,7 @@ async fn a_slow_device_freezes_nothing_and_a_second_press_does_not_act_again() {
         again.see("This action is already in progress.").await;
         drop(all);
         actions.see("The services were restarted.").await;
-        assert_eq!(supervisor.taken().len(), 1);
+        assert_eq!(supervisor.take_requests().len(), 1);
         again.leave().await;
         ann.leave().await;
     })
@@ -217,7 +217,7 @@ async fn a_keyboard_is_enough_to_blink_a_device() {
         ann.tab_to("Purge data").await;
         ann.key("Enter").await;
         ann.see("The data of its services was deleted").await;
-        assert_eq!(supervisor.taken().len(), 2);
+        assert_eq!(supervisor.take_requests().len(), 2);
         ann.leave().await;
     })
     .await;
@@ -254,7 +254,11 @@ async fn without_a_script_a_device_answers_with_a_page_that_leads_back() {
             } else {
                 side(false)
             };
-            assert_eq!(supervisor.taken(), [(path.clone(), body)], "{action}");
+            assert_eq!(
+                supervisor.take_requests(),
+                [(path.clone(), body)],
+                "{action}"
+            );
         }
         *supervisor.locked.lock().expect("a flag") = true;
         for (action, name, path) in &all {
@@ -273,7 +277,7 @@ async fn without_a_script_a_device_answers_with_a_page_that_leads_back() {
                 "" => (path.clone(), whole(force)),
                 _ => (path.clone(), side(force)),
             });
-            assert_eq!(supervisor.taken(), bodies, "{action}");
+            assert_eq!(supervisor.take_requests(), bodies, "{action}");
         }
         let together = format!("/dashboard/fleets/{fleet}/together");
         let id = device.id.to_string();
@@ -288,7 +292,7 @@ async fn without_a_script_a_device_answers_with_a_page_that_leads_back() {
             assert!(text.contains("Back to the fleet"));
         }
         let paths: Vec<String> = supervisor
-            .taken()
+            .take_requests()
             .into_iter()
             .map(|(path, _)| path)
             .collect();
