@@ -10,14 +10,14 @@
 //! use supervisor_sdk::{Error, log, plugin};
 //!
 //! plugin! {
-//!     events: ["services", "update-gate"]
-//!     schedules: { nightly => "daily 03:30" }
+//!     events: ["start", "services", "update-gate"]
+//!     schedules: { nightly => "daily 03:30", poll => "every 5m" }
 //!     on_event => watch
 //! }
 //!
 //! async fn watch(event: Event) -> Result<Answer, Error> {
 //!     match event {
-//!         Event::Services(changes) => log::info(format!("{} services changed", changes.len())),
+//!         Event::Schedule(name) => log::info(format!("{name} is due")),
 //!         Event::UpdateGate(update) if update.services.contains(&"press".to_owned()) => {
 //!             return Ok(Answer::postpone("the press is running", Duration::from_secs(60)));
 //!         }
