@@ -138,7 +138,8 @@ fn header(line: &str) -> Option<&str> {
 fn of_binding(name: &str) -> Option<Capability> {
     let name = name.strip_prefix("platform_supervisor_")?;
     let ends = name.match_indices('_').map(|(end, _)| end);
-    ends.filter_map(|end| of_interface(&name[..end])).last()
+    ends.filter_map(|end| of_interface(&name[..end]))
+        .next_back()
 }
 
 /// Returns the table of routes with the function that answers each, and the function that is called for events.

@@ -35,7 +35,8 @@ declare const url: string, path: string, service: string, name: string, member: 
 
 /// Returns the page's code in a language.
 fn code(language: &str) -> String {
-    let blocks = PAGE.split(&format!("```{language}\n")).skip(1);
+    let begin = format!("```{language}\n");
+    let blocks = PAGE.split(&begin).skip(1);
     let blocks = blocks.map(|rest| rest.split_once("```").unwrap().0);
     blocks.collect::<Vec<_>>().join("\n")
 }
