@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{
-    AppId, AppUuid, Container, ContainerId, CurrentService, DesiredApp, Image, ServiceKey,
-};
+use model::{AppId, AppUuid, Container, ContainerId, CurrentService, DesiredApp, Image};
 use plan::ComponentKind;
 use strum::VariantArray;
 
