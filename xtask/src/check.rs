@@ -1,12 +1,12 @@
-//! The checks before a commit: formatting, citations of the contract, names, phrases, lints and dependencies.
-//! Components are linted for the target that they run on.
+//! The checks before a commit: formatting, names of types and locals, phrases, struct sizes, imports, citations of the contract,
+//! lints and dependencies. Components are linted for the target that they run on.
 
 use anyhow::Result;
 
 use crate::cargo::{self, WASM_TARGET};
 use crate::citations;
 use crate::layout::crates_in;
-use crate::{names, phrases, struct_sizes, supply_chain, text_files};
+use crate::{import_circles, names, phrases, struct_sizes, supply_chain, text_files};
 
 pub(crate) fn run() -> Result<()> {
     cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<()> {
     names::check(&files)?;
     phrases::check(&files)?;
     struct_sizes::check(&files)?;
+    import_circles::check(&files)?;
     citations::check(files)?;
     for clippy in [
         "clippy --all-targets -- --deny warnings",

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use held_port::HeldPort;
 use serde_json::json;
 
 use crate::cargo::Steps;
-use crate::held_address;
 use crate::interrupted::{self, Signals};
 use crate::layout::{self, Layout};
 use crate::samples::Samples;
@@ -39,23 +39,23 @@ pub(crate) struct Arguments {
     /// Optimize and strip the supervisor
     #[arg(long)]
     release: bool,
-    /// Run the programs that the last build left in target/dist, and build only the sample
+    /// Run the programs of the last build in target/dist, and build only the sample
     #[arg(long, conflicts_with = "release")]
     no_build: bool,
-    /// Where the API listens; port 0 takes a free one
+    /// The address on which the API listens; port 0 chooses a free port
     #[arg(long, default_value = "127.0.0.1:48484", value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// Keep everything here rather than in a temporary folder: the device's state and identity, the cloud's
-    /// database and its registry, and with them the volumes of services. The next start continues with it
+    /// Keep everything in this folder instead of a temporary one: the device's state and identity, the volumes of its
+    /// services, the cloud's database and its registry. The next start continues with them
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// Where services run: Docker if it answers, otherwise wasm
     #[arg(long, default_value = "auto", value_parser = ["auto", "docker", "wasm"])]
     engine: String,
-    /// No cloud: one device in local mode, with the sample as its local target
+    /// Start no cloud, but one device in local mode, with the sample as its local target
     #[arg(long)]
     local: bool,
-    /// Where the cloud listens; port 0 takes a free one
+    /// The address on which the cloud listens; port 0 chooses a free port
     #[arg(
         long,
         default_value = "127.0.0.1:8080",
@@ -63,8 +63,8 @@ pub(crate) struct Arguments {
         conflicts_with = "local"
     )]
     cloud: SocketAddr,
-    /// The registry for the images of releases, instead of one that the command starts: it must accept the cloud's
-    /// tokens (`fleet-cloud registry-certificate`), or need none
+    /// The registry for the images of releases, instead of one that the command starts; it must accept the cloud's
+    /// tokens (`fleet-cloud registry-certificate`) or require none
     #[arg(long, value_name = "HOST", conflicts_with = "local")]
     registry: Option<String>,
     /// Start without a sample release, except one that the folder of --state-dir already has
@@ -128,9 +128,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
 /// Returns the address with a free port in place of port 0. Nothing listens on it until after the build, which may take
 /// minutes.
 fn free_address(address: SocketAddr) -> Result<SocketAddr> {
-    held_address::hold(address).with_context(|| {
+    let held = HeldPort::at(address).with_context(|| {
         format!("failed to listen on {address}: stop what uses it, or choose another address with --listen")
-    })
+    })?;
+    Ok(held.keep())
 }
 
 /// The addresses that things listen on.
@@ -160,7 +161,7 @@ async fn session(
         },
     };
     fs::create_dir_all(&kept.folder)?;
-    let images = held_address::hold_free()?;
+    let images = HeldPort::new()?.keep();
     let made = samples.as_ref().map(|samples| match addresses.cloud {
         None => samples.image_names(&owner),
         Some(_) => samples.pushed_names(images),

@@ -12,7 +12,7 @@ use model::{ActionError, error_chain};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::device::Response;
+use crate::message::Response;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 

@@ -8,63 +8,27 @@ use std::time::Instant;
 use axum::response::IntoResponse;
 use futures::FutureExt;
 use http::{Method, StatusCode};
-use model::Branding;
 use store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access_log::{self, AccessLog};
 use crate::answer::Failure;
-use crate::auth::{self, Caller, Credentials};
+use crate::auth::{self, Credentials};
 use crate::bounds::LONG_TURN;
-use crate::cached_json::{CachedJson, StateVersion};
-use crate::connection::ClientConnection;
-use crate::device::{Device, EndpointMatch, Endpoints, Request, Requester, Response};
-use crate::extract::RouteState;
+use crate::cached_json::CachedJson;
+use crate::caller::{Caller, Requester};
+use crate::client_connection::ClientConnection;
+use crate::device::{Device, EndpointMatch, Endpoints};
 use crate::large_body::LargeBodies;
-use crate::metrics::{Requests, RouteLabel};
+use crate::message::{Request, Response};
+use crate::metrics::requests::{Requests, RouteLabel};
+use crate::openapi;
+use crate::openapi::description::Description;
 use crate::routes::{self, CoreMatch};
-use crate::service_keys::ServiceKeys;
 use crate::sites;
+use crate::state::{Api, ApiState, RouteState, Settings};
 use crate::v2::local_logs::MAX_READERS;
-use crate::v3::openapi::Description;
-
-/// The settings of the API.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// The names that a vendor can change.
-    pub branding: Branding,
-    /// Further names by which clients may call the device, in lower case.
-    pub host_names: Vec<String>,
-    /// The access rights of service keys.
-    pub service_keys: ServiceKeys,
-    /// Returns free memory of the heap to the system; called after a large body.
-    pub return_memory: Option<fn()>,
-}
-
-/// The state that handlers share.
-pub(crate) type Api = Arc<ApiState>;
-
-/// The state of handlers apart from their request.
-pub(crate) struct ApiState {
-    pub(crate) settings: Settings,
-    pub(crate) device: Arc<dyn Device>,
-    pub(crate) endpoints: Arc<dyn Endpoints>,
-    pub(crate) keys: Store,
-    /// Answers of `GET /v1/device` and `GET /v2/applications/state`, serialized once per state.
-    pub(crate) device_state: CachedJson<StateVersion>,
-    pub(crate) applications: CachedJson<StateVersion>,
-    pub(crate) description: Description,
-    /// One permit per reader of the log stream.
-    pub(crate) log_readers: Arc<Semaphore>,
-    pub(crate) large_bodies: LargeBodies,
-    pub(crate) requests: Requests,
-    /// When the supervisor began to answer requests.
-    pub(crate) begun: Instant,
-    pub(crate) access_log: AccessLog,
-    /// Cancelled when the API is about to stop: endless streams then close.
-    pub(crate) stopping: CancellationToken,
-}
 
 /// The origin of a request.
 enum Client<'a> {
@@ -92,6 +56,7 @@ impl App {
         keys: Store,
         stopping: CancellationToken,
     ) -> Self {
+        let core = routes::core_routes().map(|route| (&route.method, route.path));
         App {
             api: Arc::new(ApiState {
                 large_bodies: LargeBodies::new(settings.return_memory),
@@ -101,9 +66,9 @@ impl App {
                 keys,
                 device_state: CachedJson::default(),
                 applications: CachedJson::default(),
-                description: Description::default(),
+                description: Description::new(openapi::describe),
                 log_readers: Arc::new(Semaphore::new(MAX_READERS)),
-                requests: Requests::new(),
+                requests: Requests::new(core),
                 begun: Instant::now(),
                 access_log: AccessLog::new(),
                 stopping,
@@ -200,7 +165,7 @@ impl App {
         match core {
             CoreMatch::Route(place, route, parameters) => {
                 *label = RouteLabel::Core(place);
-                service_keys.check(&caller, Some(route))?;
+                service_keys.check(&caller, Some((&route.method, route.path)))?;
                 let state = self.state_for(Some(caller), parameters);
                 Ok(route.call(request, state).await)
             }

@@ -5,98 +5,21 @@
 
 use std::borrow::Cow;
 
-use axum::extract::FromRequestParts;
 use http::header::AUTHORIZATION;
-use http::request::Parts;
 use http::{HeaderMap, Method};
-use model::AppId;
+use model::{key_in_query, query_without_key};
 use store::KeyOwner;
 
 use crate::answer::Failure;
-use crate::app::Api;
-use crate::connection::ClientConnection;
-use crate::device::{Request, Requester};
-use crate::extract::RouteState;
+use crate::caller::{Caller, Scope};
+use crate::client_connection::ClientConnection;
 use crate::listener::LocalModeAuth;
+use crate::message::Request;
+use crate::state::Api;
 
 /// What the command line tool requests in addition to `/v2/local/*`.
 const LOCAL_READS: [&str; 3] = ["/v2/version", "/v2/state/status", "/v2/containerId"];
 const LOCAL_PREFIX: &str = "/v2/local/";
-
-/// What a caller may see and change. Endpoints that name no app accept any caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    All,
-    App(AppId),
-}
-
-impl Scope {
-    pub(crate) fn covers(self, app: AppId) -> bool {
-        match self {
-            Scope::All => true,
-            Scope::App(own) => own == app,
-        }
-    }
-
-    /// Returns whether this number from a request is covered; there may be no app with it.
-    pub(crate) fn covers_number(self, number: i64) -> bool {
-        match self {
-            Scope::All => true,
-            Scope::App(own) => u64::try_from(number) == Ok(own.0),
-        }
-    }
-}
-
-/// The caller of an admitted request.
-#[derive(Debug, Clone)]
-pub(crate) struct Caller {
-    pub(crate) scope: Scope,
-    /// Absent if the request was admitted without a key.
-    pub(crate) key: Option<KeyOwner>,
-}
-
-impl Caller {
-    /// Returns the caller in the form for plugins. If the scope is everything without the device's key, no key was
-    /// needed.
-    pub(crate) fn requester(&self) -> Requester {
-        match (self.scope, &self.key) {
-            (Scope::All, Some(KeyOwner::Global)) => Requester::DeviceKey,
-            (Scope::App(_), Some(KeyOwner::Service { app, service })) => Requester::Service {
-                app: *app,
-                service: service.clone(),
-            },
-            _ => Requester::LocalMode,
-        }
-    }
-}
-
-impl From<Requester> for Caller {
-    fn from(requester: Requester) -> Self {
-        match requester {
-            Requester::DeviceKey => Caller {
-                scope: Scope::All,
-                key: Some(KeyOwner::Global),
-            },
-            Requester::LocalMode => Caller {
-                scope: Scope::All,
-                key: None,
-            },
-            Requester::Service { app, service } => Caller {
-                scope: Scope::App(app),
-                key: Some(KeyOwner::Service { app, service }),
-            },
-        }
-    }
-}
-
-/// If no caller was admitted, handlers that need one are not called.
-impl FromRequestParts<RouteState> for Caller {
-    type Rejection = Failure;
-
-    async fn from_request_parts(_: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
-        state.caller.clone().ok_or(Failure::Unauthorized)
-    }
-}
 
 /// The credentials of a request.
 pub(crate) struct Credentials<'a> {
@@ -168,37 +91,24 @@ fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
 /// Returns the key of a request: one `apikey` in the query, else the header. A key in the query takes precedence even
 /// if it is wrong; a repeated or empty one counts as missing (docs/spec/device.md#keys-where).
 pub(crate) fn offered_key(request: &Request) -> Option<Cow<'_, str>> {
-    key_in_query(request.uri().query()).or_else(|| key_in_header(request.headers()))
+    let in_query = request.uri().query().and_then(key_in_query);
+    in_query.or_else(|| key_in_header(request.headers()))
 }
 
 /// Returns the request in a form that may be passed on: without the header and the parameter for keys.
 pub(crate) fn without_key(mut request: Request) -> Request {
     request.headers_mut().remove(AUTHORIZATION);
-    let names_key = |pair: &&str| {
-        form_urlencoded::parse(pair.as_bytes())
-            .next()
-            .is_some_and(|(name, _)| name == "apikey")
-    };
-    let Some(query) = request.uri().query() else {
-        return request;
-    };
-    if query.split('&').any(|pair| names_key(&pair)) {
-        let remaining: Vec<&str> = query.split('&').filter(|pair| !names_key(pair)).collect();
+    let query = request.uri().query().map(query_without_key);
+    if let Some(Cow::Owned(rest)) = query {
         let mut target = request.uri().path().to_owned();
-        if !remaining.is_empty() {
+        if !rest.is_empty() {
             target.push('?');
-            target.push_str(&remaining.join("&"));
+            target.push_str(&rest);
         }
         // These are parts of a valid target; if they ever fail to parse, having no query at all is the safe result.
         *request.uri_mut() = target.parse().unwrap_or_default();
     }
     request
-}
-
-fn key_in_query(query: Option<&str>) -> Option<Cow<'_, str>> {
-    let mut keys = form_urlencoded::parse(query?.as_bytes()).filter(|(name, _)| name == "apikey");
-    let (_, key) = keys.next()?;
-    (keys.next().is_none() && !key.is_empty()).then_some(key)
 }
 
 fn key_in_header(headers: &HeaderMap) -> Option<Cow<'_, str>> {
@@ -229,6 +139,7 @@ mod tests {
             ("?apikey=abc", None, Some("abc")),
             ("?x=1&apikey=abc&y", None, Some("abc")),
             ("?apikey=a%62c", None, Some("abc")),
+            ("?api%6Bey=abc", None, Some("abc")),
             ("?apikey=wrong", Some("Bearer right"), Some("wrong")),
             ("?apikey=a&apikey=b", None, None),
             ("?apikey=a&apikey=b", Some("Bearer right"), Some("right")),
@@ -258,6 +169,7 @@ mod tests {
             ("/a?apikey=k", "/a"),
             ("/a?x=1&apikey=k&y=%20&apikey=l", "/a?x=1&y=%20"),
             ("/a?api%6Bey=k&z", "/a?z"),
+            ("/a?x&%61pikey=k", "/a?x"),
             ("/a?apikey", "/a"),
             ("/a?x=apikey&APIKEY=1", "/a?x=apikey&APIKEY=1"),
             ("/a?", "/a?"),

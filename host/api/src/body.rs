@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::answer::Failure;
 use crate::bounds::{LARGE_BODY, LARGE_VALUES, SEND_WITHIN, SMALL_BODY, SMALL_VALUES};
-use crate::device::Request;
 use crate::large_body::{LargeBodies, LargeBodyTurn};
+use crate::message::Request;
 
 /// The byte-order mark of UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::body::Body;
 use bytes::Bytes;
 use device_types::{
     Confinement, DevicePlan, InstallRefusal, LogEvent, PluginInstallation, PluginLog, PluginReport,
@@ -20,12 +19,9 @@ use model::{
 use serde_json::Value;
 use store::KeyOwner;
 
+use crate::caller::Requester;
 use crate::events::Events;
-
-/// A request as it came from a socket or a test.
-pub type Request = http::Request<Body>;
-/// An answer, its body in memory or streamed.
-pub type Response = http::Response<Body>;
+use crate::message::{Request, Response};
 
 /// The device itself: its state, its target, its services' output.
 pub trait Device: Send + Sync + 'static {
@@ -163,22 +159,6 @@ pub trait PluginUpload: Send {
 
     /// Checks the file, moves it into place, and returns the result after a bounded wait.
     fn finish(self: Box<Self>) -> BoxFuture<'static, Result<PluginInstallation, InstallRefusal>>;
-}
-
-/// The maker of a request, as plugins see it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Requester {
-    /// A client with the device's own key.
-    DeviceKey,
-    /// A client that needs no key, because the device is in local mode.
-    LocalMode,
-    /// A client with the key of this service.
-    Service {
-        /// The app that the key covers.
-        app: AppId,
-        /// The service's name.
-        service: ServiceName,
-    },
 }
 
 /// The match of a method and a path among the plugins' routes.

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::auth::Scope;
+use crate::caller::Scope;
 
 pub(crate) use reader::{Filter, Position, read};
 

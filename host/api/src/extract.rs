@@ -1,4 +1,4 @@
-//! Arguments that handlers extract from the path and the query. Further arguments are [`crate::auth::Caller`], and
+//! Arguments of handlers: the caller, and what they extract from the path and the query. Further arguments are
 //! [`crate::body`]'s [`Fields`] and [`Document`].
 //!
 //! [`Fields`]: crate::body::Fields
@@ -6,29 +6,12 @@
 
 use std::borrow::Cow;
 
-use axum::extract::{FromRef, FromRequestParts};
+use axum::extract::FromRequestParts;
 use http::request::Parts;
 
 use crate::answer::Failure;
-use crate::app::Api;
-use crate::auth::Caller;
-
-/// The input of a handler in addition to its request: the state of axum's handlers. Extensions of the request would
-/// work too, but cost a map on the heap for each request.
-#[derive(Clone)]
-pub(crate) struct RouteState {
-    pub(crate) api: Api,
-    /// The admitted caller; `None` on a route that needs no key.
-    pub(crate) caller: Option<Caller>,
-    /// The values of the `:names` in the route's path, percent-decoded.
-    pub(crate) parameters: Vec<String>,
-}
-
-impl FromRef<RouteState> for Api {
-    fn from_ref(state: &RouteState) -> Api {
-        state.api.clone()
-    }
-}
+use crate::caller::Caller;
+use crate::state::RouteState;
 
 /// The values of the `N` `:names` in the route's path.
 pub(crate) struct Path<const N: usize>(pub(crate) [String; N]);
@@ -42,6 +25,15 @@ impl<const N: usize> FromRequestParts<RouteState> for Path<N> {
             doing: "read the path",
             cause: "the route has another number of parameters than its handler takes".into(),
         })
+    }
+}
+
+/// If no caller was admitted, handlers that need one are not called.
+impl FromRequestParts<RouteState> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(_: &mut Parts, state: &RouteState) -> Result<Self, Failure> {
+        state.caller.clone().ok_or(Failure::Unauthorized)
     }
 }
 

@@ -13,8 +13,8 @@ use store::Store;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::ClientConnection;
-use crate::device::{Request, Response};
+use crate::client_connection::ClientConnection;
+use crate::message::{Request, Response};
 use crate::{App, Body, LocalModeAuth, Settings};
 
 pub(crate) use device::FakeDevice;

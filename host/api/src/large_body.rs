@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use axum::extract::FromRef;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::Failure;
 use crate::bounds::TURN_WITHIN;
-use crate::extract::RouteState;
 
 /// The queue of large bodies.
 #[derive(Clone)]
@@ -50,12 +48,6 @@ impl LargeBodies {
                 TURN_WITHIN.as_secs()
             ))),
         }
-    }
-}
-
-impl FromRef<RouteState> for LargeBodies {
-    fn from_ref(state: &RouteState) -> Self {
-        state.api.large_bodies.clone()
     }
 }
 

@@ -7,7 +7,7 @@
 mod exposition;
 mod histogram;
 mod process;
-mod requests;
+pub(crate) mod requests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,11 +18,10 @@ use model::DeviceStatus;
 
 use self::exposition::Exposition;
 use self::process::Process;
-pub(crate) use self::requests::{Requests, RouteLabel};
-use crate::app::Api;
-use crate::auth::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::operation::{Answer, Content};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 use crate::{events, v2};
 
 pub(crate) fn routes() -> Vec<Route> {

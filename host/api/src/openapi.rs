@@ -3,6 +3,7 @@
 //!
 //! A plugin describes only its own routes: anything else in its description is left out.
 
+pub(crate) mod description;
 mod plugins;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::FailureBody;
 use crate::operation::{Answer, Content, RequestBody, SchemaOf, schema};
-use crate::routes::{self, Route};
+use crate::route::Route;
+use crate::routes;
 
 /// The location of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";

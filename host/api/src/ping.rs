@@ -1,7 +1,7 @@
 //! `GET /ping`: the process is alive. Needs no key and reads no state, so that it answers even if nothing else does.
 
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

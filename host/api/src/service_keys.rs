@@ -5,8 +5,7 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Failure;
-use crate::auth::{Caller, Scope};
-use crate::routes::Route;
+use crate::caller::{Caller, Scope};
 
 /// What the key of a service gives access to. Keys of the device give access to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -27,11 +26,15 @@ const CLEANS_UP: &str = "/v2/cleanup-volumes";
 const LOCAL_MODE: &str = "/v2/local/";
 
 impl ServiceKeys {
-    /// Refuses a caller that may not use `route`; `None` stands for a plugin's route.
+    /// Refuses a caller that may not use the core route with this method and path; `None` stands for a plugin's route.
     ///
     /// # Errors
     /// If the setting forbids it; the message names the setting.
-    pub(crate) fn check(self, caller: &Caller, route: Option<&Route>) -> Result<(), Failure> {
+    pub(crate) fn check(
+        self,
+        caller: &Caller,
+        route: Option<(&Method, &str)>,
+    ) -> Result<(), Failure> {
         let is_of_a_service = matches!(caller.scope, Scope::App(_));
         match self {
             ServiceKeys::OwnApp if is_of_a_service && !route.is_some_and(is_of_one_app) => {
@@ -47,11 +50,9 @@ impl ServiceKeys {
 }
 
 /// Returns whether the route affects only the key's app.
-fn is_of_one_app(route: &Route) -> bool {
-    let is_read = route.method == Method::GET
-        && route.path != CLEANS_UP
-        && !route.path.starts_with(LOCAL_MODE);
-    is_read || route.path.contains("/:appId") || WITH_THE_APP_IN_THE_BODY.contains(&route.path)
+fn is_of_one_app((method, path): (&Method, &str)) -> bool {
+    let is_read = *method == Method::GET && path != CLEANS_UP && !path.starts_with(LOCAL_MODE);
+    is_read || path.contains("/:appId") || WITH_THE_APP_IN_THE_BODY.contains(&path)
 }
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn what_changes_the_device_is_no_apps() {
         let of_the_device: Vec<String> = core_routes()
-            .filter(|route| !is_of_one_app(route))
+            .filter(|route| !is_of_one_app((&route.method, route.path)))
             .map(|route| format!("{} {}", route.method, route.path))
             .collect();
         assert_eq!(

@@ -6,7 +6,7 @@ use model::{Action, AppId, AppStatus, AppUuid, DeviceStatus, ServiceStatus, Verb
 
 use crate::action_body::ServiceAction;
 use crate::answer::Failure;
-use crate::app::Api;
+use crate::state::Api;
 
 /// The app does not exist, or has no container.
 pub(crate) const APP_NOT_FOUND: &str =

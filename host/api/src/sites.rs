@@ -10,7 +10,7 @@ use http::header::{HOST, HeaderMap, ORIGIN};
 use http::{StatusCode, Uri};
 
 use crate::answer::Failure;
-use crate::device::Request;
+use crate::message::Request;
 
 /// Refuses requests that a page of another site sends. `names` are the device's own, in lower case.
 ///

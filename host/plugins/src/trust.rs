@@ -12,12 +12,10 @@ use std::path::Path;
 use crate::boards::BoardPatterns;
 use crate::failure::chain;
 use crate::keys::NamedKeys;
-use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
 use crate::signature::Signatures;
 use key_file::KeyFile;
-use plugin_manifest::Capability;
-use plugin_manifest::{Action, Manifest};
+use plugin_manifest::{Action, Capability, Manifest, is_of_stock_plugins};
 
 /// Why there are no lines to trust the plugin.
 #[derive(Debug, thiserror::Error)]
@@ -168,10 +166,10 @@ impl Lines {
         let Manifest { name, version, .. } = manifest;
         let about = &manifest.about;
         for (what, text) in [
-            ("It says of itself", &about.description),
-            ("Its maker, as it says", &about.vendor),
-            ("Its licence, as it says", &about.licence),
-            ("Its homepage, as it says", &about.homepage),
+            ("Its own description", &about.description),
+            ("Claimed maker", &about.vendor),
+            ("Claimed licence", &about.licence),
+            ("Claimed homepage", &about.homepage),
         ] {
             if let Some(text) = text {
                 self.comment(&format!("{what}: {text}"));

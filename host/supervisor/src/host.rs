@@ -33,7 +33,7 @@ impl Host {
     pub(crate) fn announce(&self) {
         tracing::info!(
             path = %self.config_json.path().display(),
-            "actions on the host go {}; its `config.json` is `{}`",
+            "host actions: {}; `config.json`: `{}`",
             self.os.describe(),
             self.config_json.path().display()
         );

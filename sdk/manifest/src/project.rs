@@ -180,7 +180,7 @@ impl Project {
                 )));
             }
         }
-        if let Some(problem) = manifest.reserved_route() {
+        if let Some(problem) = manifest.reserved_route().or_else(|| manifest.stock_route()) {
             return Err(ProjectError::Manifest(problem));
         }
         Ok(Project {
@@ -285,11 +285,16 @@ memory_mib = 32
     fn a_project_that_no_device_would_take_is_refused_in_words() {
         for (from, to, expected) in [
             ("GET /v3/rails/:name", "GET", "`GET` is not a route"),
-            ("GET /v3", "FETCH /v3", "its method is `FETCH`, and must be"),
+            ("GET /v3", "FETCH /v3", "its method is `FETCH`, but must be"),
             (
                 "GET /v3/rails/:name",
                 "GET /v3/plugins",
                 "the supervisor's own (`GET /v3/plugins`)",
+            ),
+            (
+                "GET /v3/rails/:name",
+                "GET /v2/rails/:name",
+                "the route `GET /v2/rails/:name` is refused: only stock plugins answer below `/v1` and `/v2`",
             ),
             (
                 "DELETE /v3/rails/:name",

@@ -43,14 +43,14 @@ pub(crate) fn find() -> Result<PathBuf> {
     let mut programs = built.chain(on_path);
     programs.find(|program| program.is_file()).context(
         "the tool `supervisor-plugin` is missing, which has the runtime of plugins: install it with \
-         `cargo install --path sdk/cli` in the supervisor's repository, or name it in SUPERVISOR_PLUGIN",
+         `cargo install --locked --path sdk/cli` in the supervisor's repository, or name it in SUPERVISOR_PLUGIN",
     )
 }
 
 /// Starts the tool with a device.
 pub(crate) async fn start(program: &Path, setup: &Setup) -> Result<Tool> {
     let shown = program.display();
-    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let folder = tempfile::tempdir().context("failed to create a temporary folder")?;
     let socket = folder.path().join("socket");
     let mut child = Command::new(program)
         .arg("harness")

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Events, includes};
-use crate::auth::Scope;
+use crate::caller::Scope;
 
 /// The interval between two comments on an idle stream, so that both ends notice when the other has gone.
 const HEARTBEAT: Duration = if cfg!(test) {

@@ -14,7 +14,9 @@ use futures::{FutureExt, future::BoxFuture};
 use http::Method;
 use serde_json::Value;
 
-use crate::device::{EndpointMatch, Endpoints, PluginUpload, Request, Requester};
+use crate::caller::Requester;
+use crate::device::{EndpointMatch, Endpoints, PluginUpload};
+use crate::message::Request;
 
 /// One plugin with `GET /v3/greet` and `PATCH /v1/device`.
 #[derive(Default)]
@@ -162,6 +164,7 @@ impl Endpoints for FakeEndpoints {
             events: Vec::new(),
             actions: Vec::new(),
             grants: Vec::new(),
+            limits: None,
             fields: vec![PluginField {
                 name: "level".to_owned(),
                 value: PluginFieldValue::Number(40.into()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::response::IntoResponse;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
-use crate::device::Response;
+use crate::message::Response;
 
 /// The media type of Prometheus' text.
 pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

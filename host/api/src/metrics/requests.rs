@@ -11,7 +11,6 @@ use parking_lot::RwLock;
 
 use super::exposition::Exposition;
 use super::histogram::Histogram;
-use crate::routes::core_routes;
 
 /// The statuses that are counted separately; all others are counted together.
 const STATUSES: [(u16, &str); 20] = [
@@ -53,9 +52,16 @@ pub(crate) enum RouteLabel {
 
 /// Counters of all requests so far.
 pub(crate) struct Requests {
-    core: Vec<Counts>,
+    core: Vec<CoreRoute>,
     plugins: RwLock<HashMap<(Method, String), Arc<Counts>>>,
     none: Counts,
+}
+
+/// A core route with its counters.
+struct CoreRoute {
+    method: &'static Method,
+    path: &'static str,
+    counts: Counts,
 }
 
 #[derive(Debug, Default)]
@@ -65,9 +71,16 @@ struct Counts {
 }
 
 impl Requests {
-    pub(crate) fn new() -> Self {
+    /// Creates counters for the core's routes, each given by its method and path; their order gives the indices of
+    /// [`RouteLabel::Core`].
+    pub(crate) fn new(core: impl Iterator<Item = (&'static Method, &'static str)>) -> Self {
+        let core = core.map(|(method, path)| CoreRoute {
+            method,
+            path,
+            counts: Counts::default(),
+        });
         Requests {
-            core: core_routes().map(|_| Counts::default()).collect(),
+            core: core.collect(),
             plugins: RwLock::default(),
             none: Counts::default(),
         }
@@ -76,7 +89,10 @@ impl Requests {
     pub(crate) fn count(&self, label: RouteLabel, status: StatusCode, time: Duration) {
         match label {
             RouteLabel::None => self.none.add(status, time),
-            RouteLabel::Core(place) => self.core.get(place).unwrap_or(&self.none).add(status, time),
+            RouteLabel::Core(place) => {
+                let core = self.core.get(place).map(|route| &route.counts);
+                core.unwrap_or(&self.none).add(status, time);
+            }
             RouteLabel::Plugin(method, pattern) => self.plugin(method, pattern, |counts| {
                 counts.unwrap_or(&self.none).add(status, time);
             }),
@@ -107,8 +123,8 @@ impl Requests {
         plugins.sort_by(|(one, _), (other, _)| {
             (&one.1, one.0.as_str()).cmp(&(&other.1, other.0.as_str()))
         });
-        let core = core_routes().zip(&self.core);
-        let core = core.map(|(route, counts)| (route.method.as_str(), route.path, counts));
+        let core = self.core.iter();
+        let core = core.map(|route| (route.method.as_str(), route.path, &route.counts));
         let plugins = plugins
             .iter()
             .map(|((method, pattern), counts)| (method.as_str(), pattern.as_str(), &**counts));

@@ -8,7 +8,7 @@ use model::AppId;
 use serde_json::{Value, json};
 use store::KeyOwner;
 
-use crate::connection::ClientConnection;
+use crate::client_connection::ClientConnection;
 use crate::fake::{Answer, FakeDevice, Fixture, fixture, fixture_with, request, two_apps};
 use crate::{Body, LocalModeAuth, ServiceKeys, Settings, core_routes};
 

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::action_body::AppAction;
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::Caller;
 use crate::body::Fields;
+use crate::caller::Caller;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services;
+use crate::state::Api;
 
 const NO_APP_ID: Answer = Answer::text(400, "`appId` is missing or not a number");
 

@@ -7,10 +7,10 @@ use model::ApiKey;
 use store::KeyOwner;
 
 use crate::answer::Failure;
-use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

@@ -12,14 +12,14 @@ use serde::Serialize;
 
 use crate::action_body::Forced;
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::Caller;
 use crate::body::Fields;
-use crate::device::Response;
+use crate::caller::Caller;
 use crate::extract::Path;
+use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
+use crate::state::Api;
 
 const NOT_THE_ONLY: Answer = Answer::text(
     400,

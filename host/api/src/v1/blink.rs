@@ -2,10 +2,10 @@
 
 use axum::extract::State;
 
-use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

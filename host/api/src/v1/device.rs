@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::WrittenJson;
-use crate::app::Api;
 use crate::cached_json::StateVersion;
 use crate::device::Facts;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

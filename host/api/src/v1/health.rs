@@ -4,9 +4,9 @@ use axum::extract::State;
 use http::StatusCode;
 
 use crate::answer::Failure;
-use crate::app::Api;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

@@ -7,10 +7,10 @@ use model::{ActionError, PowerAction};
 use super::actions::DataAndError;
 use crate::action_body::Forced;
 use crate::answer::Json;
-use crate::app::Api;
 use crate::body::Fields;
 use crate::operation::{Answer, Content, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     let route = |path, action| {

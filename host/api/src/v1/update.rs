@@ -5,11 +5,11 @@ use axum::response::IntoResponse;
 use http::StatusCode;
 
 use crate::action_body::Update;
-use crate::app::Api;
 use crate::body::Fields;
-use crate::device::Response;
+use crate::message::Response;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

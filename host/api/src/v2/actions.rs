@@ -7,13 +7,13 @@ use model::{Action, ServiceName, Verb};
 
 use crate::action_body::{Forced, ServiceAction};
 use crate::answer::Failure;
-use crate::app::Api;
-use crate::auth::Caller;
 use crate::body::Fields;
+use crate::caller::Caller;
 use crate::extract::Path;
 use crate::operation::Answer;
-use crate::routes::Route;
+use crate::route::Route;
 use crate::services::{self, APP_NOT_FOUND, PARAMS_MISSING};
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     let on_service = |path, verb: fn(ServiceName) -> Verb| {

@@ -10,13 +10,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Failure, Json, WrittenJson};
-use crate::app::Api;
-use crate::auth::{Caller, Scope};
 use crate::cached_json::StateVersion;
-use crate::device::Response;
+use crate::caller::{Caller, Scope};
 use crate::extract::Path;
+use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

@@ -9,12 +9,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::Caller;
-use crate::device::Response;
+use crate::caller::Caller;
 use crate::extract::query_parameter;
+use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

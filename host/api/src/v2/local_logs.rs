@@ -12,7 +12,7 @@ use futures::StreamExt;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
 use crate::answer::Failure;
-use crate::app::Api;
+use crate::state::Api;
 
 const NDJSON: HeaderValue = HeaderValue::from_static("application/x-ndjson; charset=utf-8");
 

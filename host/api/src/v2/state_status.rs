@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::Json;
-use crate::app::Api;
-use crate::auth::{Caller, Scope};
-use crate::device::Response;
+use crate::caller::{Caller, Scope};
+use crate::message::Response;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Failure, Json};
-use crate::app::Api;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

@@ -9,12 +9,12 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use strum::VariantNames;
 
 use crate::answer::Failure;
-use crate::app::Api;
-use crate::auth::Caller;
+use crate::caller::Caller;
 use crate::events::{self, EventData, Filter, MAX_READERS, Position};
 use crate::extract::query_parameter;
 use crate::operation::{Answer, Content, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![

@@ -10,11 +10,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::{Caller, Scope};
+use crate::caller::{Caller, Scope};
 use crate::extract::{Path, query_parameter};
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(crate) fn routes() -> Vec<Route> {
     let mut routes = vec![

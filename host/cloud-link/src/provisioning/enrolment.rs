@@ -78,7 +78,7 @@ impl ProvisioningTask {
         const WHAT: &str = "register this device with its cloud";
         let application = number(config, "applicationId")?;
         let application = application.ok_or_else(|| {
-            let why = "config.json has no `applicationId`, the fleet that the device is to join";
+            let why = "config.json has no `applicationId`, the fleet to join";
             ProvisioningError::Cloud(WHAT, CloudError::Invalid(why.into()))
         })?;
         let user = number(config, "userId")?;

@@ -157,7 +157,7 @@ impl Shared {
         record.address = match (&record.config.network_mode, &record.shares) {
             (NetworkMode::Service(service), None) => {
                 return Err(EngineError::Invalid(format!(
-                    "the service `{service}`, whose network is to be shared, has no container"
+                    "the service `{service}`, whose network it shares, has no container"
                 )));
             }
             (NetworkMode::Service(_), Some(other)) => self.our_container(other)?.address,

@@ -132,7 +132,7 @@ impl OngoingAction {
             .services
             .get(name)
             .is_some_and(|service| !service.running);
-        is_off.then(|| format!("the target state says that service `{name}` is not to run"))
+        is_off.then(|| format!("the target state stops service `{name}`"))
     }
 
     /// Returns whether its locks have to be taken now; `lacks_locks` says whether they are missing although it has

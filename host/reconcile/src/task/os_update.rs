@@ -82,8 +82,7 @@ impl ReconcilerTask {
                 next = self.retries.wait_of(&Subject::Os, now).unwrap_or(next);
             }
             OsLook::Status { .. } if self.host.boot.is_none() => {
-                let why = "the kernel does not say which boot this is, and without that nobody knows whether a version \
-                           was started";
+                let why = "failed to read the boot id, without which it is unknown whether a version was started";
                 self.host.os.update.lost_sight();
                 self.failed(Subject::Os, StepFailure::new(why));
             }

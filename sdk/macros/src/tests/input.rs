@@ -44,6 +44,14 @@ fn parts_stand_in_any_order_with_or_without_commas() {
     assert_eq!(underscored, manifest);
 }
 
+/// The crates in `plugins/` are those that a device lists as stock plugins.
+#[test]
+fn a_stock_plugin_answers_below_v1_and_v2() {
+    let plugin = Crate::new().with_name("device-info");
+    let (manifest, _) = plugin.accepted("routes: { GET \"/v2/rails\" => list }");
+    assert_eq!(manifest.routes[0].to_string(), "GET /v2/rails");
+}
+
 #[test]
 fn each_mistake_is_reported_at_its_place() {
     check_errors(&[
@@ -83,6 +91,14 @@ fn each_mistake_is_reported_at_its_place() {
         (
             "routes: { GET \"/v3/plugins\" => list }",
             &["1:15: `GET /v3/plugins` is a route of the supervisor's own: choose another path"],
+        ),
+        (
+            "routes: { GET \"/v2/rails\" => list, GET \"/:any/rails\" => list, GET \"/v1/device\" => list }",
+            &[
+                "1:15: only stock plugins answer below `/v1` and `/v2`: choose another path",
+                "1:40: only stock plugins answer below `/v1` and `/v2`: choose another path",
+                "1:67: `GET /v1/device` is a route of the supervisor's own: choose another path",
+            ],
         ),
         (
             "routes: { GET \"/v3/rails\" }",
@@ -213,15 +229,15 @@ fn limits_are_those_of_the_device_and_within_their_ranges() {
         ),
         (
             "memory_mib: 33",
-            "1:23: `memory_mib` is 33, and must be 1 to 32".to_owned(),
+            "1:23: `memory_mib` is 33, but must be 1 to 32".to_owned(),
         ),
         (
             "cpu_ms: 0",
-            "1:19: `cpu_ms` is 0, and must be 1 to 60000".to_owned(),
+            "1:19: `cpu_ms` is 0, but must be 1 to 60000".to_owned(),
         ),
         (
             "wall_ms: 99999999999999999999",
-            "1:20: `wall_ms` is 4294967295, and must be 1 to 900000".to_owned(),
+            "1:20: `wall_ms` is 4294967295, but must be 1 to 900000".to_owned(),
         ),
         (
             "wall_ms: \"5\"",
@@ -253,7 +269,7 @@ fn independent_mistakes_are_reported_at_once() {
             ),
             "3:24: invalid route `v3`: it must begin with `/`",
             "3:62: `PUT /v3/x` matches the same paths: leave one of them out",
-            "4:32: `memory_mib` is 64, and must be 1 to 32",
+            "4:32: `memory_mib` is 64, but must be 1 to 32",
         ],
     )]);
 }

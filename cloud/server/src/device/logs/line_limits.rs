@@ -6,12 +6,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud_core::cloud::Cloud;
 use data::quota::LogLineQuotas;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-
-use crate::state::Server;
 
 /// How many seconds' worth of lines may arrive at once.
 const BURST: u32 = 10;
@@ -65,18 +64,12 @@ pub(super) struct LineShare {
 
 impl LineShare {
     /// Uses the current quotas; if they cannot be read, the defaults.
-    pub(super) async fn of(server: &Server, device: i64) -> Self {
-        let limits = &server.devices.logs.lines;
-        let defaults = &server.cloud.environment.quotas;
-        let quotas = match server
-            .cloud
-            .database
-            .log_line_quotas(device, defaults)
-            .await
-        {
+    pub(super) async fn of(cloud: &Cloud, limits: &LineLimits, device: i64) -> Self {
+        let defaults = &cloud.environment.quotas;
+        let quotas = match cloud.database.log_line_quotas(device, defaults).await {
             Ok(quotas) => quotas,
             Err(error) => {
-                tracing::warn!(device, "how many lines it may send is unknown: {error}");
+                tracing::warn!(device, "failed to read the line quota: {error}");
                 LogLineQuotas {
                     organization: None,
                     of_device: defaults.log_lines_per_second,
@@ -94,9 +87,9 @@ impl LineShare {
     }
 
     /// Reads the quotas again if that is due.
-    pub(super) async fn refresh(&mut self, server: &Server) {
+    pub(super) async fn refresh(&mut self, cloud: &Cloud, limits: &LineLimits) {
         if self.until <= Instant::now() {
-            *self = Self::of(server, self.device).await;
+            *self = Self::of(cloud, limits, self.device).await;
         }
     }
 

@@ -52,11 +52,12 @@ pub(crate) async fn stream(
         connection.is_of_a_device();
         connection.has_long_body();
     }
-    let open = server.devices.logs.uploads.open(device.id);
+    let limits = &server.devices.logs;
+    let open = limits.uploads.open(device.id);
     let upload = Upload {
         server: &server,
         device: device.id,
-        share: LineShare::of(&server, device.id).await,
+        share: LineShare::of(cloud, &limits.lines, device.id).await,
         address: address(&parts.extensions),
         waiting: Vec::new(),
         suppressed: 0,
@@ -191,7 +192,8 @@ impl Upload<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), Refusal> {
-        self.share.refresh(self.server).await;
+        let limits = &self.server.devices.logs.lines;
+        self.share.refresh(&self.server.cloud, limits).await;
         let mut lines = std::mem::take(&mut self.waiting);
         if self.suppressed > 0 {
             let warning = format!(

@@ -16,14 +16,14 @@ use tokio::time::{Instant, timeout_at};
 
 use super::no_such_plugin;
 use crate::answer::{Failure, Json};
-use crate::app::Api;
-use crate::auth::Caller;
 use crate::body::refuse_encoding;
 use crate::bounds::{PLUGIN_BODY, PLUGIN_PIECE_WITHIN, PLUGIN_WITHIN};
-use crate::device::{Request, Requester};
+use crate::caller::{Caller, Requester};
 use crate::extract::Path;
+use crate::message::Request;
 use crate::operation::{Answer, schema};
-use crate::routes::Route;
+use crate::route::Route;
+use crate::state::Api;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![

@@ -1,0 +1,371 @@
+//! Imports between the files of a crate: files that import each other in a circle can only be read, tested and moved
+//! together (docs/CONTRIBUTING.md).
+//!
+//! [`check`] reads all paths in the code, those of `use` declarations and others, without tests. A `mod` declaration
+//! alone is no import. A file (`x.rs`) and its parts (`x/`) may import each other, since they have one subject; but the
+//! parts may not do so among themselves, nor with other files in between.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use anyhow::{Result, bail};
+
+use crate::rust_code;
+use crate::text_files::TextFile;
+
+/// The folders of the crates that are checked.
+const FOLDERS: [&str; 5] = [
+    "cloud/core/src/",
+    "cloud/dashboard/src/",
+    "cloud/data/src/",
+    "cloud/server/src/",
+    "host/api/src/",
+];
+/// Modules of a crate that may import each other in circles, each with its parts.
+const EXCEPTIONS: [(&str, &[&str]); 1] = [
+    // A write applies the rules of its rows, and most rules write other rows.
+    ("cloud/data/src/", &["image_garbage", "rules", "write"]),
+];
+/// The beginning of a declaration of tests. Tests in the same file are its end.
+const TESTS: &str = "#[cfg(test)]\nmod ";
+
+/// Fails if files of a crate import each other in a circle, or if an exception is not needed.
+pub(crate) fn check(files: &[TextFile]) -> Result<()> {
+    let mut problems = Vec::new();
+    for folder in FOLDERS {
+        let exception = EXCEPTIONS.iter().find(|(of, _)| *of == folder);
+        let exception = exception.map_or(&[][..], |(_, modules)| modules);
+        for problem in Crate::new(folder, files).problems(exception) {
+            problems.push(format!("{folder}: {problem}"));
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "files import each other in circles:\n{}\nmove what two files need into one that imports neither",
+        problems.join("\n")
+    )
+}
+
+/// The paths in the files of a crate, by the files' modules, such as `a::b`; the root's is empty.
+struct Crate(BTreeMap<String, BTreeSet<String>>);
+
+/// The imports of modules.
+type Graph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+impl Crate {
+    fn new(folder: &str, files: &[TextFile]) -> Self {
+        let mut modules = BTreeMap::new();
+        let mut tests = Vec::new();
+        for TextFile { path, text } in files {
+            let path = path.strip_prefix(folder);
+            let Some(path) = path.and_then(|path| path.strip_suffix(".rs")) else {
+                continue;
+            };
+            let module = match path {
+                "lib" | "main" => String::new(),
+                path => path.replace('/', "::"),
+            };
+            let names = text.split(TESTS).skip(1);
+            let names = names.filter_map(|rest| rest.split_once(';'));
+            tests.extend(names.map(|(name, _)| join(&module, name)));
+            let code = text.split(&format!("{TESTS}tests {{")).next();
+            modules.insert(module, paths(&rust_code::code(code.unwrap_or_default())));
+        }
+        modules.retain(|module, _| !tests.iter().any(|test| is_in(module, test)));
+        Crate(modules)
+    }
+
+    /// Returns a sentence for each circle that is not within the modules of `exception`.
+    fn problems(&self, exception: &[&str]) -> BTreeSet<String> {
+        let graph = self.graph();
+        let mut without_parts = graph.clone();
+        for (module, imports) in &mut without_parts {
+            imports.retain(|import| !is_in(import, module));
+        }
+        let mut problems = BTreeSet::new();
+        let mut is_needed = exception.is_empty();
+        // In the second graph, circles among parts are within the larger one of their file.
+        for graph in [without_parts, graph] {
+            for circle in circles(&graph) {
+                let is_within = |modules: &[&str]| {
+                    let mut circle = circle.iter();
+                    circle.all(|module| modules.iter().any(|it| is_in(module, it)))
+                };
+                if is_within(exception) {
+                    is_needed = true;
+                } else if !circle.iter().any(|file| is_within(&[file])) {
+                    problems.insert(describe(&circle, &graph));
+                }
+            }
+        }
+        if !is_needed {
+            problems.insert(format!("no circle needs the exception for {exception:?}"));
+        }
+        problems
+    }
+
+    fn graph(&self) -> Graph<'_> {
+        let modules = self.0.iter().map(|(module, paths)| {
+            let imports = paths.iter().filter_map(|path| {
+                let path = self.from_root(module, path).or_else(|| {
+                    let (name, rest) = path.split_once("::")?;
+                    let end = format!("::{name}");
+                    let mut imports = paths.iter().filter(|import| import.ends_with(&end));
+                    let import = imports.find_map(|import| self.from_root(module, import))?;
+                    Some(join(&import, rest))
+                })?;
+                self.file_of(&path)
+            });
+            let others = imports.filter(|import| import != module);
+            (module.as_str(), others.collect())
+        });
+        modules.collect()
+    }
+
+    /// Returns a path in a module as seen from the root; `None` if it begins with another name than a part's.
+    fn from_root(&self, module: &str, path: &str) -> Option<String> {
+        let (first, rest) = path.split_once("::").unwrap_or((path, ""));
+        let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
+        match first {
+            "crate" => Some(rest.to_owned()),
+            "self" => Some(join(module, rest)),
+            "super" if rest.starts_with("super::") => self.from_root(parent, rest),
+            "super" => Some(join(parent, rest)),
+            part => {
+                let is_part = self.0.contains_key(&join(module, part));
+                is_part.then(|| join(module, path))
+            }
+        }
+    }
+
+    /// Returns the module of the file to which a path from the root leads.
+    fn file_of(&self, path: &str) -> Option<&str> {
+        match self.0.get_key_value(path) {
+            Some((module, _)) => Some(module),
+            None if path.is_empty() => None,
+            None => self.file_of(path.rsplit_once("::").map_or("", |(start, _)| start)),
+        }
+    }
+}
+
+/// Returns the paths in a code that consist of several names. A group in braces is several paths.
+fn paths(code: &str) -> BTreeSet<String> {
+    let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
+    let mut spaced = String::new();
+    for letter in code.chars() {
+        match letter {
+            letter if is_of_path(letter) => spaced.push(letter),
+            letter => spaced.extend([' ', letter, ' ']),
+        }
+    }
+    let mut words = spaced.split_whitespace().peekable();
+    let mut groups = Vec::new();
+    let mut paths = BTreeSet::new();
+    while let Some(word) = words.next() {
+        if word == "}" {
+            groups.pop();
+        } else if word == "as" {
+            words.next();
+        } else if word.ends_with("::") && words.next_if_eq(&"{").is_some() {
+            groups.push(word);
+        } else if word.starts_with(is_of_path) {
+            let path = groups.concat() + word;
+            if path.contains("::") {
+                let path = path.trim_end_matches(':');
+                paths.insert(path.strip_suffix("::self").unwrap_or(path).to_owned());
+            }
+        }
+    }
+    paths
+}
+
+/// Returns the path that consists of two others, each of which may be empty.
+fn join(beginning: &str, end: &str) -> String {
+    let parts = [beginning, end].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("::")
+}
+
+/// Returns whether a module is `whole` or a part of it.
+fn is_in(module: &str, whole: &str) -> bool {
+    let rest = module.strip_prefix(whole);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// Returns the largest sets of modules that all import each other, directly or through others of them.
+fn circles<'a>(graph: &Graph<'a>) -> BTreeSet<BTreeSet<&'a str>> {
+    let reached = |module: &'a str| {
+        let mut reached = BTreeSet::new();
+        let mut next = vec![module];
+        while let Some(module) = next.pop() {
+            let imports = graph.get(module).into_iter().flatten();
+            next.extend(imports.filter(|import| reached.insert(**import)));
+        }
+        reached
+    };
+    let reached: Graph<'a> = graph.keys().map(|it| (*it, reached(it))).collect();
+    let circles = reached.iter().map(|(module, imports)| {
+        let back = |import: &&&str| reached.get(*import).is_some_and(|it| it.contains(module));
+        imports.iter().filter(back).copied().collect()
+    });
+    circles
+        .filter(|circle: &BTreeSet<_>| !circle.is_empty())
+        .collect()
+}
+
+/// Names the files on the shortest way from the first module of a circle back to it.
+fn describe(circle: &BTreeSet<&str>, graph: &Graph<'_>) -> String {
+    let first = circle.first().copied().unwrap_or_default();
+    let mut ways = VecDeque::from([vec![first]]);
+    let mut visited = BTreeSet::new();
+    while let Some(way) = ways.pop_front() {
+        let last = way.last().and_then(|last| graph.get(last));
+        for import in last.into_iter().flatten() {
+            let way = [&way[..], &[import]].concat();
+            if *import == first {
+                let files = way.iter().map(|module| match *module {
+                    "" => "the root".to_owned(),
+                    module => module.replace("::", "/") + ".rs",
+                });
+                let files = files.collect::<Vec<_>>().join(" -> ");
+                return format!("{files} ({} files import each other)", circle.len());
+            }
+            if visited.insert(*import) {
+                ways.push_back(way);
+            }
+        }
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the problems of a crate with these files, each given by its path and its text.
+    fn problems(files: &[(&str, &str)], exception: &[&str]) -> Vec<String> {
+        let files = files.iter().map(|(path, text)| TextFile {
+            path: format!("x/src/{path}.rs"),
+            text: (*text).to_owned(),
+        });
+        let files: Vec<TextFile> = files.collect();
+        let problems = Crate::new("x/src/", &files).problems(exception);
+        problems.into_iter().collect()
+    }
+
+    #[test]
+    fn a_circle_is_found_whatever_the_form_of_its_imports() {
+        let back = ("b", "use crate::a::A;");
+        for (a, b, expected) in [
+            (("a", "use crate::b::B;"), back, "a.rs -> b.rs -> a.rs"),
+            (("a", "use super::b::B;"), back, "a.rs -> b.rs -> a.rs"),
+            (("a", "use super::b;"), back, "a.rs -> b.rs -> a.rs"),
+            (("a", "use crate::b::*;"), back, "a.rs -> b.rs -> a.rs"),
+            (
+                ("a", "use crate::{b::{self, B}, c};"),
+                back,
+                "a.rs -> b.rs -> a.rs",
+            ),
+            (
+                ("a", "use std::{\n    io,\n};\nuse crate::b;"),
+                back,
+                "a.rs -> b.rs -> a.rs",
+            ),
+            (
+                ("a", "fn a() -> crate::b::B {}"),
+                back,
+                "a.rs -> b.rs -> a.rs",
+            ),
+            (
+                ("a", "fn a() { super::b::b() }"),
+                back,
+                "a.rs -> b.rs -> a.rs",
+            ),
+            (
+                ("a", "use crate::b;\nfn a() { b::c::d() }"),
+                ("b/c", "use crate::a;"),
+                "a.rs -> b/c.rs -> a.rs",
+            ),
+            (
+                ("d/a", "use super::b;"),
+                ("d/b", "use super::super::d::a;"),
+                "d/a.rs -> d/b.rs -> d/a.rs",
+            ),
+            (
+                ("lib", "use a::A;"),
+                ("a", "use crate::X;"),
+                "the root -> a.rs -> the root",
+            ),
+        ] {
+            let expected = format!("{expected} (2 files import each other)");
+            let modules = [("b", ""), a, b];
+            assert_eq!(problems(&modules, &[]), [expected], "{a:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_import_of_the_code_makes_no_circle() {
+        for a in [
+            "",
+            "mod b;",
+            "// use crate::b;",
+            "/// [`crate::b::B`]",
+            "use b::B;",
+            "use std::b::B;",
+            "fn a(b: B) {}\n#[cfg(test)]\nmod tests {\n    use crate::b;\n}",
+        ] {
+            let files = [
+                ("a", a),
+                ("b", "use crate::a::A;"),
+                (
+                    "lib",
+                    "mod a;\nmod b;\n#[cfg(test)]\nmod tests;\npub use b::B;",
+                ),
+                ("tests/c", "use super::d;"),
+                ("tests/d", "use super::c;"),
+            ];
+            assert!(problems(&files, &[]).is_empty(), "{a:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_and_its_parts_may_import_each_other_but_hide_no_other_circle() {
+        let whole = ("a", "mod b;\nmod c;\npub(crate) use self::b::B;");
+        let part = ("a/b", "use super::A;");
+        for (more, expected) in [
+            (&[("d", "use crate::a::B;")][..], None),
+            (
+                &[("a/b", "use super::{A, c};"), ("a/c", "use super::b::B;")],
+                Some("a/b.rs -> a/c.rs -> a/b.rs (2 files import each other)"),
+            ),
+            (
+                &[("a/b", "use crate::d::D;"), ("d", "use crate::a::B;")],
+                Some("a.rs -> a/b.rs -> d.rs -> a.rs (3 files import each other)"),
+            ),
+        ] {
+            let files = [&[whole, part], more].concat();
+            assert_eq!(problems(&files, &[]), Vec::from_iter(expected), "{more:?}");
+        }
+    }
+
+    #[test]
+    fn an_exception_allows_circles_of_its_modules_alone_and_is_needed() {
+        let files = [
+            ("a", "use crate::b::c::C;"),
+            ("b/c", "use crate::a::A;"),
+            ("d", "use crate::a::A;"),
+        ];
+        assert!(problems(&files, &["a", "b"]).is_empty());
+        let circle = "a.rs -> b/c.rs -> a.rs (2 files import each other)";
+        let unneeded = "no circle needs the exception for [\"a\", \"d\"]";
+        assert_eq!(problems(&files, &["a", "d"]), [circle, unneeded]);
+        let more = [
+            files[0],
+            files[1],
+            ("d", "use crate::a::A;\nuse crate::e;"),
+            ("e", "use crate::d;"),
+        ];
+        let other = "d.rs -> e.rs -> d.rs (2 files import each other)";
+        assert_eq!(problems(&more, &["a", "b"]), [other]);
+    }
+}
