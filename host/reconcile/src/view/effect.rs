@@ -83,7 +83,7 @@ impl View {
 }
 
 impl Effect {
-    fn about(&self) -> (EngineKind, ObjectKind) {
+    pub(super) fn about(&self) -> (EngineKind, ObjectKind) {
         match self {
             Effect::Pulled(image) => (image.engine, ObjectKind::Images),
             Effect::ImageRemoved(engine, _) => (*engine, ObjectKind::Images),

@@ -191,7 +191,7 @@ fn a_listing_that_began_before_an_effect_does_not_hide_it() {
 }
 
 #[test]
-fn what_a_failed_step_was_about_is_busy_until_all_of_it_was_listed_anew() {
+fn what_a_failed_step_was_about_is_busy_until_all_of_it_was_listed_again() {
     type Then = fn(&mut View, (BTreeSet<ObjectKind>, u64));
     for (what, then, is_busy) in [
         ("nothing", (|_, _| ()) as Then, true),
@@ -221,7 +221,7 @@ fn what_a_failed_step_was_about_is_busy_until_all_of_it_was_listed_anew() {
 }
 
 #[test]
-fn nothing_counts_as_known_until_what_is_invalid_was_listed_anew() {
+fn nothing_counts_as_known_until_what_is_invalid_was_listed_again() {
     let mut view = known();
     view.mark(DOCKER, KINDS);
     let (kinds, begun) = view.begin(DOCKER).unwrap();
@@ -239,7 +239,7 @@ fn no_decision_depends_on_what_was_last_seen_on_a_silent_engine() {
     assert!(!view.is_known() && view.all_answer());
     list(&mut view, WASM);
     assert!(view.is_known() && view.silent_engines().is_empty());
-    let definitions = [("service fleet", "d1"), ("volume data", "d1")];
+    let definitions = [("service fleet/web", "d1"), ("volume data", "d1")];
     let found = view.definitions().unwrap();
     let found = found
         .iter()

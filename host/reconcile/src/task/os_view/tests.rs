@@ -139,7 +139,7 @@ fn an_activation_ends_with_the_write_that_records_it() {
 }
 
 #[test]
-fn people_are_told_why_nothing_leads_to_the_version() {
+fn the_blocker_says_why_nothing_leads_to_the_version() {
     let record = json!({ "rejected": [{ "version": "2", "reason": "it is not healthy" }] });
     let rejecting = || OsView::new(serde_json::from_value(record.clone()).unwrap(), None);
     let version = desired().version;
