@@ -44,18 +44,18 @@ capabilities! {
     /// Reports gauges and counters for `GET /metrics`.
     ours Metrics metrics "metrics"
         may "show up to 100 gauges and counters of its own in GET /metrics";
-    /// Adds fields to what the device tells its cloud.
+    /// Adds fields to the device's report to its cloud.
     ours Report report "report"
-        may "add up to 16 fields of its own to what the device tells its cloud, which people read in the dashboard";
+        may "add up to 16 fields of its own to the device's report to its cloud, which people read in the dashboard";
     /// Requests to the hosts that the policy names.
     ours Http http "http" ["wasi:http/outgoing-handler"]
         may "send requests over the network to the hosts that you name";
-    /// Has other plugins do the actions that the policy names.
+    /// Has other plugins perform the actions that the policy names.
     ours Actions actions "actions"
-        may "have other plugins do the actions that you name";
+        may "have other plugins perform the actions that you name";
     /// Requests to the routes of the device's own API that the policy names.
     ours Api api "api"
-        may "request the routes of the device's own API that you name, for whoever it is called for";
+        may "request the routes of the device's own API that you name, with the rights of its own caller";
     /// Serial ports that the policy names.
     ours Serial serial "serial"
         may "open the serial ports that you name";
@@ -73,8 +73,8 @@ capabilities! {
         may "know the time of day";
     /// Random numbers.
     wasi Random random "random" ["wasi:random/random", "wasi:random/insecure"]
-        may "have random numbers";
+        may "use random numbers";
     /// The folders that the policy names. Files have times, in the type of the clock's interface.
     wasi Files files "files" ["wasi:filesystem/types", "wasi:filesystem/preopens", "wasi:clocks/wall-clock"]
-        may "read folders of the host, and change them where you say so";
+        may "read folders of the host, and change those for which you allow it";
 }

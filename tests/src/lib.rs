@@ -45,7 +45,7 @@ pub use fleet_cloud::FleetCloud;
 pub use held_port::HeldPort;
 pub use host_journal::HostJournal;
 pub use kept_plugins::{kept_plugin, kept_plugins};
-pub use layout::{distribution, guest, repository};
+pub use layout::{GUEST_CAPABILITIES, distribution, guest, repository};
 pub use log_reader::LogReader;
 pub use network_namespace::NetworkNamespace;
 pub use processes::{children_of, services_of};

@@ -16,13 +16,13 @@ use crate::simulate;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or of it
-    /// data, polls, reports, push, fleets. The page is then left as it is
+    /// Measure only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or
+    /// one of the cloud's: data, polls, reports, push, fleets. The page then stays unchanged
     sections: Vec<String>,
-    /// All sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
+    /// Also measure the largest sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
     #[arg(long)]
     large: bool,
-    /// What `versions` compares with: the layout that `cargo xtask build --release` made of another commit
+    /// The layout with which `versions` compares: one that `cargo xtask build --release` built from another commit
     #[arg(long, value_name = "FOLDER")]
     beside: Option<PathBuf>,
 }
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     if let Some(unknown) = sections.iter().find(|name| !is_section(name)) {
         bail!(
-            "there is no section `{unknown}`; there are {} and {}",
+            "there is no section `{unknown}`; the sections are {} and {}",
             OF_DEVICE.join(", "),
             OF_CLOUD.join(", ")
         );
@@ -84,7 +84,7 @@ fn on_device(arguments: &Arguments) -> Result<String> {
     let docker = match install_packages_if_debian_root().and_then(|()| PrivateDocker::start()) {
         Ok(docker) => Some(docker),
         Err(error) => {
-            eprintln!("the sections on Docker are left out: {error:#}");
+            eprintln!("skipping the sections on Docker: {error:#}");
             None
         }
     };

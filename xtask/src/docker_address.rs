@@ -37,7 +37,7 @@ pub(crate) async fn connect(address: &str) -> Result<Docker> {
             Some(cause) => anyhow!("{cause}"),
             None => anyhow!("it cannot be reached"),
         },
-        Err(_) => anyhow!("nothing came within {ANSWER_WITHIN:?}"),
+        Err(_) => anyhow!("no response within {ANSWER_WITHIN:?}"),
     };
     Err(failure).with_context(|| format!("no Docker engine answers at {address}"))
 }

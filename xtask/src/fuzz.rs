@@ -11,10 +11,10 @@ use crate::layout::{self, build_components, components_folder, guest_crates};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// How long to run each target
+    /// Seconds to run each target
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     seconds: u64,
-    /// The targets to run; without any, all of them
+    /// The targets to run; all of them by default
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
 }

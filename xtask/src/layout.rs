@@ -204,7 +204,7 @@ fn refuse_what_is_for_tests(program: &Path) -> Result<()> {
         .any(|window| window == FOR_TESTS.as_bytes());
     if has_it {
         bail!(
-            "`{}` reads a variable `{FOR_TESTS}…`, which is for tests alone: build it without the feature that has it",
+            "`{}` reads a variable `{FOR_TESTS}…`, which is only for tests: build it without the feature that has it",
             program.display()
         );
     }
@@ -317,7 +317,7 @@ mod tests {
         refuse_what_is_for_tests(&program)?;
         fs::write(&program, b"\x7fELF..SUPERVISOR_TEST_ABORT_AT..")?;
         let refused = refuse_what_is_for_tests(&program);
-        assert!(refused.is_err_and(|error| error.to_string().contains("for tests alone")));
+        assert!(refused.is_err_and(|error| error.to_string().contains("only for tests")));
         Ok(())
     }
 }

@@ -54,27 +54,27 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build everything and start a cloud, a registry and a device that follows a sample release
+    /// Build everything, and start a cloud, a registry and a device that follows a sample release
     Run(run::Arguments),
-    /// Run all tests of the workspace, doing their set-up first
+    /// Set up everything that the tests need, and run all tests of the workspace
     Test(test::Arguments),
-    /// Build a layout in target/dist that runs wherever you copy it
+    /// Build the programs and plugins into target/dist, in a layout that runs wherever you copy it
     Build(layout::Arguments),
     /// Measure speed and memory, and write the figures into docs/benchmarks.md
     Bench(bench::Arguments),
-    /// Simulate a fleet: devices with the real link to a cloud and nothing behind it (`--help` says more)
+    /// Simulate a fleet: devices with the real link to a cloud and nothing behind it (see its `--help`)
     Simulate(simulate::Arguments),
-    /// Start the Docker engine and the registry of the tests and keep them until Ctrl-C
+    /// Start the Docker engine and the registry of the tests, and keep them running until Ctrl-C
     #[command(hide = true)]
     DockerForTests,
-    /// Start the PostgreSQL server of the tests and keep it until Ctrl-C
+    /// Start the PostgreSQL server of the tests, and keep it running until Ctrl-C
     #[command(hide = true)]
     PostgresForTests,
-    /// Check formatting, names, phrases, citations, imports, lints and dependencies, as continuous integration does
+    /// Check formatting, names, phrases, struct sizes, imports, citations, lints, dependencies, as continuous integration does
     Check,
     /// Fuzz parsers, statements and endpoints
     Fuzz(fuzz::Arguments),
-    /// Check the dependencies alone: licences, sources, second and withdrawn versions, known weaknesses
+    /// Check only the dependencies: licences, sources, duplicate and yanked versions, known vulnerabilities
     Dependencies,
 }
 

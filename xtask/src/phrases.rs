@@ -8,16 +8,45 @@ use anyhow::{Result, bail};
 use crate::text_files::{TextFile, numbered};
 
 /// A phrase in lower case, and what to write in its place.
-const PHRASES: [(&str, &str); 9] = [
+const PHRASES: [(&str, &str); 38] = [
     ("anew", "again"),
+    ("are said", "are stated"),
+    ("are to run", "should run, or will run"),
     ("are told", "receive, or are notified"),
+    ("as it says", "claimed, or according to it"),
+    ("becomes of it", "the result"),
+    ("broken off", "interrupted"),
+    ("finds out by itself", "computes"),
     ("goes before", "takes precedence over"),
+    ("is like this", "is as follows"),
+    ("is not right", "is invalid"),
+    ("is not to run", "should not run"),
+    ("is said", "is stated, or is in"),
+    ("is there already", "exists already"),
+    ("is to join", "should join"),
+    ("is to run", "should run, or will run"),
+    ("is to stop", "should stop, or will stop"),
+    ("is to trust", "should trust"),
     ("is told", "receives, or is notified"),
+    ("it came to", "the results"),
+    ("known weaknesses", "known vulnerabilities"),
+    ("nothing came", "no response"),
+    ("object a line", "one object per line"),
+    ("of it away", "removes it, or removes all of it"),
+    ("owner alone", "only its owner"),
+    ("owner's alone", "only its owner"),
+    ("second versions", "duplicate versions"),
     ("serves on", "stays in use"),
+    ("stays with you", "keep it secret"),
+    ("tells of", "reports, or describes"),
+    ("was said", "was stated, or was reported"),
     ("was told", "received, or was notified"),
+    ("were said", "were stated, or were reported"),
     ("were told", "received, or were notified"),
+    ("which boot this is", "the boot id"),
     ("who asks", "the caller"),
     ("whoever asks", "the caller"),
+    ("withdrawn versions", "yanked versions"),
 ];
 /// The file that lists the phrases.
 const THIS: &str = "xtask/src/phrases.rs";

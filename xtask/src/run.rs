@@ -39,23 +39,23 @@ pub(crate) struct Arguments {
     /// Optimize and strip the supervisor
     #[arg(long)]
     release: bool,
-    /// Run the programs that the last build left in target/dist, and build only the sample
+    /// Run the programs of the last build in target/dist, and build only the sample
     #[arg(long, conflicts_with = "release")]
     no_build: bool,
-    /// Where the API listens; port 0 takes a free one
+    /// The address on which the API listens; port 0 chooses a free port
     #[arg(long, default_value = "127.0.0.1:48484", value_name = "ADDR:PORT")]
     listen: SocketAddr,
-    /// Keep everything here rather than in a temporary folder: the device's state and identity, the cloud's
-    /// database and its registry, and with them the volumes of services. The next start continues with it
+    /// Keep everything in this folder instead of a temporary one: the device's state and identity, the volumes of its
+    /// services, the cloud's database and its registry. The next start continues with them
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
     /// Where services run: Docker if it answers, otherwise wasm
     #[arg(long, default_value = "auto", value_parser = ["auto", "docker", "wasm"])]
     engine: String,
-    /// No cloud: one device in local mode, with the sample as its local target
+    /// Start no cloud, but one device in local mode, with the sample as its local target
     #[arg(long)]
     local: bool,
-    /// Where the cloud listens; port 0 takes a free one
+    /// The address on which the cloud listens; port 0 chooses a free port
     #[arg(
         long,
         default_value = "127.0.0.1:8080",
@@ -63,8 +63,8 @@ pub(crate) struct Arguments {
         conflicts_with = "local"
     )]
     cloud: SocketAddr,
-    /// The registry for the images of releases, instead of one that the command starts: it must accept the cloud's
-    /// tokens (`fleet-cloud registry-certificate`), or need none
+    /// The registry for the images of releases, instead of one that the command starts; it must accept the cloud's
+    /// tokens (`fleet-cloud registry-certificate`) or require none
     #[arg(long, value_name = "HOST", conflicts_with = "local")]
     registry: Option<String>,
     /// Start without a sample release, except one that the folder of --state-dir already has

@@ -14,7 +14,7 @@ pub(crate) const PROFILE: &str = "cloud";
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// For the simulator, which tells them itself
+    /// Passed on to the simulator, which parses them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! The dependencies of the programs, checked against `deny.toml` by cargo-deny: licences, sources, several versions of
-//! a crate, withdrawn versions, and known vulnerabilities.
+//! The dependencies of the programs, checked against `deny.toml` by cargo-deny: licences, sources, duplicate and yanked
+//! versions, and known vulnerabilities.
 //!
 //! Known vulnerabilities are in a git repository that is not on crates.io. If it cannot be reached, everything else is
 //! still checked, and a line says what was not.
@@ -54,8 +54,8 @@ pub(crate) fn check() -> Result<()> {
     ]);
     cargo::finish(check)?;
     println!(
-        "\nNOT CHECKED: known weaknesses of dependencies. {ADVISORIES} cannot be reached from here; licences, \
-         sources, second versions and withdrawn versions were checked.\n"
+        "\nNOT CHECKED: known vulnerabilities of dependencies. {ADVISORIES} cannot be reached from here; licences, \
+         sources, and duplicate and yanked versions were checked.\n"
     );
     Ok(())
 }
@@ -115,7 +115,7 @@ fn are_advisories_reachable() -> Result<bool> {
     }
 }
 
-/// A database of advisories that affects no real crate: cargo-deny checks for withdrawn versions only if it has a
+/// A database of advisories that affects no real crate: cargo-deny checks for yanked versions only if it has a
 /// database, and refuses an empty one.
 struct StandIn {
     repository: PathBuf,

@@ -15,9 +15,9 @@ use crate::test_programs::TestPrograms;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Where the suites on Docker run: an engine of our own (needs root on Debian), the machine's own
-    /// (what `docker` would use), no engine; `auto` tries them in this order
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHICH")]
+    /// The Docker engine of the tests: one that the command starts (`private`, needs root on Debian), the one that
+    /// `docker` would use (`reachable`), or none; `auto` tries them in this order
+    #[arg(long, value_enum, default_value = "auto", value_name = "ENGINE")]
     docker: DockerChoice,
     /// Passed on to `cargo test`, for example a crate (`--package plan`) or a test's name
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -28,7 +28,7 @@ const SCRIPT: &str = include_str!("test_kernel.sh");
 /// What is missing, or what failed: the machine must run Debian on x86-64.
 pub(crate) fn make() -> Result<PathBuf> {
     if !cfg!(target_arch = "x86_64") {
-        bail!("there is a kernel for x86-64 alone");
+        bail!("only x86-64 is supported");
     }
     require(TOOLS, "the tests of hardware")?;
     let target = cargo::repository().join("target");
@@ -40,8 +40,8 @@ pub(crate) fn make() -> Result<PathBuf> {
     {
         return Ok(result);
     }
-    println!("making a kernel for the tests of hardware");
-    let work = tempfile::tempdir_in(&target).context("no folder to make a kernel in")?;
+    println!("building a kernel for the tests of hardware");
+    let work = tempfile::tempdir_in(&target).context("failed to create a temporary folder")?;
     let output = Command::new("sh")
         .args(["-c", SCRIPT, "sh"])
         .arg(work.path())

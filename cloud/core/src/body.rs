@@ -127,7 +127,7 @@ pub async fn typed<T: DeserializeOwned>(
 
 fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Refusal::Wrong(format!("the body is not right: {error}")))
+        .map_err(|error| Refusal::Wrong(format!("the body is invalid: {error}")))
 }
 
 /// Counts the values in JSON, or a few more: each follows a bracket or a comma. Invalid JSON is detected later, by the

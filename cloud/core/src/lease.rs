@@ -70,7 +70,7 @@ impl Lease {
                 Ok(false) | Err(Refusal::Unauthorized) => return,
                 // The caller is not at fault, and the next check may succeed.
                 Err(error) => {
-                    tracing::warn!("whether a stream may stay open is unknown: {error:?}")
+                    tracing::warn!("failed to check whether a stream may stay open: {error:?}")
                 }
             }
         }

@@ -123,7 +123,7 @@ fn title(status: StatusCode) -> &'static str {
         StatusCode::NOT_FOUND => "Not found",
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "Not allowed",
         StatusCode::TOO_MANY_REQUESTS => "Too many requests",
-        status if status.is_server_error() => "Something failed",
+        status if status.is_server_error() => "Something went wrong",
         _ => "That did not work",
     }
 }

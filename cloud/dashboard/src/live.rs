@@ -220,7 +220,7 @@ impl<P: LivePage> LiveStream<P> {
                 tracing::warn!(
                     user = self.visitor.claims.id,
                     ?error,
-                    "an open page cannot be followed"
+                    "failed to update an open page"
                 );
             }
         }

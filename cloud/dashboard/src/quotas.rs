@@ -106,7 +106,10 @@ pub(super) async fn of_owner(visitor: &SessionUser, organization: &Named) -> Pag
     let usage = usage(&visitor.cloud, organization.id).await?;
     let may_change = is_one(&visitor.cloud, &visitor.identity).await?;
     let quotas = html! {
-        p.faint { "What " strong { (organization.name) } " keeps, and how much it may. An administrator of the cloud changes it." }
+        p.faint {
+            "How much " strong { (organization.name) } " stores, and its limits. An administrator of the cloud changes
+            them."
+        }
         (usage_table(&usage, false))
         @if may_change {
             div.buttons { a.button href={ (PLACE) "/" (organization.id) } { "Change the quotas" } }
@@ -126,7 +129,7 @@ fn usage_table(quotas: &[QuotaUsage], editable: bool) -> Markup {
     let id = |usage: &QuotaUsage| format!("of-{}", usage.quota.name());
     html! {
         table {
-            (head(&["Of", "Used", "Limit"], None))
+            (head(&["Quota", "Used", "Limit"], None))
             tbody {
                 @for usage in quotas {
                     tr {

@@ -271,7 +271,7 @@ fn keep_private(path: &str) -> std::io::Result<()> {
         match std::fs::set_permissions(&path, private) {
             Ok(()) => tracing::info!(
                 %path,
-                "a file of the database could be read by others on this machine; now it is the owner's alone"
+                "a file of the database could be read by others on this machine; now only its owner can"
             ),
             Err(error) => tracing::warn!(
                 %path,

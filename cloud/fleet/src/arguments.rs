@@ -102,7 +102,7 @@ pub(crate) enum Command {
     DeviceTypes,
     /// List devices
     Devices {
-        /// Only of this fleet
+        /// List only the devices of this fleet
         #[arg(long, short)]
         fleet: Option<String>,
     },
@@ -157,7 +157,7 @@ pub(crate) enum Command {
     /// Manage API keys
     #[command(subcommand, arg_required_else_help = true)]
     Keys(KeysCommand),
-    /// Show what a device's services print
+    /// Show the output of a device's services
     Logs(Logs),
     /// Print a script that completes commands in a shell
     #[command(after_help = "bash, in ~/.bashrc:  source <(fleet completion bash)\n\
@@ -199,7 +199,7 @@ pub(crate) struct Logs {
     /// The number of past lines
     #[arg(long, short = 'n', value_name = "N", default_value_t = 100)]
     pub(crate) tail: u32,
-    /// Only of this service; may be given several times
+    /// Show only the lines of this service, repeatable
     #[arg(long, short)]
     pub(crate) service: Vec<String>,
 }

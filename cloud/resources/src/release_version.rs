@@ -18,7 +18,7 @@ pub struct ReleaseVersion {
 
 /// A text that is not a semantic version, or contains a number that is too large.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no semantic version, such as `1.2.3-beta+linux`")]
+#[error("`{given}` is not a semantic version, such as `1.2.3-beta+linux`")]
 pub struct NoVersion {
     /// The given text, shortened to fit a message.
     pub given: String,

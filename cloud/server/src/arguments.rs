@@ -16,17 +16,16 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve the data API, devices and the proxy that reaches them.
     Serve(Box<Serve>),
-    /// Print the certificate that the registry is to trust (`rootcertbundle`), in PEM.
+    /// Print the registry's certificate for `rootcertbundle`, in PEM.
     RegistryCertificate(Box<Serve>),
-    /// Forget the secret that sessions are signed with and the key that tokens for the registry are signed with, while
-    /// the cloud is stopped: it makes new ones when it starts. Everybody signs in again, and the registry has to be
-    /// given its new certificate.
+    /// Delete the keys that sign sessions and registry tokens (stop the cloud first); new ones are created at the next
+    /// start. Everybody must then sign in again, and the registry needs its new certificate.
     RotateSigningKeys(Box<Serve>),
-    /// Keys that secrets in the database are encrypted with.
+    /// Create keys that encrypt secrets in the database.
     #[command(subcommand)]
     SecretsKey(SecretsKey),
-    /// Encrypt all secrets in the database with the first key, also those that were encrypted with another or not at
-    /// all. The cloud may run meanwhile; what was broken off goes on when it is started again.
+    /// Encrypt all secrets in the database with the first key, including those that are encrypted with another key or
+    /// not at all. The cloud may keep running; an interrupted run continues when you start it again.
     RotateSecrets(Box<RotateSecrets>),
     /// Give a user a new password, print it, and end their sessions.
     ResetPassword(Box<ResetPassword>),
@@ -38,7 +37,7 @@ pub(crate) struct ResetPassword {
     /// The e-mail address of the user.
     #[arg(value_name = "EMAIL")]
     pub(crate) email: String,
-    /// Where the database is said.
+    /// The database.
     #[command(flatten)]
     pub(crate) settings: Serve,
 }
@@ -48,7 +47,7 @@ pub(crate) struct ResetPassword {
 pub(crate) enum SecretsKey {
     /// Print a new key, as a line of the file that `--secrets-key-file` names.
     Generate {
-        /// What it is called: letters, digits, `.`, `_` and `-` [default: made up].
+        /// Name of the key: letters, digits, `.`, `_` and `-` [default: random].
         #[arg(long)]
         name: Option<String>,
     },
@@ -57,22 +56,22 @@ pub(crate) enum SecretsKey {
 /// `fleet-cloud rotate-secrets`.
 #[derive(Debug, Args)]
 pub(crate) struct RotateSecrets {
-    /// Decrypt them instead, for a program that knows no keys; while the cloud is stopped.
+    /// Decrypt them instead, for versions without encryption; stop the cloud first.
     #[arg(long)]
     pub(crate) decrypt: bool,
-    /// Where the database and the keys are said.
+    /// The database and keys.
     #[command(flatten)]
     pub(crate) settings: Serve,
 }
 
-/// Each is also an environment variable and a key of the configuration file; the flag wins over the
-/// variable, and that over the file.
+/// Each is also an environment variable and a key of the configuration file; the flag takes precedence over the
+/// variable, and the variable over the file.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Serve {
-    /// The address to listen at [default: 127.0.0.1:8080].
+    /// The address to listen on [default: 127.0.0.1:8080].
     #[arg(long, env = "FLEET_CLOUD_LISTEN", value_name = "ADDR:PORT")]
     pub(crate) listen: Option<String>,
-    /// Where everything is kept: `sqlite:PATH` or `postgres://…` [default: sqlite:fleet-cloud.sqlite].
+    /// The database: `sqlite:PATH` or `postgres://…` [default: sqlite:fleet-cloud.sqlite].
     #[arg(
         long,
         env = "FLEET_CLOUD_DATABASE",
@@ -80,8 +79,8 @@ pub(crate) struct Serve {
         hide_env_values = true
     )]
     pub(crate) database: Option<String>,
-    /// What several replicas speak to each other by: `nats://[user:password@]host[:port][,…]`
-    /// [default: none, this one is alone].
+    /// The NATS server through which replicas communicate: `nats://[user:password@]host[:port][,…]`
+    /// [default: none, a single replica].
     #[arg(
         long,
         env = "FLEET_CLOUD_BUS",
@@ -89,31 +88,31 @@ pub(crate) struct Serve {
         hide_env_values = true
     )]
     pub(crate) bus: Option<String>,
-    /// The administrator that the first start makes [default: admin@localhost.localdomain].
-    #[arg(long, env = "FLEET_CLOUD_ADMIN_EMAIL", value_name = "E")]
+    /// The e-mail address of the administrator that the first start creates [default: admin@localhost.localdomain].
+    #[arg(long, env = "FLEET_CLOUD_ADMIN_EMAIL", value_name = "EMAIL")]
     pub(crate) admin_email: Option<String>,
-    /// The administrator's password; without it, one is made at the first start and printed once.
+    /// The administrator's password; without it, one is generated at the first start and printed once.
     #[arg(
         long,
         env = "FLEET_CLOUD_ADMIN_PASSWORD",
-        value_name = "P",
+        value_name = "PASSWORD",
         hide_env_values = true
     )]
     pub(crate) admin_password: Option<String>,
-    /// The address that devices and people reach this cloud by, where it is not that of `--listen`.
+    /// The address at which devices and people reach this cloud, if it differs from `--listen`.
     #[arg(long, env = "FLEET_CLOUD_PUBLIC_URL", value_name = "URL")]
     pub(crate) public_url: Option<String>,
-    /// The registry that images of releases are kept in.
+    /// The registry that stores images of releases.
     #[arg(long, env = "FLEET_CLOUD_REGISTRY", value_name = "HOST")]
     pub(crate) registry: Option<String>,
-    /// How the cloud reaches the registry, to delete images of what is deleted; without it they stay there.
+    /// The address at which the cloud reaches the registry, to delete unused images; without it, they stay there.
     #[arg(long, env = "FLEET_CLOUD_REGISTRY_URL", value_name = "URL")]
     pub(crate) registry_url: Option<String>,
-    /// The file with the keys that secrets in the database are encrypted with, for its owner alone
-    /// [default: none, secrets are kept as they are].
+    /// The file with the keys that encrypt secrets in the database, readable by its owner only
+    /// [default: none, secrets are not encrypted].
     #[arg(long, env = "FLEET_CLOUD_SECRETS_KEY_FILE", value_name = "FILE")]
     pub(crate) secrets_key_file: Option<PathBuf>,
-    /// How log lines look.
+    /// Log format [default: text].
     #[arg(long, env = "FLEET_CLOUD_LOG_FORMAT", value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
     /// The configuration file (TOML).
@@ -121,13 +120,13 @@ pub(crate) struct Serve {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// How log lines look.
+/// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
-    /// For programs: an object a line.
+    /// JSON, one object per line.
     Json,
 }
 

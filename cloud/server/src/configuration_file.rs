@@ -155,9 +155,9 @@ pub(crate) fn load(arguments: Serve) -> Result<(Configuration, LogFormat)> {
 
 fn read(path: &Path) -> Result<File> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("the configuration file {} cannot be read", path.display()))?;
+        .with_context(|| format!("failed to read the configuration file {}", path.display()))?;
     toml::from_str(&text)
-        .with_context(|| format!("the configuration file {} is not right", path.display()))
+        .with_context(|| format!("the configuration file {} is invalid", path.display()))
 }
 
 fn check(settings: &NatsSettings) -> Result<()> {
@@ -179,7 +179,7 @@ fn check(settings: &NatsSettings) -> Result<()> {
     }
     if !(1..=5).contains(&settings.log_copies) {
         bail!(
-            "`nats.log_copies` is {}, and must be 1 to 5",
+            "`nats.log_copies` is {}, but must be 1 to 5",
             settings.log_copies
         );
     }

@@ -10,7 +10,7 @@ use supervisor_sdk::events::{Answer, Event, InstalledRelease};
 use supervisor_sdk::{Caller, Error, Json, Path, plugin, store};
 
 plugin! {
-    capabilities: { store => "keeps what was said of the release that was installed last" }
+    capabilities: { store => "stores the report about the last installed release" }
     routes: {
         GET "/v3/release-check/:app" => show,
         PUT "/v3/release-check/:app" => report,
@@ -33,7 +33,7 @@ struct Report {
 async fn show(caller: Caller, Path(app): Path<u64>) -> Result<Json<Report>, Error> {
     check(&caller, app)?;
     let report = store::get_json(&key(app)).await?;
-    let missing = || Error::not_found("nobody has said anything of the release of this app");
+    let missing = || Error::not_found("there is no report about the release of this app");
     report.map(Json).ok_or_else(missing)
 }
 

@@ -246,6 +246,7 @@ fn checked_endpoint(key: &str, endpoint: &str, plain: PlainHttp) -> Result<Strin
             });
         }
         tracing::warn!(
+            key,
             "`{key}` has no TLS, as `allow_plain` allows: anybody on the network path can read this device's key"
         );
     }

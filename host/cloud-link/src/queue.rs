@@ -90,7 +90,7 @@ pub enum QueueError {
     #[error("more than {MAX_WAITING} values wait for the cloud")]
     Full,
     /// The store failed.
-    #[error("failed to store what is to be sent to the cloud")]
+    #[error("failed to store data for the cloud")]
     Store(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 

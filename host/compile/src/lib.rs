@@ -19,19 +19,19 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// What the component is: `plugin` or `service`.
+    /// The kind of component: `plugin` or `service`.
     #[arg(long)]
     profile: sandbox::Profile,
-    /// The largest component that is taken, in bytes.
+    /// The maximum size of a component, in bytes.
     #[arg(long, default_value_t = 64 << 20)]
     wasm_bytes: u64,
-    /// The most address space that is used, in bytes.
+    /// The maximum address space of this process, in bytes.
     #[arg(long, default_value_t = 1 << 30)]
     memory_bytes: u64,
-    /// The most CPU time that is used, in seconds.
+    /// The maximum CPU time of this process, in seconds.
     #[arg(long, default_value_t = 120)]
     cpu_seconds: u64,
-    /// Compiles nothing where a wall around this process is missing.
+    /// Compile nothing if a wall around this process is missing.
     #[arg(long)]
     require_confinement: bool,
 }

@@ -255,6 +255,7 @@ impl Cache {
                 let is_sound = matches!(entries::is_sound(&cache.key, path), Ok(true));
                 if !is_sound {
                     tracing::info!(
+                        path = %path.display(),
                         "`{}` is damaged, or was not compiled on this device",
                         path.display()
                     );
@@ -319,6 +320,7 @@ async fn compile(
     let walls = child::compile(compiler, &name, &wasm, &mut output).await?;
     cache.note_walls(walls);
     tracing::info!(
+        name,
         "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
         wasm.len(),
         output.size,

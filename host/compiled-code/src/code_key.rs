@@ -40,6 +40,7 @@ impl CodeKey {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 tracing::warn!(
+                    path = %path.display(),
                     "cannot use the key of the compiled code `{}`: {error}; everything is compiled again",
                     path.display()
                 );

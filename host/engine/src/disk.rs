@@ -61,7 +61,12 @@ impl Disk {
         let free = match self.free(folder) {
             Ok(free) => free,
             Err(error) => {
-                tracing::debug!(%error, "failed to determine the free space of `{}`", folder.display());
+                tracing::debug!(
+                    %error,
+                    path = %folder.display(),
+                    "failed to determine the free space of `{}`",
+                    folder.display()
+                );
                 return Ok(());
             }
         };

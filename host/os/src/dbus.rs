@@ -212,7 +212,7 @@ fn is_transport(error: &zbus::Error) -> bool {
 
 impl HostOs for DBus {
     fn describe(&self) -> String {
-        format!("to the system bus at `{}`", self.address)
+        format!("over the system bus at `{}`", self.address)
     }
 
     fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>> {

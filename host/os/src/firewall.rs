@@ -92,7 +92,10 @@ impl Firewall {
         match &self.nft {
             Some(nft) => commit(nft, &ruleset::put(rules)).await,
             None => {
-                tracing::info!("rehearsal: would add the table `{TABLE}` to the host's firewall");
+                tracing::info!(
+                    table = TABLE,
+                    "rehearsal: would add the table `{TABLE}` to the host's firewall"
+                );
                 Ok(())
             }
         }
@@ -107,6 +110,7 @@ impl Firewall {
             Some(nft) => commit(nft, &ruleset::remove()).await,
             None => {
                 tracing::debug!(
+                    table = TABLE,
                     "rehearsal: would remove the table `{TABLE}` from the host's firewall"
                 );
                 Ok(())

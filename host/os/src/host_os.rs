@@ -7,7 +7,7 @@ use crate::{OsError, UnitName};
 /// The operations of the host's operating system that the supervisor uses. Each call has its own time limit; none asks
 /// a person, and none is repeated automatically once the system has accepted it.
 pub trait HostOs: Send + Sync {
-    /// Says where actions are sent, for the log.
+    /// Says how actions are performed, for the log.
     fn describe(&self) -> String;
 
     /// Begins an action. Returns when the system has agreed, which is before services have stopped or a unit has

@@ -116,7 +116,7 @@ impl Action {
 
 impl HostOs for Rehearsal {
     fn describe(&self) -> String {
-        "to a rehearsal, which only logs them".into()
+        "only logged (`rehearse`)".into()
     }
 
     fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>> {

@@ -133,7 +133,9 @@ impl GpioGrants {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.0.len() > LINES {
             let number = self.0.len();
-            return Err(format!("`gpio` has {number} lines, and may have {LINES}"));
+            return Err(format!(
+                "`gpio` has {number} lines, but at most {LINES} are allowed"
+            ));
         }
         let mut names = BTreeSet::new();
         for grant in &self.0 {
@@ -229,6 +231,9 @@ mod tests {
         }
         let line = r#"{ name = "a", chip = "c", line = 0, direction = "in" },"#;
         let error = check(&line.repeat(LINES + 1)).unwrap_err();
-        assert!(error.contains("65 lines, and may have 64"), "{error}");
+        assert!(
+            error.contains("65 lines, but at most 64 are allowed"),
+            "{error}"
+        );
     }
 }

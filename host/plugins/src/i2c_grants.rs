@@ -50,7 +50,9 @@ impl I2cGrants {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.0.len() > CHIPS {
             let number = self.0.len();
-            return Err(format!("`i2c` has {number} chips, and may have {CHIPS}"));
+            return Err(format!(
+                "`i2c` has {number} chips, but at most {CHIPS} are allowed"
+            ));
         }
         let mut names = BTreeSet::new();
         for I2cGrant { name, bus, address } in &self.0 {
@@ -141,6 +143,9 @@ mod tests {
         }
         let chip = r#"{ name = "a", bus = 1, address = 0x48 },"#;
         let error = check(&chip.repeat(CHIPS + 1)).unwrap_err();
-        assert!(error.contains("65 chips, and may have 64"), "{error}");
+        assert!(
+            error.contains("65 chips, but at most 64 are allowed"),
+            "{error}"
+        );
     }
 }

@@ -155,7 +155,7 @@ fn target_in(folder: &Path, name: &str, table: &Table) -> Result<Target, Install
             let file = folder.join(format!("{name}.wasm"));
             if file.symlink_metadata().is_ok() {
                 return Err(InstallRefusal::Conflict(format!(
-                    "`{}` is there already, and is not the plugin `{name}`: remove it",
+                    "`{}` exists already, but is not the plugin `{name}`: remove it",
                     file.display()
                 )));
             }
@@ -174,7 +174,7 @@ fn target_in(folder: &Path, name: &str, table: &Table) -> Result<Target, Install
                 .map(|(file, _)| format!("`{}`", file.display()))
                 .collect();
             Err(InstallRefusal::Conflict(format!(
-                "the plugin `{name}` is in {}, and is installed in one file of `{}` alone: remove it there first",
+                "the plugin `{name}` is in {}, but an installation can replace it only if it is in a single file of `{}`: remove it there first",
                 files.join(" and "),
                 folder.display()
             )))

@@ -71,6 +71,7 @@ impl KeptVersions {
         let index = read_index(&path).unwrap_or_else(|reason| {
             let index = path.join(INDEX);
             tracing::error!(
+                path = %index.display(),
                 "plugins cannot go back to earlier versions: `{}` {reason}",
                 index.display()
             );
@@ -116,6 +117,7 @@ impl KeptVersions {
             if let Err(error) = folder.keep(&file, &digest, signature.as_deref()) {
                 let file = file.display();
                 tracing::warn!(
+                    %file,
                     "it will not be possible to go back to the version that `{file}` has now: {}",
                     crate::failure::chain(&error)
                 );

@@ -122,7 +122,11 @@ impl LoadedPlugin {
             let made = blocking(make).await;
             if let Some(Err(error)) = made {
                 let (host, plugin) = (folder.host.display(), &*self.context.name);
-                tracing::warn!(plugin, "failed to create the folder `{host}`: {error}");
+                tracing::warn!(
+                    plugin,
+                    path = %host,
+                    "failed to create the folder `{host}`: {error}"
+                );
             }
         }
     }

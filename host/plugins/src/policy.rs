@@ -141,7 +141,7 @@ impl Policy {
     pub(crate) fn read(files: &PolicyFiles, anybodys: bool) -> Result<Policy, PolicyError> {
         let owner = policy_text(&files.owner, anybodys)?.unwrap_or_else(|| {
             let path = files.owner.display();
-            tracing::info!("no policy at `{path}`: plugins get no capability");
+            tracing::info!(%path, "no policy at `{path}`: plugins get no capability");
             String::new()
         });
         let stock = policy_text(&files.stock, anybodys)?.unwrap_or_default();

@@ -168,10 +168,10 @@ impl Lines {
         let Manifest { name, version, .. } = manifest;
         let about = &manifest.about;
         for (what, text) in [
-            ("It says of itself", &about.description),
-            ("Its maker, as it says", &about.vendor),
-            ("Its licence, as it says", &about.licence),
-            ("Its homepage, as it says", &about.homepage),
+            ("Its own description", &about.description),
+            ("Claimed maker", &about.vendor),
+            ("Claimed licence", &about.licence),
+            ("Claimed homepage", &about.homepage),
         ] {
             if let Some(text) = text {
                 self.comment(&format!("{what}: {text}"));

@@ -6,61 +6,21 @@
 //! Actions on one app are done in the order of the requests. Each begins by taking the update locks of its app. An
 //! action that a kill could interrupt (restart, purge) is stored before its first step.
 
+mod ongoing_action;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{Action, ActionError, AppUuid, ContainerId, DesiredApp, ServiceName, Verb};
-use serde::{Deserialize, Serialize};
+use model::{Action, ActionError, AppUuid, DesiredApp, Verb};
+use plan::CurrentState;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::locks::LockScope;
+pub(crate) use ongoing_action::{
+    ActionPhase, ActionStart, LocksEffect, OngoingAction, StoredAction,
+};
 
 /// The channel for the outcome. The action continues even if the caller has gone.
 pub(crate) type ActionReply = oneshot::Sender<Result<(), ActionError>>;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ActionPhase {
-    /// Its locks have not been requested yet.
-    Waiting,
-    /// They are being taken.
-    Locking,
-    /// It is being written to the store.
-    Writing,
-    /// The planner carries it out.
-    Acting,
-    /// A purge removes everything of the app.
-    Clearing,
-    /// A purge creates everything again.
-    Restoring,
-}
-
-/// One action under way.
-#[derive(Debug)]
-pub(crate) struct OngoingAction {
-    pub number: u64,
-    pub app: AppUuid,
-    pub state: StoredAction,
-    /// `None` if it is completed after a restart of the supervisor: then it is tried until it succeeds.
-    pub answer: Option<ActionReply>,
-    pub begun: Instant,
-    pub retry_at: Option<Instant>,
-}
-
-/// The request and its phase, as stored under the uuid of its app.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StoredAction {
-    pub verb: Verb,
-    pub force: bool,
-    pub phase: ActionPhase,
-    /// The affected containers and services at its start.
-    pub containers: BTreeSet<ContainerId>,
-    pub services: BTreeSet<ServiceName>,
-    /// The previous state of the app, if that is restored instead of its target: after a kill it may no longer be
-    /// observable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub restores: Option<Box<DesiredApp>>,
-}
 
 /// All actions, by app and in the order of the requests; the first of each app is the one in progress.
 #[derive(Debug, Default)]
@@ -126,6 +86,51 @@ impl Actions {
         self.queues.get_mut(app)?.front_mut()
     }
 
+    /// Returns the action of an app with this number, if it is being written to the store.
+    pub(crate) fn in_writing(&mut self, app: &AppUuid, number: u64) -> Option<&mut OngoingAction> {
+        self.of_mut(app).filter(|underway| {
+            underway.number == number && underway.state.phase == ActionPhase::Writing
+        })
+    }
+
+    /// Returns whether the action of an app overrides users' locks.
+    pub(crate) fn is_forced(&self, app: &AppUuid) -> bool {
+        self.of(app).is_some_and(|underway| underway.state.force)
+    }
+
+    /// Returns the previous state of an app, if its action restores that instead of the target.
+    pub(crate) fn restored_app(&self, app: &AppUuid) -> Option<&DesiredApp> {
+        self.of(app)?.state.restores.as_deref()
+    }
+
+    /// Returns the apps whose services somebody has requested to start, now or after they have stopped.
+    pub(crate) fn apps_to_start(&self) -> BTreeSet<AppUuid> {
+        let starts = self.current().filter(|underway| {
+            let state = &underway.state;
+            state.phase != ActionPhase::Waiting && !matches!(state.verb, Verb::Stop(_))
+        });
+        starts.map(|underway| underway.app.clone()).collect()
+    }
+
+    /// Copies the actions into the planner's input.
+    pub(crate) fn describe(&self, current: &mut CurrentState) {
+        for OngoingAction { app, state, .. } in self.current() {
+            if state.restores.is_some() {
+                current.restored.insert(app.clone());
+            }
+            match (state.phase, &state.verb) {
+                (ActionPhase::Acting, Verb::Restart(_)) => {
+                    let containers = state.containers.iter().cloned();
+                    current.recreated.extend(containers);
+                }
+                (ActionPhase::Clearing, _) => {
+                    current.purged.insert(app.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Removes and returns the current action of an app.
     pub(crate) fn take(&mut self, app: &AppUuid) -> Option<OngoingAction> {
         let queue = self.queues.get_mut(app)?;
@@ -144,40 +149,5 @@ impl Actions {
     }
 }
 
-impl OngoingAction {
-    /// Returns whether it must be completed after a kill: it removes containers that would otherwise not be restored.
-    pub(crate) fn is_stored(&self) -> bool {
-        matches!(self.state.verb, Verb::Restart(_) | Verb::Purge)
-    }
-
-    /// Returns the phase in which the planner takes it into account.
-    pub(crate) fn first_phase(&self) -> ActionPhase {
-        match self.state.verb {
-            Verb::Purge => ActionPhase::Clearing,
-            _ => ActionPhase::Acting,
-        }
-    }
-
-    /// Returns whose locks it takes (docs/spec/device.md#locks-who).
-    pub(crate) fn lock_scope(&self) -> LockScope {
-        match self.state.verb {
-            Verb::Stop(_) | Verb::Start(_) | Verb::Restart(Some(_)) => LockScope::WholeFolder,
-            Verb::Restart(None) | Verb::Purge => LockScope::Named,
-        }
-    }
-
-    pub(crate) fn disturbs(&self) -> bool {
-        matches!(
-            self.state.phase,
-            ActionPhase::Acting | ActionPhase::Clearing | ActionPhase::Restoring
-        )
-    }
-
-    /// Sends the outcome to the caller.
-    pub(crate) fn answer(&mut self, outcome: Result<(), ActionError>) {
-        if let Some(answer) = self.answer.take() {
-            // The caller may have gone.
-            let _ = answer.send(outcome);
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

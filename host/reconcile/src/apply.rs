@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plan::{LockedWork, ServiceWork, Step, Subject};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use crate::locks::LockScope;
 use crate::messages::{Message, StepFailure};
@@ -43,11 +43,10 @@ impl Drop for StepReport {
     }
 }
 
-/// Starts a step that needs no locks; `cancel` ends it early.
-pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, cancel: CancellationToken) {
+/// Starts a step that needs no locks, in its span; `cancel` ends it early.
+pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, span: Span, cancel: CancellationToken) {
     let report = StepReport::new(context, step.subject());
     let context = Arc::clone(context);
-    let span = step_span::of_step(&step);
     let running = async move {
         // Pulls have a limit of their own: they take long, and must not keep starts from running.
         let is_pull = matches!(step, Step::PullImage { .. });

@@ -75,6 +75,7 @@ async fn remove_failed(context: &StepContext, engine: model::EngineKind, name: &
             Ok(()) => context.effect(Effect::ContainerRemoved(engine, container.id)),
             Err(error) => tracing::warn!(
                 %error,
+                container = %container.id,
                 "failed to remove `{name}`, which did not start beside its predecessor"
             ),
         }

@@ -33,6 +33,8 @@ mod definitions;
 mod device_plan;
 mod events;
 mod extra_firmware;
+#[cfg(test)]
+mod fixtures;
 mod hand_over;
 mod health;
 mod host;

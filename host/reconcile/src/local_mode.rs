@@ -68,10 +68,12 @@ pub(crate) async fn clean_up(
         if let Some(why) = now.failure {
             tracing::warn!(engine = %kind, "failed to clean up after local mode on {kind}: {why}");
         }
-        let complain = |what: String, error: engine::EngineError| {
+        let complain = |object: &str, name: &str, error: engine::EngineError| {
             tracing::warn!(
                 engine = %kind,
-                "failed to remove {what} after local mode: {}",
+                kind = object,
+                name,
+                "failed to remove {object} `{name}` after local mode: {}",
                 error_chain(&error)
             );
         };
@@ -90,7 +92,7 @@ pub(crate) async fn clean_up(
                     engine.remove_container(&container.id).await
                 };
                 if let Err(error) = removed.await {
-                    complain(format!("container `{}`", container.name), error);
+                    complain("container", &container.name, error);
                 }
             });
         futures::future::join_all(removals).await;
@@ -100,7 +102,7 @@ pub(crate) async fn clean_up(
                 continue;
             }
             if let Err(error) = engine.remove_network(&name).await {
-                complain(format!("network `{name}`"), error);
+                complain("network", &name, error);
             }
         }
         for volume in volumes {
@@ -109,7 +111,7 @@ pub(crate) async fn clean_up(
                 continue;
             }
             if let Err(error) = engine.remove_volume(&name).await {
-                complain(format!("volume `{name}`"), error);
+                complain("volume", &name, error);
             }
         }
         for reference in images.iter().flat_map(|image| &image.references) {
@@ -119,7 +121,7 @@ pub(crate) async fn clean_up(
                 continue;
             };
             if let Err(error) = engine.remove_image(reference).await {
-                complain(format!("image `{reference}`"), error);
+                complain("image", reference.as_str(), error);
             } else if let Err(why) = context.record(StoredRecord::NoImage(image.clone())).await {
                 tracing::warn!(%image, "failed to forget image `{image}`: {why}");
             }

@@ -260,14 +260,24 @@ impl LogHub {
                                 });
                             }
                             Err(error) => {
-                                tracing::debug!(%error, "lost the output of `{}`", source.service);
+                                tracing::debug!(
+                                    %error,
+                                    service = %source.service,
+                                    "lost the output of `{}`",
+                                    source.service
+                                );
                                 break;
                             }
                         }
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "failed to read the output of `{}`", source.service);
+                    tracing::debug!(
+                        %error,
+                        service = %source.service,
+                        "failed to read the output of `{}`",
+                        source.service
+                    );
                 }
             }
             // If no line was seen, the next stream begins at the same position: an engine that is too busy to open the

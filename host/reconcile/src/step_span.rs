@@ -1,6 +1,6 @@
 //! The span of each step: what is logged while a step runs can be grouped and filtered by its subject.
 
-use model::ServiceKey;
+use model::{OsVersion, ServiceKey};
 use plan::{LockedWork, Step};
 use tracing::{Span, info_span};
 
@@ -32,14 +32,24 @@ pub(crate) fn of_step(step: &Step) -> Span {
         Step::RecordCommit { app, commit } => info_span!("record-commit", %app, %commit),
         Step::ForgetCommit { app } => info_span!("forget-commit", %app),
         Step::Configure { part, .. } => info_span!("configure-host", %part),
-        // The loop's own, which are not started as steps.
-        Step::UnderLocks(_)
-        | Step::ReleaseLocks { .. }
-        | Step::StageOs { .. }
-        | Step::CommitOs { .. }
-        | Step::RollBackOs { .. }
-        | Step::Reboot { .. } => Span::none(),
+        Step::StageOs { os } => info_span!("stage-os", version = %os.version),
+        Step::CommitOs { version } => info_span!("commit-os", %version),
+        Step::RollBackOs { version } => info_span!("roll-back-os", %version),
+        Step::Reboot { reasons, activates } => {
+            info_span!(
+                "reboot",
+                reasons = reasons.join(", "),
+                version = activates.as_ref().map(display)
+            )
+        }
+        // The work under the locks has its own spans, and the release of locks is no task.
+        Step::UnderLocks(_) | Step::ReleaseLocks { .. } => Span::none(),
     }
+}
+
+/// Returns the span of activating a version of the operating system, which is part of a reboot.
+pub(crate) fn of_activation(version: &OsVersion) -> Span {
+    info_span!("activate-os", %version)
 }
 
 /// Returns the span of taking an app's update locks.
@@ -57,7 +67,7 @@ mod tests {
     use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
 
-    use model::EngineKind;
+    use model::{DesiredOs, EngineKind};
 
     use super::*;
 
@@ -99,6 +109,11 @@ mod tests {
             engine,
             users: Vec::new(),
         };
+        let version = || "2.1".parse::<OsVersion>().unwrap();
+        let reboot = |activates| Step::Reboot {
+            reasons: vec!["the host name".to_owned(), "the firewall".to_owned()],
+            activates,
+        };
         for (line, expected) in [
             (
                 logged(|| of_step(&pull(None))),
@@ -111,6 +126,36 @@ mod tests {
             (
                 logged(|| of_service(&service)),
                 format!("change-service{{app={app} service=web}}"),
+            ),
+            (
+                logged(|| {
+                    let os = DesiredOs {
+                        version: version(),
+                        bundle: "https://os.example/bundle".parse().unwrap(),
+                    };
+                    of_step(&Step::StageOs { os })
+                }),
+                "stage-os{version=2.1}".to_owned(),
+            ),
+            (
+                logged(|| of_step(&Step::CommitOs { version: version() })),
+                "commit-os{version=2.1}".to_owned(),
+            ),
+            (
+                logged(|| of_step(&Step::RollBackOs { version: version() })),
+                "roll-back-os{version=2.1}".to_owned(),
+            ),
+            (
+                logged(|| of_step(&reboot(None))),
+                "reboot{reasons=\"the host name, the firewall\"}".to_owned(),
+            ),
+            (
+                logged(|| of_step(&reboot(Some(version())))),
+                "reboot{reasons=\"the host name, the firewall\" version=2.1}".to_owned(),
+            ),
+            (
+                logged(|| of_activation(&version())),
+                "activate-os{version=2.1}".to_owned(),
             ),
         ] {
             assert!(line.contains(&expected), "{line}");

@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AppId, AppUuid, Commit, ContainerId, ImageRef, ServiceName};
-use plan::CurrentState;
+use model::{
+    AppId, AppUuid, Commit, ContainerId, CurrentService, DesiredApp, DesiredObject, DesiredService,
+    ImageRef, ServiceName,
+};
+use plan::{ComponentKind, CurrentState};
+use serde::de::DeserializeOwned;
 
-use crate::definitions::Definitions;
+use crate::definitions::{Definitions, component_subject, service_subject};
 use crate::messages::StoredRecord;
 
 /// The state that outlives the supervisor, except for `held`.
@@ -51,6 +55,77 @@ impl StoredState {
 
     pub(crate) fn release(&mut self, containers: &BTreeSet<ContainerId>) {
         self.held.retain(|id| !containers.contains(id));
+    }
+
+    /// Returns what an app is made of: these services, and its volumes and networks in `current`; `None` if the
+    /// definition of one is unknown. What nothing records, such as the app's name, is as in the target.
+    pub(crate) fn read_app(
+        &self,
+        target: &DesiredApp,
+        services: impl Iterator<Item = CurrentService>,
+        current: &CurrentState,
+    ) -> Option<DesiredApp> {
+        let services = services.map(|service| {
+            let service = self.read_service(target, service)?;
+            Some((service.key.service.clone(), service))
+        });
+        Some(DesiredApp {
+            commit: self.commits.get(&target.uuid).cloned(),
+            services: services.collect::<Option<_>>()?,
+            volumes: self.read_components(
+                target,
+                current,
+                ComponentKind::Volume,
+                &target.volumes,
+            )?,
+            networks: self.read_components(
+                target,
+                current,
+                ComponentKind::Network,
+                &target.networks,
+            )?,
+            ..target.clone()
+        })
+    }
+
+    fn read_service(&self, target: &DesiredApp, current: CurrentService) -> Option<DesiredService> {
+        let digest = current.digest?;
+        let release = current.release?;
+        let same = target.services.get(&current.key.service);
+        let same = same.filter(|desired| desired.digest == digest).cloned();
+        let subject = service_subject(&current.key);
+        let made: DesiredService = same.or_else(|| self.definitions.get(subject, &digest))?;
+        Some(DesiredService {
+            key: current.key,
+            app_id: current.app_id,
+            id: current.id,
+            // A later release may have given it another name.
+            image_id: release.image_id,
+            release: release.id,
+            commit: release.commit?,
+            ..made
+        })
+    }
+
+    /// Returns the definitions of the volumes, or the networks, of an app, by their names at the engine.
+    fn read_components<C: Clone + DeserializeOwned>(
+        &self,
+        target: &DesiredApp,
+        current: &CurrentState,
+        kind: ComponentKind,
+        desired: &BTreeMap<String, DesiredObject<C>>,
+    ) -> Option<BTreeMap<String, DesiredObject<C>>> {
+        let components = current.components(kind).iter();
+        let ours = components.filter(|component| component.app.as_ref() == Some(&target.uuid));
+        let definitions = ours.map(|component| {
+            let (name, digest) = (&component.name, component.digest.as_ref()?);
+            let mut objects = desired.values();
+            let same = objects.find(|it| it.engine_name == *name && it.digest == *digest);
+            let subject = component_subject(kind, name);
+            let stored = || self.definitions.get(subject, digest);
+            Some((name.clone(), same.cloned().or_else(stored)?))
+        });
+        definitions.collect()
     }
 
     /// Copies all of it into the planner's input.

@@ -3,6 +3,7 @@
 mod actions;
 mod held_locks;
 mod host;
+mod host_view;
 mod in_flight;
 mod keys;
 mod local;
@@ -15,11 +16,14 @@ mod on_message;
 mod os_activation;
 mod os_trial;
 mod os_update;
+mod os_view;
 mod publication;
 mod quiesce;
+mod quiesce_state;
 mod release_trials;
 mod restore;
 mod retries;
+mod start;
 mod target_in_force;
 
 mod events;
@@ -28,34 +32,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{ContainerState, DesiredNetwork, DeviceStatus};
-use plan::{CurrentState, LockedWork, Step, Subject, plan};
+use plan::{CurrentState, Step, Subject, plan};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::Actions;
-use crate::apply::Locking;
 use crate::config::Limits;
 use crate::events::EngineEvents;
-use crate::locks::LockScope;
-use crate::messages::{ActiveTarget, Message, StepFailure, StoredRecord};
+use crate::messages::{ActiveTarget, Message, StoredRecord};
 use crate::persistence::{LocalMode, RecoveredState};
 use crate::release_trials::ReleaseTrials;
 use crate::step_context::{StepContext, publish};
+use crate::step_span;
 use crate::stored_state::StoredState;
 use crate::view::View;
-use crate::{EffectiveSettings, Exposure, LockPolicy, OsAction, PendingUpdate, apply};
+use crate::{EffectiveSettings, Exposure, OsAction};
 use held_locks::HeldLocks;
-use host::HostView;
+use host_view::HostView;
 use in_flight::InFlight;
 use local_mode_state::LocalModeState;
 use publication::Publication;
 use retries::Retries;
 use target_in_force::TargetInForce;
-
-/// The message about `SUPERVISOR_DELTA` (docs/spec/device.md#deltas).
-const NO_DELTAS: &str = "SUPERVISOR_DELTA is set, but this device always downloads full images";
 
 /// The initial state of the loop.
 pub(crate) struct StartState {
@@ -105,8 +105,9 @@ impl ReconcilerTask {
         {
             trials.substitute(&mut target.desired, &context.branding.secret_variables());
         }
+        let engines = context.engines.all().map(|engine| engine.kind());
         let task = ReconcilerTask {
-            view: View::new(&context.engines, context.branding.clone()),
+            view: View::new(engines, context.branding.clone()),
             context,
             target: TargetInForce::new(first_target, start.resumes, start.api_network, trials),
             local_mode: LocalModeState::new(memory.local_mode, memory.snapshot, start.managed),
@@ -203,6 +204,7 @@ impl ReconcilerTask {
         self.publication.waiting_on = plan.waiting_on;
         let mut acts = false;
         for step in plan.steps {
+            let span = step_span::of_step(&step);
             match step {
                 Step::ReleaseLocks { app } => {
                     if !self.actions.has(&app) && self.host.quiesce.is_none() {
@@ -212,23 +214,23 @@ impl ReconcilerTask {
                 }
                 Step::Reboot { reasons, activates } => {
                     (acts, applies) = (true, true);
-                    self.start_reboot(&reasons, activates);
+                    self.start_reboot(&reasons, activates, span);
                 }
                 Step::StageOs { os } => {
                     acts = true;
-                    self.start_on_os(OsAction::Stage(os));
+                    self.start_on_os(OsAction::Stage(os), span);
                 }
                 Step::CommitOs { .. } => {
                     acts = true;
-                    self.start_on_os(OsAction::Commit);
+                    self.start_on_os(OsAction::Commit, span);
                 }
                 Step::RollBackOs { .. } => {
                     acts = true;
-                    self.start_on_os(OsAction::RollBack);
+                    self.start_on_os(OsAction::RollBack, span);
                 }
                 step => {
                     (acts, applies) = (true, true);
-                    self.start(step);
+                    self.start(step, span);
                 }
             }
         }
@@ -261,11 +263,16 @@ impl ReconcilerTask {
     fn current(&mut self) -> CurrentState {
         let mut busy = self.in_flight.subjects();
         busy.extend(self.view.unknown().cloned());
-        busy.extend(self.os_is_busy().then_some(Subject::Os));
+        busy.extend(
+            self.host
+                .os
+                .is_busy(self.wanted_os())
+                .then_some(Subject::Os),
+        );
         let mut current = CurrentState {
             default_engine: self.context.engines.default_kind(),
             locks: self.held_locks.guards.keys().cloned().collect(),
-            host: self.current_host(),
+            host: self.host.describe(self.actions.apps_to_start()),
             os: self.current_os(),
             local_mode: self.local_mode.is_on(),
             busy,
@@ -274,70 +281,8 @@ impl ReconcilerTask {
         };
         self.target.describe(&mut current);
         self.stored.describe(&mut current);
-        self.describe_actions(&mut current);
+        self.actions.describe(&mut current);
         current
-    }
-
-    fn start(&mut self, step: Step) {
-        if let Step::UnderLocks(locked) = step {
-            let policy = self.policy(&locked.app);
-            let update = self.pending_update(&locked, policy);
-            self.start_locked(locked, LockScope::Named, policy, update);
-            return;
-        }
-        let mut cancel = CancellationToken::new();
-        if let Step::PullImage { image, .. } = &step {
-            if self.target.lost_pulled_image(image) {
-                // It was pulled but is not listed: without a delay, this would loop.
-                let why = "it was downloaded, but the engine does not have it by that name";
-                self.failed(step.subject(), StepFailure::new(why));
-                return;
-            }
-            cancel = self.in_flight.begin_pull(image);
-            if self.target.note_deltas() {
-                self.context.log(NO_DELTAS);
-            }
-        }
-        self.in_flight.begin(step.subject());
-        apply::spawn(&self.context, step, cancel);
-    }
-
-    /// Takes the locks of an app that are not held yet, then starts the work under them.
-    fn start_locked(
-        &mut self,
-        locked: LockedWork,
-        scope: LockScope,
-        policy: LockPolicy,
-        update: Option<PendingUpdate>,
-    ) {
-        self.in_flight.begin_locked(&locked);
-        let held = self.held_locks.of(&locked.app);
-        let locking = Locking {
-            scope,
-            held,
-            policy,
-            update,
-        };
-        apply::spawn_locked(&self.context, locked, locking);
-    }
-
-    /// Returns the update that begins with this work, if it can be postponed: the app runs, and nobody forces the
-    /// update. In local mode, the developer alone decides.
-    fn pending_update(&self, locked: &LockedWork, policy: LockPolicy) -> Option<PendingUpdate> {
-        let app = &locked.app;
-        let is_begun = !self.held_locks.of(app).is_empty();
-        let runs = !self.services_of(app).is_empty();
-        if policy == LockPolicy::Override || is_begun || !runs || self.local_mode.is_on() {
-            return None;
-        }
-        let desired = self.target.app(app);
-        Some(PendingUpdate {
-            app_id: locked.app_id,
-            app: app.clone(),
-            services: locked.services.clone(),
-            running_commit: self.stored.commits.get(app).cloned(),
-            target_commit: desired.and_then(|app| app.commit.clone()),
-        })
     }
 
     /// Forgets stopped containers that are gone or run again.
@@ -366,9 +311,9 @@ impl ReconcilerTask {
     fn next_try(&self) -> Option<Instant> {
         let now = Instant::now();
         let actions = self.actions.next_try().into_iter();
-        let host = self.host.look_at.into_iter();
+        let host = self.host.next_look().into_iter();
         let trials = self.target.trials.times(self.trial_rules());
-        let os = self.os_times();
+        let os = self.host.os.times(self.os_rules());
         self.retries
             .times()
             .chain(actions)

@@ -5,11 +5,11 @@
 //! The engine's own data always wins in the end: after the last step, everything that was added is listed again.
 
 mod effect;
+mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use engine::Engines;
 use model::{
     Branding, CONFIG_DIGEST_LABEL, Container, ContainerId, CurrentService, EngineKind, Image,
 };
@@ -96,7 +96,7 @@ pub(crate) struct Listing {
 }
 
 impl View {
-    pub(crate) fn new(engines: &Engines, branding: Branding) -> Self {
+    pub(crate) fn new(engines: impl Iterator<Item = EngineKind>, branding: Branding) -> Self {
         let unknown = || EngineView {
             health: EngineHealth::Answers,
             objects: EngineObjects::default(),
@@ -106,10 +106,7 @@ impl View {
             patched: BTreeMap::new(),
         };
         View {
-            engines: engines
-                .all()
-                .map(|engine| (engine.kind(), unknown()))
-                .collect(),
+            engines: engines.map(|engine| (engine, unknown())).collect(),
             branding,
             shares_api_network: BTreeSet::new(),
             time: 0,
@@ -213,27 +210,20 @@ impl View {
         self.unknown.iter().map(|(subject, _)| subject)
     }
 
-    /// Returns all containers, including those last seen on a silent engine.
-    fn containers(&self) -> impl Iterator<Item = &Container> {
-        let views = self.engines.values();
-        views.flat_map(|view| &view.objects.containers)
+    /// Returns whether all engines answer, so that all objects were observed.
+    pub(crate) fn all_answer(&self) -> bool {
+        self.engines.values().all(|view| view.answers().is_some())
     }
 
-    /// Returns all images, including those last seen on a silent engine.
-    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
-        let views = self.engines.values();
-        views.flat_map(|view| &view.objects.images)
-    }
-
-    /// Returns all containers of services, whether or not they are known to exist now.
-    pub(crate) fn services(&self) -> impl Iterator<Item = CurrentService> {
-        // A container that does not name its service is not ours to touch.
-        self.containers()
-            .filter_map(|c| CurrentService::from_container(c, &self.branding).ok())
-    }
-
-    pub(crate) fn container(&self, id: &ContainerId) -> Option<&Container> {
-        self.containers().find(|container| container.id == *id)
+    /// Returns the engines that do not answer, and why.
+    pub(crate) fn silent_engines(&self) -> BTreeMap<EngineKind, String> {
+        let silent = self.engines.iter().filter_map(|(kind, view)| {
+            let EngineHealth::Silent(why) = &view.health else {
+                return None;
+            };
+            Some((*kind, why.clone()))
+        });
+        silent.collect()
     }
 
     /// Returns the part of the current state that engines know. Objects last seen on an engine that does not answer are
@@ -302,3 +292,6 @@ impl EngineView {
         (self.health == EngineHealth::Answers).then_some(self)
     }
 }
+
+#[cfg(test)]
+mod tests;

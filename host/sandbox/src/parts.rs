@@ -50,7 +50,7 @@ pub(crate) fn check_parts(wasm: &[u8]) -> wasmtime::Result<()> {
     ];
     let too_many = rows.iter().filter(|(_, has, most)| has > most);
     let too_many: Vec<_> = too_many
-        .map(|(what, has, most)| format!("{has} {what}, where a plugin may have {most}"))
+        .map(|(what, has, most)| format!("{has} {what}, but a plugin may have at most {most}"))
         .collect();
     if too_many.is_empty() {
         return Ok(());

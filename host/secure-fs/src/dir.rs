@@ -90,6 +90,8 @@ impl SecureDir {
             let aside = beside(path).map_err(open_error(path))?;
             fs::rename(path, &aside).map_err(open_error(path))?;
             tracing::error!(
+                path = %path.display(),
+                aside = %aside.display(),
                 "{distrusted}. It was moved to `{}`, and a new one takes its place: containers that were started before see the old one until they are restarted",
                 aside.display()
             );
@@ -236,6 +238,7 @@ impl<'a> FolderLocation<'a> {
             }
             match rustix::fs::fchmod(&fd, access.mode()) {
                 Ok(()) if could_write => tracing::warn!(
+                    path = %self.path.display(),
                     "others could write to `{}`, which had the mode {:o}; it now has the mode {:o}, and everything in it belongs to root or to the supervisor's own user",
                     self.path.display(),
                     about.st_mode & 0o7777,

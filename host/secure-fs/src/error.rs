@@ -35,7 +35,7 @@ pub enum DirError {
     },
     /// Others can write to it.
     #[error(
-        "others can write into the folder `{}` (mode {mode:04o}): remove it, or check what is in it and make it writable by its owner alone",
+        "others can write into the folder `{}` (mode {mode:04o}): remove it, or check what is in it and make it writable only by its owner",
         path.display()
     )]
     Mode {

@@ -60,10 +60,16 @@ pub(crate) fn remove_old_asides(path: &Path) {
             .try_for_each(|companion| unless_missing(fs::remove_file(beside(&aside, companion))));
         match removed {
             Ok(()) => tracing::warn!(
+                path = %aside.display(),
                 "removed `{}`: only the newest {KEPT_ASIDE} databases that were set aside are kept",
                 aside.display()
             ),
-            Err(error) => tracing::warn!(%error, "failed to remove `{}`", aside.display()),
+            Err(error) => tracing::warn!(
+                %error,
+                path = %aside.display(),
+                "failed to remove `{}`",
+                aside.display()
+            ),
         }
     }
 }

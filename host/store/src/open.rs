@@ -84,6 +84,7 @@ impl Store {
             return Err(failed);
         };
         tracing::error!(
+            path = %folder.display(),
             "cannot write into `{}` ({why}): the device continues with the stored state, and accepts no target and no setting until there is room",
             folder.display()
         );
@@ -105,6 +106,8 @@ fn open_database(
         Err(Unusable::Corrupt(reason)) => {
             let aside = set_aside(path)?;
             tracing::error!(
+                path = %path.display(),
+                aside = %aside.display(),
                 "`{}` is corrupt ({reason}): it was set aside as `{}`, and the device begins with an empty store",
                 path.display(),
                 aside.display()

@@ -32,13 +32,22 @@ pub(crate) fn read(file: &SecureFile) -> Option<DeviceUuids> {
     let found = match file.read(LONGEST) {
         Ok(found) => found?,
         Err(error) => {
-            tracing::warn!(%error, "failed to read `{}`", file.path().display());
+            tracing::warn!(
+                %error,
+                path = %file.path().display(),
+                "failed to read `{}`",
+                file.path().display()
+            );
             return None;
         }
     };
     let uuids = parse(&found);
     if uuids.is_none() {
-        tracing::warn!("`{}` is damaged; writing it again", file.path().display());
+        tracing::warn!(
+            path = %file.path().display(),
+            "`{}` is damaged; writing it again",
+            file.path().display()
+        );
     }
     uuids
 }
@@ -62,6 +71,11 @@ pub(crate) fn write(file: &SecureFile, uuids: &DeviceUuids) {
     let former: Vec<&str> = uuids.former.iter().map(DeviceUuid::as_str).collect();
     let text = json!({ "uuid": uuids.uuid.as_str(), "former": former }).to_string();
     if let Err(error) = file.replace(text.as_bytes()) {
-        tracing::warn!(%error, "failed to write `{}`", file.path().display());
+        tracing::warn!(
+            %error,
+            path = %file.path().display(),
+            "failed to write `{}`",
+            file.path().display()
+        );
     }
 }

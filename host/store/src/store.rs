@@ -160,9 +160,11 @@ impl Store {
         }
         self.remember_identity();
         if was_new {
-            tracing::info!("this device is `{uuid}`, according to its config.json");
+            tracing::info!(%uuid, "this device is `{uuid}`, according to its config.json");
         } else {
             tracing::warn!(
+                %uuid,
+                former = %before,
                 "this device was `{before}` and is `{uuid}` now: what ran under the old uuid is replaced or removed"
             );
         }
@@ -235,7 +237,7 @@ impl Store {
         let mut away = self.inner.away_from.lock();
         if let Some(path) = away.as_ref() {
             *connection = reconnect(path)?;
-            tracing::info!("`{}` can be written again", path.display());
+            tracing::info!(path = %path.display(), "`{}` can be written again", path.display());
             *away = None;
         }
         Ok(())

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// Show the key of this device's API
     #[command(subcommand)]
     ApiKey(ApiKeyCommand),
-    /// Show the plugins of this device, put one back to the version before, and sign or trust a plugin's file
+    /// List and check the plugins of this device, roll one back, or trust or sign a plugin's file
     #[command(subcommand)]
     Plugins(PluginsCommand),
     /// Remove the services of a stopped device from its engines; for `cargo xtask run`
@@ -70,7 +70,7 @@ pub(crate) enum PluginsCommand {
     /// Print the last lines that a plugin has written to the log of the running supervisor
     #[command(mut_args(|flag| shown_where(flag, &["name", "follow", "json", "state_dir", "config"])))]
     Log(LogArguments),
-    /// Put the version of a plugin back that served before the one that its file has now
+    /// Roll a plugin back to its previous version
     #[command(mut_args(|flag| shown_where(flag, &[
         "name", "state_dir", "config", "policy", "allow_unpinned", "host_root",
     ])))]
@@ -89,7 +89,7 @@ pub(crate) enum PluginsCommand {
         flags: Box<Flags>,
     },
     /// Add the lines to the policy that grant a plugin's file what it asks for, and print them; a running supervisor
-    /// acts on them at once
+    /// applies them immediately
     #[command(mut_args(|flag| shown_where(flag, &["file", "key", "config", "policy", "allow_unpinned"])))]
     Grant {
         #[command(flatten)]
@@ -113,7 +113,7 @@ pub(crate) struct PluginFile {
     /// The plugin's file
     pub(crate) file: PathBuf,
     /// Trust the maker rather than this file: the file with the maker's public key (of `supervisor-plugin keygen` or
-    /// minisign). The lines are then for each version that this key signs, and the policy calls the key as the file
+    /// minisign). The lines then apply to each version that this key signs, and the policy names the key after the file
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
 }
@@ -123,7 +123,7 @@ pub(crate) struct PluginFile {
 pub(crate) struct LogArguments {
     /// The plugin's name
     pub(crate) name: String,
-    /// Print new lines as they come, until the command is ended
+    /// Follow new lines until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// Print each line as JSON, as GET /v3/plugins/NAME/log does
@@ -145,7 +145,7 @@ pub(crate) struct Removal {
     /// Also remove volumes and pulled images
     #[arg(long)]
     pub(crate) all: bool,
-    /// The seconds that a service may take to stop
+    /// Seconds that a service may take to stop
     #[arg(long, default_value_t = 10)]
     pub(crate) grace: u64,
 }
@@ -155,11 +155,14 @@ A flag takes precedence over its environment variable, the variable over the key
 (in TOML, named [config: KEY] above), and the key over the default. Default folders are beside the program, as \
 `cargo xtask build` lays them out.
 
-Keys that only the configuration file has:
-  service_keys     what the key of a service gives access to: `device`, or only its `own-app`
-  [branding]       names that a vendor may change: env_prefix, label_namespace, folder, network,
-                   api_level, aliases
-  [plugins.NAME]   settings for the plugin NAME";
+Settings without a flag, in the configuration file only:
+  firewall_ports       TCP ports that stay open when a target turns on the firewall [default: 22222 and 2375]
+  first_service_user   the first of the 65,536 user numbers of wasm services [default: 1900000000]
+  service_keys         what the key of a service gives access to: `device`, or only its `own-app`
+                       [default: device]
+  [branding]           names that a vendor may change: env_prefix, label_namespace, folder, network,
+                       api_level, aliases
+  [plugins.NAME]       settings for the plugin NAME";
 
 /// The flags of a subcommand as they were given, with their environment variables.
 #[derive(Debug, Clone)]
@@ -191,13 +194,13 @@ impl FromArgMatches for Flags {
 #[derive(Args, Deserialize, Debug, Default)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
-    /// Where state is kept: database, locks, compiled plugins, wasm services [default:
+    /// The folder for the state: database, locks, compiled plugins, wasm services [default:
     /// /var/lib/supervisor] [config: state_dir]
     #[arg(long, value_name = "DIR", env = "SUPERVISOR_STATE_DIR")]
     pub(crate) state_dir: Option<PathBuf>,
 
-    /// Where the API listens, repeatable; port 0 chooses a free port, which is then in the file `address`
-    /// of the state folder. `=local-endpoints` or `=open` after it sets what a device in local mode
+    /// An address on which the API listens, repeatable; port 0 chooses a free port, which is then in the file
+    /// `address` of the state folder. `=local-endpoints` or `=open` after it sets what a device in local mode
     /// answers there without a key; on loopback only to processes of root and of the supervisor's user and group,
     /// with `+any-process` to all [default: 127.0.0.1:48484] [config: listen]
     #[arg(
@@ -228,12 +231,13 @@ pub(crate) struct Settings {
     )]
     pub(crate) plugin_dirs: Vec<PathBuf>,
 
-    /// What plugins may do [default: `policy.toml` beside the program's folder] [config: policy]
+    /// The policy, which says what plugins may do [default: `policy.toml` beside the program's folder]
+    /// [config: policy]
     #[arg(long, value_name = "FILE", env = "SUPERVISOR_POLICY")]
     pub(crate) policy: Option<PathBuf>,
 
-    /// For developers: a plugin's file gets what the policy grants to the name that it claims, without being
-    /// pinned to it [default: false] [config: allow_unpinned]
+    /// For developers: a plugin gets what the policy grants to the name that it claims, even if the policy does not pin
+    /// its file [default: false] [config: allow_unpinned]
     #[arg(
         long,
         value_name = "BOOL",
@@ -259,8 +263,8 @@ pub(crate) struct Settings {
     #[serde(skip)]
     pub(crate) config: Option<PathBuf>,
 
-    /// The root of the host's file system, below which the host is read and changed [default: /]
-    /// [config: host_root]
+    /// The root of the host's file system, below which the supervisor reads and changes files of the host
+    /// [default: /] [config: host_root]
     #[arg(long, value_name = "DIR", env = "SUPERVISOR_HOST_ROOT")]
     pub(crate) host_root: Option<PathBuf>,
 
@@ -275,7 +279,7 @@ pub(crate) struct Settings {
     pub(crate) config_json: Option<PathBuf>,
 
     /// How to change the host, for example to reboot or rename it: through systemd on D-Bus (`dbus`),
-    /// or not at all, only in the log (`rehearse`) [default: dbus] [config: host_actions]
+    /// or not at all, only by a line in the log (`rehearse`) [default: dbus] [config: host_actions]
     #[arg(long, value_enum, env = "SUPERVISOR_HOST_ACTIONS")]
     pub(crate) host_actions: Option<crate::configuration::HostActions>,
 
@@ -289,7 +293,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "PROGRAM", env = "SUPERVISOR_JOURNAL_PROGRAM")]
     pub(crate) journal_program: Option<PathBuf>,
 
-    /// The host's unit that SUPERVISOR_VPN_CONTROL of the target switches, on a device with a cloud
+    /// The unit of the host that SUPERVISOR_VPN_CONTROL in the target starts and stops, on a device with a cloud
     /// [default: openvpn.service] [config: vpn_unit]
     #[arg(long, value_name = "UNIT", env = "SUPERVISOR_VPN_UNIT")]
     pub(crate) vpn_unit: Option<String>,
@@ -299,7 +303,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "UUID", env = "SUPERVISOR_OWN_APP")]
     pub(crate) own_app: Option<String>,
 
-    /// The engine belongs to this device alone, including objects without this device's uuid
+    /// Everything in the engine belongs to this device, including objects without its uuid
     /// [default: false] [config: exclusive]
     #[arg(
         long,
@@ -336,14 +340,14 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILTER", env = "SUPERVISOR_LOG")]
     pub(crate) log: Option<String>,
 
-    // What only the configuration file has.
-    /// TCP ports that stay open where a target asks for a firewall.
+    // Settings of the configuration file only, in PRECEDENCE.
+    /// TCP ports that stay open when a target turns on the firewall.
     #[arg(skip)]
     pub(crate) firewall_ports: Option<BTreeSet<u16>>,
-    /// The first of the users that wasm services have.
+    /// The first of the user numbers of wasm services.
     #[arg(skip)]
     pub(crate) first_service_user: Option<u32>,
-    /// What the keys of services open.
+    /// What the keys of services give access to.
     #[arg(skip)]
     pub(crate) service_keys: api::ServiceKeys,
     #[arg(skip)]
@@ -356,6 +360,8 @@ pub(crate) struct Settings {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    use super::{PRECEDENCE, Settings};
 
     #[test]
     fn each_flag_says_its_variable_its_default_and_its_key() {
@@ -375,5 +381,29 @@ mod tests {
                 "{name}: {help}"
             );
         }
+    }
+
+    #[test]
+    fn the_help_lists_each_key_of_the_configuration_file_that_has_no_flag() {
+        let refusal = toml::from_str::<Settings>("nothing = 0").unwrap_err();
+        let (_, keys) = refusal.message().split_once("expected one of ").unwrap();
+        let keys: Vec<&str> = keys.split(", ").map(|key| key.trim_matches('`')).collect();
+        let command = super::Arguments::command();
+        let run = command.find_subcommand("run").unwrap();
+        let flags: Vec<&str> = run
+            .get_arguments()
+            .map(|flag| flag.get_id().as_str())
+            .collect();
+        let without_flag = keys.iter().filter(|key| !flags.contains(key));
+        let mut count = 0;
+        for key in without_flag {
+            let begins_a_line = PRECEDENCE.lines().any(|line| {
+                let first = line.split_whitespace().next().unwrap_or_default();
+                first.trim_start_matches('[').split(['.', ']']).next() == Some(key)
+            });
+            assert!(begins_a_line, "{key}");
+            count += 1;
+        }
+        assert_eq!(count, 5, "{keys:?}");
     }
 }

@@ -56,9 +56,7 @@ impl Boots {
     /// Records that a reboot is due.
     pub(crate) fn require_reboot(&self) -> io::Result<()> {
         let Some(boot) = self.current() else {
-            return Err(io::Error::other(
-                "the kernel does not say which boot this is",
-            ));
+            return Err(io::Error::other("failed to read the boot id"));
         };
         match &self.mark {
             Some(mark) => mark.replace(boot.as_str().as_bytes()),

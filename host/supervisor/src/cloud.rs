@@ -295,7 +295,7 @@ impl Cloud {
         let queued = link.queue.add(kind, values).await;
         queued.map_err(|error| match error {
             QueueError::Store(cause) => {
-                tracing::error!(%cause, "failed to store what is to be sent to the cloud");
+                tracing::error!(%cause, "failed to store data for the cloud");
                 CloudRefusal::Failed("the store failed".to_owned())
             }
             refused => CloudRefusal::Refused(refused.to_string()),

@@ -212,7 +212,7 @@ fn service_users(first: Option<u32>) -> Result<UserRange> {
     // Lower numbers belong to the system and its people; higher ones are negative for some programs.
     if first < 1000 || first > i32::MAX.unsigned_abs() - range.count {
         bail!(
-            "`first_service_user = {first}` is not valid: there must be {} users from there on, and all must be from 1,000 to {}",
+            "`first_service_user = {first}` is not valid: the {} user numbers from there on must all be from 1,000 to {}",
             range.count,
             i32::MAX
         );

@@ -43,6 +43,7 @@ pub(crate) async fn choose(
     let engines: Vec<Arc<dyn Engine>> = match docker {
         Some(docker) => {
             tracing::info!(
+                uri,
                 "engines: docker at `{uri}`, and wasm ({})",
                 reason(configuration.engine)
             );

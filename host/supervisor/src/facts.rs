@@ -59,7 +59,12 @@ impl Board {
             .and_then(|text| {
                 serde_json::from_str(&text)
                     .inspect_err(|error| {
-                        tracing::warn!(%error, "failed to parse `{}`", device_type.display());
+                        tracing::warn!(
+                            %error,
+                            path = %device_type.display(),
+                            "failed to parse `{}`",
+                            device_type.display()
+                        );
                     })
                     .ok()
             })
@@ -148,10 +153,13 @@ impl GatewayWatch {
         let gateway = self.gateway;
         if rivals.is_empty() {
             tracing::info!(
+                address = %gateway,
                 "the address {gateway} is on no other interface any more: services in containers reach the API again"
             );
         } else {
             tracing::warn!(
+                address = %gateway,
+                interfaces = rivals.join(", "),
                 "the address {gateway}, at which services in containers reach the API, is also on `{}`: the services may be unable to reach it; give that interface another address",
                 rivals.join("`, `")
             );

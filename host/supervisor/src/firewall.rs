@@ -234,7 +234,7 @@ mod tests {
                 }
             };
             let there = tokio::time::timeout(Duration::from_secs(30), there).await;
-            there.expect("it is said in time");
+            there.expect("the problem changes in time");
         };
         assert_eq!(state.problem(), None);
         sender.send_replace(Arc::new(in_force(FirewallMode::On, Exposure::default())));

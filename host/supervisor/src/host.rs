@@ -32,7 +32,8 @@ impl Host {
     /// prevent the start: the device keeps its services, and has no identity until it is repaired.
     pub(crate) fn announce(&self) {
         tracing::info!(
-            "actions on the host go {}; its `config.json` is `{}`",
+            path = %self.config_json.path().display(),
+            "host actions: {}; `config.json`: `{}`",
             self.os.describe(),
             self.config_json.path().display()
         );

@@ -61,6 +61,7 @@ pub(crate) fn on_gateway(addresses: &[SocketAddr]) -> Option<Listener> {
         .inspect_err(|error| {
             tracing::warn!(
                 %error,
+                %address,
                 "failed to listen on {address}: services in containers do not reach the API"
             );
         })

@@ -76,7 +76,7 @@ impl PluginHttp {
         let request = reqwest::Request::try_from(request).map_err(unreachable)?;
         if !is_same_host(&checked, request.url()) {
             return Err(HttpError::Invalid(
-                "the host in `url` is not spelled as it is looked up".to_owned(),
+                "the host in `url` is not in normalized form".to_owned(),
             ));
         }
         let mut answer = client.execute(request).await.map_err(unreachable)?;
@@ -175,7 +175,7 @@ impl Resolve for Names {
                 });
                 if addresses.is_empty() {
                     return Err(io::Error::other(
-                        "the name leads to this device itself, which the policy does not name",
+                        "the name resolves to this device, which the policy does not name",
                     )
                     .into());
                 }

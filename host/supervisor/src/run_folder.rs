@@ -75,7 +75,8 @@ impl RunFolder {
         for name in [REBOOT_MARK, VARIABLES, REPORTED] {
             for name in [name.to_owned(), format!("{name}.new")] {
                 if let Err(error) = former.remove(&name) {
-                    tracing::warn!(%error, "failed to remove `{}`", former.path().join(name).display());
+                    let path = former.path().join(name);
+                    tracing::warn!(%error, path = %path.display(), "failed to remove `{}`", path.display());
                 }
             }
         }

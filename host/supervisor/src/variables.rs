@@ -80,7 +80,7 @@ impl Variables {
             Ok(Some(is)) if is != on => {}
             Ok(_) => return None,
             Err(error) => {
-                tracing::debug!("failed to determine the state of `{vpn}`: {error}");
+                tracing::debug!(unit = %vpn, "failed to determine the state of `{vpn}`: {error}");
                 return Some(Instant::now() + RETRY);
             }
         }
@@ -120,7 +120,7 @@ impl Variables {
                 }
             };
             if let Err(error) = switched.await {
-                tracing::warn!("failed to switch `{unit}`: {error}");
+                tracing::warn!(%unit, "failed to switch `{unit}`: {error}");
                 return Some(Instant::now() + RETRY);
             }
         }
@@ -135,7 +135,12 @@ impl Variables {
         let to = copy.clone();
         let written = tokio::task::spawn_blocking(move || write(&to, &variables)).await;
         if let Ok(Err(error)) = written {
-            tracing::warn!(%error, "failed to write `{}`", copy.path().display());
+            tracing::warn!(
+                %error,
+                path = %copy.path().display(),
+                "failed to write `{}`",
+                copy.path().display()
+            );
         }
     }
 }

@@ -67,7 +67,12 @@ impl PortMap {
 
     fn save(&self, bound: &PortTable) {
         if let Err(error) = record::write_volatile(&self.file, bound) {
-            tracing::warn!(%error, "failed to write `{}`", self.file.display());
+            tracing::warn!(
+                %error,
+                path = %self.file.display(),
+                "failed to write `{}`",
+                self.file.display()
+            );
         }
     }
 }

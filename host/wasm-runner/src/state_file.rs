@@ -103,7 +103,12 @@ impl StateFile {
 
     fn save(&self) {
         if let Err(error) = record::write(&self.path, &self.state) {
-            tracing::warn!(%error, "failed to write `{}`", self.path.display());
+            tracing::warn!(
+                %error,
+                path = %self.path.display(),
+                "failed to write `{}`",
+                self.path.display()
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A service's standard streams: an input that stays open until the service is to stop, and outputs
+//! A service's standard streams: an input that stays open until the service should stop, and outputs
 //! that go to its log no faster than [`RATE`].
 
 use std::io;
@@ -145,12 +145,12 @@ impl AsyncWrite for UnlimitedOutput {
     }
 }
 
-/// Standard input: it is empty, and ends when the service is to stop.
+/// Standard input: it is empty, and ends when the service should stop.
 #[derive(Clone)]
 pub(crate) struct Input(pub(crate) watch::Receiver<bool>);
 
 impl Input {
-    /// Waits until the service is to stop.
+    /// Waits until the service should stop.
     pub(crate) async fn closed(&mut self) {
         // The sender lives as long as the process; an error would mean the same.
         let _ = self.0.wait_for(|stopping| *stopping).await;

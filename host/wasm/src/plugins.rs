@@ -29,16 +29,16 @@ const THREADS: usize = 2;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// How many instances can be there at a time
+    /// The maximum number of instances at a time
     #[arg(long)]
     slots: usize,
-    /// The memory of all instances together, in bytes
+    /// The maximum memory of all instances together, in bytes
     #[arg(long)]
     memory: usize,
-    /// The user to become; with --group
+    /// The user to switch to; with --group
     #[arg(long, requires = "group")]
     user: Option<u32>,
-    /// The group to be in
+    /// The group to switch to
     #[arg(long)]
     group: Option<u32>,
     /// A folder to read

@@ -8,7 +8,7 @@ use plugin_manifest::Language;
 
 use crate::device::DeviceAddress;
 
-/// Makes, checks, runs, signs and ships plugins of the device supervisor.
+/// Create, check, run, sign and distribute plugins of the device supervisor
 #[derive(Parser)]
 #[command(name = "supervisor-plugin", version, arg_required_else_help = true)]
 pub(crate) struct Arguments {
@@ -25,13 +25,13 @@ pub(crate) enum Command {
     New(New),
     /// Build the component of the plugin in this folder
     Build(ProjectArguments),
-    /// Say all that a device would refuse about a component, before a device does
+    /// Report everything that a device would refuse about a component
     Check(Check),
     /// Serve the plugin on this machine, in the device's runtime, and rebuild it whenever a file is saved
     Run(Run),
     /// Send the requests in test/*.toml to the plugin, and compare its answers
     Test(Test),
-    /// Show what a component is, asks for and contains; also one in a registry, by its name there
+    /// Show the properties, imports and contents of a component; also of one in a registry, by its name there
     Inspect(ComponentArguments),
     /// Create a key that signs plugins
     Keygen(Keygen),
@@ -39,21 +39,21 @@ pub(crate) enum Command {
     Sign(Sign),
     /// Check the signature of a component
     Verify(Verify),
-    /// Put a component, and its signature, into a registry of container images
+    /// Upload a component, and its signature, to a registry of container images
     Push(Push),
-    /// Get a component, and its signature, from a registry of container images
+    /// Download a component, and its signature, from a registry of container images
     Pull(Pull),
     /// Install a plugin on devices in developer mode
     Install(Install),
     /// Remove a plugin from devices in developer mode
     Uninstall(Uninstall),
-    /// Be the device of a test that `supervisor-testing` runs
+    /// Simulate the device of a test that `supervisor-testing` runs
     #[command(hide = true)]
     Harness {
-        /// Where it listens
+        /// The socket to listen on
         socket: PathBuf,
     },
-    /// Measure calls of a plugin
+    /// Measure how fast a plugin answers requests
     Bench(Bench),
     /// Print a script that completes commands in a shell
     Completions {
@@ -69,16 +69,15 @@ pub(crate) struct New {
     /// The language: rust, c, go, javascript (js), typescript (ts) or python (py)
     #[arg(long, default_value = "rust", value_parser = Language::find)]
     pub(crate) lang: Language,
-    /// Make a plugin of this component, which another toolchain has built: one that answers as wasi:http does, or that
-    /// exports interfaces of the supervisor
+    /// Wrap a component built by another toolchain: one that exports wasi:http or interfaces of the supervisor
     #[arg(long, value_name = "FILE", conflicts_with = "lang")]
     pub(crate) component: Option<PathBuf>,
-    /// The folder, if it is not to be named after the plugin
+    /// The folder; by default, one with the plugin's name
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// The plugin that is worked on.
+/// The plugin that is being developed.
 #[derive(Args)]
 pub(crate) struct ProjectArguments {
     /// The folder with plugin.toml
@@ -89,7 +88,7 @@ pub(crate) struct ProjectArguments {
 /// A component.
 #[derive(Args)]
 pub(crate) struct ComponentArguments {
-    /// The component's file; without it, the plugin in this folder is built
+    /// The component's file; without it, the command builds the plugin in this folder
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
@@ -102,7 +101,7 @@ pub(crate) struct Check {
     /// The policy of a device; without it, a policy that grants everything that the plugin asks for
     #[arg(long)]
     pub(crate) policy: Option<PathBuf>,
-    /// The type of the device, for a plugin that is for certain boards; without it, one that the plugin is for
+    /// The device type, for a plugin that supports only some; without it, one that the plugin supports
     #[arg(long)]
     pub(crate) device_type: Option<String>,
 }
@@ -111,19 +110,19 @@ pub(crate) struct Check {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) component: ComponentArguments,
-    /// Where it listens; port 0 takes a free one
+    /// The address to listen on; port 0 chooses a free port
     #[arg(long, default_value = "127.0.0.1:48484")]
     pub(crate) listen: SocketAddr,
-    /// What the device has: LEDs, units, files, a cloud
+    /// The file that describes the simulated device: its LEDs, units, files, cloud
     #[arg(long, default_value = "device.toml", value_name = "FILE")]
     pub(crate) device: PathBuf,
-    /// Keep what the plugin stores in this folder; without it, it is gone when the command ends
+    /// Keep the plugin's stored data in this folder; without it, the data is deleted when the command ends
     #[arg(long)]
     pub(crate) state_dir: Option<PathBuf>,
     /// Grant only what this policy grants; without it, everything that the plugin asks for
     #[arg(long)]
     pub(crate) policy: Option<PathBuf>,
-    /// Build once, and not again when a file is saved
+    /// Build only once, not again when a file is saved
     #[arg(long)]
     pub(crate) no_watch: bool,
 }
@@ -132,14 +131,14 @@ pub(crate) struct Run {
 pub(crate) struct Test {
     #[command(flatten)]
     pub(crate) component: ComponentArguments,
-    /// The files with requests and answers; without them, test/*.toml
+    /// A file with requests and answers, repeatable; by default, all test/*.toml
     #[arg(long = "file", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct Keygen {
-    /// Where the secret key is written; the public key is written to FILE.pub
+    /// The file for the secret key; the public key is written to FILE.pub
     pub(crate) file: PathBuf,
     /// Do not protect the key with a password
     #[arg(long)]
@@ -153,10 +152,10 @@ pub(crate) struct Sign {
     /// The secret key, of `keygen` or of minisign
     #[arg(long)]
     pub(crate) key: PathBuf,
-    /// The password of the key; without it, the command asks
+    /// The key's password; by default the command asks for it
     #[arg(long, env = "SUPERVISOR_PLUGIN_KEY_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
-    /// Write the signature to FILE.minisig, and leave the component as it is
+    /// Write the signature to FILE.minisig, and leave the component unchanged
     #[arg(long)]
     pub(crate) detached: bool,
 }
@@ -165,10 +164,10 @@ pub(crate) struct Sign {
 pub(crate) struct Verify {
     /// The component's file
     pub(crate) file: PathBuf,
-    /// A policy whose keys are tried
+    /// A policy, one of whose keys must have signed it
     #[arg(long, required_unless_present = "public_key")]
     pub(crate) policy: Option<PathBuf>,
-    /// A public key, in base64 or as a file
+    /// The public key that must have signed it, in base64 or as a file
     #[arg(long)]
     pub(crate) public_key: Option<String>,
 }
@@ -177,18 +176,18 @@ pub(crate) struct Verify {
 pub(crate) struct Push {
     /// The component's file; its signature is in it, or in FILE.minisig
     pub(crate) file: PathBuf,
-    /// Where it is put, for example `registry.example.com/plugins/rails:0.1.0`
+    /// Its name in the registry, for example `registry.example.com/plugins/rails:0.1.0`
     pub(crate) reference: String,
 }
 
 #[derive(Args)]
 pub(crate) struct Pull {
-    /// Where it is, with a tag or a digest, for example `registry.example.com/plugins/rails:0.1.0`
+    /// Its name in the registry, with a tag or a digest, for example `registry.example.com/plugins/rails:0.1.0`
     pub(crate) reference: String,
-    /// The file to write; without it, NAME.wasm in this folder
+    /// The file to write; by default, NAME.wasm in this folder
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace another file that is there
+    /// Overwrite a different file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -199,7 +198,7 @@ pub(crate) struct DeviceArguments {
     /// The address of a device, repeatable; without a port, that of the supervisor (48484)
     #[arg(long = "device", value_name = "ADDRESS", required = true, value_parser = str::parse::<DeviceAddress>)]
     pub(crate) devices: Vec<DeviceAddress>,
-    /// The device's own key, which `supervisor api-key show` prints there
+    /// The API key of the device, which `supervisor api-key show` prints there
     #[arg(long, env = "SUPERVISOR_PLUGIN_DEVICE_KEY", hide_env_values = true)]
     pub(crate) key: String,
 }
@@ -222,20 +221,20 @@ pub(crate) struct Uninstall {
 
 #[derive(Args)]
 pub(crate) struct Bench {
-    /// The method and the path that are called, for example `GET /v3/hello/Ada`
+    /// The method and the path of the request, for example `GET /v3/hello/Ada`
     pub(crate) request: String,
     #[command(flatten)]
     pub(crate) component: ComponentArguments,
     /// The body of the request
     #[arg(long)]
     pub(crate) body: Option<String>,
-    /// How many calls are made, one after the other
+    /// Number of calls
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) calls: u32,
-    /// How many calls are under way at a time
+    /// Concurrent calls
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) at_a_time: u32,
-    /// What the device has
+    /// The file that describes the simulated device
     #[arg(long, default_value = "device.toml", value_name = "FILE")]
     pub(crate) device: PathBuf,
 }

@@ -7,7 +7,7 @@ const TAGS = { string: "text", number: "number", boolean: "boolean" };
 
 function valueOf(value) {
   const tag = TAGS[typeof value];
-  if (tag === undefined) throw new TypeError(`a field is text, a number or a boolean, and not ${String(value)}`);
+  if (tag === undefined) throw new TypeError(`a field is text, a number or a boolean, not ${String(value)}`);
   return { tag, val: value };
 }
 

@@ -28,7 +28,7 @@ pub struct WrittenLimit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// The value is outside its range.
-    #[error("`{key}` is {value}, and must be 1 to {most}")]
+    #[error("`{key}` is {value}, but must be 1 to {most}")]
     Range {
         /// Which limit.
         key: &'static str,
@@ -211,12 +211,12 @@ mod tests {
     fn a_limit_that_nobody_can_have_is_refused() {
         assert!(written("").check().is_ok());
         for (key, value, expected) in [
-            ("memory_mib", 33, "`memory_mib` is 33, and must be 1 to 32"),
-            ("cpu_ms", 0, "`cpu_ms` is 0, and must be 1 to 60000"),
+            ("memory_mib", 33, "`memory_mib` is 33, but must be 1 to 32"),
+            ("cpu_ms", 0, "`cpu_ms` is 0, but must be 1 to 60000"),
             (
                 "body_kib",
                 4_294_967_295,
-                "`body_kib` is 4294967295, and must be 1 to 16384",
+                "`body_kib` is 4294967295, but must be 1 to 16384",
             ),
             (
                 "memory",

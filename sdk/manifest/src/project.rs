@@ -285,7 +285,7 @@ memory_mib = 32
     fn a_project_that_no_device_would_take_is_refused_in_words() {
         for (from, to, expected) in [
             ("GET /v3/rails/:name", "GET", "`GET` is not a route"),
-            ("GET /v3", "FETCH /v3", "its method is `FETCH`, and must be"),
+            ("GET /v3", "FETCH /v3", "its method is `FETCH`, but must be"),
             (
                 "GET /v3/rails/:name",
                 "GET /v3/plugins",

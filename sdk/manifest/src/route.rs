@@ -61,7 +61,7 @@ pub fn parse_method(text: &str) -> Result<Method, String> {
         _ => {
             let text: String = text.chars().take(20).collect();
             Err(format!(
-                "its method is `{text}`, and must be GET, POST, PUT, PATCH or DELETE"
+                "its method is `{text}`, but must be GET, POST, PUT, PATCH or DELETE"
             ))
         }
     }

@@ -58,7 +58,7 @@ pub fn check_beginning(wasm: &[u8]) -> Result<(), ManifestError> {
     } else if COMPONENT.starts_with(wasm) || MODULE.starts_with(wasm) {
         "it ends within its first 8 bytes; copy or build it again"
     } else if wasm.starts_with(b"\0asm") {
-        "it is WebAssembly of another version, and must be a component"
+        "it is WebAssembly of another version, but must be a component"
     } else {
         "it is not WebAssembly: a component begins with the bytes `\\0asm`"
     };
@@ -101,8 +101,8 @@ pub fn section<'a>(wasm: &'a [u8], name: &'static str) -> Result<Option<&'a [u8]
     }
     if count > 1 {
         return Err(ManifestError::Invalid(format!(
-            "it has {count} sections `{name}`, and must have one: two crates in it call `plugin!`, or a tool has added a \
-             second section"
+            "it has {count} sections `{name}`, but must have exactly one: two crates in it call `plugin!`, or a tool has \
+             added a second section"
         )));
     }
     Ok(data)

@@ -30,4 +30,4 @@ def _value(value: str | float | bool) -> wit.FieldValue:
         return wit.FieldValue_Number(float(value))
     if isinstance(value, str):
         return wit.FieldValue_Text(value)
-    raise TypeError(f"a field is text, a number or a bool, and not {value!r}")
+    raise TypeError(f"a field is text, a number or a bool, not {value!r}")

@@ -294,7 +294,9 @@ impl Host {
     pub async fn try_start(self) -> Result<RunningHost> {
         let folder = match self.folder {
             Some(folder) => DeviceFolder::Kept(folder),
-            None => DeviceFolder::Temporary(tempfile::tempdir().context("no temporary folder")?),
+            None => DeviceFolder::Temporary(
+                tempfile::tempdir().context("failed to create a temporary folder")?,
+            ),
         };
         let path = |name: &str| folder.path().join(name);
         // The plugins of an earlier host do not belong to this one.

@@ -50,7 +50,7 @@ pub(crate) fn find() -> Result<PathBuf> {
 /// Starts the tool with a device.
 pub(crate) async fn start(program: &Path, setup: &Setup) -> Result<Tool> {
     let shown = program.display();
-    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let folder = tempfile::tempdir().context("failed to create a temporary folder")?;
     let socket = folder.path().join("socket");
     let mut child = Command::new(program)
         .arg("harness")

@@ -47,15 +47,15 @@ use crate::figures::Section;
 #[derive(Parser)]
 #[command(about = "Measures the programs that `cargo xtask bench` has built")]
 struct Arguments {
-    /// Only these sections
+    /// Measure only these sections
     sections: Vec<String>,
-    /// All sizes, also those that take long
+    /// Also measure the largest sizes, which take long
     #[arg(long)]
     large: bool,
     /// The layout of another version of the device, for the section `versions`
     #[arg(long, value_name = "FOLDER")]
     beside: Option<std::path::PathBuf>,
-    /// Another program has said what machine this is
+    /// Do not describe the machine, because another program has done so
     #[arg(long)]
     without_machine: bool,
 }

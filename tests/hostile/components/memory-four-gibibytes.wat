@@ -1,5 +1,5 @@
 ;; Requests four gibibytes of memory from the start.
-;; refused: bytes of memory at its start, where a plugin may have
+;; refused: bytes of memory at its start, but a plugin may have at most
 
 (memory (export "memory") 65536)
 (func (export "handle") (type $handle) call $ok)

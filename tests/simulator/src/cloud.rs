@@ -43,7 +43,7 @@ impl Cloud {
     /// # Errors
     /// If it does not start.
     pub fn start(setup: &Setup) -> Result<Self> {
-        let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+        let folder = tempfile::tempdir().context("failed to create a temporary folder")?;
         let file = folder.path().join("cloud.sqlite");
         let database = match &setup.database {
             Some(url) => url.clone(),

@@ -125,7 +125,7 @@ struct RegistrationStats {
     goal: Option<Goal>,
 }
 
-/// A release that all devices are to run.
+/// A release that all devices should run.
 struct Goal {
     commit: Arc<str>,
     since: Instant,
@@ -148,7 +148,7 @@ impl Tally {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the commit of the release that all devices are to run.
+    /// Sets the commit of the release that all devices should run.
     pub(crate) fn aim(&self, commit: &str) {
         self.counted().goal = Some(Goal {
             commit: commit.into(),

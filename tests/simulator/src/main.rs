@@ -11,57 +11,57 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Simulates a fleet: devices with the real link to the cloud and nothing behind it. They register, follow
-/// releases, report, and hold tunnels.
+/// Simulate a fleet: devices with the real link to the cloud and nothing behind it. They register, follow releases,
+/// report their state, and keep tunnels open
 #[derive(Parser)]
 #[command(name = "cargo xtask simulate", bin_name = "cargo xtask simulate")]
 struct Arguments {
-    /// How many devices
+    /// Number of devices
     #[arg(long, default_value_t = 100)]
     devices: u32,
-    /// How many releases to follow after the first one
+    /// Number of releases after the first one
     #[arg(long, default_value_t = 1)]
     releases: u32,
-    /// How often all devices are then pinned, to the last release and the first one in turn
+    /// How many times to pin all devices after that, alternately to the last release and to the first one
     #[arg(long, default_value_t = 0)]
     pins: u32,
-    /// A cloud that is there already, such as `http://127.0.0.1:8080`; else one is started for the simulation
+    /// An existing cloud, such as `http://127.0.0.1:8080`; without it, the command starts one for the simulation
     #[arg(long, value_name = "URL", requires = "token")]
     cloud: Option<String>,
-    /// The token or key of somebody who may make fleets at that cloud
+    /// The token or API key of a user who may create fleets in that cloud
     #[arg(long, env = "FLEET_TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// The database of the cloud that is started: `sqlite` in a temporary folder, `postgres` (a private server),
-    /// or an address (`sqlite:PATH`, `postgres://…`)
+    /// The database of the cloud that the command starts: `sqlite` (a file in a temporary folder), `postgres` (a
+    /// private server), or an address (`sqlite:PATH`, `postgres://…`)
     #[arg(
         long,
         default_value = "sqlite",
-        value_name = "WHICH",
+        value_name = "DATABASE",
         conflicts_with = "cloud"
     )]
     database: String,
-    /// How long a device takes for a release, in seconds
+    /// Seconds that a device takes to download a release
     #[arg(long, default_value_t = 0.0, value_name = "SECONDS")]
     download: f64,
-    /// Between two polls of a device, in seconds, rather than what its target says
+    /// Seconds between two polls of a device, instead of the interval in its target
     #[arg(long, value_name = "SECONDS")]
     poll_interval: Option<f64>,
-    /// How many devices register at a time
+    /// Number of devices that register at the same time
     #[arg(long, default_value_t = 64)]
     at_once: usize,
-    /// How many devices the started cloud tells of a release at once, and in each second from then on
+    /// Number of devices that the cloud notifies of a release immediately, and in each second after that
     #[arg(long, conflicts_with = "cloud")]
     pushes_per_second: Option<u32>,
-    /// How long each part may take, in seconds
+    /// Seconds that each part of the simulation may take
     #[arg(long, default_value_t = 900.0, value_name = "SECONDS")]
     patience: f64,
-    /// The kind of board that devices are
+    /// The device type of the fleet
     #[arg(long, default_value = "generic-amd64")]
     board: String,
-    /// Print what it came to as JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
-    /// `fleet-cloud`, where one is started
+    /// The program `fleet-cloud`, if the command starts a cloud
     #[arg(long, env = "SIMULATOR_FLEET_CLOUD", hide = true)]
     program: Option<PathBuf>,
 }
@@ -110,7 +110,7 @@ impl Arguments {
     fn plan(&self) -> Result<Plan> {
         let seconds = |seconds: f64| {
             Duration::try_from_secs_f64(seconds)
-                .with_context(|| format!("`{seconds}` is no number of seconds"))
+                .with_context(|| format!("`{seconds}` is not a valid number of seconds"))
         };
         Ok(Plan {
             devices: self.devices,

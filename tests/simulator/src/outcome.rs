@@ -80,10 +80,10 @@ impl Outcome {
         table.set_header([
             "",
             "all after",
-            "has it: p50",
+            "received: p50",
             "p99",
             "max",
-            "told: p50",
+            "reported: p50",
             "p99",
             "max",
             "polls",
@@ -110,10 +110,10 @@ impl Outcome {
         let mut text = format!("{table}\n");
         let own = kibibytes(self.bytes_a_device);
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "a device takes {own} here");
+        let _ = writeln!(text, "each device uses {own} of memory in the simulator");
         if let Some(bytes) = self.bytes_a_tunnel {
             let bytes = kibibytes(bytes);
-            let _ = writeln!(text, "a tunnel takes {bytes} in the cloud");
+            let _ = writeln!(text, "each tunnel uses {bytes} of memory in the cloud");
         }
         for (times, message) in &self.troubles {
             let _ = writeln!(text, "{times} times: {message}");

@@ -46,7 +46,7 @@ impl Target {
         })
     }
 
-    /// Returns the commits of the releases that are to run.
+    /// Returns the commits of the releases that should run.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &str> {
         self.apps.values().map(|(commit, _)| commit.as_str())
     }

@@ -7,24 +7,13 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tests::{
-    Supervisor, children_of, distribution, guest, kept_plugin, service, target, until, with_section,
+    GUEST_CAPABILITIES, Supervisor, children_of, distribution, guest, kept_plugin, service, target,
+    until, with_section,
 };
-
-pub(crate) const CAPABILITIES: [&str; 9] = [
-    "device",
-    "store",
-    "led",
-    "clock",
-    "files",
-    "identify",
-    "proxy-redirector",
-    "units",
-    "journal",
-];
 
 /// A device with the component that does what its path names, as the plugin `acme`, which the policy pins.
 async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, TempDir) {
-    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let manifest = format!(
         "name = \"acme\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
          capabilities = [{}]\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/acme/:what\"\n",
@@ -37,7 +26,7 @@ async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, Temp
     let stock = distribution().join("plugins/device_info.wasm");
     fs::copy(stock, folder.path().join("plugins/device_info.wasm")).unwrap();
     let policy = format!(
-        "[plugins.acme]\nsha256 = [\"{}\"]\ngrants = {CAPABILITIES:?}\nroutes = [\"/v3/acme/*\"]\n\
+        "[plugins.acme]\nsha256 = [\"{}\"]\ngrants = {GUEST_CAPABILITIES:?}\nroutes = [\"/v3/acme/*\"]\n\
          provides = [\"identify\"]\n[plugins.device-info]\ngrants = [\"device\"]\n",
         hex::encode(Sha256::digest(&file))
     );

@@ -6,9 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{Answer, Supervisor, distribution, guest, with_section};
-
-use crate::hostile_plugins::CAPABILITIES;
+use tests::{Answer, GUEST_CAPABILITIES, Supervisor, distribution, guest, with_section};
 
 /// The grants that the greeter asks for.
 const GRANTS: &str = "[plugins.greeter]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n";
@@ -52,7 +50,7 @@ fn greeter() -> Vec<u8> {
 
 /// Returns a plugin with this name and version that asks for everything.
 fn greedy(name: &str, version: &str) -> Vec<u8> {
-    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let manifest = format!(
         "name = \"{name}\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
          [[routes]]\nmethod = \"GET\"\npath = \"/v3/greet/:what\"\n",

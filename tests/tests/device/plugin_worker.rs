@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Answer, Supervisor, children_of, guest, until, with_section};
-
-use crate::hostile_plugins::CAPABILITIES;
+use tests::{Answer, GUEST_CAPABILITIES, Supervisor, children_of, guest, until, with_section};
 
 /// The user of the process, if the supervisor is root.
 const USER: &str = "1900065536";
@@ -22,7 +20,7 @@ async fn device() -> (Supervisor, TempDir) {
 /// The same with these lines in its policy.
 async fn device_with(lines: &str) -> (Supervisor, TempDir) {
     let component = fs::read(guest("plugin_guests")).unwrap();
-    let needs = CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
+    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("plugins")).unwrap();
     let mut policy = lines.to_owned();
@@ -35,7 +33,7 @@ async fn device_with(lines: &str) -> (Supervisor, TempDir) {
         let file = with_section(&component, "platform:manifest", manifest.as_bytes());
         fs::write(folder.path().join(format!("plugins/{name}.wasm")), &file).unwrap();
         policy.push_str(&format!(
-            "[plugins.{name}]\nsha256 = [\"{}\"]\ngrants = {CAPABILITIES:?}\nroutes = [\"/v3/{name}/*\"]\n\
+            "[plugins.{name}]\nsha256 = [\"{}\"]\ngrants = {GUEST_CAPABILITIES:?}\nroutes = [\"/v3/{name}/*\"]\n\
              limits = {{ wall_ms = 600000 }}\n",
             hex::encode(Sha256::digest(&file))
         ));

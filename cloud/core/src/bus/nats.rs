@@ -290,7 +290,7 @@ fn servers(url: &str) -> Result<Vec<ServerAddr>> {
     });
     let servers: Option<Vec<ServerAddr>> = each.collect();
     // The address may contain a password, so it is not shown.
-    servers.context("the address of the bus is not right; it is written `nats://user:password@host:4222,host2:4222`")
+    servers.context("the address of the bus is invalid; write it as `nats://user:password@host:4222,host2:4222`")
 }
 
 #[cfg(test)]

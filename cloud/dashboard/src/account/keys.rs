@@ -84,7 +84,7 @@ fn time_or(at: Option<&str>, otherwise: &str) -> Markup {
 fn may(scope: Option<&str>) -> &str {
     match scope {
         None => "Everything you may do",
-        Some("read") => "Look",
+        Some("read") => "Read only",
         Some("deploy") => "Read and deploy",
         Some("device") => "Read and change devices",
         Some("fleet") => "Read, deploy, and change fleets and devices",

@@ -129,7 +129,7 @@ impl LivePage for FleetPluginsPage {
             html! {
                 p.empty {
                     "This fleet has " (online) " connected devices, more than the " (DEVICES)
-                    " that this page asks. Look at the page of one device."
+                    " that this page can query. Open a single device."
                 }
             }
         } else {

@@ -74,7 +74,7 @@ impl<'a> Compiler<'a> {
                 let makes_text = matches!(name, Function::Replace | Function::Concat);
                 if makes_text && value.longest > bound {
                     let message = format!(
-                        "`{name}` could produce a text of {} characters here, and may produce {bound} at most",
+                        "`{name}` could produce a text of {} characters here, but may produce at most {bound}",
                         value.longest
                     );
                     return Err(QueryError::refused(at, message));

@@ -21,7 +21,7 @@ fn may_be_repeated(times: usize, most: usize, at: usize) -> Result<(), QueryErro
     Err(QueryError::refused(
         at,
         match most {
-            1 => "a condition before `in` is compared with constants alone; use `eq`".to_owned(),
+            1 => "a condition before `in` is compared only with constants; use `eq`".to_owned(),
             most => format!("a list of `in` has at most {most} items that are not constants"),
         },
     ))

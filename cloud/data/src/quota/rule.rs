@@ -220,7 +220,7 @@ impl QuotaRule {
             _ => "an administrator of the cloud can give the organization another quota".to_owned(),
         };
         WriteError::Forbidden(format!(
-            "the {whose} may have {most} by the quota `{name}`, and this would make it {count}; {who}"
+            "the quota `{name}` limits the {whose} to {most}, but this would make it {count}; {who}"
         ))
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum KeyScope {
 pub(crate) enum KeysCommand {
     /// List your named keys, or those of a fleet
     List {
-        /// Of this fleet
+        /// List the keys of this fleet
         #[arg(long, short)]
         fleet: Option<String>,
     },
@@ -34,7 +34,7 @@ pub(crate) enum KeysCommand {
         /// The date until which it is valid, such as 2027-01-31
         #[arg(long, value_name = "DATE")]
         expires: Option<String>,
-        /// What the key may do; by default all that you may do, except with people, organizations and keys
+        /// What the key may do; by default everything that you may do, except manage people, organizations and keys
         #[arg(long)]
         scope: Option<KeyScope>,
         /// The only fleet to which it has access

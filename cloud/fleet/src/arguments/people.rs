@@ -84,10 +84,10 @@ pub(crate) enum OrganizationCommand {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(crate) struct Group {
-    /// Of this organization; by default yours, if you belong to only one
+    /// The organization; by default yours, if you belong to only one
     #[arg(long, short)]
     pub(crate) organization: Option<String>,
-    /// Of the people with whom this fleet is shared
+    /// A fleet instead, for the people with whom it is shared
     #[arg(long, short)]
     pub(crate) fleet: Option<String>,
 }

@@ -54,7 +54,7 @@ pub(crate) struct Deploy {
     /// Write a note on the release
     #[arg(long)]
     pub(crate) note: Option<String>,
-    /// Copy images for all kinds of processors, not only for the fleet's
+    /// Copy images for all processor architectures, not only for the fleet's
     #[arg(long)]
     pub(crate) all_platforms: bool,
 }

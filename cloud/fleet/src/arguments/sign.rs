@@ -28,20 +28,20 @@ pub(crate) struct Sign {
     /// The key's password; by default the command asks for it
     #[arg(long, env = "FLEET_SIGNING_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
-    /// The compose file from which the release was created; refuse to sign if the cloud has anything else
+    /// The compose file from which the release was created; refuse to sign if the release in the cloud differs from it
     #[arg(long, value_name = "FILE")]
     pub(crate) compose: Option<PathBuf>,
-    /// Until when devices may accept it: a time (2030-01-01T00:00:00Z), or from now (90d, 12h)
+    /// The time until which devices may accept it (2030-01-01T00:00:00Z), or how long from now (90d, 12h)
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<String>,
-    /// The statement's version; devices accept none lower than the last. By default the time in milliseconds
+    /// The statement's version; devices accept no lower one than the last. By default the current time in milliseconds
     #[arg(long, value_name = "NUMBER")]
     pub(crate) version: Option<u64>,
     /// A variable that the cloud may set to any value, of one service or of all
     #[arg(long = "variable", value_name = "[SERVICE/]NAME")]
     pub(crate) variables: Vec<String>,
-    /// A setting of devices that the cloud may set to any value, without the prefix PLATFORM_; the fleet's others are
-    /// signed with their values
+    /// A setting of devices that the cloud may set to any value, without the prefix PLATFORM_; the fleet's other
+    /// settings are signed with their values
     #[arg(long = "setting", value_name = "NAME")]
     pub(crate) settings: Vec<String>,
     /// Write the signed statement into a file instead of to the cloud

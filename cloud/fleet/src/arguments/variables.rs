@@ -5,13 +5,13 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct TagOwner {
-    /// Of this device
+    /// The device
     #[arg(long, short)]
     pub(crate) device: Option<String>,
-    /// Of this fleet
+    /// The fleet
     #[arg(long, short)]
     pub(crate) fleet: Option<String>,
-    /// Of this release
+    /// The release
     #[arg(long, short)]
     pub(crate) release: Option<String>,
 }
@@ -40,10 +40,10 @@ pub(crate) enum TagCommand {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct VariableOwner {
-    /// Of this device
+    /// The device
     #[arg(long, short)]
     pub(crate) device: Option<String>,
-    /// Of this fleet
+    /// The fleet
     #[arg(long, short)]
     pub(crate) fleet: Option<String>,
 }

@@ -49,7 +49,7 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
     };
     let Some(file) = config.output else {
         // Only the file goes to standard output, exactly as the device needs it.
-        output.note(format!("it has a key {key}; keep it:"));
+        output.note(format!("it has a key {key}; keep it safe:"));
         output.text(format!("{made:#}"));
         return Ok(());
     };

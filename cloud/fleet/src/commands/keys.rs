@@ -78,7 +78,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: KeysCommand) ->
 
 /// Prints only the key to standard output, so `KEY=$(fleet keys create ci)` works.
 fn shown(output: &Output, key: &str) {
-    output.note("this key is shown once; keep it:");
+    output.note("this key is shown once; keep it safe:");
     if output.json {
         output.value(&json!({ "key": key }))
     } else {

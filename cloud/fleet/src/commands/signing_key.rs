@@ -36,7 +36,7 @@ pub(crate) fn run(output: &Output, command: SigningKeyCommand) -> Result<()> {
     let (file, beside) = (file.display(), beside.display());
     output.done(
         format!(
-            "{file} is the key, {beside} its public half. Devices that should accept only what it signs need this in their policy:\n\n[keys.fleet]\npublic = \"{key}\"\n\n[targets]\nkeys = [\"fleet\"]"
+            "{file} is the private key: keep it secret. {beside} is the public key. Devices that should accept only what the key signs need this in their policy:\n\n[keys.fleet]\npublic = \"{key}\"\n\n[targets]\nkeys = [\"fleet\"]"
         ),
         &json!({ "key": file.to_string(), "public_key": key }),
     );

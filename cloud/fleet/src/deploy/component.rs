@@ -37,7 +37,7 @@ impl Component {
         let length = std::fs::metadata(path).map_err(unreadable)?.len();
         if length > MOST {
             return Err(Failure::usage(format!(
-                "{} has {} MiB, and a component may have {} MiB",
+                "{} has {} MiB, but a component may have at most {} MiB",
                 path.display(),
                 length >> 20,
                 MOST >> 20

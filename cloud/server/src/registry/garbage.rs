@@ -211,7 +211,7 @@ async fn tell_if_late(server: &Server) {
         Ok(waiting) => waiting,
         Err(error) => {
             tracing::warn!(
-                "how many images wait to be deleted from the registry is unknown: {error}"
+                "failed to count the images that wait to be deleted from the registry: {error}"
             );
             return;
         }

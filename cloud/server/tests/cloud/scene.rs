@@ -367,7 +367,7 @@ impl Maker<'_> {
         let installs = self.ann.rows(&path).await;
         let id = installs[0]["id"]
             .as_i64()
-            .expect("the service is to run there");
+            .expect("the service should run there");
         self.names.call("calm-main", "service_install", id);
         let body = json!({ "service_install": "<calm-main>", "name": "KEY", "value": "there" });
         self.make("key", "device_service_environment_variable", body)

@@ -36,7 +36,7 @@ fn step(number: usize, kind: StepKind) -> PlanStep {
 }
 
 fn blocked(by: Blocker) -> Vec<Blocked> {
-    let message = "it is said".to_owned();
+    let message = "a reason".to_owned();
     vec![Blocked { by, message }]
 }
 
@@ -100,7 +100,7 @@ fn planned() -> Fixture {
         ],
         cut_short: false,
         signed_targets: Some(SignedTargets {
-            refused: Some(vec!["it is said".to_owned()]),
+            refused: Some(vec!["a reason".to_owned()]),
         }),
     };
     let device = FakeDevice {
@@ -132,7 +132,7 @@ async fn the_plan_is_told_step_by_step() {
                     "reason": "image-changed", "needsLocks": true, "appId": 2, "service": "api",
                     "blockedBy": [{
                         "kind": "back-off", "until": "2023-11-14T22:13:20.123Z", "failures": 3,
-                        "message": "it is said",
+                        "message": "a reason",
                     }],
                 },
                 {
@@ -146,13 +146,13 @@ async fn the_plan_is_told_step_by_step() {
                 },
             ],
             "unplanned": [
-                {"appId": 2, "blockedBy": [{"kind": "not-ours", "message": "it is said"}]},
+                {"appId": 2, "blockedBy": [{"kind": "not-ours", "message": "a reason"}]},
                 {"blockedBy": [
-                    {"kind": "engine-silent", "engine": "docker", "message": "it is said"},
+                    {"kind": "engine-silent", "engine": "docker", "message": "a reason"},
                 ]},
             ],
             "cutShort": false,
-            "signedTargets": {"refused": ["it is said"]},
+            "signedTargets": {"refused": ["a reason"]},
         })
     );
 }

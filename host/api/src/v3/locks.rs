@@ -166,7 +166,7 @@ impl FromRequestParts<RouteState> for LockTarget {
     }
 }
 
-/// Returns the service, if the device runs it or is to run it.
+/// Returns the service, if the device runs it or should run it.
 fn service_of_device(api: &Api, id: AppId, name: &str) -> Result<ServiceName, Failure> {
     let missing = |what: String| Failure::Refused(StatusCode::NOT_FOUND, what);
     let status = api.device.status();

@@ -78,7 +78,7 @@ impl ProvisioningTask {
         const WHAT: &str = "register this device with its cloud";
         let application = number(config, "applicationId")?;
         let application = application.ok_or_else(|| {
-            let why = "config.json has no `applicationId`, the fleet that the device is to join";
+            let why = "config.json has no `applicationId`, the fleet to join";
             ProvisioningError::Cloud(WHAT, CloudError::Invalid(why.into()))
         })?;
         let user = number(config, "userId")?;
@@ -154,7 +154,11 @@ impl ProvisioningTask {
     /// Creates a new identity, since another device has this one.
     async fn renew(&self) -> Result<(), ProvisioningError> {
         let (uuid, key) = (random_key()?, random_key()?);
-        tracing::warn!("the cloud knows another device as `{}`", self.client.uuid());
+        tracing::warn!(
+            uuid = %self.client.uuid(),
+            "the cloud knows another device as `{}`",
+            self.client.uuid()
+        );
         self.write(move |config| {
             config.insert("uuid".into(), uuid.clone().into());
             config.insert("deviceApiKey".into(), key.clone().into());

@@ -89,7 +89,10 @@ impl ProvisioningTask {
                 && commit.bytes().all(|byte| byte.is_ascii_alphanumeric())
         };
         let Some(commit) = commit.filter(plain) else {
-            tracing::error!("`{PIN}` in config.json is not a commit and is ignored");
+            tracing::error!(
+                key = PIN,
+                "`{PIN}` in config.json is not a commit and is ignored"
+            );
             return self.unpin().await;
         };
         let failed = |error| ProvisioningError::Cloud("pin this device to its release", error);
@@ -133,7 +136,10 @@ impl IntroductionRecord for Store {
 fn unless_rejected(what: &str, answer: Result<(), CloudError>) -> Result<(), CloudError> {
     match answer {
         Err(error) if error.is_rejection() => {
-            tracing::error!("the cloud rejected {what}, which is dropped: {error}");
+            tracing::error!(
+                data = what,
+                "the cloud rejected {what}, which is dropped: {error}"
+            );
             Ok(())
         }
         answer => answer,

@@ -45,7 +45,12 @@ impl ReportCache {
         let to = file.clone();
         let writing = move || -> io::Result<()> { to.replace(text.as_bytes()) };
         if let Ok(Err(error)) = tokio::task::spawn_blocking(writing).await {
-            tracing::warn!(%error, "failed to write `{}`", file.path().display());
+            tracing::warn!(
+                %error,
+                path = %file.path().display(),
+                "failed to write `{}`",
+                file.path().display()
+            );
         }
     }
 }

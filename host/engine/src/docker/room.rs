@@ -72,6 +72,7 @@ impl Docker {
         let Some(folder) = self.here(&root) else {
             if !self.told_of_root.swap(true, Ordering::Relaxed) {
                 tracing::info!(
+                    path = %root,
                     "the engine keeps its images in `{root}`, which the supervisor cannot see: it downloads images without a check of the free space"
                 );
             }

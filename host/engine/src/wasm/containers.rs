@@ -144,7 +144,7 @@ impl Shared {
     pub(super) fn write_state(&self, id: &ContainerId, state: &State) {
         let path = self.folders.container(id).join(STATE);
         if let Err(error) = record::write(&path, state) {
-            tracing::warn!(%error, "failed to write `{}`", path.display());
+            tracing::warn!(%error, path = %path.display(), "failed to write `{}`", path.display());
         }
     }
 
@@ -157,7 +157,7 @@ impl Shared {
         record.address = match (&record.config.network_mode, &record.shares) {
             (NetworkMode::Service(service), None) => {
                 return Err(EngineError::Invalid(format!(
-                    "the service `{service}`, whose network is to be shared, has no container"
+                    "the service `{service}`, whose network it shares, has no container"
                 )));
             }
             (NetworkMode::Service(_), Some(other)) => self.our_container(other)?.address,

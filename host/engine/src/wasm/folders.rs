@@ -155,7 +155,12 @@ pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
     }
     match fs::set_permissions(folder, Permissions::from_mode(SEARCHABLE)) {
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-            tracing::warn!(%error, "failed to give services access to `{}`", folder.display());
+            tracing::warn!(
+                %error,
+                path = %folder.display(),
+                "failed to give services access to `{}`",
+                folder.display()
+            );
             Ok(())
         }
         outcome => outcome,
@@ -165,7 +170,12 @@ pub(super) fn open_to_services(folder: &Path) -> io::Result<()> {
 /// Reads a record of ours; a damaged one is logged, and treated as missing.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     record::read(path).unwrap_or_else(|error| {
-        tracing::warn!(%error, "skipping the damaged record `{}`", path.display());
+        tracing::warn!(
+            %error,
+            path = %path.display(),
+            "skipping the damaged record `{}`",
+            path.display()
+        );
         None
     })
 }
@@ -175,7 +185,12 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {
-            tracing::warn!(%error, "failed to list `{}`", folder.display());
+            tracing::warn!(
+                %error,
+                path = %folder.display(),
+                "failed to list `{}`",
+                folder.display()
+            );
             return Vec::new();
         }
     };
@@ -200,7 +215,12 @@ fn clear_leftovers(folder: &Path) -> io::Result<()> {
             fs::remove_file(entry.path())
         };
         if let Err(error) = removed {
-            tracing::warn!(%error, "failed to remove `{}`", entry.path().display());
+            tracing::warn!(
+                %error,
+                path = %entry.path().display(),
+                "failed to remove `{}`",
+                entry.path().display()
+            );
         }
     }
     Ok(())

@@ -97,7 +97,12 @@ impl Shared {
         record.size = size;
         record.file = Some(mark);
         if let Err(error) = self.record_image(&record) {
-            tracing::warn!(%error, "failed to note that `{}` changed", path.display());
+            tracing::warn!(
+                %error,
+                path = %path.display(),
+                "failed to note that `{}` changed",
+                path.display()
+            );
         }
         Some(record)
     }
@@ -188,7 +193,12 @@ impl Shared {
             if !needed.contains(&path)
                 && let Err(error) = fs::remove_file(&path)
             {
-                tracing::warn!(%error, "failed to remove `{}`", path.display());
+                tracing::warn!(
+                    %error,
+                    path = %path.display(),
+                    "failed to remove `{}`",
+                    path.display()
+                );
             }
         }
     }

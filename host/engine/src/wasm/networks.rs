@@ -174,7 +174,7 @@ impl Shared {
             return;
         }
         if let Err(error) = record::write_for_services(&path, &members) {
-            tracing::error!(%error, "failed to write `{}`", path.display());
+            tracing::error!(%error, path = %path.display(), "failed to write `{}`", path.display());
         }
     }
 }

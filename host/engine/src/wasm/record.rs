@@ -48,7 +48,11 @@ impl ContainerRecord {
         // A record in another folder than its own would be used under the wrong name.
         let name = folder.file_name().and_then(|name| name.to_str());
         if name != Some(record.id.as_str()) {
-            tracing::warn!("skipping the misplaced record in `{}`", folder.display());
+            tracing::warn!(
+                path = %folder.display(),
+                "skipping the misplaced record in `{}`",
+                folder.display()
+            );
             return None;
         }
         Some(record)

@@ -105,7 +105,7 @@ fn opening(mount: &Mount) -> Option<String> {
 
 fn sentence(field: &str) -> String {
     match field {
-        "stop_signal" => "`stop_signal` is ignored: a service of the wasm engine gets no signals; its standard input ends when it is to stop"
+        "stop_signal" => "`stop_signal` is ignored: a service of the wasm engine gets no signals; closing its standard input asks it to stop"
             .into(),
         "ports" => {
             "`ports` are ignored: the service has no address of its own to forward to".into()

@@ -128,7 +128,7 @@ fn offset(chip: &Chip, line: &LineId) -> Result<Offset, GpioError> {
                 Ok(*number)
             } else {
                 Err(GpioError::NotFound(format!(
-                    "the GPIO chip `{}` has the lines 0 to {}, and not {number}",
+                    "the GPIO chip `{}` has the lines 0 to {}, not {number}",
                     chip.name(),
                     lines.saturating_sub(1)
                 )))

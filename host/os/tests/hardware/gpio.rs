@@ -70,7 +70,7 @@ async fn a_line_is_found_by_the_names_and_numbers_of_it_and_its_chip() {
     for (request, expected) in [
         (
             line(&chip.name, LineId::Number(8), INPUT),
-            "has the lines 0 to 7, and not 8",
+            "has the lines 0 to 7, not 8",
         ),
         (
             line(&chip.name, name("GATE"), INPUT),

@@ -28,7 +28,9 @@ fn too_long(request: &Request) -> Option<String> {
         ("body", request.body.len(), HTTP_BODY),
     ];
     let (part, length, most) = parts.into_iter().find(|(_, length, most)| length > most)?;
-    Some(format!("`{part}` has {length} bytes, and may have {most}"))
+    Some(format!(
+        "`{part}` has {length} bytes, but at most {most} are allowed"
+    ))
 }
 
 mirror! { one way struct Request, ApiRequest { method, path, content_type, body } }

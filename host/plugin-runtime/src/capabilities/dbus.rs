@@ -30,7 +30,9 @@ fn too_long(call: &MethodCall) -> Option<String> {
     let mut parts = parts.into_iter();
     let (part, text, most) = parts.find(|(_, text, most)| text.len() > *most)?;
     let length = text.len();
-    Some(format!("`{part}` has {length} bytes, and may have {most}"))
+    Some(format!(
+        "`{part}` has {length} bytes, but at most {most} are allowed"
+    ))
 }
 
 mirror! { one way struct MethodCall, DbusMethodCall { service, path, interface, member, signature, arguments } }

@@ -34,7 +34,9 @@ fn too_long(request: &Request) -> Option<String> {
     let (part, unit, length, most) = parts
         .into_iter()
         .find(|(_, _, length, most)| length > most)?;
-    Some(format!("`{part}` has {length} {unit}, and may have {most}"))
+    Some(format!(
+        "`{part}` has {length} {unit}, but at most {most} are allowed"
+    ))
 }
 
 mirror! { one way struct Request, HttpRequest { method, url, headers, body } }

@@ -17,7 +17,7 @@ impl i2c::HostWithStore<Guest> for ThisGuest {
         // A longer transfer does not fit into a message to the host.
         if bytes.len() > I2C_BYTES {
             let length = bytes.len();
-            let why = format!("a transfer writes at most {I2C_BYTES} bytes, and not {length}");
+            let why = format!("a transfer writes at most {I2C_BYTES} bytes, not {length}");
             return Ok(Err(I2cError::Invalid(why)));
         }
         transfer(access, name, I2cOperation::WriteRead { bytes, read_length }).await

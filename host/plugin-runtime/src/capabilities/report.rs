@@ -44,7 +44,7 @@ fn too_long(what: &str, length: usize, most: usize) -> Option<ReportError> {
     let is_too_long = length > most;
     is_too_long.then(|| {
         ReportError::Invalid(format!(
-            "the {what} has {length} bytes, and may have {most}"
+            "the {what} has {length} bytes, but at most {most} are allowed"
         ))
     })
 }

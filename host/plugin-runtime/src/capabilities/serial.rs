@@ -70,7 +70,7 @@ impl serial::HostPortWithStore<Guest> for ThisGuest {
     ) -> Answer<(), SerialError> {
         if bytes.len() > SERIAL_BYTES {
             let length = bytes.len();
-            let why = format!("a write has at most {SERIAL_BYTES} bytes, and not {length}");
+            let why = format!("a write has at most {SERIAL_BYTES} bytes, not {length}");
             return Ok(Err(SerialError::Invalid(why)));
         }
         let port = handle(access, &port)?;

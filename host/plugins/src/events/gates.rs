@@ -183,6 +183,7 @@ impl Gates {
         if let Verdict::PassedOver = verdict {
             tracing::warn!(
                 plugin = name,
+                app_id = %update.app_id,
                 "the plugin `{name}` has held up the update of app {} for {minutes} minutes, which is as long as `hold_minutes` of the \
                  policy allows: the update goes on",
                 update.app_id

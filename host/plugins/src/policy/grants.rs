@@ -169,7 +169,7 @@ impl Grants {
         if let Some(minutes) = self.hold_minutes {
             if minutes > LONGEST_HOLD {
                 return Err(format!(
-                    "`hold_minutes` is {minutes}, and must be at most {LONGEST_HOLD}"
+                    "`hold_minutes` is {minutes}, but must be at most {LONGEST_HOLD}"
                 ));
             }
             if !self.events.contains(&EventKind::UpdateGate) {

@@ -36,6 +36,9 @@ impl PluginContext {
         }
         tracing::debug!(
             plugin = &*self.name,
+            service,
+            interface,
+            member,
             "calling `{interface}.{member}` of `{service}`"
         );
         let call = MethodCall {

@@ -82,7 +82,7 @@ fn checked(operation: I2cOperation) -> Result<os::I2cOperation, I2cError> {
             let read = usize::try_from(read_length).unwrap_or(usize::MAX);
             if bytes.len() > I2C_BYTES || read > I2C_BYTES {
                 return Err(I2cError::Invalid(format!(
-                    "a transfer writes and reads at most {I2C_BYTES} bytes, and not {} and {read}",
+                    "a transfer writes and reads at most {I2C_BYTES} bytes, not {} and {read}",
                     bytes.len()
                 )));
             }

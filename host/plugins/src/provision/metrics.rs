@@ -27,7 +27,7 @@ impl Series {
         check_name("a metric's name", &name, METRIC_NAME)?;
         if labels.len() > LABELS {
             return Err(invalid(format_args!(
-                "`{name}` has {} labels, and may have {LABELS}",
+                "`{name}` has {} labels, but at most {LABELS} are allowed",
                 labels.len()
             )));
         }

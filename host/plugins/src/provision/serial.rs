@@ -110,11 +110,11 @@ fn check(settings: SerialSettings) -> Result<(), SerialError> {
         ..
     } = settings;
     let problem = if !(SLOWEST..=FASTEST).contains(&baud) {
-        format!("`baud` is {baud}, and must be from {SLOWEST} to {FASTEST}")
+        format!("`baud` is {baud}, but must be from {SLOWEST} to {FASTEST}")
     } else if !(5..=8).contains(&data_bits) {
-        format!("`data-bits` is {data_bits}, and must be from 5 to 8")
+        format!("`data-bits` is {data_bits}, but must be from 5 to 8")
     } else if !(1..=2).contains(&stop_bits) {
-        format!("`stop-bits` is {stop_bits}, and must be 1 or 2")
+        format!("`stop-bits` is {stop_bits}, but must be 1 or 2")
     } else {
         return Ok(());
     };
@@ -162,7 +162,7 @@ pub(super) async fn read_serial(
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     if !(1..=SERIAL_BYTES).contains(&most) {
         return Ok(Err(SerialError::Invalid(format!(
-            "a read has 1 to {SERIAL_BYTES} bytes, and not {most}"
+            "a read has 1 to {SERIAL_BYTES} bytes, not {most}"
         ))));
     }
     let within = Duration::from_millis(milliseconds.into()).min(LONGEST_READ);
@@ -189,7 +189,7 @@ pub(super) async fn write_serial(
     let port = holdings.serial(port)?;
     if bytes.len() > SERIAL_BYTES {
         return Ok(Err(SerialError::Invalid(format!(
-            "a write has at most {SERIAL_BYTES} bytes, and not {}",
+            "a write has at most {SERIAL_BYTES} bytes, not {}",
             bytes.len()
         ))));
     }

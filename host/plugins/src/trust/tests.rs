@@ -70,7 +70,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
              # - to show people which device this is (`identify`)\n\
              # - to take over LEDs (`led`)\n\
              #   because, in its maker's words: flashes\n\
-             # - to read folders of the host, and change them where you say so (`files`)\n\
+             # - to read folders of the host, and change those for which you allow it (`files`)\n\
              #   because, in its maker's words: logs\n\
              # - for 32 MiB of memory in a call, where others have 16\n\
              # It is made for boards of these types: acme-*, *\n\

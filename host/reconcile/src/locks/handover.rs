@@ -15,7 +15,7 @@ impl Locks {
     pub(crate) fn forget_handover(&self, app: AppId, service: &ServiceName) {
         let failed = |name: &str, error: io::Error| {
             let path = self.folder(app, service).join(name);
-            tracing::warn!(%error, "failed to remove `{}`", path.display());
+            tracing::warn!(%error, path = %path.display(), "failed to remove `{}`", path.display());
         };
         let folder = match self.tree.service(app, service) {
             Ok(Some(folder)) => folder,

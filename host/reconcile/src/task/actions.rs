@@ -4,23 +4,16 @@ mod progress;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
-use model::{ActionError, AppUuid, ContainerState, CurrentService, ServiceName, Verb};
-use plan::{CurrentState, LockedWork, Subject};
+use model::{ActionError, AppUuid, ServiceName, Verb};
+use plan::{LockedWork, Subject};
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
 use crate::LockPolicy;
-use crate::actions::{ActionPhase, OngoingAction, StoredAction};
+use crate::actions::{ActionPhase, ActionStart, LocksEffect};
 use crate::locks::LockScope;
 use crate::messages::{Message, StepFailure};
-
-/// How long an action waits for locks that another operation of this supervisor holds
-/// (docs/spec/device.md#locks-wait).
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The interval between two attempts to take such a lock.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl ReconcilerTask {
     /// Advances every action as far as possible without a plan.
@@ -29,50 +22,24 @@ impl ReconcilerTask {
             let Some(underway) = self.actions.of(&app) else {
                 continue;
             };
-            if let Some(why) = self.refusal(&app) {
+            if let Some(why) = underway.refusal(self.target.desired.as_ref()) {
                 self.end_action(&app, Err(ActionError::Failed(why)));
                 continue;
             }
-            let now = Instant::now();
-            let waits = underway.retry_at.is_some_and(|at| at > now);
-            let locks = Subject::Locks(app.clone());
-            let resumed = underway.answer.is_none() && !self.held_locks.guards.contains_key(&app);
+            let is_resumed = underway.answer.is_none();
             // If there is nothing to lock, the missing lock would be requested again and again.
-            let lacks_lock = resumed && !self.has_nothing_to_lock(&app);
-            let begins =
-                underway.state.phase == ActionPhase::Waiting || (underway.disturbs() && lacks_lock);
-            if begins && !waits && !self.in_flight.contains(&locks) {
+            let lacks_locks = is_resumed
+                && !self.held_locks.guards.contains_key(&app)
+                && !self.has_nothing_to_lock(&app);
+            let is_locking = self.in_flight.contains(&Subject::Locks(app.clone()));
+            if underway.needs_locks(lacks_locks, Instant::now()) && !is_locking {
                 self.take_locks_for_action(&app);
             }
         }
     }
 
-    /// Returns why nothing can be done with the app now.
-    fn refusal(&self, app: &AppUuid) -> Option<String> {
-        if self.target.desired.is_none() {
-            return Some("the device has no target state".to_owned());
-        }
-        let desired = self.target.app(app)?;
-        if desired.not_ours {
-            return Some(format!("app `{app}` is not run by this supervisor"));
-        }
-        if desired.rejected {
-            return Some(format!(
-                "the release of app `{app}` was rejected, so what runs of it is left alone"
-            ));
-        }
-        let Verb::Start(name) = &self.actions.of(app)?.state.verb else {
-            return None;
-        };
-        let is_off = desired
-            .services
-            .get(name)
-            .is_some_and(|service| !service.running);
-        is_off.then(|| format!("the target state says that service `{name}` is not to run"))
-    }
-
     fn take_locks_for_action(&mut self, app: &AppUuid) {
-        let services = self.services_of(app);
+        let services = self.view.services_of(app);
         let id = self.target.app(app).map(|app| app.id);
         let Some(app_id) = id.or(services.first().map(|service| service.app_id)) else {
             // Nothing of it is left, which is the desired result.
@@ -91,10 +58,7 @@ impl ReconcilerTask {
         let mut scope = LockScope::Named;
         if let Some(underway) = self.actions.of_mut(app) {
             scope = underway.lock_scope();
-            underway.retry_at = None;
-            if underway.state.phase == ActionPhase::Waiting {
-                underway.state.phase = ActionPhase::Locking;
-            }
+            underway.begin_locking();
         }
         self.start_locked(locked, scope, policy, None);
     }
@@ -107,21 +71,16 @@ impl ReconcilerTask {
     /// Returns the services of an app whose locks an action takes: its current, desired and restored ones.
     fn services_to_lock(&self, app: &AppUuid) -> BTreeSet<ServiceName> {
         let desired = self.target.app(app).into_iter();
-        let restores = self
-            .actions
-            .of(app)
-            .and_then(|it| it.state.restores.as_deref());
         let names = desired
-            .chain(restores)
+            .chain(self.actions.restored_app(app))
             .flat_map(|app| app.services.keys().cloned());
-        let there = self.services_of(app).into_iter();
+        let there = self.view.services_of(app).into_iter();
         names.chain(there.map(|it| it.key.service)).collect()
     }
 
     /// Returns whether users' locks of an app are respected now.
     pub(super) fn policy(&self, app: &AppUuid) -> LockPolicy {
-        let is_forced = self.actions.of(app).is_some_and(|it| it.state.force);
-        LockPolicy::forced(is_forced || self.target.overrides_locks())
+        LockPolicy::forced(self.actions.is_forced(app) || self.target.overrides_locks())
     }
 
     /// Handles the locks that an action waits for; returns whether that was all there is to do.
@@ -133,86 +92,49 @@ impl ReconcilerTask {
         let Some(underway) = self.actions.of_mut(app) else {
             return false;
         };
-        match outcome {
-            Ok(()) => {
-                if underway.state.phase == ActionPhase::Locking {
-                    self.locks_are_taken(app);
-                }
-                false
+        match underway.end_locking(outcome, Instant::now()) {
+            LocksEffect::Nothing => return false,
+            LocksEffect::TriesAgain => {}
+            LocksEffect::Begins => {
+                self.start_action(app);
+                return false;
             }
-            // An attempt of the planner's, while the action waits for its turn.
-            Err(_) if underway.state.phase == ActionPhase::Waiting => false,
-            Err(failure) => {
-                if failure.is_busy && underway.begun.elapsed() < PATIENCE {
-                    if underway.state.phase == ActionPhase::Locking {
-                        underway.state.phase = ActionPhase::Waiting;
-                    }
-                    underway.retry_at = Some(Instant::now() + LOOK_AGAIN);
-                    return true;
-                }
-                if underway.answer.is_none() {
-                    // Interrupted by a kill: it waits for the lock like an update.
-                    return false;
-                }
-                self.end_action(app, Err(failure.to_action_error()));
-                true
-            }
+            LocksEffect::Fails(error) => self.end_action(app, Err(error)),
         }
+        true
     }
 
-    fn locks_are_taken(&mut self, app: &AppUuid) {
-        let services = self.services_of(app);
+    fn start_action(&mut self, app: &AppUuid) {
+        let services = self.view.services_of(app);
         let underway = self.actions.of(app);
         let restores = underway.and_then(|it| self.as_it_is(app, &it.state.verb));
         let Some(underway) = self.actions.of_mut(app) else {
             return;
         };
-        let is_stored = underway.is_stored();
-        let first_phase = underway.first_phase();
-        let state = &mut underway.state;
-        state.restores = restores.map(Box::new);
-        let concerned: Vec<&CurrentService> = services
-            .iter()
-            .filter(|service| match &state.verb {
-                Verb::Stop(name) | Verb::Start(name) | Verb::Restart(Some(name)) => {
-                    service.key.service == *name
-                }
-                Verb::Restart(None) | Verb::Purge => true,
-            })
-            .collect();
-        state.containers = concerned.iter().map(|s| s.container.clone()).collect();
-        state.services = concerned.iter().map(|s| s.key.service.clone()).collect();
-        if !is_stored {
-            state.phase = ActionPhase::Acting;
-            if matches!(state.verb, Verb::Stop(_)) {
-                self.stored.held.extend(state.containers.iter().cloned());
-                return;
+        match underway.begin(&services, restores) {
+            ActionStart::Hold => {
+                let containers = underway.state.containers.iter().cloned();
+                self.stored.held.extend(containers);
             }
-            self.stored.release(&state.containers);
-            // A container that exited by itself is started like one that was stopped.
-            let mut ended = concerned;
-            ended.retain(|service| service.state == ContainerState::Exited);
-            let ended = ended.into_iter().map(|service| service.container.clone());
-            self.stored.stopped.extend(ended);
-            return;
+            ActionStart::Start { ended } => {
+                self.stored.release(&underway.state.containers);
+                self.stored.stopped.extend(ended);
+            }
+            ActionStart::Store(stored) => {
+                let number = underway.number;
+                if stored.verb == Verb::Purge
+                    && let Some(first) = services.first()
+                {
+                    self.context
+                        .log(format!("Purging data for app {}", first.app_id));
+                }
+                let (context, app) = (Arc::clone(&self.context), app.clone());
+                tokio::spawn(async move {
+                    let written = context.journal.put_action(app.clone(), stored).await;
+                    context.tell(Message::ActionWritten(app, number, written));
+                });
+            }
         }
-        state.phase = ActionPhase::Writing;
-        let stored = StoredAction {
-            phase: first_phase,
-            ..state.clone()
-        };
-        let number = underway.number;
-        if stored.verb == Verb::Purge
-            && let Some(first) = services.first()
-        {
-            self.context
-                .log(format!("Purging data for app {}", first.app_id));
-        }
-        let (context, app) = (Arc::clone(&self.context), app.clone());
-        tokio::spawn(async move {
-            let written = context.journal.put_action(app.clone(), stored).await;
-            context.tell(Message::ActionWritten(app, number, written));
-        });
     }
 
     /// Begins the action once it is stored.
@@ -222,34 +144,12 @@ impl ReconcilerTask {
         number: u64,
         outcome: Result<(), String>,
     ) {
-        let is_it = |underway: &&mut OngoingAction| {
-            underway.number == number && underway.state.phase == ActionPhase::Writing
-        };
-        let Some(underway) = self.actions.of_mut(app).filter(is_it) else {
+        let Some(underway) = self.actions.in_writing(app, number) else {
             return;
         };
         match outcome {
             Ok(()) => underway.state.phase = underway.first_phase(),
             Err(why) => self.end_action(app, Err(ActionError::Failed(why))),
-        }
-    }
-
-    /// Copies the actions into the planner's input.
-    pub(super) fn describe_actions(&self, current: &mut CurrentState) {
-        for OngoingAction { app, state, .. } in self.actions.current() {
-            if state.restores.is_some() {
-                current.restored.insert(app.clone());
-            }
-            match (state.phase, &state.verb) {
-                (ActionPhase::Acting, Verb::Restart(_)) => {
-                    let containers = state.containers.iter().cloned();
-                    current.recreated.extend(containers);
-                }
-                (ActionPhase::Clearing, _) => {
-                    current.purged.insert(app.clone());
-                }
-                _ => {}
-            }
         }
     }
 
@@ -324,10 +224,5 @@ impl ReconcilerTask {
         while let Some(app) = self.actions.apps().first() {
             self.end_action(app, Err(ActionError::Failed(why.to_owned())));
         }
-    }
-
-    pub(super) fn services_of(&self, app: &AppUuid) -> Vec<CurrentService> {
-        let services = self.view.services();
-        services.filter(|service| service.key.app == *app).collect()
     }
 }

@@ -80,11 +80,7 @@ impl ReconcilerTask {
         match subject {
             Subject::Service(service) => self.id_of(&service.app).into_iter().collect(),
             Subject::App(app) | Subject::Locks(app) => self.id_of(app).into_iter().collect(),
-            Subject::Container(id) => {
-                let mut services = self.view.services();
-                let of = services.find(|service| service.container == *id);
-                of.map(|service| service.app_id).into_iter().collect()
-            }
+            Subject::Container(id) => self.view.app_of(id).into_iter().collect(),
             _ => {
                 let apps = self.target.apps();
                 apps.filter(|app| concerns(app)).map(|app| app.id).collect()
@@ -94,6 +90,6 @@ impl ReconcilerTask {
 
     fn id_of(&self, app: &AppUuid) -> Option<AppId> {
         let desired = self.target.app(app).map(|app| app.id);
-        desired.or_else(|| Some(self.services_of(app).first()?.app_id))
+        desired.or_else(|| Some(self.view.services_of(app).first()?.app_id))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{EngineKind, ImageRef, ServiceKey, ServiceState};
+use model::{AppUuid, DesiredApp, EngineKind, ImageRef, ServiceKey, ServiceState};
 use plan::{LockedWork, Subject};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -66,6 +66,23 @@ impl InFlight {
 
     pub(super) fn any(&self, matches: impl Fn(&Subject) -> bool) -> bool {
         self.steps.keys().any(matches)
+    }
+
+    /// Returns whether locks of an app are being taken, or one of its services is being changed.
+    pub(super) fn changes_app(&self, app: &AppUuid) -> bool {
+        self.any(|subject| match subject {
+            Subject::Locks(locked) => locked == app,
+            Subject::Service(service) => service.app == *app,
+            _ => false,
+        })
+    }
+
+    /// Returns whether an image of an app is being pulled or removed.
+    pub(super) fn changes_image_of(&self, app: &DesiredApp) -> bool {
+        self.any(|subject| {
+            let mut services = app.services.values();
+            matches!(subject, Subject::Image(image) if services.any(|it| it.config.image == *image))
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use model::{AppId, DesiredApp, DesiredService, ServiceName};
+use model::{AppId, ServiceName};
 
 use super::ReconcilerTask;
 use crate::messages::ActiveTarget;
@@ -20,61 +20,12 @@ impl ReconcilerTask {
         self.replace_unhealthy(&mut target.desired);
         let services = self.view.services();
         let in_use: BTreeSet<String> = services.filter_map(|service| service.digest).collect();
-        let Some(desired) = &mut self.target.desired else {
-            return;
-        };
-        let services = desired.apps.values_mut();
-        for service in services.flat_map(|app| app.services.values_mut()) {
-            let next = target.desired.apps.get(&service.key.app);
-            let next = next.and_then(|app| app.services.get(&service.key.service));
-            let Some(next) = next.filter(|next| next.digest != service.digest) else {
-                continue;
-            };
-            self.target
-                .replaced_keys
-                .note(service.key.clone(), service.digest.clone(), &in_use);
-            service.clone_from(next);
-        }
-    }
-
-    /// Gives the services of an app that is restored their current API keys: the keys they were created with are no
-    /// longer valid.
-    pub(super) fn give_new_keys(&self, restored: &mut DesiredApp) {
-        let Some(target) = self.target.app(&restored.uuid) else {
-            return;
-        };
-        let variables = self.context.branding.secret_variables();
-        for service in restored.services.values_mut() {
-            let Some(desired) = target.services.get(&service.key.service) else {
-                continue;
-            };
-            if self
-                .target
-                .replaced_keys
-                .contain(&service.key, &service.digest)
-            {
-                // Nothing else differs, so the next update finds it as desired.
-                *service = DesiredService {
-                    image_id: service.image_id,
-                    release: service.release,
-                    commit: service.commit.clone(),
-                    ..desired.clone()
-                };
-                continue;
-            }
-            for variable in &variables {
-                let value = service.config.environment.get_mut(variable);
-                if let (Some(value), Some(key)) = (value, desired.config.environment.get(variable))
-                {
-                    value.clone_from(key);
-                }
-            }
-        }
+        self.target.take_new_keys(&target.desired, &in_use);
     }
 
     /// Forgets the keys of services that no target names and that have no container. Called while the device is idle.
     pub(super) fn forget_keys(&mut self) {
-        if !self.view.current().all_answer() {
+        if !self.view.all_answer() {
             return;
         }
         let context = &self.context;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::DesiredState;
+use model::{DesiredState, EngineKind};
 
 use super::ReconcilerTask;
 use crate::local_mode::clean_up;
@@ -16,17 +16,10 @@ impl ReconcilerTask {
         if !self.local_mode.is_on() || !self.view.is_known() {
             return;
         }
-        let mut snapshot = self.local_mode.snapshot.clone();
-        for (engine, view) in &self.view.engines {
-            let answers = !self.retries.engines.contains_key(engine);
-            if answers && !snapshot.has(*engine) {
-                snapshot.add(*engine, view);
-            }
-        }
-        if snapshot == self.local_mode.snapshot {
+        let answers = |engine: EngineKind| !self.retries.engines.contains_key(&engine);
+        if !self.local_mode.complete_snapshot(&self.view, answers) {
             return;
         }
-        self.local_mode.snapshot = snapshot;
         match serde_json::to_value(&self.local_mode.snapshot) {
             Ok(value) => {
                 let stored = self.context.journal.call(move |it| it.set_snapshot(&value));

@@ -1,9 +1,11 @@
 //! The loop's state of local mode (docs/spec/device.md#local-mode).
 
+use model::EngineKind;
 use serde_json::Value;
 
 use crate::local_mode::Snapshot;
 use crate::persistence::LocalMode;
+use crate::view::View;
 
 #[derive(Debug)]
 pub(super) struct LocalModeState {
@@ -34,6 +36,22 @@ impl LocalModeState {
 
     pub(super) fn is_leaving(&self) -> bool {
         self.mode == LocalMode::Leaving
+    }
+
+    /// Adds the objects on engines that are not part of the snapshot yet and answer; returns whether there were any.
+    pub(super) fn complete_snapshot(
+        &mut self,
+        view: &View,
+        answers: impl Fn(EngineKind) -> bool,
+    ) -> bool {
+        let mut is_changed = false;
+        for (engine, objects) in &view.engines {
+            if answers(*engine) && !self.snapshot.has(*engine) {
+                self.snapshot.add(*engine, objects);
+                is_changed = true;
+            }
+        }
+        is_changed
     }
 
     /// Returns the objects that must not be removed; `None` if the clean-up has begun already.

@@ -34,7 +34,7 @@ impl ReconcilerTask {
                 .collect(),
             going_down: self.host.quiesce.is_some(),
             blocked_releases: self.blocked_releases(),
-            blocked_os: self.blocked_os(),
+            blocked_os: self.host.os.blocker(self.wanted_os()),
             os_progress,
             progress: self.context.telemetry.progress.all(),
             current,

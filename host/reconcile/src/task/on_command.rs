@@ -46,12 +46,7 @@ impl ReconcilerTask {
                 locked,
                 stopped,
             } => self.begin_quiesce(force, locked, stopped),
-            Command::Resume => {
-                self.host.quiesce = None;
-                self.host.is_stale = true;
-                self.host.os.is_stale = true;
-                self.host.boot = self.context.host.boot();
-            }
+            Command::Resume => self.host.resume(self.context.host.boot()),
             // The receiver may be gone, which does not matter.
             Command::WantedVolumes(reply) => {
                 let volumes = self.target.apps().flat_map(|app| app.volumes.values());
@@ -62,10 +57,8 @@ impl ReconcilerTask {
                 let _ = reply.send(self.loop_snapshot());
             }
             Command::Locking(reply) => {
-                let services = self.view.services();
-                let apps = services.map(|service| service.app_id).collect();
                 let locking = LockSubjects {
-                    apps: self.view.is_known().then_some(apps),
+                    apps: self.view.apps(),
                     override_locks: self.target.settings.override_locks,
                 };
                 let _ = reply.send(locking);
@@ -100,8 +93,7 @@ impl ReconcilerTask {
             self.view.mark(engine.kind(), KINDS);
         }
         self.target.image_kinds.clear();
-        self.host.is_stale = true;
-        self.host.os.is_stale = true;
+        self.host.mark_all();
     }
 
     /// Puts this target in force, and starts all attempts afresh.

@@ -45,7 +45,7 @@ impl ReconcilerTask {
             }
             Message::LeftLocalMode => self.left_local_mode(),
             Message::HostLooked(look) => self.host_looked(look),
-            Message::HostChanged => self.host.is_stale = true,
+            Message::HostChanged => self.host.mark(),
             Message::OsLooked(look) => self.os_looked(look),
             Message::OsDone(action, outcome) => self.os_done(action, outcome),
             Message::OsActivated(outcome) => self.os_activated(outcome),
@@ -155,7 +155,12 @@ impl ReconcilerTask {
         let watch = tokio::spawn(async move {
             match locks::until_removed(&path).await {
                 Ok(()) => context.tell(Message::LockGone(watched)),
-                Err(error) => tracing::debug!(%error, "failed to watch `{}`", path.display()),
+                Err(error) => tracing::debug!(
+                    %error,
+                    path = %path.display(),
+                    "failed to watch `{}`",
+                    path.display()
+                ),
             }
         });
         self.held_locks.watch(app, watch.abort_handle());

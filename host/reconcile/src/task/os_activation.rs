@@ -7,20 +7,14 @@ use device_types::event::OsProgress;
 use model::{ActionError, AppUuid, OsVersion};
 use plan::{LockedWork, Subject};
 use tokio::time::timeout;
+use tracing::Instrument;
 
 use super::ReconcilerTask;
 use super::os_update::{CALL, outcome_of, words};
+use super::os_view::Hold;
 use crate::messages::{Message, RecordWrite, StepFailure};
+use crate::step_span;
 use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
-
-/// The reason why a version is not activated now.
-pub(super) enum Hold {
-    /// A plugin postpones it.
-    Postponed(UpdatePostponement),
-    Failed(String),
-    /// It is no longer desired.
-    Changed,
-}
 
 impl ReconcilerTask {
     /// Activates a version, while the locks of all apps are held and before any service is stopped.
@@ -35,9 +29,10 @@ impl ReconcilerTask {
         self.context.log(format!(
             "Activating version {version} of the operating system"
         ));
+        let span = step_span::of_activation(&version);
         self.send_os(version, OsProgress::Activating, None, None);
         let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        let running = async move {
             // Before the activation: after the boot, nothing else records what was tried.
             if let Err(why) = context.journal.put_os_record(record).await {
                 let why = format!("failed to note that it is activated: {why}");
@@ -49,18 +44,21 @@ impl ReconcilerTask {
             context.moments.reached("os-recorded");
             let host = Arc::clone(&context.host);
             let work = async move { timeout(CALL, host.update_os(&OsAction::Activate)).await };
-            let outcome = outcome_of(tokio::spawn(work).await, &OsAction::Activate);
+            let outcome = outcome_of(
+                tokio::spawn(work.in_current_span()).await,
+                &OsAction::Activate,
+            );
             context.moments.reached("os-activated");
             context.tell(Message::OsActivated(outcome));
-        });
+        };
+        tokio::spawn(running.instrument(span));
     }
 
     pub(super) fn os_activated(&mut self, outcome: Result<(), String>) {
         self.host.os.is_stale = true;
         match outcome {
             Ok(()) => {
-                self.host.os.update.activated();
-                self.host.os.stops_once_written = true;
+                self.host.os.note_activation();
                 self.write_os_record();
             }
             Err(why) => {
@@ -75,7 +73,7 @@ impl ReconcilerTask {
     /// Continues once it is stored that the version is activated: otherwise, if the boot loader gave the version up,
     /// this would be mistaken for a power cut before the activation.
     pub(super) fn os_activation_written(&mut self, write: RecordWrite) {
-        if write == RecordWrite::Again || !std::mem::take(&mut self.host.os.stops_once_written) {
+        if !self.host.os.ends_activation(write) {
             return;
         }
         if write == RecordWrite::Done {
@@ -86,17 +84,8 @@ impl ReconcilerTask {
     }
 
     fn hold_activation(&mut self, hold: Hold) {
-        let why = match &hold {
-            Hold::Postponed(postponement) => ActionError::Locked(format!(
-                "the plugin `{}` postpones it: {}",
-                postponement.plugin, postponement.reason
-            )),
-            Hold::Failed(why) => ActionError::Failed(why.clone()),
-            Hold::Changed => {
-                ActionError::Failed("the target no longer asks for the version".to_owned())
-            }
-        };
-        self.host.os.hold = Some(hold);
+        let why = hold.to_action_error();
+        self.host.os.hold_back(hold);
         self.end_quiesce(why);
     }
 
@@ -131,19 +120,15 @@ impl ReconcilerTask {
         postponement: UpdatePostponement,
     ) -> ActionError {
         self.send_postponement(app, &postponement);
-        let why = format!(
-            "the plugin `{}` postpones it: {}",
-            postponement.plugin, postponement.reason
-        );
-        self.host.os.hold = Some(Hold::Postponed(postponement));
-        ActionError::Locked(why)
+        let hold = Hold::Postponed(postponement);
+        let why = hold.to_action_error();
+        self.host.os.hold_back(hold);
+        why
     }
 
     /// Returns whether a reboot did not take place because of the operating system: then other reboots need not wait.
     pub(super) fn os_held_up_reboot(&mut self, outcome: &Result<(), StepFailure>) -> bool {
-        self.host.os.activates = None;
-        let hold = self.host.os.hold.take();
-        let Some(hold) = hold.filter(|_| outcome.is_err()) else {
+        let Some(hold) = self.host.os.end_reboot(outcome.is_ok()) else {
             return false;
         };
         match hold {

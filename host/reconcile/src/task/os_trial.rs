@@ -21,7 +21,7 @@ impl ReconcilerTask {
     /// Checks whether the running version is healthy, while it is on trial.
     pub(super) fn judge_os(&mut self) {
         let (rules, now) = (self.os_rules(), Instant::now());
-        let answers = self.view.current().all_answer();
+        let answers = self.view.all_answer();
         let Some(desired) = &self.target.desired else {
             return;
         };
@@ -32,7 +32,7 @@ impl ReconcilerTask {
         let apps = ours.map(|app| TrialApp {
             app: app.uuid.clone(),
             services: if answers {
-                state_of_services(app, &self.services_of(&app.uuid))
+                state_of_services(app, &self.view.services_of(&app.uuid))
             } else {
                 Err("an engine does not answer".to_owned())
             },

@@ -6,79 +6,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use device_types::event::{Audience, Event, OsChanged, OsProgress};
-use device_types::plan::Blocker;
-use model::{BootId, DesiredOs, OsVersion};
+use model::{DesiredOs, OsVersion};
 use plan::{CurrentOs, Subject};
 use tokio::time::{Instant, timeout};
+use tracing::{Instrument, Span};
 
 use super::ReconcilerTask;
-use super::os_activation::Hold;
 use crate::messages::{Message, StepFailure};
-use crate::os_update::{OsNotice, OsRecord, OsTrialRules, OsUpdate, RejectedOs};
+use crate::os_update::{OsNotice, OsTrialRules, RejectedOs};
 use crate::{OsAction, OsLook};
 
 /// The time limit for one call of the provider.
 pub(super) const CALL: Duration = Duration::from_secs(60);
-/// The interval between queries of the provider while an installation is under way.
-const WATCH: Duration = Duration::from_secs(5);
-
-/// The known state of the operating system.
-pub(super) struct OsView {
-    pub update: OsUpdate,
-    /// Whether its status must be queried.
-    pub is_stale: bool,
-    is_looking: bool,
-    /// Whether the last query failed.
-    is_unreadable: bool,
-    /// Whether this device has no provider.
-    is_unavailable: bool,
-    /// When its status is queried even if nothing has happened.
-    look_at: Option<Instant>,
-    /// The version that the reboot under way should start.
-    pub activates: Option<OsVersion>,
-    /// Whether services are stopped once it is stored that the version is activated.
-    pub(super) stops_once_written: bool,
-    /// Why the reboot under way does not take place, if the reboot itself did not fail.
-    pub(super) hold: Option<Hold>,
-    /// The progress of the installation in the last event.
-    last_percent: Option<u8>,
-}
-
-impl OsView {
-    pub(super) fn new(record: OsRecord, boot: Option<&BootId>) -> Self {
-        OsView {
-            update: OsUpdate::new(record, boot),
-            is_stale: true,
-            is_looking: false,
-            is_unreadable: false,
-            is_unavailable: false,
-            look_at: None,
-            activates: None,
-            stops_once_written: false,
-            hold: None,
-            last_percent: None,
-        }
-    }
-}
-
 impl ReconcilerTask {
     /// Returns the version in the cloud's target; none in local mode, in which every service may set a target.
     pub(super) fn wanted_os(&self) -> Option<&DesiredOs> {
         if self.local_mode.is_on() {
             return None;
         }
-        self.wanted_of_host()?.os.as_ref()
-    }
-
-    /// Returns whether anything needs to be done about the operating system, or may need to be.
-    fn os_matters(&self) -> bool {
-        self.wanted_os().is_some() || self.host.os.update.has_attempt()
-    }
-
-    /// Returns whether its current state is unknown, or the record is being written.
-    pub(super) fn os_is_busy(&self) -> bool {
-        let is_unknown = self.host.os.is_looking || self.host.os.is_stale;
-        self.os_matters() && (is_unknown || self.host.os.update.is_writing())
+        self.target.host()?.os.as_ref()
     }
 
     pub(super) fn current_os(&self) -> CurrentOs {
@@ -92,18 +38,10 @@ impl ReconcilerTask {
         }
     }
 
-    /// Returns the times at which to query or to judge even if nothing has happened.
-    pub(super) fn os_times(&self) -> impl Iterator<Item = Instant> {
-        let looks = self.host.os.look_at.into_iter();
-        looks.chain(self.host.os.update.times(self.os_rules()))
-    }
-
     /// Starts a query if there is a reason for one.
     pub(super) fn look_at_os(&mut self) {
         self.write_os_record();
-        let now = Instant::now();
-        let is_due = self.host.os.look_at.is_some_and(|at| at <= now);
-        if !self.os_matters() || self.host.os.is_looking || !(self.host.os.is_stale || is_due) {
+        if !self.host.os.needs_look(self.wanted_os(), Instant::now()) {
             return;
         }
         // A query during a change would show neither the old state nor the new one.
@@ -111,9 +49,7 @@ impl ReconcilerTask {
         if self.in_flight.any(changes) || self.host.quiesce.is_some() {
             return;
         }
-        self.host.os.is_stale = false;
-        self.host.os.is_looking = true;
-        self.host.os.look_at = None;
+        self.host.os.begin_look();
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
             let host = Arc::clone(&context.host);
@@ -128,35 +64,30 @@ impl ReconcilerTask {
     }
 
     pub(super) fn os_looked(&mut self, look: OsLook) {
-        self.host.os.is_looking = false;
-        let now = Instant::now();
-        if self.host.os.is_stale {
-            // The target or the operating system has changed meanwhile.
+        if !self.host.os.accept(&look) {
             return;
         }
+        let now = Instant::now();
         let mut next = self.target.settings.poll_interval;
-        self.host.os.is_unavailable = look == OsLook::Unavailable;
         match look {
             OsLook::Unavailable => self.host.os.update.lost_sight(),
             OsLook::Failed(why) => {
-                self.host.os.update.lost_sight();
+                self.host.os.note_unreadable();
                 let before = self.retries.steps.get(&Subject::Os);
                 if before.is_none_or(|before| before.reason != why) {
                     let line = format!("Failed to check the operating system due to '{why}'");
                     self.context.log(line);
                 }
-                self.host.os.is_unreadable = true;
                 self.failed(Subject::Os, StepFailure::new(why));
                 next = self.retries.wait_of(&Subject::Os, now).unwrap_or(next);
             }
             OsLook::Status { .. } if self.host.boot.is_none() => {
-                let why = "the kernel does not say which boot this is, and without that nobody knows whether a version \
-                           was started";
+                let why = "failed to read the boot id, without which it is unknown whether a version was started";
                 self.host.os.update.lost_sight();
                 self.failed(Subject::Os, StepFailure::new(why));
             }
             OsLook::Status { status, failure } => {
-                if std::mem::take(&mut self.host.os.is_unreadable) {
+                if self.host.os.note_readable() {
                     self.retries.steps.remove(&Subject::Os);
                 }
                 let target = self.wanted_os().cloned();
@@ -168,16 +99,13 @@ impl ReconcilerTask {
                 }
             }
         }
-        if self.host.os.update.is_staging() {
-            next = next.min(WATCH);
-        }
-        self.host.os.look_at = Some(now + next);
+        self.host.os.look_again(now, next);
     }
 
     pub(super) fn take_os_notice(&mut self, notice: OsNotice) {
         match notice {
             OsNotice::Staging(version, percent) => {
-                if self.host.os.last_percent.replace(percent) != Some(percent) {
+                if self.host.os.note_progress(percent) {
                     self.send_os(version, OsProgress::Staging, Some(percent), None);
                 }
             }
@@ -221,17 +149,18 @@ impl ReconcilerTask {
     }
 
     /// Has the provider do something that needs no locks.
-    pub(super) fn start_on_os(&mut self, action: OsAction) {
+    pub(super) fn start_on_os(&mut self, action: OsAction, span: Span) {
         self.in_flight.begin(Subject::Os);
         let context = Arc::clone(&self.context);
-        tokio::spawn(async move {
+        let running = async move {
             let (host, work) = (Arc::clone(&context.host), action.clone());
             let done = async move { timeout(CALL, host.update_os(&work)).await };
-            let outcome = outcome_of(tokio::spawn(done).await, &action);
+            let outcome = outcome_of(tokio::spawn(done.in_current_span()).await, &action);
             context.tell(Message::OsDone(action, outcome.clone()));
             let outcome = outcome.map_err(StepFailure::new);
             context.tell(Message::Finished(Subject::Os, outcome));
-        });
+        };
+        tokio::spawn(running.instrument(span));
     }
 
     pub(super) fn os_done(&mut self, action: OsAction, outcome: Result<(), String>) {
@@ -249,8 +178,7 @@ impl ReconcilerTask {
                     "Version {} of the operating system is being installed beside the one that runs",
                     os.version
                 ));
-                self.host.os.last_percent = None;
-                self.host.os.update.staging_begun(os.version);
+                self.host.os.begin_staging(os.version);
             }
             (OsAction::Commit, Some(version)) => {
                 self.host.os.update.committed();
@@ -292,24 +220,6 @@ impl ReconcilerTask {
             message,
         });
         self.context.telemetry.send_event(Audience::Owner, event);
-    }
-
-    /// Returns the version in the target, if it is not tried again.
-    pub(super) fn rejected_os(&self) -> Option<OsVersion> {
-        let version = &self.wanted_os()?.version;
-        let rejected = self.host.os.update.rejected(version)?;
-        Some(rejected.version.clone())
-    }
-
-    /// Returns why no step leads to the version in the target, for people.
-    pub(super) fn blocked_os(&self) -> Option<Blocker> {
-        let version = self.wanted_os()?.version.clone();
-        if let Some(rejected) = self.host.os.update.rejected(&version) {
-            let reason = rejected.reason.clone();
-            return Some(Blocker::OsRejected { version, reason });
-        }
-        let is_unavailable = self.host.os.is_unavailable;
-        is_unavailable.then_some(Blocker::OsUnavailable { version })
     }
 }
 

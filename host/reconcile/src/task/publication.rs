@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use device_types::event::{Audience, Event};
 use model::DeviceStatus;
-use plan::{EngineHealth, WaitingOn};
+use plan::WaitingOn;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
@@ -112,7 +112,7 @@ impl ReconcilerTask {
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
             rejected: self.target.trials.rejected_releases(),
-            rejected_os: self.rejected_os(),
+            rejected_os: self.host.os.rejected(self.wanted_os()),
             update: status::UpdateProgress {
                 applying,
                 checking: self.publication.is_checking,
@@ -125,14 +125,8 @@ impl ReconcilerTask {
             .replace(status, local_mode, |audience, event| {
                 telemetry.send_event(audience, event)
             });
-        let engines = self.view.engines.iter();
-        let silent = engines.filter_map(|(kind, view)| match &view.health {
-            EngineHealth::Answers => None,
-            EngineHealth::Silent(why) => Some((*kind, why.clone())),
-        });
-        telemetry
-            .health
-            .set(silent.collect(), self.in_flight.oldest_step());
+        let silent = self.view.silent_engines();
+        telemetry.health.set(silent, self.in_flight.oldest_step());
         self.publication.answer_callers();
     }
 }

@@ -9,7 +9,6 @@ use device_types::Moment;
 use device_types::event::{Audience, Event, ReleaseUnhealthy};
 use device_types::plan::Blocker;
 use model::{AppUuid, Commit, DesiredApp, DesiredState, RejectedRelease};
-use plan::Subject;
 use tokio::time::Instant;
 
 use super::ReconcilerTask;
@@ -45,8 +44,7 @@ impl ReconcilerTask {
     /// Examines all releases of the cloud's target, and acts on the results.
     pub(super) fn look_at_releases(&mut self) {
         // In local mode, the developer alone decides.
-        let answers = self.view.current().all_answer();
-        if self.local_mode.mode != crate::persistence::LocalMode::Off || !answers {
+        if self.local_mode.mode != crate::persistence::LocalMode::Off || !self.view.all_answer() {
             return;
         }
         let Some(desired) = self.target.desired.take() else {
@@ -91,21 +89,17 @@ impl ReconcilerTask {
     }
 
     fn observe_app(&self, app: &DesiredApp) -> AppObservation {
-        let containers = self.services_of(&app.uuid);
+        let containers = self.view.services_of(&app.uuid);
         let has_begun = containers.iter().any(|container| {
             let release = container.release.as_ref();
             release.is_some_and(|release| release.commit == app.commit)
         });
-        let is_pulled = |subject: &Subject| {
-            let mut services = app.services.values();
-            matches!(subject, Subject::Image(image) if services.any(|it| it.config.image == *image))
-        };
         AppObservation {
             has_begun,
             is_whole: self.stored.commits.get(&app.uuid) == app.commit.as_ref(),
             is_busy: self.actions.has(&app.uuid)
                 || self.host.quiesce.is_some()
-                || self.in_flight.any(is_pulled),
+                || self.in_flight.changes_image_of(app),
             services: state_of_services(app, &containers),
         }
     }

@@ -9,9 +9,9 @@ use model::EngineKind;
 use plan::{Failure, Subject};
 use tokio::time::Instant;
 
-use crate::UpdatePostponement;
 use crate::backoff;
 use crate::config::Limits;
+use crate::{HostLook, UpdatePostponement};
 
 /// Failures in a row, each with the time of the next attempt.
 #[derive(Debug)]
@@ -91,6 +91,14 @@ impl Retries {
         self.steps.iter().any(|(subject, failure)| {
             matches!(subject, Subject::Host(_)) && failure.retry_at <= now
         })
+    }
+
+    /// Forgets the failures of parts of the host that a comparison shows to be as desired.
+    pub(super) fn forget_parts_as_desired(&mut self, look: &HostLook) {
+        self.steps.retain(|subject, _| match subject {
+            Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
+            _ => true,
+        });
     }
 
     /// Returns the remaining delay of something that failed.

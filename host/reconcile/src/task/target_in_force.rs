@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{AppUuid, DesiredApp, DesiredNetwork, DesiredState, EngineKind, ImageRef, Settings};
+use model::{
+    AppUuid, DesiredApp, DesiredHost, DesiredNetwork, DesiredService, DesiredState, EngineKind,
+    ImageRef, Settings,
+};
 use plan::{CurrentState, ReplacedKeys};
 
 use crate::messages::ActiveTarget;
@@ -72,6 +75,11 @@ impl TargetInForce {
         self.force = false;
     }
 
+    /// Returns the desired configuration of the host.
+    pub(super) fn host(&self) -> Option<&DesiredHost> {
+        self.desired.as_ref()?.host.as_ref()
+    }
+
     pub(super) fn apps(&self) -> impl Iterator<Item = &DesiredApp> {
         let desired = self.desired.iter();
         desired.flat_map(|desired| desired.apps.values())
@@ -84,6 +92,55 @@ impl TargetInForce {
     /// Returns whether users' locks are overridden for every purpose.
     pub(super) fn overrides_locks(&self) -> bool {
         self.force || self.settings.override_locks
+    }
+
+    /// Gives services the API keys of another resolution of the same target. `in_use` are the digests from which existing
+    /// containers were created: what runs with an old key is not updated because of the new one.
+    pub(super) fn take_new_keys(&mut self, with_keys: &DesiredState, in_use: &BTreeSet<String>) {
+        let Some(desired) = &mut self.desired else {
+            return;
+        };
+        let services = desired.apps.values_mut();
+        for service in services.flat_map(|app| app.services.values_mut()) {
+            let next = with_keys.apps.get(&service.key.app);
+            let next = next.and_then(|app| app.services.get(&service.key.service));
+            let Some(next) = next.filter(|next| next.digest != service.digest) else {
+                continue;
+            };
+            self.replaced_keys
+                .note(service.key.clone(), service.digest.clone(), in_use);
+            service.clone_from(next);
+        }
+    }
+
+    /// Gives the services of an app that is restored their current API keys, in the `variables` that have them: the keys
+    /// they were created with are no longer valid.
+    pub(super) fn give_new_keys(&self, restored: &mut DesiredApp, variables: &[String]) {
+        let Some(target) = self.app(&restored.uuid) else {
+            return;
+        };
+        for service in restored.services.values_mut() {
+            let Some(desired) = target.services.get(&service.key.service) else {
+                continue;
+            };
+            if self.replaced_keys.contain(&service.key, &service.digest) {
+                // Nothing else differs, so the next update finds it as desired.
+                *service = DesiredService {
+                    image_id: service.image_id,
+                    release: service.release,
+                    commit: service.commit.clone(),
+                    ..desired.clone()
+                };
+                continue;
+            }
+            for variable in variables {
+                let value = service.config.environment.get_mut(variable);
+                if let (Some(value), Some(key)) = (value, desired.config.environment.get(variable))
+                {
+                    value.clone_from(key);
+                }
+            }
+        }
     }
 
     pub(super) fn image_pulled(&mut self, image: ImageRef) {

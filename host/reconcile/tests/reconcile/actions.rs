@@ -111,7 +111,7 @@ async fn a_service_that_the_target_keeps_stopped_is_not_started() {
         .await;
     rig.settled().await;
     let Err(ActionError::Failed(why)) = rig.reconciler.act(start("web")).await else {
-        panic!("it is not to run");
+        panic!("the action must fail");
     };
     assert!(why.contains("`web`"), "{why}");
 }

@@ -10,6 +10,7 @@ use reconcile::{
     Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate, Reconciler, ReleaseVerdict,
     UpdatePostponement,
 };
+use tracing::{Metadata, Span};
 
 use crate::fake_os::FakeOs;
 
@@ -32,6 +33,7 @@ struct State {
     verdict: Option<ReleaseVerdict>,
     judged: Vec<InstalledRelease>,
     done: Vec<String>,
+    spans: Vec<&'static str>,
     os: FakeOs,
     ignores_reboots: bool,
 }
@@ -49,6 +51,11 @@ impl FakeHost {
     /// Returns the operations performed on it.
     pub(crate) fn done(&self) -> Vec<String> {
         self.state().done.clone()
+    }
+
+    /// Returns the names of the spans in which it was rebooted and its operating system changed, if spans are recorded.
+    pub(crate) fn spans(&self) -> Vec<&'static str> {
+        self.state().spans.clone()
     }
 
     pub(crate) fn boots(&self) -> u32 {
@@ -122,6 +129,11 @@ impl FakeHost {
 }
 
 impl State {
+    fn note_span(&mut self) {
+        let span = Span::current();
+        self.spans.extend(span.metadata().map(Metadata::name));
+    }
+
     fn boot(&mut self) {
         self.boots += 1;
         self.reboot_due = false;
@@ -173,6 +185,7 @@ impl Host for FakeHost {
 
     fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>> {
         async move {
+            self.state().note_span();
             let stays = self.state().stays.clone();
             if let Some(why) = stays {
                 return Err(ActionError::Locked(why));
@@ -202,6 +215,7 @@ impl Host for FakeHost {
 
     fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>> {
         let mut state = self.state();
+        state.note_span();
         let words = match action {
             OsAction::Stage(os) => format!("stage {}", os.version),
             OsAction::Activate => "activate".to_owned(),

@@ -120,6 +120,16 @@ async fn a_version_is_staged_activated_booted_and_committed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_logged_while_a_version_is_changed_is_in_the_span_of_its_step() {
+    let _records_spans = tracing::subscriber::set_default(tracing_subscriber::registry());
+    let rig = device().await;
+    rig.cloud_says(wants("2")).await;
+    rest(&rig).await;
+    let of_update = ["stage-os", "reboot", "activate-os", "commit-os"];
+    assert_eq!(rig.host.spans(), of_update);
+}
+
+#[tokio::test(start_paused = true)]
 async fn staging_disturbs_nobody_and_holds_up_no_update_of_services() {
     let rig = device().await;
     rig.host.os(|os| os.takes_long = true);

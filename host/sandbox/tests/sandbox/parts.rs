@@ -29,27 +29,31 @@ async fn plugins_of_too_many_parts_are_refused_before_they_are_compiled() {
         (instances(64, ""), None),
         (
             instances(65, ""),
-            Some("it has 65 core instances, where a plugin may have 64"),
+            Some("it has 65 core instances, but a plugin may have at most 64"),
         ),
         (nested(32), None),
         (
             nested(33),
-            Some("it has 66 core instances, where a plugin may have 64"),
+            Some("it has 66 core instances, but a plugin may have at most 64"),
         ),
         (instances(4, "(memory 1)"), None),
         (
             instances(5, "(memory 1) (table 1 funcref) (table 1 funcref)"),
             Some(
-                "it has 5 memories, where a plugin may have 4, and 10 tables, where a plugin may have 8",
+                "it has 5 memories, but a plugin may have at most 4, and 10 tables, but a plugin may have at most 8",
             ),
         ),
         (
             instances(1, "(table 20001 funcref)"),
-            Some("it has 20001 entries in a table at its start, where a plugin may have 20000"),
+            Some(
+                "it has 20001 entries in a table at its start, but a plugin may have at most 20000",
+            ),
         ),
         (
             instances(1, "(memory 513)"),
-            Some("it has 33619968 bytes of memory at its start, where a plugin may have 33554432"),
+            Some(
+                "it has 33619968 bytes of memory at its start, but a plugin may have at most 33554432",
+            ),
         ),
     ] {
         let compiled = compile(&cache, Profile::Plugin, &body).await;

@@ -75,7 +75,7 @@ fn sentence(device: &DeviceAddress, name: &str, answer: &Value) -> String {
             "running" => change,
             "other-board" => format!("{change}, which is for other boards"),
             _ => format!(
-                "{change}, which is still being loaded: `supervisor plugins list` shows what becomes of it"
+                "{change}, which is still being loaded: `supervisor plugins list` shows the result"
             ),
         };
     };
@@ -86,7 +86,7 @@ fn sentence(device: &DeviceAddress, name: &str, answer: &Value) -> String {
     let mut text = format!("{change}, which the device refuses{before}: {refused}");
     if let Some(lines) = word("policyLines") {
         text.push_str(&format!(
-            "\n\nIts policy gives it what it asks for with these lines:\n\n{}",
+            "\n\nThese lines in its policy grant what the plugin asks for:\n\n{}",
             lines.trim_end()
         ));
     }

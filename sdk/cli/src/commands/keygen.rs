@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Keygen, output: &Output) -> Result<ExitCode> {
     let key = pair.pk.to_base64();
     output.result(
         &format!(
-            "{0} is the key, and stays with you; {1} is its public half. A device accepts what the key signs after:\n\n  \
+            "{0} is the private key: keep it secret. {1} is the public key. A device accepts what the key signs after:\n\n  \
              supervisor plugins grant PLUGIN.wasm --key {1}",
             arguments.file.display(),
             beside.display()

@@ -64,7 +64,7 @@ fn from_component(
     output.result(
         &format!(
             "created {shown}, with the component in `{}`\n\nNext:\n  cd {shown}\n  edit plugin.toml          # its routes, and \
-             the reasons for what it asks for\n  supervisor-plugin check   # says all that a device would refuse\n  \
+             the reasons for what it asks for\n  supervisor-plugin check   # reports everything that a device would refuse\n  \
              supervisor-plugin run     # serves it on http://127.0.0.1:48484",
             component.display()
         ),
@@ -84,19 +84,19 @@ fn declaration(name: &str, component: &str, imports: &[String]) -> String {
         }
     }
     let mut text = format!(
-        "name = \"{name}\"\nversion = \"0.1.0\"\n\n# What the component does not see of a path: it is asked for `/` and `/items`.\n\
+        "name = \"{name}\"\nversion = \"0.1.0\"\n\n# The prefix removed before the component sees the path: it gets `/` and `/items`.\n\
          base_path = \"/v3/{name}\"\n\n[build]\nlanguage = \"component\"\nsource = {}\n\
          # command = \"…\"  # builds it\n",
         toml::Value::from(component)
     );
     if !needs.is_empty() {
-        text += "\n# What for, in words for the person who grants it.\n[capabilities]\n";
+        text += "\n# Why each is needed, for the person who grants it.\n[capabilities]\n";
     }
     for (need, interface) in needs {
         text += &format!("{need} = \"its component imports {interface}\"\n");
     }
     text += &format!(
-        "\n# Each with who answers it, which is the component.\n[routes]\n\"GET /v3/{name}\" = \"component\"\n\
+        "\n# The component answers each of these.\n[routes]\n\"GET /v3/{name}\" = \"component\"\n\
          \"GET /v3/{name}/items\" = \"component\"\n"
     );
     text

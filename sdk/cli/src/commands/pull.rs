@@ -54,7 +54,7 @@ pub(crate) async fn run(arguments: &Pull, output: &Output) -> Result<ExitCode> {
     let signed = match signers.as_slice() {
         [] => "not signed".to_owned(),
         keys => format!(
-            "signed, as it says, with the key {}: `supervisor-plugin verify` checks that",
+            "claims to be signed with the key {}: `supervisor-plugin verify` checks that",
             keys.join(", ")
         ),
     };

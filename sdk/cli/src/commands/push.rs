@@ -16,7 +16,7 @@ pub(crate) async fn run(arguments: Push, output: &Output) -> Result<ExitCode> {
     let name = plugin_artifact::reference(&reference)?;
     ensure!(
         !is_digest(&name.reference),
-        "`{reference}` has a digest, which the registry finds out by itself: give a tag, for example the version"
+        "`{reference}` has a digest, but the registry computes the digest: give a tag, for example the version"
     );
     let component = Component::read(file)?;
     let signature = plugin_artifact::signature_beside(&component.file)?;

@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         .with_max_level(tracing::Level::INFO)
         .init();
     // Kept across reloads, like the store of a device across updates.
-    let state = tempfile::tempdir().context("no temporary folder")?;
+    let state = tempfile::tempdir().context("failed to create a temporary folder")?;
     let folder = arguments.state_dir.clone();
     let folder = folder.unwrap_or_else(|| state.path().to_owned());
     let listener = TcpListener::bind(arguments.listen).await.with_context(|| {

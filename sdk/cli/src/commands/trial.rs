@@ -32,7 +32,7 @@ impl Trial {
             device: DeviceFile::read(device)?,
             policy: None,
             state: None,
-            scratch: tempfile::tempdir().context("no temporary folder")?,
+            scratch: tempfile::tempdir().context("failed to create a temporary folder")?,
         })
     }
 

@@ -329,7 +329,7 @@ health_gate = { commit = "good" }
     let failed = author.run_in("rails", "test").fails();
     for expected in [
         "test/hello.toml:1 event update-gate\n    expected that it goes on, got that it postpones by 60 s",
-        "test/hello.toml:4 event connection\n    the plugin is not called for it",
+        "test/hello.toml:4 event connection\n    the plugin is not called for it: add `connection` to `events` in plugin.toml",
         "0 passed, 2 failed",
     ] {
         assert!(failed.out.contains(expected), "{}", failed.out);

@@ -77,12 +77,12 @@ fn lines_and_chips_are_switched_and_compared() {
         (
             "relay = false",
             "relay = true",
-            "door.toml:8 gpio\n    expected the line relay to be on, and it is off",
+            "door.toml:8 gpio\n    expected the line relay to be on, but it is off",
         ),
         (
             "expect = { thermometer = [0xf5] }",
             "expect = { thermometer = [0xf5, 0x81] }",
-            "door.toml:11 i2c\n    expected the first registers of thermometer to be 0xf5, 0x81, and they are 0xf5, 0x80",
+            "door.toml:11 i2c\n    expected the first registers of thermometer to be 0xf5, 0x81, but they are 0xf5, 0x80",
         ),
         (
             "expect = { relay = false, door = true }",
@@ -92,7 +92,7 @@ fn lines_and_chips_are_switched_and_compared() {
         (
             "get = \"/v3/door\"",
             "get = \"/v3/door\"\nedges = [{ line = \"door\", on = false }]",
-            "door.toml:15 GET /v3/door\n    expected the plugin to wait for an edge of the line door, and it has not",
+            "door.toml:15 GET /v3/door\n    expected the plugin to wait for an edge of the line door, but it did not",
         ),
     ] {
         let text = author.read("door.toml");

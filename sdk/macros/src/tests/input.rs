@@ -213,15 +213,15 @@ fn limits_are_those_of_the_device_and_within_their_ranges() {
         ),
         (
             "memory_mib: 33",
-            "1:23: `memory_mib` is 33, and must be 1 to 32".to_owned(),
+            "1:23: `memory_mib` is 33, but must be 1 to 32".to_owned(),
         ),
         (
             "cpu_ms: 0",
-            "1:19: `cpu_ms` is 0, and must be 1 to 60000".to_owned(),
+            "1:19: `cpu_ms` is 0, but must be 1 to 60000".to_owned(),
         ),
         (
             "wall_ms: 99999999999999999999",
-            "1:20: `wall_ms` is 4294967295, and must be 1 to 900000".to_owned(),
+            "1:20: `wall_ms` is 4294967295, but must be 1 to 900000".to_owned(),
         ),
         (
             "wall_ms: \"5\"",
@@ -253,7 +253,7 @@ fn independent_mistakes_are_reported_at_once() {
             ),
             "3:24: invalid route `v3`: it must begin with `/`",
             "3:62: `PUT /v3/x` matches the same paths: leave one of them out",
-            "4:32: `memory_mib` is 64, and must be 1 to 32",
+            "4:32: `memory_mib` is 64, but must be 1 to 32",
         ],
     )]);
 }

@@ -113,7 +113,7 @@ fn mistakes_in_the_file_have_its_line_and_column() {
         (
             "memory_mib = 32",
             "memory_mib = 33",
-            "19:14: `memory_mib` is 33, and must be 1 to 32",
+            "19:14: `memory_mib` is 33, but must be 1 to 32",
         ),
         (
             "\"rails\"",
@@ -169,8 +169,8 @@ fn mistakes_of_both_are_reported_at_once() {
     assert_eq!(
         with_project(&text).errors("vendor: \"\""),
         [
-            "1:1: plugin.toml:20:10: `cpu_ms` is 0, and must be 1 to 60000",
-            "1:1: plugin.toml:19:14: `memory_mib` is 33, and must be 1 to 32",
+            "1:1: plugin.toml:20:10: `cpu_ms` is 0, but must be 1 to 60000",
+            "1:1: plugin.toml:19:14: `memory_mib` is 33, but must be 1 to 32",
             "1:9: `vendor` must have 1 to 512 bytes, and has 0",
         ]
     );

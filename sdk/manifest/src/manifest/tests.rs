@@ -92,7 +92,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             with("limits = { memory_mib = 4096 }"),
-            "`memory_mib` is 4096, and must be 1 to 32",
+            "`memory_mib` is 4096, but must be 1 to 32",
         ),
         (with("").replace("\"a\"", "\"../a\""), "`name` must be"),
         (with("").replace("\"a\"", "\"\""), "`name` must be"),

@@ -27,7 +27,7 @@ pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> Str
     list(&mut text, "  settings", settings.iter());
     list(
         &mut text,
-        "  settings of which the cloud chooses the value",
+        "  settings whose values the cloud chooses",
         statement.open_settings.iter(),
     );
     text.trim_end().to_owned()
@@ -44,7 +44,7 @@ fn of_service(text: &mut String, name: &str, service: &SignedService) {
     list(text, "    labels", labels.iter());
     list(
         text,
-        "    variables of which the cloud chooses the value",
+        "    variables whose values the cloud chooses",
         service.variables.iter(),
     );
 }

@@ -75,7 +75,7 @@ fn what_is_signed_is_shown_and_can_be_checked() {
         DIGEST,
         "compose fields: command, privileged",
         "role=web",
-        "the cloud chooses the value: GREETING",
+        "variables whose values the cloud chooses: GREETING",
         "volumes: data",
         "HOST_FIREWALL_MODE=on",
     ] {

@@ -69,7 +69,7 @@ impl LineShare {
         let quotas = match cloud.database.log_line_quotas(device, defaults).await {
             Ok(quotas) => quotas,
             Err(error) => {
-                tracing::warn!(device, "how many lines it may send is unknown: {error}");
+                tracing::warn!(device, "failed to read the line quota: {error}");
                 LogLineQuotas {
                     organization: None,
                     of_device: defaults.log_lines_per_second,

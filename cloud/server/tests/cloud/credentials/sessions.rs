@@ -157,7 +157,7 @@ async fn a_new_password_ends_every_session_and_the_keys_if_that_is_asked_for() {
         assert_eq!(ann.rows("/v7/user_session?$select=id").await.len(), 1);
         assert!(
             is_good(&key).await,
-            "keys stay where nothing is said of them"
+            "keys stay unless the request ends them"
         );
         let change = json!({
             "currentPassword": "another horse", "newPassword": "a third horse", "endKeys": true,

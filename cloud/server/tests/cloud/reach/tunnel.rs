@@ -54,6 +54,30 @@ async fn a_device_is_connected_for_as_long_as_it_holds_a_tunnel() {
 }
 
 #[tokio::test]
+async fn a_line_about_a_tunnel_says_of_which_device() {
+    on_fresh(async |url| {
+        let log = [("RUST_LOG", "info,cloud_core=debug")];
+        let cloud = Cloud::start_in(&url, "", &log).await;
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let devices = [
+            known(&cloud, &ann, fleet).await,
+            known(&cloud, &ann, fleet).await,
+        ];
+        for device in &devices {
+            let held = connect(&cloud, device, silent()).await;
+            let line = format!(
+                "device_connection{{device={}}}: a tunnel is open",
+                device.id
+            );
+            until(&line, async || cloud.log().contains(&line).then_some(())).await;
+            held.abort();
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn only_a_key_of_the_device_opens_its_tunnel_and_only_with_the_right_handshake() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;

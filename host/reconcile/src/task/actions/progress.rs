@@ -14,7 +14,7 @@ use crate::task::ReconcilerTask;
 impl ReconcilerTask {
     /// Returns whether nothing is left to do in the action's phase.
     pub(super) fn is_reached(&self, app: &AppUuid, underway: &OngoingAction) -> bool {
-        let services = self.services_of(app);
+        let services = self.view.services_of(app);
         let idle = |service: &ServiceName| {
             let key = ServiceKey {
                 app: app.clone(),
@@ -59,7 +59,7 @@ impl ReconcilerTask {
             // The target no longer contains the service.
             return true;
         };
-        self.services_of(app).iter().any(|service| {
+        self.view.services_of(app).iter().any(|service| {
             service.key.service == *name
                 && !old.contains(&service.container)
                 && !(desired_service.running && service.state == ContainerState::Created)

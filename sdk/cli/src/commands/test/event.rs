@@ -183,7 +183,7 @@ impl TestEvent {
         let given = report[0]["events"].as_array();
         if !given.is_some_and(|given| given.iter().any(|event| *event == kind.to_string())) {
             return vec![format!(
-                "the plugin is not called for it: `events` of plugin.toml does not have `{kind}`"
+                "the plugin is not called for it: add `{kind}` to `events` in plugin.toml"
             )];
         }
         let (mut differences, missed) = self.edges.during(host, self.happen(host)).await;

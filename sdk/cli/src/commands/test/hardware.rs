@@ -60,7 +60,7 @@ impl TestLines {
             match gpio.is_on(line) {
                 Some(is_on) if is_on == *on => {}
                 Some(_) => differences.push(format!(
-                    "expected the line {line} to be {}, and it is {}",
+                    "expected the line {line} to be {}, but it is {}",
                     on_or_off(*on),
                     on_or_off(!on)
                 )),
@@ -123,7 +123,7 @@ impl TestChips {
             match registers.collect::<Option<Vec<u8>>>() {
                 Some(registers) if registers == *expected => {}
                 Some(registers) => differences.push(format!(
-                    "expected the first registers of {chip} to be {}, and they are {}",
+                    "expected the first registers of {chip} to be {}, but they are {}",
                     in_hexadecimal(expected),
                     in_hexadecimal(&registers)
                 )),
@@ -185,7 +185,7 @@ impl Edges {
             .get(driven)
             .map(|edge| match host.gpio().is_on(&edge.line) {
                 Some(_) => format!(
-                    "expected the plugin to wait for an edge of the line {}, and it has not",
+                    "expected the plugin to wait for an edge of the line {}, but it did not",
                     edge.line
                 ),
                 None => no_line(&edge.line),
