@@ -108,11 +108,11 @@ impl Crate {
     fn graph(&self) -> Graph<'_> {
         let modules = self.0.iter().map(|(module, paths)| {
             let imports = paths.iter().filter_map(|path| {
-                let path = self.file_below_root(module, path).or_else(|| {
+                let path = self.absolute(module, path).or_else(|| {
                     let (name, rest) = path.split_once("::")?;
                     let end = format!("::{name}");
                     let mut imports = paths.iter().filter(|import| import.ends_with(&end));
-                    let import = imports.find_map(|import| self.file_below_root(module, import))?;
+                    let import = imports.find_map(|import| self.absolute(module, import))?;
                     Some(join(&import, rest))
                 })?;
                 self.file_of(&path)
@@ -123,14 +123,14 @@ impl Crate {
         modules.collect()
     }
 
-    /// Returns a path in a module as seen from the root; `None` if it begins with another name than a part's.
-    fn file_below_root(&self, module: &str, path: &str) -> Option<String> {
+    /// Returns a path in a module as a path from the root; `None` if it begins with another name than a part's.
+    fn absolute(&self, module: &str, path: &str) -> Option<String> {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));
         let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
         match first {
             "crate" => Some(rest.to_owned()),
             "self" => Some(join(module, rest)),
-            "super" if rest.starts_with("super::") => self.file_below_root(parent, rest),
+            "super" if rest.starts_with("super::") => self.absolute(parent, rest),
             "super" => Some(join(parent, rest)),
             part => {
                 let is_part = self.0.contains_key(&join(module, part));
