@@ -69,7 +69,11 @@ fn the_code_of_the_page_builds_in_c() {
 #[test]
 fn the_code_of_the_page_builds_in_go() {
     if can_build("go") {
-        built("go", "src/plugin.go", &format!("{GO_IMPORTS}{}", code("go")));
+        built(
+            "go",
+            "src/plugin.go",
+            &format!("{GO_IMPORTS}{}", code("go")),
+        );
     }
 }
 
