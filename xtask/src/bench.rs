@@ -17,7 +17,7 @@ use crate::simulate;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Measure only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or
-    /// one of the cloud's: data, polls, reports, push, fleets. The page then stays unchanged
+    /// one of the cloud's: data, polls, reports, push, fleets; first-answer. The page then stays unchanged
     sections: Vec<String>,
     /// Also measure the largest sizes: a hundred thousand devices in the database, a simulated fleet of ten thousand
     #[arg(long)]
@@ -42,16 +42,19 @@ const OF_DEVICE: [&str; 8] = [
     "versions",
 ];
 const OF_CLOUD: [&str; 6] = ["cloud", "data", "polls", "reports", "push", "fleets"];
+/// How long an author needs from nothing to the answer of a plugin on a device, in each language. It runs only if it is
+/// named: its figures are in docs/plugins.md.
+const FIRST_ANSWER: &str = "first-answer";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let sections = &arguments.sections;
     let is_section = |name: &&String| {
         let name = name.as_str();
-        OF_DEVICE.contains(&name) || OF_CLOUD.contains(&name)
+        OF_DEVICE.contains(&name) || OF_CLOUD.contains(&name) || name == FIRST_ANSWER
     };
     if let Some(unknown) = sections.iter().find(|name| !is_section(name)) {
         bail!(
-            "there is no section `{unknown}`; the sections are {} and {}",
+            "there is no section `{unknown}`; the sections are {}, {} and {FIRST_ANSWER}",
             OF_DEVICE.join(", "),
             OF_CLOUD.join(", ")
         );
@@ -70,6 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if is_selected(&OF_CLOUD) {
         let is_first = figures.is_empty();
         figures.push_str(&on_cloud(arguments, is_first)?);
+    }
+    if sections.iter().any(|name| name == FIRST_ANSWER) {
+        first_answer()?;
     }
     if sections.is_empty() {
         write_page(&figures)?;
@@ -124,6 +130,19 @@ fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
     }
     postgres.give_to(&mut bench);
     figures_of(bench)
+}
+
+/// The test of the page's commands prints how long they take.
+fn first_answer() -> Result<()> {
+    let layout = layout::build(&layout::Arguments { release: true })?;
+    if let Some(skipped) = for_tests::languages() {
+        skipped.account_for()?;
+    }
+    let arguments = "test --package supervisor-plugin --no-default-features --test tool -- --ignored --nocapture \
+                     --exact documented_way::how_long_the_way_of_the_page_takes";
+    let mut test = cargo::cargo(arguments.split_whitespace());
+    test.env("SUPERVISOR_DIST", &layout.folder);
+    cargo::finish(test)
 }
 
 /// Runs a program to its end, and shows what it prints.

@@ -35,13 +35,11 @@ impl PluginEvents {
         let following = async move {
             let mut is_there = true;
             while problems.changed().await.is_ok() {
-                let is_there_now = problems.borrow_and_update().is_none();
-                if is_there_now != is_there
-                    && let Some(plugins) = events.0.get()
-                {
-                    plugins.publish(&PluginEvent::Connection(is_there_now));
+                let event =
+                    connection_event(problems.borrow_and_update().as_deref(), &mut is_there);
+                if let (Some(plugins), Some(event)) = (events.0.get(), event) {
+                    plugins.publish(&event);
                 }
-                is_there = is_there_now;
             }
         };
         tokio::spawn(stop.clone().run_until_cancelled_owned(following));
@@ -70,9 +68,15 @@ fn for_plugins(event: &Event) -> Option<PluginEvent> {
     })
 }
 
+/// Returns the event for plugins if the cloud is now reached, or no longer, and updates `is_there`. `problem` is why it
+/// cannot be reached.
+fn connection_event(problem: Option<&str>, is_there: &mut bool) -> Option<PluginEvent> {
+    let was_there = std::mem::replace(is_there, problem.is_none());
+    (*is_there != was_there).then_some(PluginEvent::Connection(*is_there))
+}
+
 /// Returns whether the supervisor has not run in this boot before, and records that it has now. Without a mark or a
 /// boot it counts as the first start.
-/// first start.
 pub(crate) fn is_first_start(mark: Option<&SecureFile>, boot: Option<&BootId>) -> bool {
     let (Some(mark), Some(boot)) = (mark, boot) else {
         return true;
@@ -89,10 +93,80 @@ pub(crate) fn is_first_start(mark: Option<&SecureFile>, boot: Option<&BootId>) -
 
 #[cfg(test)]
 mod tests {
-    use model::Branding;
+    use device_types::event::{ApplyBegin, ApplyEnd, PowerRequested};
+    use model::{AppId, Branding, PowerAction};
 
     use super::*;
     use crate::run_folder::RunFolder;
+
+    fn service(before: Option<ServiceState>, status: Option<ServiceState>) -> Event {
+        Event::Service(ServiceChanged {
+            app_id: AppId(7),
+            service: "main".parse().unwrap(),
+            status,
+            before,
+            container_id: None,
+            image: None,
+        })
+    }
+
+    #[test]
+    fn plugins_receive_what_happens_to_services_and_to_the_target() {
+        let change = |before: Option<&str>, status: Option<&str>| {
+            Some(PluginEvent::Services(vec![ServiceChange {
+                app_id: 7,
+                service: "main".to_owned(),
+                status: status.map(str::to_owned),
+                before: before.map(str::to_owned),
+            }]))
+        };
+        let target = |progress| Some(PluginEvent::Target(progress));
+        let (running, exited) = (Some(ServiceState::Running), Some(ServiceState::Exited));
+        for (event, expected) in [
+            (service(None, running), change(None, Some("Running"))),
+            (
+                service(running, exited),
+                change(Some("Running"), Some("exited")),
+            ),
+            (service(exited, None), change(Some("exited"), None)),
+            (
+                Event::ApplyBegin(ApplyBegin { local_mode: false }),
+                target(TargetProgress::Applying),
+            ),
+            (
+                Event::ApplyEnd(ApplyEnd { reached: true }),
+                target(TargetProgress::Reached),
+            ),
+            (
+                Event::ApplyEnd(ApplyEnd { reached: false }),
+                target(TargetProgress::Stopped),
+            ),
+            (
+                Event::Power(PowerRequested {
+                    action: PowerAction::Reboot,
+                    force: false,
+                }),
+                None,
+            ),
+        ] {
+            assert_eq!(for_plugins(&event), expected, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn plugins_receive_each_change_of_the_connection_once() {
+        let mut is_there = true;
+        for (problem, expected) in [
+            (None, None),
+            (Some("no route"), Some(false)),
+            (Some("no answer for 10 s"), None),
+            (None, Some(true)),
+            (None, None),
+        ] {
+            let event = connection_event(problem, &mut is_there);
+            assert_eq!(event, expected.map(PluginEvent::Connection), "{problem:?}");
+        }
+    }
 
     #[test]
     fn a_start_is_the_first_of_its_boot_once() {

@@ -8,6 +8,7 @@
     reason = "a guest of tests"
 )]
 
+mod gate;
 mod misbehave;
 mod provide;
 mod reach;
@@ -34,6 +35,7 @@ mod bindings {
                 include platform:supervisor/identifier@1.4.0;
                 include platform:supervisor/proxy@1.4.0;
                 include platform:supervisor/os-updater@1.4.0;
+                include platform:supervisor/watcher@1.4.0;
                 import platform:supervisor/identify@1.4.0;
             }
         ",

@@ -1,12 +1,14 @@
 //! Plugins that send requests to other hosts: the example `weather` and a component of `wasi:http`, and a server on
 //! this machine.
 
+mod tls;
+
 use std::fs;
 
 use axum::Router;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
-use tests::{Supervisor, guest, until};
+use tests::{Builder, Supervisor, guest, until};
 use tokio::net::TcpListener;
 
 /// A device with the component of `wasi:http` that does what its path names; the policy names this server.
@@ -33,6 +35,10 @@ async fn device_with_wasi_http(server: &str) -> (Supervisor, tempfile::TempDir) 
 
 /// A device with the plugin, whose server is at `server` and whose policy names these hosts.
 async fn device(server: &str, hosts: &str) -> (Supervisor, tempfile::TempDir) {
+    device_of(Supervisor::on_wasm(), server, hosts).await
+}
+
+async fn device_of(builder: Builder, server: &str, hosts: &str) -> (Supervisor, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::create_dir(path("plugins")).unwrap();
@@ -41,7 +47,7 @@ async fn device(server: &str, hosts: &str) -> (Supervisor, tempfile::TempDir) {
         "[plugins.weather]\nroutes = [\"/v3/weather/:place\"]\ngrants = [\"http\"]\nhttp = [{hosts}]\n"
     );
     fs::write(path("policy.toml"), policy).unwrap();
-    let device = Supervisor::on_wasm()
+    let device = builder
         .plugins_of(folder.path())
         .configuration(format!("[plugins.weather]\nserver = \"{server}\"\n"))
         .start()

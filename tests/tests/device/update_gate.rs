@@ -8,6 +8,8 @@ use tempfile::TempDir;
 use tests::{RecordedCloud, Supervisor, guest, until};
 
 const COMMIT: &str = "0c1d2e3f405162738495a6b7c8d9e0f1";
+/// The number of the app in the recorded release.
+const APP: u64 = 4;
 const POLICY: &str = "[plugins.update-hold]\nroutes = [\"/v3/update-hold\"]\ngrants = [\"store\"]\n\
     events = [\"start\", \"schedule\", \"services\", \"target\", \"connection\", \"update-gate\"]\n";
 
@@ -65,15 +67,56 @@ impl Story {
         .await;
     }
 
+    /// Returns the events that the plugin was called for, one line each, the oldest first.
+    async fn events(&self) -> Vec<String> {
+        let state = self.device.json("/v3/update-hold").await;
+        let events = state["events"].as_array().unwrap().iter();
+        events
+            .map(|event| event.as_str().unwrap().to_owned())
+            .collect()
+    }
+
     async fn until_events(&self, expected: &[&str]) {
         until("the plugin to be called", || async {
-            let state = self.device.json("/v3/update-hold").await;
-            let events = state["events"].as_array().unwrap();
-            let is_there = |line: &&str| events.iter().any(|event| event == *line);
+            let events = self.events().await;
+            let is_there = |line: &&str| events.iter().any(|event| event == line);
             if expected.iter().all(is_there) {
                 Ok(())
             } else {
-                Err(state)
+                Err(events)
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the last change of the service that the plugin was called for is to this state. All changes that it was called for fit
+    /// together, whichever states were too short to be seen.
+    async fn until_service_is(&self, expected: &str) {
+        until("the plugin to be called", || async {
+            let events = self.events().await;
+            let changes: Vec<_> = events
+                .iter()
+                .filter_map(|line| line.strip_prefix("services main ")?.split_once(" -> "))
+                .collect();
+            let fit = changes.windows(2).all(|pair| pair[0].1 == pair[1].0);
+            assert!(fit, "{events:?}");
+            match changes.last() {
+                Some((_, status)) if *status == expected => Ok(()),
+                _ => Err(events),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the plugin was called for exactly these changes of the connection to the cloud.
+    async fn until_connections(&self, expected: &[&str]) {
+        until("the plugin to be called", || async {
+            let events = self.events().await;
+            let connections = events.iter().filter(|line| line.starts_with("connection "));
+            if connections.eq(expected) {
+                Ok(())
+            } else {
+                Err(events)
             }
         })
         .await;
@@ -146,6 +189,26 @@ async fn a_plugin_is_called_for_what_happens_on_the_device() {
 }
 
 #[tokio::test]
+async fn a_plugin_is_called_for_its_schedule_and_for_changes_of_services_and_of_the_connection() {
+    let mut story = Story::begin().await;
+    let service = json!({ "serviceName": "main" });
+    for (verb, status) in [("stop-service", "exited"), ("start-service", "Running")] {
+        let path = format!("/v2/applications/{APP}/{verb}");
+        assert_eq!(story.device.post(&path, &service).await.status, 200);
+        story.until_service_is(status).await;
+    }
+    story.until_events(&["schedule count-down"]).await;
+    // The device checks every 10 s whether anybody listens there.
+    story.until_connections(&[]).await;
+    story.cloud.go();
+    story.until_connections(&["connection false"]).await;
+    story.cloud.come_back().await;
+    story
+        .until_connections(&["connection false", "connection true"])
+        .await;
+}
+
+#[tokio::test]
 async fn a_gate_holds_up_an_update_and_says_why() {
     let story = Story::begin().await;
     let mut events = story.device.read_events().await;
@@ -186,10 +249,31 @@ async fn force_passes_a_gate() {
 
 #[tokio::test]
 async fn a_gate_that_is_removed_or_loses_its_grant_holds_up_nothing() {
-    let story = Story::begin().await;
-    story.hold().await;
-    story.release("c2").await;
-    story.until_postponed().await;
-    fs::remove_file(story.folder.path().join("plugins/update-hold.wasm")).unwrap();
-    story.until_runs("c2").await;
+    let without_grant = POLICY.replace(", \"update-gate\"", "");
+    for policy in [None, Some(without_grant)] {
+        let story = Story::begin().await;
+        story.hold().await;
+        story.release("c2").await;
+        story.until_postponed().await;
+        let path = |name: &str| story.folder.path().join(name);
+        match &policy {
+            None => fs::remove_file(path("plugins/update-hold.wasm")).unwrap(),
+            Some(policy) => fs::write(path("policy.toml"), policy).unwrap(),
+        }
+        story.until_runs("c2").await;
+        let report = story.device.json("/v3/plugins").await;
+        let plugins = report["plugins"].as_array().unwrap();
+        let plugin = plugins
+            .iter()
+            .find(|plugin| plugin["name"] == "update-hold");
+        let states = plugin.map(|plugin| (plugin["state"].as_str(), plugin["refused"].as_str()));
+        match states {
+            None => assert!(policy.is_none(), "{report}"),
+            Some((state, reason)) => {
+                assert!(policy.is_some(), "{report}");
+                assert_eq!(state, Some("refused"), "{report}");
+                assert!(reason.unwrap().contains("`update-gate`"), "{report}");
+            }
+        }
+    }
 }

@@ -11,11 +11,14 @@ use compiled_code::{Cache, Limits};
 use device_types::PluginReport;
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
-use os::{Journal, Rehearsal};
+use os::{Journal, Rehearsal, SimulatedGpio, SimulatedI2c};
 use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugin_worker::{WorkerConfig, WorkerRuntime};
-use plugins::{Body, CallerScope, Device, Identity, Manifest, Plugins, PluginsConfig, RouteLookup};
+use plugins::{
+    Body, CallerScope, Device, DeviceApi, HttpClient, Identity, Manifest, Plugins, PluginsConfig,
+    RouteLookup, Unavailable,
+};
 
 /// Returns the component that does what its path says, without a manifest.
 pub(crate) fn guest() -> &'static [u8] {
@@ -144,6 +147,10 @@ impl Device for TestDevice {
 pub(crate) struct Setup {
     pub(crate) root: tempfile::TempDir,
     pub(crate) os: Arc<Rehearsal>,
+    pub(crate) gpio: SimulatedGpio,
+    pub(crate) i2c: SimulatedI2c,
+    http: Arc<dyn HttpClient>,
+    api: Arc<dyn DeviceApi>,
     config: String,
     compiler: Option<PathBuf>,
     allow_unpinned: bool,
@@ -169,6 +176,10 @@ pub(crate) fn setup() -> Setup {
     Setup {
         os: Arc::new(Rehearsal::new(root.path().join("host"))),
         root,
+        gpio: SimulatedGpio::default(),
+        i2c: SimulatedI2c::default(),
+        http: Arc::new(Unavailable),
+        api: Arc::new(Unavailable),
         config: String::new(),
         compiler: None,
         allow_unpinned: false,
@@ -259,6 +270,13 @@ impl Setup {
     /// Sets the table `[plugins]` of the configuration.
     pub(crate) fn config(mut self, text: &str) -> Setup {
         self.config = text.to_owned();
+        self
+    }
+
+    /// Has other hosts, and the device's own API.
+    pub(crate) fn answers(mut self, http: impl HttpClient, api: impl DeviceApi) -> Setup {
+        self.http = Arc::new(http);
+        self.api = Arc::new(api);
         self
     }
 
@@ -354,12 +372,12 @@ impl Setup {
                 }),
                 cloud: Arc::new(plugins::NoCloud),
                 os: self.os,
-                locks: Arc::new(plugins::Unavailable),
-                host_name: Arc::new(plugins::Unavailable),
-                http: Arc::new(plugins::Unavailable),
-                api: Arc::new(plugins::Unavailable),
-                gpio: Arc::new(plugins::Unavailable),
-                i2c: Arc::new(plugins::Unavailable),
+                locks: Arc::new(Unavailable),
+                host_name: Arc::new(Unavailable),
+                http: self.http,
+                api: self.api,
+                gpio: Arc::new(self.gpio),
+                i2c: Arc::new(self.i2c),
                 journal: Journal::new(flood(), "/"),
             },
             core_routes: vec![

@@ -12,6 +12,7 @@ mod actions;
 mod answers;
 mod callers;
 mod fixture;
+mod gates;
 mod grants;
 mod identify;
 mod interface_versions;

@@ -24,6 +24,52 @@ fn states(device: &Fixture) -> Vec<(String, PluginState)> {
     states
 }
 
+/// Returns what a refusal names between `before` and the next backtick.
+fn quoted<'a>(refusal: &'a str, before: &str) -> Vec<&'a str> {
+    let quoted = refusal.split(before).skip(1);
+    quoted.map(|rest| rest.split_once('`').unwrap().0).collect()
+}
+
+/// Appends to the policy what each refusal of the file suggests, as it is printed, until the plugin is loaded. Returns
+/// the lines.
+async fn follow_refusals(device: &Fixture, file: &[u8]) -> Vec<String> {
+    let policy = device.path("policy.toml");
+    let mut lines: Vec<String> = Vec::new();
+    let mut before = None;
+    loop {
+        device
+            .until("it is judged again", |plugins| {
+                let report = &plugins.report()[0];
+                let is_loaded = report.state == PluginState::Running;
+                match &report.refused {
+                    None => is_loaded && report.digest == compiled_code::digest(file),
+                    refused => *refused != before,
+                }
+            })
+            .await;
+        let Some(refusal) = device.report("a").refused else {
+            return lines;
+        };
+        let suggested = quoted(&refusal, "the line `");
+        assert!(!suggested.is_empty(), "{refusal}");
+        let mut text = fs::read_to_string(&policy).unwrap();
+        for section in quoted(&refusal, "section `") {
+            assert_eq!(section, "[plugins.a]", "{refusal}");
+            if !text.contains(section) {
+                text = format!("{text}{section}\n");
+            }
+        }
+        for line in suggested {
+            lines.push(line.to_owned());
+            text = format!("{text}{line}\n");
+        }
+        // Renamed into place, so that a partial policy is never read.
+        fs::write(device.path("policy.new"), text).unwrap();
+        fs::rename(device.path("policy.new"), &policy).unwrap();
+        before = Some(refusal);
+    }
+}
+
 fn nobody_answers(device: &Fixture, path: &str) -> bool {
     matches!(device.plugins.find(&Method::GET, path), RouteLookup::None)
 }
@@ -57,6 +103,42 @@ async fn a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
             plugins.report()[0].state == PluginState::Running
         })
         .await;
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_lines_that_refusals_suggest_are_all_that_a_policy_needs() {
+    let manifest = manifest(
+        "a",
+        &format!("{ALL}\nprovides = [\"identify\"]\nevents = [\"start\", \"update-gate\"]"),
+    );
+    let file = plugin(&manifest);
+    let device = setup()
+        .strange_file("a.wasm", &file)
+        .policy("")
+        .start()
+        .await;
+    let lines = follow_refusals(&device, &file).await;
+    let keys: Vec<_> = lines
+        .iter()
+        .filter_map(|line| Some(line.split_once(' ')?.0))
+        .collect();
+    assert_eq!(keys, ["sha256", "routes", "provides", "events", "grants"]);
+    assert_eq!(device.get("/v3/a/store?set=3").await.0, StatusCode::OK);
+    assert_eq!(device.report("a").provides, ["identify"]);
+    assert_eq!(device.report("a").events, ["start", "update-gate"]);
+
+    // In the place of a plugin of the layout.
+    let device = setup().guest("a", "").start().await;
+    fs::write(device.path("plugins/new"), impostor()).unwrap();
+    fs::rename(device.path("plugins/new"), device.path("plugins/a.wasm")).unwrap();
+    let lines = follow_refusals(&device, &impostor()).await;
+    let digest = compiled_code::digest(&impostor());
+    let expected = [
+        format!("sha256 = [\"{digest}\"]"),
+        "routes = [\"/v3/a/:what\"]".to_owned(),
+    ];
+    assert_eq!(lines, expected);
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 }
 

@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tests::{Supervisor, until_within};
 
@@ -36,6 +37,10 @@ fn commands() -> Commands {
     let ask = device.pop().unwrap();
     assert!(ask.starts_with("curl "), "{ask}");
     assert!(blocks.next().is_none());
+    let all = author.iter().chain(&device).chain([&ask]);
+    let count = all.filter(|line| !line.starts_with("cd ")).count();
+    assert_eq!(count, 8);
+    assert!(section.contains("\nEight commands, besides `cd`, "));
     Commands {
         author,
         device,
@@ -49,7 +54,7 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// The device of the page: its layout, and its owner's home.
+/// The device of the page: its layout, and the home of root, which the author's machine has as well.
 struct Device {
     supervisor: Supervisor,
     author: Author,
@@ -57,7 +62,7 @@ struct Device {
 
 impl Device {
     async fn start(author: Author) -> Device {
-        for folder in ["layout", "layout/bin", "layout/plugins", "home"] {
+        for folder in ["layout", "layout/bin", "layout/plugins"] {
             fs::create_dir(author.path(folder)).unwrap();
         }
         symlink(
@@ -94,15 +99,26 @@ impl Device {
 }
 
 async fn walk(language: &str) {
-    if !can_build(language) {
-        return;
+    if can_build(language) {
+        walk_with(language, &[]).await;
     }
+}
+
+/// How long the page's commands took: those of the author, and those of the device's owner until the answer.
+struct WalkTimes {
+    author: Duration,
+    owner: Duration,
+}
+
+/// Types the commands; those of the author with these environment variables.
+async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
     let Commands {
         author: commands,
         device: commands_of_owner,
         ask,
     } = commands();
     let author = Author::new();
+    fs::create_dir(author.path("home")).unwrap();
     let mut typed = Vec::new();
     for line in commands {
         if line.starts_with("supervisor-plugin keygen ") {
@@ -117,24 +133,26 @@ async fn walk(language: &str) {
             // The dependencies of a plugin in Rust then have the versions of this repository, which are built already.
             let lock = tests::repository().join("Cargo.lock");
             typed.push(format!("cp {} rails/", lock.display()));
+        } else if line.starts_with("scp ") {
+            // The device is this machine.
+            let copied = replaced(&line, "scp ", "cp ");
+            typed.push(replaced(&copied, "root@board:", "../home/"));
         } else {
             typed.push(line);
         }
     }
-    author.shell(&typed.join("\n"), &[]).succeeds();
+    let begin = Instant::now();
+    author.shell(&typed.join("\n"), variables).succeeds();
+    let time_of_author = begin.elapsed();
 
     let device = Device::start(author).await;
-    for file in ["rails/rails.wasm", "acme.key.pub"] {
-        let name = file.rsplit('/').next().unwrap();
-        let copy = device.author.path("home").join(name);
-        fs::copy(device.author.path(file), copy).unwrap();
-    }
     let bin = device.author.path("layout/bin").display().to_string();
     let typed = replaced(
         &commands_of_owner.join("\n"),
         "/usr/lib/supervisor/bin",
         &bin,
     );
+    let begin = Instant::now();
     let granted = device.run(&typed).succeeds();
     assert!(granted.out.contains("[plugins.rails]"), "{}", granted.out);
 
@@ -152,8 +170,58 @@ async fn walk(language: &str) {
         }
     })
     .await;
+    let time_of_owner = begin.elapsed();
     let report = device.supervisor.json("/v3/plugins").await;
     assert_eq!(report["plugins"][0]["signedBy"], "acme", "{report}");
+    WalkTimes {
+        author: time_of_author,
+        owner: time_of_owner,
+    }
+}
+
+/// Returns the environment of an author who has the tools of all languages and the programs of the layout, and has built
+/// nothing so far: `folder` becomes the target folder of cargo and the cache of all tools.
+fn empty_caches(folder: &Path) -> [(&'static str, String); 3] {
+    // What the tool has installed, without the caches of Go and of the C compiler, which are in the same folder.
+    let name = "supervisor-plugin";
+    let installed = tests::repository().join("target/tool-cache").join(name);
+    symlink(installed, folder.join(name)).unwrap();
+    let programs = tests::distribution().join("bin").display().to_string();
+    let path = std::env::var("PATH").unwrap();
+    [
+        (
+            "CARGO_TARGET_DIR",
+            folder.join("target").display().to_string(),
+        ),
+        ("XDG_CACHE_HOME", folder.display().to_string()),
+        ("PATH", format!("{programs}:{path}")),
+    ]
+}
+
+/// Prints what `cargo xtask bench first-answer` shows.
+#[tokio::test]
+#[ignore = "prints times, which mean something on a machine that does nothing else"]
+async fn how_long_the_way_of_the_page_takes() {
+    println!("| language | until it is signed | from there to the answer | together |");
+    println!("|---|---|---|---|");
+    for language in ["rust", "c", "go", "javascript", "typescript", "python"] {
+        if !can_build(language) {
+            continue;
+        }
+        // The first build in a language installs its tools.
+        let author = Author::with_project(language);
+        author.run_in("rails", "build").succeeds();
+        let caches = tempfile::tempdir().unwrap();
+        let times = walk_with(language, &empty_caches(caches.path())).await;
+        let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let WalkTimes { author, owner } = times;
+        println!(
+            "| {language} | {} | {} | {} |",
+            seconds(author),
+            seconds(owner),
+            seconds(author + owner)
+        );
+    }
 }
 
 #[tokio::test]
