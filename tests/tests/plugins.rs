@@ -315,8 +315,9 @@ async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does(
                 {"method": "GET", "path": "/v2/local/device-info"},
                 {"method": "GET", "path": "/v2/device/name"},
             ],
-            "provides": [], "events": [], "actions": [], "grants": ["device"], "fields": [],
-            "calls": 2, "failures": 0,
+            "provides": [], "events": [], "actions": [], "grants": ["device"],
+            "limits": { "memory_mib": 16, "cpu_ms": 1000, "wall_ms": 10000, "body_kib": 1024, "concurrency": 8 },
+            "fields": [], "calls": 2, "failures": 0,
         })
     );
     let report = device.report("led-guests").await;

@@ -147,7 +147,8 @@ pub struct ReachSettings {
     ping_seconds: NonZeroU16,
     /// Seconds within which a ping must be answered; otherwise the device counts as gone.
     pong_seconds: NonZeroU16,
-    /// Seconds within which a device must begin its answer to a request through the cloud.
+    /// Seconds within which a device must begin its answer to a request through the cloud; within which it must end it,
+    /// if several devices are asked.
     answer_seconds: NonZeroU16,
     /// Seconds within which a device must confirm that it will check for changes.
     push_seconds: NonZeroU16,

@@ -4,6 +4,7 @@ mod actions;
 mod facts;
 mod logs;
 mod overview;
+mod plugin;
 mod plugin_fields;
 mod plugins;
 mod services;
@@ -27,7 +28,7 @@ pub(super) fn routes() -> Routes {
         .merge(live_page::<plugins::DevicePluginsPage>(
             "/devices/{uuid}/plugins",
         ))
-        .merge(live_page::<plugins::PluginPage>(
+        .merge(live_page::<plugin::PluginPage>(
             "/devices/{uuid}/plugin/{name}",
         ))
         .merge(live_page::<settings::DeviceSettingsPage>(

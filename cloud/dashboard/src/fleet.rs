@@ -3,6 +3,8 @@
 mod add_device;
 mod device_filter;
 mod devices;
+mod plugin;
+mod plugin_answers;
 mod plugins;
 mod releases;
 mod settings;
@@ -29,6 +31,9 @@ pub(super) fn routes() -> Routes {
         ))
         .merge(live_page::<plugins::FleetPluginsPage>(
             "/fleets/{id}/plugins",
+        ))
+        .merge(live_page::<plugin::FleetPluginPage>(
+            "/fleets/{id}/plugin/{name}",
         ))
         .merge(live_page::<settings::FleetSettingsPage>(
             "/fleets/{id}/settings",

@@ -64,7 +64,7 @@ impl IntoResponse for PageError {
 }
 
 /// Adds a capital letter and a full stop: the API's messages have neither.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters
         .next()

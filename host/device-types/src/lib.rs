@@ -26,7 +26,7 @@ pub use moment::Moment;
 pub use plan::DevicePlan;
 pub use plugin::{
     ConfinedProcess, Confinement, MissingWall, PluginAbout, PluginField, PluginFieldValue,
-    PluginReport, PluginRoutes, PluginState, RouteReport,
+    PluginLimits, PluginReport, PluginRoutes, PluginState, RouteReport,
 };
 pub use plugin_installation::{InstallRefusal, PluginInstallation};
 pub use plugin_log::{PluginLog, PluginLogLevel, PluginLogLine};

@@ -46,6 +46,9 @@ pub struct PluginReport {
     pub actions: Vec<String>,
     /// The capabilities that the policy grants it.
     pub grants: Vec<&'static str>,
+    /// The limits in force; absent if it is not in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<PluginLimits>,
     /// The fields that it adds to the device's report to its cloud, sorted by name.
     pub fields: Vec<PluginField>,
     /// The number of calls since the supervisor started.
@@ -55,6 +58,21 @@ pub struct PluginReport {
     /// The last such failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+}
+
+/// The limits of a plugin, with the names that they have in manifests and policies: the unit is part of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PluginLimits {
+    /// The memory of a call, in MiB.
+    pub memory_mib: u32,
+    /// The CPU time of a call, in milliseconds; time spent waiting does not count.
+    pub cpu_ms: u32,
+    /// The wall time until the answer begins, in milliseconds.
+    pub wall_ms: u32,
+    /// A request's body, and an answer's unless it is a stream, in KiB.
+    pub body_kib: u32,
+    /// The number of simultaneous calls.
+    pub concurrency: u32,
 }
 
 /// A field that a plugin adds to the device's report to its cloud (`wit/report.wit`).

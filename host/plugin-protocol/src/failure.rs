@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use plugin_manifest::LIMITS;
 use serde::{Deserialize, Serialize};
 
 use crate::Bound;
@@ -54,6 +55,17 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Creates the failure of a plugin whose answer, which is no stream, has this many bytes instead of at most `limit`.
+    #[must_use]
+    pub fn answer_too_large(bytes: usize, limit: usize) -> Failure {
+        let key = "body_kib";
+        let range = LIMITS.iter().find(|range| range.key == key);
+        let most = range.map_or(0, |range| range.most);
+        Failure::BadAnswer(format!(
+            "{bytes} bytes, more than its {limit} (the limit `{key}`, which may be {most} at most)"
+        ))
+    }
+
     /// Returns whether the plugin is to blame.
     #[must_use]
     pub fn is_the_plugins(&self) -> bool {

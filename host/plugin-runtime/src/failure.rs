@@ -3,11 +3,15 @@
 use plugin_protocol::text::{LONGEST, one_line};
 use plugin_protocol::{CallRefusal, Failure};
 use wasmtime::Trap;
+use wasmtime_wasi::I32Exit;
 
 use crate::guest::Guest;
 
 /// The most of a trace that is logged, in bytes. The names of functions in it are chosen by the plugin.
 const TRACE: usize = 1 << 10;
+
+/// What happened to an instance that called `exit` of WASI.
+const ENDED_ITSELF: &str = "it ended itself (`process::exit`); return an error instead";
 
 /// Derives the failure from wasmtime's error for a call in a store with this data.
 pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> Failure {
@@ -38,6 +42,7 @@ fn trapped(error: &wasmtime::Error, account: Option<String>) -> Failure {
             format!("{trap}, probably because its stack overflowed")
         }
         Some(trap) => trap.to_string(),
+        None if error.downcast_ref::<I32Exit>().is_some() => ENDED_ITSELF.to_owned(),
         None => error.root_cause().to_string(),
     };
     Failure::Trap {

@@ -193,11 +193,7 @@ async fn run(
             let body = match response.body {
                 GuestBody::Empty => AnswerBody::Whole(Vec::new()),
                 GuestBody::Bytes(bytes) if bytes.len() > limit => {
-                    let what = format!(
-                        "{} bytes, more than its {limit} (the limit `body_kib`)",
-                        bytes.len()
-                    );
-                    return Ok(Err(Failure::BadAnswer(what)));
+                    return Ok(Err(Failure::answer_too_large(bytes.len(), limit)));
                 }
                 GuestBody::Bytes(bytes) => AnswerBody::Whole(bytes),
                 GuestBody::Stream(reader) => {

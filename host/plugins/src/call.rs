@@ -136,12 +136,7 @@ fn respond(
     );
     match body {
         AnswerBody::Whole(bytes) if bytes.len() > plugin.limits.body => {
-            let limit = plugin.limits.body;
-            let what = format!(
-                "{} bytes, more than its {limit} (the limit `body_kib`)",
-                bytes.len()
-            );
-            return Err(Failure::BadAnswer(what));
+            return Err(Failure::answer_too_large(bytes.len(), plugin.limits.body));
         }
         AnswerBody::Whole(bytes) if head_only && !bodiless => {
             response

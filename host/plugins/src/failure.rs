@@ -22,6 +22,7 @@ pub(crate) fn for_author(failure: &Failure, plugin: &str) -> String {
         Failure::Memory { .. } => "memory_mib",
         Failure::Cpu { .. } => "cpu_ms",
         Failure::Wall { .. } => "wall_ms",
+        Failure::BodyTooLarge { .. } => "body_kib",
         Failure::NotReady(what) => {
             let message = failure.message(plugin);
             return format!("{message}: {}", one_line(what, LONGEST));

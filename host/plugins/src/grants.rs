@@ -9,9 +9,7 @@ use std::path::Path;
 
 use crate::capability::{Import, of_import};
 use crate::policy::Grants;
-use crate::route_grants::is_of_stock_plugins;
-use plugin_manifest::Capability;
-use plugin_manifest::{INTERFACE, Manifest};
+use plugin_manifest::{Capability, INTERFACE, Manifest, STOCK_ROUTES, is_of_stock_plugins};
 
 /// Checks what the manifest claims to answer and provide. Needs no component, so it runs before anything is compiled.
 ///
@@ -42,7 +40,7 @@ pub(crate) fn check_routes_and_actions(
     }
     if !of_stock.is_empty() {
         wrong.push(format!(
-            "plugin `{plugin}` answers {}, and only stock plugins answer below `/v1` and `/v2`",
+            "plugin `{plugin}` answers {}, and {STOCK_ROUTES}",
             quoted(&of_stock, '`')
         ));
     }

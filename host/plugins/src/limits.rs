@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use device_types::PluginLimits;
 use plugin_manifest::WrittenLimits;
 pub use plugin_protocol::Limits;
 
@@ -19,6 +20,20 @@ pub(crate) fn of(manifest: &WrittenLimits, policy: &WrittenLimits) -> Limits {
         wall: Duration::from_millis(value(written.wall_ms).into()),
         body: (value(written.body_kib) as usize) << 10,
         concurrency: value(written.concurrency) as usize,
+    }
+}
+
+/// Returns the limits in the units of manifests, for a plugin that accepts `at_once` concurrent calls on this device.
+pub(crate) fn report(limits: &Limits, at_once: usize) -> PluginLimits {
+    // All are within ranges of 32 bits.
+    let count = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+    let ms = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    PluginLimits {
+        memory_mib: count(limits.memory >> 20),
+        cpu_ms: ms(limits.cpu),
+        wall_ms: ms(limits.wall),
+        body_kib: count(limits.body >> 10),
+        concurrency: count(at_once),
     }
 }
 

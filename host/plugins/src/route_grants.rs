@@ -7,10 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 
-use plugin_manifest::{Pattern, PatternError};
-
-/// The first segments below which only stock plugins answer: clients believe these endpoints to be the device's own.
-const OF_STOCK_PLUGINS: [&str; 2] = ["v1", "v2"];
+use plugin_manifest::{Pattern, PatternError, is_of_stock_plugins};
 
 /// Paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,14 +41,6 @@ impl RouteGrants {
         let grant = grants.find(|grant| is_of_stock_plugins(&grant.pattern))?;
         Some(grant.to_string())
     }
-}
-
-/// Returns whether the pattern matches a path that only stock plugins answer.
-pub(crate) fn is_of_stock_plugins(pattern: &Pattern) -> bool {
-    // A `:name` matches any segment, and therefore these.
-    pattern
-        .first_literal()
-        .is_none_or(|first| OF_STOCK_PLUGINS.contains(&first))
 }
 
 impl fmt::Display for RouteGrant {

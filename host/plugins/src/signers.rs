@@ -1,5 +1,6 @@
 //! Signers of a file, for tools that show them: by the rules of the device, without a device.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -22,9 +23,10 @@ pub enum SignaturePlace {
 /// The keys of a policy that have signed a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignatureCheck {
-    /// Names of the policy's keys that have signed it and are not revoked.
+    /// Names of the policy's keys that have signed it, are not revoked, and are those of the plugin's section if the policy
+    /// has one.
     pub signers: Vec<String>,
-    /// Why other signatures do not count, and that keys are revoked, in sentences.
+    /// Why other signatures do not count, in sentences.
     pub problems: Vec<String>,
 }
 
@@ -33,6 +35,15 @@ pub struct SignatureCheck {
 struct KeysOfPolicy {
     #[serde(default)]
     keys: NamedKeys,
+    #[serde(default)]
+    plugins: BTreeMap<String, KeysOfSection>,
+}
+
+/// The keys that the section of a plugin names.
+#[derive(Deserialize)]
+struct KeysOfSection {
+    #[serde(default)]
+    keys: Vec<String>,
 }
 
 /// Returns where the file's signature is, whether or not it is valid.
@@ -62,16 +73,19 @@ pub fn signed_content(wasm: &[u8]) -> &[u8] {
     }
 }
 
-/// Checks the signatures of `file`, whose content is `wasm`, against the keys of the policy with this text.
+/// Checks the signatures of `file`, whose content `wasm` is the plugin of this name, against the keys of the policy with
+/// this text.
 ///
 /// # Errors
 /// The policy is not TOML, or a key in it is invalid.
 pub fn check_signatures(
     file: &Path,
     wasm: &[u8],
+    plugin: &str,
     policy: &str,
 ) -> Result<SignatureCheck, toml::de::Error> {
-    let KeysOfPolicy { keys } = toml::from_str(policy)?;
+    let KeysOfPolicy { keys, plugins } = toml::from_str(policy)?;
+    let section = plugins.get(plugin);
     let public: Vec<PublicKey> = keys.public_keys().cloned().collect();
     let signatures = Signatures::of(file, wasm, &public);
     let mut check = SignatureCheck {
@@ -80,7 +94,12 @@ pub fn check_signatures(
     };
     for name in keys.names() {
         if keys.has_signed(name, &signatures) {
-            check.signers.push(name.clone());
+            match section {
+                Some(section) if !section.keys.contains(name) => {
+                    check.problems.push(section.does_not_name(name, plugin));
+                }
+                _ => check.signers.push(name.clone()),
+            }
         } else if keys.is_signed_and_revoked(name, &signatures) {
             check
                 .problems
@@ -88,4 +107,18 @@ pub fn check_signatures(
         }
     }
     Ok(check)
+}
+
+impl KeysOfSection {
+    /// Says that a signature with this key does not count, and which would.
+    fn does_not_name(&self, key: &str, plugin: &str) -> String {
+        let names: Vec<_> = self.keys.iter().map(|name| format!("`{name}`")).collect();
+        let names = match names.as_slice() {
+            [] => "no key".to_owned(),
+            names => names.join(", "),
+        };
+        format!(
+            "it is signed with `{key}`, which the section [plugins.{plugin}] does not name; it names {names}"
+        )
+    }
 }

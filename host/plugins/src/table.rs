@@ -13,6 +13,7 @@ use device_types::{
 use plugin_manifest::About;
 
 use crate::gpio_grants::GpioGrant;
+use crate::limits;
 use crate::loaded::LoadedPlugin;
 use crate::pins::Pin;
 use crate::route_match::{RouteLookup, RouteMatch};
@@ -440,6 +441,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
             .flat_map(|grants| &grants.grants)
             .map(<&str>::from)
             .collect(),
+        limits: serving.map(|plugin| limits::report(&plugin.limits, plugin.at_once)),
         fields: serving.map_or_else(Vec::new, |plugin| plugin.context.fields.all()),
         calls,
         failures,

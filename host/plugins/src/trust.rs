@@ -12,12 +12,10 @@ use std::path::Path;
 use crate::boards::BoardPatterns;
 use crate::failure::chain;
 use crate::keys::NamedKeys;
-use crate::route_grants::is_of_stock_plugins;
 use crate::settled_file::bytes;
 use crate::signature::Signatures;
 use key_file::KeyFile;
-use plugin_manifest::Capability;
-use plugin_manifest::{Action, Manifest};
+use plugin_manifest::{Action, Capability, Manifest, is_of_stock_plugins};
 
 /// Why there are no lines to trust the plugin.
 #[derive(Debug, thiserror::Error)]

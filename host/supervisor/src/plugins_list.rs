@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use plugin_manifest::LIMITS;
 use plugins::{DataError, HostServices, Identity, Plugins, ValueChange};
 use serde_json::{Value, json};
 
@@ -185,8 +186,9 @@ impl plugins::PluginData for Idle {
 }
 
 /// The titles of the columns.
-const TITLES: [&str; 9] = [
-    "NAME", "VERSION", "STATE", "CALLS", "FAILURES", "GRANTS", "PROVIDES", "ROUTES", "FILE",
+const TITLES: [&str; 10] = [
+    "NAME", "VERSION", "STATE", "CALLS", "FAILURES", "GRANTS", "PROVIDES", "ROUTES", "LIMITS",
+    "FILE",
 ];
 
 /// Formats columns as wide as they need to be.
@@ -256,8 +258,21 @@ fn row(plugin: &Value, is_running: bool) -> [String; TITLES.len()] {
             [one] => route(one),
             [first, others @ ..] => format!("{} and {} more", route(first), others.len()),
         },
+        limits(&plugin["limits"]),
         file.to_string_lossy().into_owned(),
     ]
+}
+
+/// Returns the limits that are not those of most plugins.
+fn limits(limits: &Value) -> String {
+    let others = LIMITS.iter().filter_map(|range| {
+        let value = limits[range.key].as_u64()?;
+        (value != u64::from(range.default)).then(|| format!("{} {value}", range.key))
+    });
+    match others.collect::<Vec<_>>().as_slice() {
+        [] => "-".to_owned(),
+        others => others.join(", "),
+    }
 }
 
 fn line(cells: &[String; TITLES.len()], widths: &[usize; TITLES.len()]) -> String {
@@ -283,6 +298,9 @@ mod tests {
                     {"method": "GET", "path": "/v2/device/name"},
                     {"method": "GET", "path": "/v2/local/device-info"},
                 ],
+                "limits": {
+                    "memory_mib": 32, "cpu_ms": 1000, "wall_ms": 500, "body_kib": 1024, "concurrency": 8,
+                },
                 "lastError": "it trapped", "file": "/plugins/device_info.wasm",
             }),
             json!({
@@ -291,10 +309,10 @@ mod tests {
             }),
         ];
         let expected = "\
-NAME         VERSION  STATE    CALLS  FAILURES  GRANTS  PROVIDES  ROUTES                          FILE
-device-info  0.1.0    running  12     1         device  identify  GET /v2/device/name and 1 more  device_info.wasm
+NAME         VERSION  STATE    CALLS  FAILURES  GRANTS  PROVIDES  ROUTES                          LIMITS                      FILE
+device-info  0.1.0    running  12     1         device  identify  GET /v2/device/name and 1 more  memory_mib 32, wall_ms 500  device_info.wasm
   last error: it trapped
-x            -        refused  0      0         -       -         -                               x.wasm
+x            -        refused  0      0         -       -         -                               -                           x.wasm
   no manifest
   in it
 ";

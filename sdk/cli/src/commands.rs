@@ -17,6 +17,7 @@ mod trial;
 mod uninstall;
 mod verify;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -49,7 +50,10 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let name = command.get_name().to_owned();
-            clap_complete::generate(shell, &mut command, name, &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, name, &mut script);
+            // As long as somebody reads it: `head` may have stopped.
+            let _ = std::io::stdout().write_all(&script);
             Ok(ExitCode::SUCCESS)
         }
     }

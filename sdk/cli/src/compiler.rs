@@ -4,6 +4,7 @@
 //! itself through a link of that name.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ const NAME: &str = "supervisor-compile";
 /// Acts as the compiler if this program was started as one.
 pub(crate) fn run_if_named() -> Option<ExitCode> {
     let started_as = env::args_os().next()?;
-    if Path::new(&started_as).file_name()? != NAME {
+    if !is_compiler(&started_as) {
         return None;
     }
     #[cfg(feature = "compiler")]
@@ -25,6 +26,11 @@ pub(crate) fn run_if_named() -> Option<ExitCode> {
         eprintln!("this build of supervisor-plugin contains no compiler");
         Some(ExitCode::FAILURE)
     }
+}
+
+/// Returns whether this is the name, or a path, of the compiler.
+fn is_compiler(started_as: &OsStr) -> bool {
+    Path::new(started_as).file_name() == Some(OsStr::new(NAME))
 }
 
 /// Returns the path of the program that compiles plugins.
@@ -46,7 +52,13 @@ pub(crate) fn program() -> Result<PathBuf> {
 
 #[cfg(feature = "compiler")]
 fn linked(this: &Path) -> Result<PathBuf> {
-    let link = cache_folder()?.join(NAME);
+    link_in(&cache_folder()?, this)
+}
+
+/// Returns the link in `folder` through which the program `this` starts as the compiler.
+#[cfg(any(feature = "compiler", test))]
+fn link_in(folder: &Path, this: &Path) -> Result<PathBuf> {
+    let link = folder.join(NAME);
     let points_here = std::fs::read_link(&link).is_ok_and(|target| target == this);
     if !points_here {
         // Another process may be replacing the link at the same time.
@@ -61,14 +73,22 @@ fn linked(this: &Path) -> Result<PathBuf> {
 #[cfg(not(feature = "compiler"))]
 fn linked(this: &Path) -> Result<PathBuf> {
     anyhow::bail!(
-        "there is no `{NAME}` beside `{}`: install the tool with `cargo install --path sdk/cli`, which contains the compiler, \
+        "there is no `{NAME}` beside `{}`: install the tool with `cargo install --locked --path sdk/cli`, which contains the compiler, \
          or set SUPERVISOR_DIST to a layout",
         this.display()
     )
 }
 
-/// Returns the folder that keeps compiled code between runs. It is useless to other versions of this program, so each
-/// version has its own folder.
+/// Returns the folder that keeps compiled code between runs.
+///
+/// # Errors
+/// The folder around it cannot be created.
+pub(crate) fn compiled_code_folder() -> Result<PathBuf> {
+    Ok(cache_folder()?.join("compiled"))
+}
+
+/// Returns this program's folder for files that a later run can use. Compiled code is useless to other versions of this
+/// program, so each version has its own folder.
 ///
 /// # Errors
 /// The folder cannot be created.
@@ -84,4 +104,48 @@ pub(crate) fn cache_folder() -> Result<PathBuf> {
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("failed to create the folder `{}`", folder.display()))?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir, read_dir, read_link, write};
+
+    use super::*;
+
+    #[test]
+    fn a_link_of_the_compilers_name_starts_the_present_program_as_the_compiler() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, old, new) = ("cache", "old/supervisor-plugin", "new/supervisor-plugin");
+        let [cache, old, new] = [cache, old, new].map(|below| folder.path().join(below));
+        create_dir(&cache).unwrap();
+        // The second start finds the link; after an update, it leads to the program of the former version.
+        for this in [&old, &old, &new] {
+            let link = link_in(&cache, this).unwrap();
+            assert_eq!(&read_link(&link).unwrap(), this);
+            assert!(is_compiler(link.as_os_str()));
+            assert!(!is_compiler(this.as_os_str()));
+        }
+        // In place of a file that something else has left there.
+        let link = cache.join(NAME);
+        std::fs::remove_file(&link).unwrap();
+        write(&link, "").unwrap();
+        link_in(&cache, &new).unwrap();
+        assert_eq!(read_link(&link).unwrap(), new);
+        assert_eq!(read_dir(&cache).unwrap().count(), 1, "nothing is left over");
+        assert!(link_in(&folder.path().join("none"), &new).is_err());
+    }
+
+    #[test]
+    fn only_the_whole_name_is_the_compilers() {
+        for (name, expected) in [
+            ("supervisor-compile", true),
+            ("/usr/bin/supervisor-compile", true),
+            ("supervisor-plugin", false),
+            ("supervisor-compile-2", false),
+            ("/supervisor-compile/tool", false),
+            ("", false),
+        ] {
+            assert_eq!(is_compiler(OsStr::new(name)), expected, "{name}");
+        }
+    }
 }

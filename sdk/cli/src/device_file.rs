@@ -173,12 +173,17 @@ impl DeviceFile {
         toml::from_str(&text).with_context(|| format!("`{}` is invalid", file.display()))
     }
 
+    pub(crate) fn device_type(&self) -> &str {
+        &self.device.device_type
+    }
+
     pub(crate) fn set_type(&mut self, device_type: &str) {
         device_type.clone_into(&mut self.device.device_type);
     }
 
-    /// Returns a policy that lets the plugin use everything that this device has.
-    pub(crate) fn policy(&self, manifest: &Manifest) -> String {
+    /// Returns a policy that lets the plugin in the file with this digest, or without one a stock plugin, use everything
+    /// that this device has.
+    pub(crate) fn policy(&self, manifest: &Manifest, digest: Option<&str>) -> String {
         let mut more = toml::Table::new();
         let names = |names: Vec<&String>| -> toml::Value {
             let names = names.into_iter().cloned().map(toml::Value::from);
@@ -221,7 +226,7 @@ impl DeviceFile {
             more.insert("i2c".to_owned(), grants.collect::<Vec<_>>().into());
         }
         more.extend(self.policy.clone());
-        policy::that_grants_all(manifest, more)
+        policy::that_grants_all(manifest, digest, more)
     }
 
     /// Creates a host with such a device, whose journal command is written into `folder`.

@@ -1,18 +1,34 @@
 //! A policy that grants a plugin everything that it asks for.
 
-use plugin_manifest::Manifest;
+use plugin_manifest::{Manifest, is_of_stock_plugins};
 
-/// Returns the policy with which authors try a plugin out: everything that it asks for, and `more` lines of its section
-/// for resources that the policy has to name, such as files.
-pub(crate) fn that_grants_all(manifest: &Manifest, more: toml::Table) -> String {
+/// Returns the policy with which authors try a plugin out: everything that an owner can grant to the file with this
+/// digest, or without one to a stock plugin; and `more` lines of its section for resources that the policy has to name,
+/// such as files.
+pub(crate) fn that_grants_all(
+    manifest: &Manifest,
+    digest: Option<&str>,
+    more: toml::Table,
+) -> String {
     let mut section = toml::Table::new();
-    let needs = manifest.capabilities.iter();
-    let grants: Vec<toml::Value> = needs.map(|need| need.name.to_string().into()).collect();
-    section.insert("grants".to_owned(), grants.into());
-    let events = manifest.event_kinds();
-    if !events.is_empty() {
-        let events: Vec<toml::Value> = events.iter().map(|kind| kind.to_string().into()).collect();
-        section.insert("events".to_owned(), events.into());
+    if let Some(digest) = digest {
+        section.insert("sha256".to_owned(), strings([digest]));
+    }
+    let routes = manifest.routes.iter().map(|route| &route.pattern);
+    // A policy with one of these is invalid.
+    let routes = routes.filter(|pattern| !is_of_stock_plugins(pattern));
+    let actions = manifest.provides.iter();
+    let actions = actions.filter(|action| action.has_one_provider());
+    for (key, values) in [
+        ("routes", strings(routes)),
+        ("provides", strings(actions)),
+        ("events", strings(manifest.event_kinds())),
+        (
+            "grants",
+            strings(manifest.capabilities.iter().map(|need| need.name)),
+        ),
+    ] {
+        section.insert(key.to_owned(), values);
     }
     let limits: toml::Table = manifest
         .limits
@@ -28,4 +44,9 @@ pub(crate) fn that_grants_all(manifest: &Manifest, more: toml::Table) -> String 
     let mut policy = toml::Table::new();
     policy.insert("plugins".to_owned(), plugins.into());
     policy.to_string()
+}
+
+fn strings(values: impl IntoIterator<Item = impl ToString>) -> toml::Value {
+    let values = values.into_iter().map(|value| value.to_string().into());
+    toml::Value::Array(values.collect())
 }

@@ -5,8 +5,9 @@ use std::str::FromStr as _;
 
 use plugin_manifest::{
     About, Action, COUNT, Capability, EventKind, INTERFACE, LimitError, Manifest, Need, Pattern,
-    Route, SCHEDULES, SIZE, Schedule, WrittenLimits, check_action_name, check_name,
-    check_schedule_name, check_text, core_route, limit_names, parse_method,
+    Route, SCHEDULES, SIZE, STOCK_ROUTES, Schedule, WrittenLimits, check_action_name, check_name,
+    check_schedule_name, check_text, core_route, is_of_stock_plugins, is_stock_plugin, limit_names,
+    parse_method,
 };
 use semver::Version;
 
@@ -263,6 +264,8 @@ fn routes(lines: Vec<RouteLine>, plugin: &mut Plugin, problems: &mut Problems) {
                 "`{core_method} {core_path}` is a route of the supervisor's own: choose another path"
             );
             problems.add(place, message);
+        } else if is_of_stock_plugins(&pattern) && !is_stock_plugin(&plugin.manifest.name) {
+            problems.add(place, format!("{STOCK_ROUTES}: choose another path"));
         }
         let route = Route { method, pattern };
         let mut others = plugin.manifest.routes.iter();

@@ -22,6 +22,7 @@ mod route;
 mod schedule;
 #[cfg(feature = "component")]
 mod section;
+mod stock_plugins;
 
 pub use about::About;
 pub use action::Action;
@@ -41,4 +42,5 @@ pub use route::{Route, parse_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]
 pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning, section};
+pub use stock_plugins::{STOCK_PLUGINS, STOCK_ROUTES, is_of_stock_plugins, is_stock_plugin};
 pub use toml::Spanned;

@@ -180,7 +180,7 @@ impl Project {
                 )));
             }
         }
-        if let Some(problem) = manifest.reserved_route() {
+        if let Some(problem) = manifest.reserved_route().or_else(|| manifest.stock_route()) {
             return Err(ProjectError::Manifest(problem));
         }
         Ok(Project {
@@ -290,6 +290,11 @@ memory_mib = 32
                 "GET /v3/rails/:name",
                 "GET /v3/plugins",
                 "the supervisor's own (`GET /v3/plugins`)",
+            ),
+            (
+                "GET /v3/rails/:name",
+                "GET /v2/rails/:name",
+                "the route `GET /v2/rails/:name` is refused: only stock plugins answer below `/v1` and `/v2`",
             ),
             (
                 "DELETE /v3/rails/:name",

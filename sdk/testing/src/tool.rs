@@ -43,7 +43,7 @@ pub(crate) fn find() -> Result<PathBuf> {
     let mut programs = built.chain(on_path);
     programs.find(|program| program.is_file()).context(
         "the tool `supervisor-plugin` is missing, which has the runtime of plugins: install it with \
-         `cargo install --path sdk/cli` in the supervisor's repository, or name it in SUPERVISOR_PLUGIN",
+         `cargo install --locked --path sdk/cli` in the supervisor's repository, or name it in SUPERVISOR_PLUGIN",
     )
 }
 

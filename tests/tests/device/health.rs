@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use tests::{Builder, DEADLINE, Supervisor, distribution, until};
+use tests::{Builder, DEADLINE, Supervisor, distribution, subcommand, until};
 
 /// Returns the answer of `/v1/healthy` once it has this status.
 async fn until_health(device: &Supervisor, status: u16) {
@@ -69,6 +69,12 @@ async fn without_any_policy_in_force_a_device_is_not_healthy_and_nothing_restart
     for part in [policy.to_str().unwrap(), "devise", "no policy is in force"] {
         assert!(error.contains(part), "{part}: {error}");
     }
+    let plugins = report["plugins"].as_array().unwrap().iter();
+    let refused: Vec<_> = plugins.filter_map(|one| one["refused"].as_str()).collect();
+    assert!(refused.len() > 1, "{report}");
+    for refused in refused {
+        assert_eq!(refused, "no policy is in force: it is invalid, see above");
+    }
     // systemd watches something else: a line in a file does not restart the device again and again.
     for _ in 0..3 {
         let mut word = [0; 64];
@@ -90,6 +96,46 @@ async fn without_any_policy_in_force_a_device_is_not_healthy_and_nothing_restart
     })
     .await;
     assert_eq!(device.json("/v3/plugins").await["policyError"], Value::Null);
+}
+
+/// Without a running supervisor, the commands read the policy and the plugins themselves.
+#[test]
+fn an_invalid_policy_is_named_once_and_is_the_reason_why_no_plugin_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    write_policy(&policy, WRONG);
+    let policy = policy.display().to_string();
+    for command in ["list", "check"] {
+        let words = ["plugins", command, "--policy", &policy];
+        let shown = subcommand(&words, folder.path());
+        let (error, plugins) = shown.stdout.split_once("\n\n").unwrap();
+        assert!(error.contains("devise"), "{error}");
+        let reason = "\n  no policy is in force: it is invalid, see above\n";
+        let refused = plugins.matches(" refused ").count();
+        assert!(refused > 1, "{plugins}");
+        assert_eq!(plugins.matches(reason).count(), refused, "{plugins}");
+        assert!(!plugins.contains("sha256"), "{plugins}");
+    }
+}
+
+#[test]
+fn a_check_of_plugins_fails_if_one_of_them_is_refused_or_the_policy_is_invalid() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    let file = policy.display().to_string();
+    // The layout's own policy grants its plugins what they ask for.
+    let whole = subcommand(&["plugins", "check"], folder.path());
+    assert_eq!(whole.status.code(), Some(0), "{whole:?}");
+    for (text, expected) in [
+        (POLICY, " plugins are refused"),
+        (WRONG, "the policy is invalid"),
+    ] {
+        write_policy(&policy, text);
+        let words = ["plugins", "check", "--policy", &file];
+        let checked = subcommand(&words, folder.path());
+        assert_eq!(checked.status.code(), Some(1), "{checked:?}");
+        assert!(checked.stderr.contains(expected), "{checked:?}");
+    }
 }
 
 #[tokio::test]

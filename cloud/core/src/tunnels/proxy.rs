@@ -2,7 +2,7 @@
 //! (docs/spec/cloud.md#supervisor-proxy).
 //!
 //! The answer of a single device is streamed, whatever its length: it is read as fast as the caller reads. The answers
-//! of a fleet's devices are collected, each of limited size, and sent in order.
+//! of a fleet's devices are collected, each of limited size and in limited time, and sent in order.
 
 mod answer;
 mod request;
@@ -13,11 +13,12 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::response::Response;
 use data::RowRight;
 use data::audit::{self, Event};
-use futures::{FutureExt as _, StreamExt as _, stream};
+use futures::stream::{self, BoxStream, Stream};
+use futures::{FutureExt as _, StreamExt as _};
 use http::{Method, StatusCode, Uri};
 use resources::Action;
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::device_connections::connected;
 use super::device_request::{DeviceError, DeviceRequest, DeviceTarget, send, targets};
@@ -26,6 +27,7 @@ use crate::clock::now;
 use crate::cloud::{Cloud, SharedCloud};
 use crate::credential::Identity;
 use crate::lease::{Lease, Need};
+pub use answer::{CollectedAnswer, DeviceAnswer};
 use request::{ProxyRequest, Recipients};
 
 /// Delay between the devices of a fleet (docs/spec/cloud.md#supervisor-proxy).
@@ -60,23 +62,34 @@ pub async fn restart(cloud: SharedCloud, identity: &Identity, fleet: i64) -> Ans
         .await
 }
 
+/// Sends a GET request to these devices of a fleet, and returns their answers, in the order in which they arrive. A
+/// device that is not connected is missing; one that does not answer in time, or too much, costs the others nothing.
+///
+/// # Errors
+/// As for [`pass_on`]. The right on the fleet is checked, as for a request to all its devices.
+pub async fn look_up_each(
+    cloud: SharedCloud,
+    identity: &Identity,
+    fleet: i64,
+    devices: Vec<i64>,
+    path: &str,
+) -> Result<BoxStream<'static, DeviceAnswer>, Refusal> {
+    if devices.is_empty() {
+        return Err(Refusal::Missing(NOBODY.to_owned()));
+    }
+    let request = ProxyRequest::look_up(fleet, devices, path);
+    // Boxed for the same reason.
+    let devices = recipients_of(&cloud, identity, &request).boxed().await?;
+    let answers = requests(cloud, devices, request.device_request);
+    Ok(answers.buffer_unordered(AT_A_TIME).boxed())
+}
+
 async fn passed(cloud: SharedCloud, identity: &Identity, request: ProxyRequest) -> Answer {
+    let mut devices = recipients_of(&cloud, identity, &request).await?;
     let ProxyRequest {
         recipients,
         device_request,
     } = request;
-    let online = online(&cloud, identity, &recipients).await?;
-    if online.is_empty() {
-        return Err(Refusal::Missing(NOBODY.to_owned()));
-    }
-    let action = needed(&device_request);
-    if let Some(action) = action {
-        permitted(&cloud, identity, &recipients, &online, action).await?;
-    }
-    if action == Some(Action::SupervisorProxyWrite) {
-        note(&cloud, &recipients, &online, &device_request).await?;
-    }
-    let mut devices = targets(&cloud.tunnels, &online).await?;
     match (recipients.is_one(), devices.pop()) {
         (_, None) => Err(Refusal::Missing(NOBODY.to_owned())),
         (true, Some(device)) => one(&cloud, identity, &device, &device_request).await,
@@ -88,6 +101,30 @@ async fn passed(cloud: SharedCloud, identity: &Identity, request: ProxyRequest) 
             Ok(several(cloud, devices, device_request))
         }
     }
+}
+
+/// Returns the connected devices that a request is for, after the caller's right to it is checked and it is recorded.
+async fn recipients_of(
+    cloud: &Cloud,
+    identity: &Identity,
+    request: &ProxyRequest,
+) -> Result<Vec<DeviceTarget>, Refusal> {
+    let ProxyRequest {
+        recipients,
+        device_request,
+    } = request;
+    let online = online(cloud, identity, recipients).await?;
+    if online.is_empty() {
+        return Err(Refusal::Missing(NOBODY.to_owned()));
+    }
+    let action = needed(device_request);
+    if let Some(action) = action {
+        permitted(cloud, identity, recipients, &online, action).await?;
+    }
+    if action == Some(Action::SupervisorProxyWrite) {
+        note(cloud, recipients, &online, device_request).await?;
+    }
+    Ok(targets(&cloud.tunnels, &online).await?)
 }
 
 /// Returns the right that a request needs in addition to the right to see the device. The answer to a GET may contain
@@ -242,21 +279,10 @@ fn several(
     devices: Vec<DeviceTarget>,
     device_request: DeviceRequest,
 ) -> Response {
-    let begun = Instant::now();
-    let turns = (0..).map(move |turn| begun + BETWEEN * turn);
-    let answers = stream::iter(devices.into_iter().zip(turns))
-        .then(|(device, turn)| async move {
-            sleep_until(turn).await;
-            device
-        })
-        .map(move |device| {
-            let (cloud, device_request) = (cloud.clone(), device_request.clone());
-            async move { in_list(&cloud, &device, &device_request).await }
-        })
-        .buffered(AT_A_TIME);
-    let entries = answers.enumerate().map(|(at, entry)| match at {
-        0 => format!("[{entry}"),
-        _ => format!(",{entry}"),
+    let answers = requests(cloud, devices, device_request).buffered(AT_A_TIME);
+    let entries = answers.enumerate().map(|(at, device_answer)| {
+        let separator = if at == 0 { '[' } else { ',' };
+        format!("{separator}{}", answer::entry(device_answer.answer))
     });
     let end = stream::iter(["]".to_owned()]);
     let text = entries
@@ -265,11 +291,48 @@ fn several(
     json_answer(StatusCode::MULTI_STATUS, Body::from_stream(text))
 }
 
-async fn in_list(cloud: &Cloud, device: &DeviceTarget, device_request: &DeviceRequest) -> Value {
-    match send(&cloud.tunnels, device, device_request, patience(cloud)).await {
-        Ok(answer) => answer::entry(answer).await,
-        // It was connected a moment ago.
-        Err(DeviceError::Away) => answer::failed(&DeviceError::Lost.to_string()),
-        Err(error) => answer::failed(&error.to_string()),
+/// Returns a request to each device, one after the other; each results in an answer.
+fn requests(
+    cloud: SharedCloud,
+    devices: Vec<DeviceTarget>,
+    device_request: DeviceRequest,
+) -> impl Stream<Item = impl Future<Output = DeviceAnswer>> {
+    let begun = Instant::now();
+    let turns = (0..).map(move |turn| begun + BETWEEN * turn);
+    stream::iter(devices.into_iter().zip(turns))
+        .then(|(device, turn)| async move {
+            sleep_until(turn).await;
+            device
+        })
+        .map(move |device| {
+            let (cloud, device_request) = (cloud.clone(), device_request.clone());
+            async move {
+                DeviceAnswer {
+                    device: device.id,
+                    answer: whole_answer(&cloud, &device, &device_request).await,
+                }
+            }
+        })
+}
+
+/// Sends a request to a device and reads the whole answer. Without a limit on the time until its end, a device that
+/// begins an answer and does not end it would keep the answers of all others.
+async fn whole_answer(
+    cloud: &Cloud,
+    device: &DeviceTarget,
+    device_request: &DeviceRequest,
+) -> Result<CollectedAnswer, String> {
+    let patience = patience(cloud);
+    let answer = async {
+        match send(&cloud.tunnels, device, device_request, patience).await {
+            Ok(answer) => answer::collect(answer).await,
+            // It was connected a moment ago.
+            Err(DeviceError::Away) => Err(DeviceError::Lost.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    match timeout(patience, answer).await {
+        Ok(answer) => answer,
+        Err(_) => Err(DeviceError::TooLate(patience).to_string()),
     }
 }

@@ -2,36 +2,44 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Body;
-use axum::response::Response;
-use cloud_core::answer::Refusal;
-use http_body_util::{BodyExt as _, Limited};
 use maud::{Markup, html};
-use serde::Deserialize;
-use serde_json::json;
 
+use super::plugin_answers::FleetAnswers;
 use super::tabs::{Fleet, PLUGINS};
 use crate::form::Number;
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::plugin_list::{PluginList, shown};
-use crate::problem::{PageError, PageResult};
+use crate::plugin_list::{PLUGINS_READ, Plugin, PluginList, is_name, shown};
+use crate::problem::PageResult;
 use crate::show::table;
 use crate::visitor::SessionUser;
 
-/// The maximum number of devices that are asked: each takes a twentieth of a second.
-const DEVICES: i64 = 100;
-/// The maximum number of bytes of their answers that are read.
-const MOST: usize = 16 << 20;
-/// The maximum number of plugins that are shown.
-const PLUGINS_SHOWN: usize = 200;
+/// The maximum number of versions of one plugin that are shown.
+const VERSIONS_SHOWN: usize = 20;
 
-/// The answer of one device, in a list of several.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry {
-    status_code: u16,
-    body: serde_json::Value,
+/// What one device reports about one plugin, as far as it is counted.
+struct PluginCount {
+    name: String,
+    version: String,
+    running: bool,
+    refused: bool,
+    failures: u64,
+}
+
+impl PluginCount {
+    fn new(plugin: &Plugin) -> Self {
+        PluginCount {
+            name: shown(&plugin.name),
+            version: shown(plugin.version.as_deref().unwrap_or("unknown")),
+            running: plugin.state == "running",
+            refused: plugin.refused.is_some(),
+            failures: plugin.calls.failures,
+        }
+    }
+
+    fn of_list(list: PluginList) -> Vec<Self> {
+        list.plugins.iter().map(Self::new).collect()
+    }
 }
 
 /// What the devices of a fleet report about one plugin.
@@ -44,39 +52,30 @@ struct Summary {
     failures: u64,
 }
 
-/// The combined answers of the devices.
+/// The plugins of all devices that answered.
 #[derive(Default)]
-struct Answers {
-    /// The number of devices that answered, and of others that are connected.
-    answered: usize,
-    silent: usize,
-    plugins: BTreeMap<String, Summary>,
-}
+struct FleetPlugins(BTreeMap<String, Summary>);
 
-impl Answers {
-    fn add(&mut self, list: PluginList) {
-        self.answered += 1;
-        for plugin in list.plugins.iter().take(PLUGINS_SHOWN) {
-            let name = shown(&plugin.name);
-            if self.plugins.len() >= PLUGINS_SHOWN && !self.plugins.contains_key(&name) {
+impl FleetPlugins {
+    fn add(&mut self, plugins: &[PluginCount]) {
+        let FleetPlugins(all) = self;
+        for plugin in plugins {
+            if all.len() >= PLUGINS_READ && !all.contains_key(&plugin.name) {
                 continue;
             }
-            let summary = self.plugins.entry(name).or_default();
-            let version = plugin.version.as_deref().unwrap_or("unknown");
-            *summary.versions.entry(shown(version)).or_default() += 1;
-            summary.running += usize::from(plugin.state == "running");
-            summary.refused += usize::from(plugin.refused.is_some());
-            summary.failures = summary.failures.saturating_add(plugin.calls.failures);
+            let summary = all.entry(plugin.name.clone()).or_default();
+            *summary.versions.entry(plugin.version.clone()).or_default() += 1;
+            summary.running += usize::from(plugin.running);
+            summary.refused += usize::from(plugin.refused);
+            summary.failures = summary.failures.saturating_add(plugin.failures);
         }
     }
 
-    fn markup(&self) -> Markup {
-        let rows = self.plugins.iter().map(|(name, summary)| summary.row(name));
+    fn markup(&self, fleet: &str) -> Markup {
+        let FleetPlugins(all) = self;
+        let rows = all.iter().map(|(name, summary)| summary.row(fleet, name));
         html! {
-            p.faint {
-                (self.answered) " of " (self.answered + self.silent) " connected devices answered."
-            }
-            @if self.plugins.is_empty() {
+            @if all.is_empty() {
                 p.empty { "These devices have no plugins." }
             } @else {
                 (table("Plugins", &["Plugin", "Versions", "Running", "Refused", "Failures"], None, rows))
@@ -86,12 +85,14 @@ impl Answers {
 }
 
 impl Summary {
-    fn row(&self, name: &str) -> Markup {
+    fn row(&self, fleet: &str, name: &str) -> Markup {
         html! {
             tr {
-                th scope="row" { (name) }
+                th scope="row" {
+                    @if is_name(name) { a href={ (fleet) "/plugin/" (name) } { (name) } } @else { (name) }
+                }
                 td data-label="Versions" {
-                    @for (version, count) in self.versions.iter().take(20) {
+                    @for (version, count) in self.versions.iter().take(VERSIONS_SHOWN) {
                         div.line-of { (version) " on " (count) }
                     }
                 }
@@ -120,97 +121,46 @@ impl LivePage for FleetPluginsPage {
 
     async fn page(&self, visitor: &SessionUser, []: Self::Parts) -> PageResult<Page> {
         let FleetPluginsPage(fleet) = self;
-        let query = format!(
-            "$filter=belongs_to__application eq {} and is_online eq true",
-            fleet.id
-        );
-        let online = visitor.count("/device", &query).await?;
-        let main = if online > DEVICES {
-            html! {
-                p.empty {
-                    "This fleet has " (online) " connected devices, more than the " (DEVICES)
-                    " that this page can query. Open a single device."
+        let main = match FleetAnswers::load(visitor, fleet, PluginCount::of_list).await? {
+            Ok(answers) => {
+                let mut plugins = FleetPlugins::default();
+                let lists = answers.devices.iter();
+                for list in lists.filter_map(|(_, list)| list.as_ref().ok()) {
+                    plugins.add(list);
                 }
+                html! { (answers.counts()) (plugins.markup(&fleet.place())) }
             }
-        } else {
-            match ask(visitor, fleet.id).await? {
-                Ok(answers) => answers.markup(),
-                Err(why) => html! { p.empty { (why) } },
-            }
+            Err(why) => html! { p.empty { (why) } },
         };
         Ok(fleet.page(PLUGINS, &main))
     }
 }
 
-async fn ask(visitor: &SessionUser, fleet: i64) -> PageResult<Result<Answers, String>> {
-    let answer = visitor.look_up("/v3/plugins", ("appId", json!(fleet)));
-    match answer.await {
-        Ok(answer) => Ok(read(answer).await),
-        Err(Refusal::Missing(_)) => Ok(Err("No device of this fleet is connected.".to_owned())),
-        Err(Refusal::Unreached(why) | Refusal::Unavailable(why)) => {
-            Ok(Err(format!("The devices did not answer: {why}.")))
-        }
-        Err(Refusal::Forbidden(_)) => Ok(Err(
-            "You may not read this: it requires the right to see the devices' variables."
-                .to_owned(),
-        )),
-        Err(error) => Err(PageError(error)),
-    }
-}
-
-/// Reads an answer: that of a single device is its own, that of several a list.
-async fn read(answer: Response<Body>) -> Result<Answers, String> {
-    let unexpected = || "The devices' answers could not be read.".to_owned();
-    let status = answer.status();
-    let body = Limited::new(answer.into_body(), MOST).collect().await;
-    let body = body.map_err(|_| unexpected())?.to_bytes();
-    let mut answers = Answers::default();
-    if status.as_u16() == 207 {
-        let entries: Vec<Entry> = serde_json::from_slice(&body).map_err(|_| unexpected())?;
-        for Entry { status_code, body } in entries {
-            match serde_json::from_value(body) {
-                Ok(list) if (200..300).contains(&status_code) => answers.add(list),
-                _ => answers.silent += 1,
-            }
-        }
-    } else if status.is_success() {
-        answers.add(serde_json::from_slice(&body).map_err(|_| unexpected())?);
-    } else {
-        answers.silent += 1;
-    }
-    Ok(answers)
-}
-
 #[cfg(test)]
 mod tests {
-    use http::StatusCode;
+    use serde_json::json;
 
     use super::*;
 
-    fn list(plugins: serde_json::Value) -> serde_json::Value {
-        json!({ "status": "success", "plugins": plugins })
+    fn page(lists: &[serde_json::Value]) -> String {
+        let mut plugins = FleetPlugins::default();
+        for list in lists {
+            let list = serde_json::from_value(json!({ "plugins": list })).expect("a list");
+            plugins.add(&PluginCount::of_list(list));
+        }
+        plugins.markup("/f").into_string()
     }
 
-    async fn page(status: StatusCode, body: serde_json::Value) -> String {
-        let mut response = Response::new(Body::from(body.to_string()));
-        *response.status_mut() = status;
-        let answers = read(response).await;
-        answers.map_or_else(|why| why, |answers| answers.markup().into_string())
-    }
-
-    #[tokio::test]
-    async fn versions_states_and_failures_are_counted_over_devices() {
+    #[test]
+    fn versions_states_and_failures_are_counted_over_devices() {
         let tags = |version: &str, failures: u64| json!({ "name": "tags", "version": version, "state": "running", "failures": failures });
         let refused = json!({ "name": "rails", "state": "refused", "refused": "<b>no grant</b>" });
-        let body = json!([
-            { "statusCode": 200, "body": list(json!([tags("0.1.0", 1), refused])) },
-            { "statusCode": 200, "body": list(json!([tags("0.2.0", 2)])) },
-            { "statusCode": 502, "body": "no answer" },
-            { "statusCode": 200, "body": "nonsense" },
+        let page = page(&[
+            json!([tags("0.1.0", 1), refused]),
+            json!([tags("0.2.0", 2)]),
         ]);
-        let page = page(StatusCode::MULTI_STATUS, body).await;
         for expected in [
-            "2 of 4 connected devices answered.",
+            "<a href=\"/f/plugin/tags\">tags</a>",
             "0.1.0 on 1",
             "0.2.0 on 1",
             "<td data-label=\"Running\">2</td><td data-label=\"Refused\">0</td><td data-label=\"Failures\">3</td>",
@@ -220,11 +170,18 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn one_device_answers_by_itself_and_nonsense_is_said_so() {
-        let one = page(StatusCode::OK, list(json!([]))).await;
-        assert!(one.contains("1 of 1 connected devices answered."), "{one}");
-        let nonsense = page(StatusCode::MULTI_STATUS, json!({})).await;
-        assert_eq!(nonsense, "The devices' answers could not be read.");
+    #[test]
+    fn a_fleet_has_so_many_plugins_and_no_more_and_names_that_are_none_lead_nowhere() {
+        let one = |device: usize, number: usize| json!({ "name": format!("../{device}-{number}") });
+        let of_device = |device| {
+            json!(
+                (0..150)
+                    .map(|number| one(device, number))
+                    .collect::<Vec<_>>()
+            )
+        };
+        let page = page(&[of_device(1), of_device(2)]);
+        assert_eq!(page.matches("<tr>").count(), 1 + PLUGINS_READ);
+        assert!(!page.contains("href"), "{page}");
     }
 }

@@ -164,6 +164,7 @@ impl Endpoints for FakeEndpoints {
             events: Vec::new(),
             actions: Vec::new(),
             grants: Vec::new(),
+            limits: None,
             fields: vec![PluginField {
                 name: "level".to_owned(),
                 value: PluginFieldValue::Number(40.into()),

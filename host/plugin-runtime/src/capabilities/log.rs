@@ -40,6 +40,10 @@ impl log::Host for &mut Guest {
 /// The longest error that is kept from an instance's log to be shown with its failure, in bytes.
 const LAST_ERROR: usize = 500;
 
+/// The beginning of the line with which Rust's hook ends its account of a panic. A plugin has no environment, so its author
+/// cannot follow the advice.
+const ADVICE: &str = "note: run with `RUST_BACKTRACE=1`";
+
 /// What one instance has written so far, and how much it may write.
 pub(crate) struct LogBudget {
     host: InstanceHost,
@@ -100,6 +104,9 @@ impl LogBudget {
     fn write_output(&self, level: LogLevel, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
         if level == LogLevel::Warn {
+            if line.starts_with(ADVICE) {
+                return;
+            }
             self.panic.lock().take(&line);
         }
         self.write(level, &line);

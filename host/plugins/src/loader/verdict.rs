@@ -9,7 +9,10 @@ use crate::file_record::FileRecord;
 use crate::loaded::LoadedPlugin;
 use crate::loader::Loader;
 use crate::policy::{DeviceRules, Grants, PluginFile};
-use crate::table::Table;
+use crate::table::{PolicyStanding, Table};
+
+/// Why no file is loaded if no policy is in force. People read it below the error of the policy.
+const NO_POLICY: &str = "no policy is in force: it is invalid, see above";
 
 /// What a file gets, based on its contents.
 pub(super) enum Verdict {
@@ -76,6 +79,10 @@ impl Loader {
 
     /// Returns what the current policy grants a file on this device.
     fn admit(&self, file: PluginFile<'_>, newest: Option<&Version>) -> Result<Grants, String> {
+        // Compared with an empty policy, every file would look as if its owner had not named it.
+        if let PolicyStanding::Missing { .. } = self.policy.standing {
+            return Err(NO_POLICY.to_owned());
+        }
         let device = DeviceRules {
             host_root: &self.load_context.host_root,
             allow_unpinned: self.load_context.allow_unpinned,

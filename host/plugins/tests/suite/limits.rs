@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
+use device_types::PluginLimits;
 use http::StatusCode;
 
-use crate::fixture::{Fixture, failure, led, setup};
+use crate::fixture::{Fixture, failure, grant_all, led, setup};
 
 const LIMITS: &str =
     "[limits]\nmemory_mib = 4\ncpu_ms = 100\nwall_ms = 30000\nbody_kib = 100\nconcurrency = 2\n";
@@ -86,6 +87,30 @@ async fn a_plugin_that_fills_its_memory_is_ended() {
 }
 
 #[tokio::test]
+async fn the_report_has_the_limits_in_force() {
+    let asked = "[limits]\nmemory_mib = 8\nwall_ms = 500\nconcurrency = 16\n";
+    let policy = grant_all(&["a"]) + "limits = { wall_ms = 700, body_kib = 9 }\n";
+    let device = setup()
+        .guest("a", asked)
+        .policy(&policy)
+        .strange_file("b.wasm", b"no component")
+        .slots(16)
+        .start()
+        .await;
+    let limits = device.report("a").limits.unwrap();
+    // Half of the device's places is the most for one plugin.
+    let expected = PluginLimits {
+        memory_mib: 8,
+        cpu_ms: 1000,
+        wall_ms: 700,
+        body_kib: 9,
+        concurrency: 8,
+    };
+    assert_eq!(limits, expected);
+    assert_eq!(device.report("b").limits, None, "it is not in use");
+}
+
+#[tokio::test]
 async fn a_plugin_that_loops_is_ended() {
     broken_beside_a_neighbour(
         "spin",
@@ -141,6 +166,13 @@ async fn a_developers_caller_gets_to_know_what_its_author_does() {
         let expected = (status, failure(&message));
         assert_eq!(device.get(&format!("/v3/bad/{path}")).await, expected);
     }
+    let message = "the request's body is larger than the 100 KiB that plugin `bad` accepts (the limit `body_kib`, which may be \
+                   16384 at most)";
+    let expected = (StatusCode::PAYLOAD_TOO_LARGE, failure(message));
+    assert_eq!(
+        device.post("/v3/bad/count", vec![0; 200 << 10]).await,
+        expected
+    );
 }
 
 #[tokio::test]
@@ -158,7 +190,8 @@ async fn a_plugin_that_exits_is_a_failure() {
     let device = device().await;
     let (status, body) = device.get("/v3/bad/exit").await;
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
-    assert!(body.contains("plugin `bad` failed: "), "{body}");
+    let what = "plugin `bad` failed: it ended itself (`process::exit`); return an error instead";
+    assert!(body.contains(what), "{body}");
 }
 
 /// What a guest holds in the host is also limited.
@@ -286,8 +319,7 @@ async fn a_busy_plugin_leaves_slots_to_others() {
 #[tokio::test]
 async fn the_policy_decides_over_the_manifest() {
     let device = setup().guest("bad", LIMITS);
-    let policy =
-        crate::fixture::grant_all(&["bad"]) + "limits = { cpu_ms = 5000, wall_ms = 2000 }\n";
+    let policy = grant_all(&["bad"]) + "limits = { cpu_ms = 5000, wall_ms = 2000 }\n";
     let device = device.policy(&policy).start().await;
     assert_eq!(
         device.get("/v3/bad/sleep").await.1,
@@ -360,7 +392,7 @@ async fn what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody
     ));
     let section = format!(
         "{}sha256 = [\"{}\"]\nroutes = [\"/v3/a/*\"]\n",
-        crate::fixture::grant_all(&["a"]),
+        grant_all(&["a"]),
         compiled_code::digest(&file)
     );
     let setup = setup().strange_file("a.wasm", &file).policy(&section);

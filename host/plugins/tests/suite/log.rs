@@ -20,6 +20,15 @@ async fn the_lines_and_the_failures_of_a_plugin_are_kept_for_it_alone() {
         failures.iter().any(|line| line.contains(expected)),
         "{log:?}"
     );
+    // Of the plugin's own lines, the one about a variable that a plugin does not have is left out.
+    let printed = log
+        .lines
+        .iter()
+        .filter(|line| line.level == PluginLogLevel::Warn);
+    let printed: Vec<_> = printed.map(|line| &*line.message).collect();
+    assert!(printed.contains(&"this plugin panics"), "{printed:?}");
+    let has_advice = printed.iter().any(|line| line.contains("RUST_BACKTRACE"));
+    assert!(!has_advice, "{printed:?}");
 
     device.get("/v3/bad/log").await;
     let log = device.plugins.log("bad", log.newest).unwrap();

@@ -222,11 +222,7 @@ fn an_action_on_what_the_target_does_not_run_here_is_refused() {
         (None, Verb::Purge, Some("no target state")),
         (Some(&not_ours), Verb::Purge, Some("not run by this")),
         (Some(&rejected), Verb::Purge, Some("was rejected")),
-        (
-            Some(&as_is),
-            start("off"),
-            Some("stops service `off`"),
-        ),
+        (Some(&as_is), start("off"), Some("stops service `off`")),
         (Some(&as_is), Verb::Stop(name("off")), None),
         (Some(&as_is), start("web"), None),
         (Some(&DesiredState::default()), start("off"), None),

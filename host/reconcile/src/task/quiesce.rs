@@ -122,7 +122,7 @@ impl ReconcilerTask {
             return false;
         }
         let Err(failure) = outcome else {
-            quiesce.locked(app);
+            quiesce.note_locks(app);
             return false;
         };
         let why = match &failure.postponement {

@@ -1,6 +1,7 @@
 //! `build`: builds a component from sources.
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::json;
@@ -13,7 +14,9 @@ use crate::project::ProjectFolder;
 
 pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitCode> {
     let project = ProjectFolder::open(&arguments.project)?;
+    let started = Instant::now();
     let component = Component::read(languages::build(&project, output)?)?;
+    let seconds = started.elapsed().as_secs_f64();
     let manifest = &component.manifest;
     let needs: Vec<String> = manifest
         .capabilities
@@ -28,7 +31,7 @@ pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitC
     let bytes = component.wasm.len() as u64;
     output.result(
         &format!(
-            "{}\n  {} {}  {}   asks for: {asks}",
+            "{}\n  {} {}  {}  built in {seconds:.1} s   asks for: {asks}",
             component.file.display(),
             manifest.name,
             manifest.version,
@@ -36,7 +39,7 @@ pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitC
         ),
         &json!({
             "file": component.file, "name": manifest.name, "version": manifest.version.to_string(),
-            "bytes": bytes, "capabilities": needs,
+            "bytes": bytes, "seconds": seconds, "capabilities": needs,
         }),
     );
     Ok(ExitCode::SUCCESS)

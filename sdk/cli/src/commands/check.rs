@@ -1,7 +1,10 @@
 //! `check`: finds what a device would refuse, before the device does.
 
+mod native_code;
+
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Result;
 use plugin_manifest::Manifest;
@@ -12,12 +15,15 @@ use crate::arguments::Check;
 use crate::commands::trial::Trial;
 use crate::component::Component;
 use crate::output::{Output, size};
+use native_code::NativeCode;
 
 /// The result of the check.
 #[derive(Default)]
 struct Findings {
     passed: Vec<String>,
     failed: Vec<String>,
+    /// The result of compiling it, if it loads.
+    native_code: Option<NativeCode>,
     /// Lines that an owner would add to the policy of a device.
     policy_lines: Option<String>,
 }
@@ -56,8 +62,14 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
             manifest.boards.join(", ")
         ));
     } else {
+        findings.failed.extend(conflicts(&trial, manifest));
+        let is_compiled = Trial::native_code(component)
+            .await
+            .is_ok_and(|file| file.is_some());
+        let started = Instant::now();
         match trial.start(component).await {
             Ok(host) => {
+                let compiled_in = (!is_compiled).then(|| started.elapsed());
                 let what = "it compiles, and this version of the host has what it imports and calls what it exports";
                 findings.passed.push(what.to_owned());
                 if arguments.policy.is_some() {
@@ -65,6 +77,11 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
                     findings.passed.push(what.to_owned());
                 }
                 drop(host.stop().await);
+                if let Some(file) = Trial::native_code(component).await? {
+                    let code = NativeCode::read(&file)?;
+                    findings.passed.extend(code.lines(compiled_in));
+                    findings.native_code = Some(code);
+                }
             }
             Err(error) => {
                 let problems = format!("{error:#}");
@@ -76,6 +93,22 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
         findings.policy_lines = Some(trust_lines(&component.file, no_file, no_file, None)?);
     }
     Ok(findings)
+}
+
+/// Returns the conflicts with stock plugins: a device loads one provider of an action for all boards.
+fn conflicts(trial: &Trial, manifest: &Manifest) -> Vec<String> {
+    if trial.names_board_for(manifest) {
+        return Vec::new();
+    }
+    let actions = manifest.actions_of_stock_plugins();
+    let conflicts = actions.map(|(action, stock)| {
+        format!(
+            "`{action}` is also provided by the stock plugin `{stock}`, and a device loads only one of them; name the boards \
+             that this one is for, in `boards` of its manifest and of its section `[plugins.{}]` in the policy",
+            manifest.name
+        )
+    });
+    conflicts.collect()
 }
 
 /// Returns the named board, or else one that the plugin is for.
@@ -102,7 +135,10 @@ impl Findings {
         }
         output.result(
             &text,
-            &json!({ "ok": self.failed.is_empty(), "passed": self.passed, "failed": self.failed, "policy": self.policy_lines }),
+            &json!({
+                "ok": self.failed.is_empty(), "passed": self.passed, "failed": self.failed, "policy": self.policy_lines,
+                "native_code": self.native_code.as_ref().map(NativeCode::json),
+            }),
         );
         if self.failed.is_empty() {
             ExitCode::SUCCESS

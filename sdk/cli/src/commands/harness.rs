@@ -88,7 +88,7 @@ async fn start(line: &str) -> Result<RunningHost> {
         "this `supervisor-plugin` and the crate `supervisor-testing` are of different versions: update both"
     );
     let setup: Setup = serde_json::from_str(line).context("the device of the test is invalid")?;
-    let cache = compiler::cache_folder()?.join("compiled");
+    let cache = compiler::compiled_code_folder()?;
     let host = host(setup)?
         .compiler(compiler::program()?)
         .code_cache(cache);

@@ -1,5 +1,6 @@
 //! `inspect`: shows the properties, imports and contents of a component.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
@@ -52,8 +53,19 @@ pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Resu
     for route in &manifest.routes {
         row("route", &route.to_string());
     }
-    for action in &manifest.provides {
+    // The others are shown by what they consist of.
+    let provides = manifest.provides.iter();
+    for action in provides.filter(|action| action.has_one_provider()) {
         row("provides", &action.to_string());
+    }
+    for kind in &manifest.events {
+        row("event", &kind.to_string());
+    }
+    for (name, schedule) in &manifest.schedules {
+        row("schedule", &format!("{name}: {schedule}"));
+    }
+    for action in &manifest.actions {
+        row("action", action);
     }
     for need in &manifest.capabilities {
         row("asks for", &format!("{}: {}", need.name, need.reason));
@@ -69,13 +81,24 @@ pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Resu
     }
     let routes: Vec<String> = manifest.routes.iter().map(ToString::to_string).collect();
     let provides: Vec<String> = manifest.provides.iter().map(ToString::to_string).collect();
+    let events: Vec<String> = manifest
+        .event_kinds()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let schedules: BTreeMap<&String, String> = manifest
+        .schedules
+        .iter()
+        .map(|(name, schedule)| (name, schedule.to_string()))
+        .collect();
     output.result(
         &text,
         &json!({
             "file": component.file, "name": manifest.name, "version": manifest.version.to_string(), "sha256": digest,
             "bytes": component.wasm.len(), "about": about, "interface": manifest.interface.to_string(),
-            "signature": signature, "routes": routes, "provides": provides, "capabilities": manifest.capabilities,
-            "limits": manifest.limits, "boards": manifest.boards, "imports": imports,
+            "signature": signature, "routes": routes, "provides": provides, "events": events, "schedules": schedules,
+            "actions": manifest.actions, "capabilities": manifest.capabilities, "limits": manifest.limits,
+            "boards": manifest.boards, "imports": imports,
         }),
     );
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use compiled_code::{Cache, Limits, Profile};
+use plugin_manifest::{Manifest, glob, is_stock_plugin};
 use plugin_test_host::RunningHost;
 use tempfile::TempDir;
 
@@ -67,7 +69,7 @@ impl Trial {
     /// What a device's log would say about a plugin that does not load.
     pub(crate) async fn start(&self, component: &Component) -> Result<RunningHost> {
         let manifest = &component.manifest;
-        let cache = compiler::cache_folder()?.join("compiled");
+        let cache = compiler::compiled_code_folder()?;
         let mut host = self
             .device
             .host(&manifest.name, self.scratch.path())?
@@ -81,11 +83,46 @@ impl Trial {
         host = host.folder(&folder);
         host = match &self.policy {
             Some((_, policy)) => host.policy(policy.as_str()).pinned_by_policy(),
-            None => host.policy(self.device.policy(manifest)).developer_mode(),
+            None if is_stock_plugin(&manifest.name) => host
+                .policy(self.device.policy(manifest, None))
+                .developer_mode(),
+            None => {
+                let digest = compiled_code::digest(&component.wasm);
+                let policy = self.device.policy(manifest, Some(&digest));
+                host.policy(policy).pinned_by_policy().developer_mode()
+            }
         };
         host.try_start().await.map_err(|error| {
             anyhow::anyhow!(self.in_authors_paths(&folder, &format!("{error:#}"), component))
         })
+    }
+
+    /// Returns whether the plugin takes precedence on this device over a provider for all boards: the policy names the
+    /// board for it, or would with the lines that `check` prints.
+    pub(crate) fn names_board_for(&self, manifest: &Manifest) -> bool {
+        let boards = match &self.policy {
+            Some((_, policy)) => boards_in(policy, &manifest.name),
+            None => manifest.boards.clone(),
+        };
+        let board = self.device.device_type();
+        let mut boards = boards
+            .iter()
+            .filter(|pattern| !pattern.bytes().all(|byte| byte == b'*'));
+        boards.any(|pattern| glob(pattern, board))
+    }
+
+    /// Returns the compiled code of a component that was compiled before.
+    ///
+    /// # Errors
+    /// The folder of compiled code cannot be used.
+    pub(crate) async fn native_code(component: &Component) -> Result<Option<PathBuf>> {
+        let cache = Cache::new(
+            compiler::compiled_code_folder()?,
+            compiler::program()?,
+            Limits::default(),
+        )?;
+        let digest = compiled_code::digest(&component.wasm);
+        Ok(cache.find_file(&digest, Profile::Plugin).await)
     }
 
     /// Replaces the paths of this device's copies in a text by those of the author's files.
@@ -104,4 +141,17 @@ impl Trial {
         }
         text
     }
+}
+
+/// Returns the boards that a policy names for a plugin. An invalid policy names none; the trial says what is wrong with it.
+fn boards_in(policy: &str, plugin: &str) -> Vec<String> {
+    let policy: toml::Table = policy.parse().unwrap_or_default();
+    let section = policy
+        .get("plugins")
+        .and_then(|plugins| plugins.get(plugin));
+    let boards = section.and_then(|section| section.get("boards"));
+    let boards = boards.and_then(toml::Value::as_array).into_iter().flatten();
+    boards
+        .filter_map(|board| board.as_str().map(str::to_owned))
+        .collect()
 }

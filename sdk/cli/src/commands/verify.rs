@@ -20,9 +20,9 @@ pub(crate) fn run(arguments: &Verify, output: &Output) -> Result<ExitCode> {
             .with_context(|| format!("cannot read `{}`", policy.display()))?,
         (None, None) => String::new(),
     };
-    let SignatureCheck { signers, problems } =
-        check_signatures(&component.file, &component.wasm, &keys)?;
     let manifest = &component.manifest;
+    let SignatureCheck { signers, problems } =
+        check_signatures(&component.file, &component.wasm, &manifest.name, &keys)?;
     let what = format!("{} {}", manifest.name, manifest.version);
     let text = if signers.is_empty() {
         let problems = if problems.is_empty() {

@@ -1,8 +1,38 @@
 //! `check` and `inspect`: problems that a device would refuse, found earlier.
 
-use tests::guest;
+use std::fs;
+
+use tests::{guest, with_section};
 
 use crate::author::Author;
+
+/// Returns the component that does what its path says, with a manifest that asks for all that it imports and has these
+/// lines.
+fn plugin(manifest: &str) -> Vec<u8> {
+    let needs = [
+        "device",
+        "store",
+        "led",
+        "clock",
+        "files",
+        "identify",
+        "proxy-redirector",
+        "units",
+        "journal",
+    ];
+    let needs = needs.map(|name| format!("[[capabilities]]\nname = \"{name}\"\nreason = \"r\"\n"));
+    let text = format!(
+        "name = \"mine\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{manifest}\n{}",
+        needs.concat()
+    );
+    let component = fs::read(guest("plugin_guests")).unwrap();
+    with_section(&component, "platform:manifest", text.as_bytes())
+}
+
+/// Returns the lines of a manifest with a route.
+fn route(path: &str) -> String {
+    format!("routes = [{{ method = \"GET\", path = \"{path}\" }}]")
+}
 
 #[test]
 fn a_plugin_that_a_device_would_take_passes_and_gets_the_lines_for_its_policy() {
@@ -11,7 +41,13 @@ fn a_plugin_that_a_device_would_take_passes_and_gets_the_lines_for_its_policy() 
     let checked = author
         .run(&format!("check {}", greeter.display()))
         .succeeds();
-    for line in ["[plugins.greeter]", "sha256 = [", "grants = [\"device\"]"] {
+    for line in [
+        "[plugins.greeter]",
+        "sha256 = [",
+        "grants = [\"device\"]",
+        " of native code",
+        "1 memory of 4, ",
+    ] {
         assert!(checked.out.contains(line), "{}", checked.out);
     }
     // With these lines in its policy the component passes too.
@@ -29,6 +65,9 @@ fn what_a_device_would_refuse_fails_in_the_devices_words() {
     author.write("module.wasm", "\0asm\u{1}\0\0\0");
     author.write("text.wasm", "hello");
     author.write("empty.toml", "");
+    fs::write(author.path("mine.wasm"), plugin(&route("/v2/mine"))).unwrap();
+    fs::write(author.path("any.wasm"), plugin(&route("/:any/mine"))).unwrap();
+    fs::write(author.path("core.wasm"), plugin(&route("/v3/plugins"))).unwrap();
     for (words, expected) in [
         (
             "check module.wasm".to_owned(),
@@ -47,6 +86,18 @@ fn what_a_device_would_refuse_fails_in_the_devices_words() {
             ),
             "and not for `intel-nuc`",
         ),
+        (
+            "check mine.wasm".to_owned(),
+            "plugin `mine` answers `/v2/mine`, and only stock plugins answer below `/v1` and `/v2`",
+        ),
+        (
+            "check any.wasm".to_owned(),
+            "plugin `mine` answers `/:any/mine`, and only stock plugins answer below `/v1` and `/v2`",
+        ),
+        (
+            "check core.wasm".to_owned(),
+            "the route `GET /v3/plugins` is the supervisor's own",
+        ),
     ] {
         let checked = author.run(&words).fails();
         assert!(checked.out.contains(expected), "{words}: {}", checked.out);
@@ -57,6 +108,51 @@ fn what_a_device_would_refuse_fails_in_the_devices_words() {
             "{json}"
         );
     }
+}
+
+/// The stock plugin `led-blink` provides `identify` on all boards.
+#[test]
+fn what_a_stock_plugin_provides_as_well_needs_boards() {
+    let author = Author::new();
+    let put = |manifest: &str| fs::write(author.path("mine.wasm"), plugin(manifest)).unwrap();
+    let conflict = "`identify` is also provided by the stock plugin `led-blink`";
+    let identify = "provides = [\"identify\"]";
+    for boards in ["", "boards = [\"*\"]"] {
+        put(&format!("{identify}\n{boards}"));
+        let checked = author.run("check mine.wasm").fails();
+        assert!(checked.out.contains(conflict), "{}", checked.out);
+    }
+    put(&format!("{identify}\nboards = [\"acme-*\"]"));
+    let checked = author.run("check mine.wasm").succeeds();
+    // The policy decides, and this one names no board.
+    let lines = checked.out.split("these lines:").nth(1).unwrap();
+    author.write("policy.toml", lines);
+    author
+        .run("check mine.wasm --policy policy.toml")
+        .succeeds();
+    author.edit("policy.toml", "boards = ", "# boards = ");
+    let checked = author.run("check mine.wasm --policy policy.toml").fails();
+    assert!(checked.out.contains(conflict), "{}", checked.out);
+    // The stock plugin itself is no conflict.
+    let stock = tests::distribution().join("plugins/led_blink.wasm");
+    author.run(&format!("check {}", stock.display())).succeeds();
+    let stock = tests::distribution().join("plugins/device_info.wasm");
+    author.run(&format!("check {}", stock.display())).succeeds();
+}
+
+#[test]
+fn an_invalid_policy_is_not_mistaken_for_one_that_does_not_name_the_plugin() {
+    let author = Author::new();
+    author.write("wrong.toml", "[plugins.greeter]\ngrants = [\"devise\"]\n");
+    let greeter = guest("greeter").display().to_string();
+    let checked = author
+        .run(&format!("check {greeter} --policy wrong.toml"))
+        .fails();
+    let error = "the policy `wrong.toml` is invalid: TOML parse error at line 2";
+    assert!(checked.out.contains(error), "{}", checked.out);
+    let reason = "does not load: no policy is in force: it is invalid, see above";
+    assert!(checked.out.contains(reason), "{}", checked.out);
+    assert!(!checked.out.contains("pins no file"), "{}", checked.out);
 }
 
 #[test]
@@ -73,6 +169,33 @@ fn a_component_is_inspected_without_running_it() {
         .json();
     assert_eq!(json["capabilities"][0]["name"], "metrics");
     assert_eq!(json["signature"], serde_json::Value::Null);
+}
+
+#[test]
+fn events_schedules_and_actions_are_inspected_by_name() {
+    let author = Author::new();
+    let inspect = |name: &str| {
+        let words = format!("inspect {}", guest(name).display());
+        let json = author.run(&format!("{words} --json")).succeeds().json();
+        (author.run(&words).succeeds().out, json)
+    };
+    let (shown, json) = inspect("update_hold");
+    for line in [
+        "  event        start\n",
+        "  event        update-gate\n",
+        "  schedule     count-down: every 10s\n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(!shown.contains("  provides "), "{shown}");
+    let events = json["events"].as_array().unwrap();
+    for kind in ["start", "schedule", "update-gate"] {
+        assert!(events.contains(&kind.into()), "{json}");
+    }
+    assert_eq!(json["schedules"]["count-down"], "every 10s");
+    let (shown, json) = inspect("acme_rails");
+    assert!(shown.contains("  action       set\n"), "{shown}");
+    assert_eq!(json["actions"], serde_json::json!(["list", "set"]));
 }
 
 #[test]

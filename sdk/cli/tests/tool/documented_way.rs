@@ -37,6 +37,10 @@ fn commands() -> Commands {
     let ask = device.pop().unwrap();
     assert!(ask.starts_with("curl "), "{ask}");
     assert!(blocks.next().is_none());
+    let all = author.iter().chain(&device).chain([&ask]);
+    let count = all.filter(|line| !line.starts_with("cd ")).count();
+    assert_eq!(count, 8);
+    assert!(section.contains("\nEight commands, besides `cd`, "));
     Commands {
         author,
         device,
@@ -50,7 +54,7 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// The device of the page: its layout, and its owner's home.
+/// The device of the page: its layout, and the home of root, which the author's machine has as well.
 struct Device {
     supervisor: Supervisor,
     author: Author,
@@ -128,6 +132,10 @@ async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
             // The dependencies of a plugin in Rust then have the versions of this repository, which are built already.
             let lock = tests::repository().join("Cargo.lock");
             typed.push(format!("cp {} rails/", lock.display()));
+        } else if line.starts_with("scp ") {
+            // The device is this machine.
+            let copied = replaced(&line, "scp ", "cp ");
+            typed.push(replaced(&copied, "root@board:", "../home/"));
         } else {
             typed.push(line);
         }
@@ -136,11 +144,6 @@ async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
     device.author.shell(&typed.join("\n"), variables).succeeds();
     let author = begin.elapsed();
 
-    for file in ["rails/rails.wasm", "acme.key.pub"] {
-        let name = file.rsplit('/').next().unwrap();
-        let copy = device.author.path("home").join(name);
-        fs::copy(device.author.path(file), copy).unwrap();
-    }
     let bin = device.author.path("layout/bin").display().to_string();
     let typed = replaced(
         &commands_of_owner.join("\n"),

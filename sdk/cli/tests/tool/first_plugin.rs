@@ -1,4 +1,4 @@
-//! From nothing to an answer from a device, with the commands that the tool itself prints.
+//! A new project: what its author sees, and what a device that trusts the author's key makes of it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tests::{Supervisor, until};
 use crate::author::Author;
 
 #[tokio::test]
-async fn a_stranger_has_a_signed_plugin_on_a_device_with_five_commands() {
+async fn a_new_project_is_built_tested_signed_and_served_by_a_device_that_trusts_its_key() {
     let author = Author::new();
     author.new_project("rails");
     let built = author.run_in("rails", "build").succeeds();
@@ -80,6 +80,16 @@ fn a_new_project_says_how_to_go_on_and_touches_nothing_that_is_there() {
     assert_eq!(language.code, 2);
     assert!(language.err.contains("there is no language `cobol`"));
     assert!(!author.path("other").exists());
+}
+
+#[test]
+fn a_crate_that_builds_no_component_names_the_line_that_its_cargo_toml_lacks() {
+    let author = Author::new();
+    author.new_project("rails");
+    author.edit("rails/Cargo.toml", "crate-type = [\"cdylib\"]\n", "");
+    let built = author.run_in("rails", "build").fails();
+    let question = "it has no component: is `crate-type = [\"cdylib\"]` in its Cargo.toml?";
+    assert!(built.err.contains(question), "{}", built.err);
 }
 
 #[test]

@@ -9,6 +9,8 @@
 mod author;
 mod capabilities;
 mod check;
+mod compiler;
+mod completions;
 mod documented_way;
 mod events;
 mod first_plugin;

@@ -47,6 +47,31 @@ fn a_signature_counts_for_its_key_and_its_content_alone() {
         .run("verify greeter.wasm --policy policy.toml")
         .succeeds();
     assert!(verified.out.contains("signed by acme"), "{}", verified.out);
+    // A section for the plugin decides which keys count.
+    for (section, expected) in [
+        ("keys = [\"acme\"]", None),
+        (
+            "keys = [\"first\", \"second\"]",
+            Some("it names `first`, `second`"),
+        ),
+        ("sha256 = []", Some("it names no key")),
+    ] {
+        let policy = format!(
+            "[keys.acme]\npublic = \"{key}\"\n[plugins.greeter]\n{section}\n[plugins.other]\nkeys = [\"acme\"]\n"
+        );
+        author.write("policy.toml", &policy);
+        let verified = author.run("verify greeter.wasm --policy policy.toml");
+        let Some(expected) = expected else {
+            let verified = verified.succeeds();
+            assert!(verified.out.contains("signed by acme"), "{}", verified.out);
+            continue;
+        };
+        let refused = verified.fails();
+        let reason = "it is signed with `acme`, which the section [plugins.greeter] does not name";
+        for part in [reason, expected] {
+            assert!(refused.out.contains(part), "{}", refused.out);
+        }
+    }
     author.write(
         "policy.toml",
         &format!("[keys.acme]\npublic = \"{key}\"\nrevoked = true\n"),

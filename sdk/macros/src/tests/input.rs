@@ -44,6 +44,14 @@ fn parts_stand_in_any_order_with_or_without_commas() {
     assert_eq!(underscored, manifest);
 }
 
+/// The crates in `plugins/` are those that a device lists as stock plugins.
+#[test]
+fn a_stock_plugin_answers_below_v1_and_v2() {
+    let plugin = Crate::new().with_name("device-info");
+    let (manifest, _) = plugin.accepted("routes: { GET \"/v2/rails\" => list }");
+    assert_eq!(manifest.routes[0].to_string(), "GET /v2/rails");
+}
+
 #[test]
 fn each_mistake_is_reported_at_its_place() {
     check_errors(&[
@@ -83,6 +91,14 @@ fn each_mistake_is_reported_at_its_place() {
         (
             "routes: { GET \"/v3/plugins\" => list }",
             &["1:15: `GET /v3/plugins` is a route of the supervisor's own: choose another path"],
+        ),
+        (
+            "routes: { GET \"/v2/rails\" => list, GET \"/:any/rails\" => list, GET \"/v1/device\" => list }",
+            &[
+                "1:15: only stock plugins answer below `/v1` and `/v2`: choose another path",
+                "1:40: only stock plugins answer below `/v1` and `/v2`: choose another path",
+                "1:67: `GET /v1/device` is a route of the supervisor's own: choose another path",
+            ],
         ),
         (
             "routes: { GET \"/v3/rails\" }",

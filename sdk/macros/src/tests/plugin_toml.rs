@@ -91,6 +91,11 @@ fn mistakes_in_the_file_have_its_line_and_column() {
             "12:1: `GET /v3/plugins` is a route of the supervisor's own: choose another path",
         ),
         (
+            "GET /v3/rails/:name",
+            "GET /v2/rails/:name",
+            "12:1: only stock plugins answer below `/v1` and `/v2`: choose another path",
+        ),
+        (
             "rails::show",
             "",
             "12:25: name the function that answers by its Rust path, for example `rails::show`",

@@ -3,7 +3,7 @@
 //! Devices are not trusted: only headers that describe the body are passed on, and pages of a device get no rights in a
 //! browser.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
@@ -92,33 +92,67 @@ pub(super) fn passed_on(answer: http::Response<Incoming>, method: &Method) -> Re
     response
 }
 
-/// Returns one device's answer as an entry of a list.
-pub(super) async fn entry(answer: http::Response<Incoming>) -> Value {
+/// The answer of one device, read to its end.
+#[derive(Debug)]
+pub struct CollectedAnswer {
+    pub status: StatusCode,
+    /// At most 256 KiB.
+    pub body: Bytes,
+    kind: Kind,
+}
+
+/// The answer of one of several devices.
+#[derive(Debug)]
+pub struct DeviceAnswer {
+    /// The device's number.
+    pub device: i64,
+    /// Its answer, or why there is none.
+    pub answer: Result<CollectedAnswer, String>,
+}
+
+/// Reads one device's answer to its end.
+///
+/// # Errors
+/// The reason why the answer cannot be read.
+pub(super) async fn collect(answer: http::Response<Incoming>) -> Result<CollectedAnswer, String> {
     let (head, body) = answer.into_parts();
-    let bad = || json!({ "statusCode": 500, "body": bad_answer() });
     let kind = kind(&head.headers);
     let body = match kind {
-        Kind::Bad => return bad(),
-        Kind::Nothing => return json!({ "statusCode": head.status.as_u16(), "body": "" }),
-        Kind::Json | Kind::Other => Limited::new(body, IN_LIST).collect().await,
+        Kind::Bad | Kind::Nothing => Bytes::new(),
+        Kind::Json | Kind::Other => {
+            let body = Limited::new(body, IN_LIST).collect().await;
+            body.map_err(|error| format!("cannot read the device's answer: {error}"))?
+                .to_bytes()
+        }
     };
-    let body = match body {
-        Ok(body) => body.to_bytes(),
-        Err(error) => return failed(&format!("cannot read the device's answer: {error}")),
+    let status = match kind {
+        Kind::Bad => StatusCode::INTERNAL_SERVER_ERROR,
+        _ => head.status,
+    };
+    Ok(CollectedAnswer { status, body, kind })
+}
+
+/// Returns one device's answer, or why there is none, as an entry of a list.
+pub(super) fn entry(answer: Result<CollectedAnswer, String>) -> Value {
+    let bad = || json!({ "statusCode": 500, "body": bad_answer() });
+    let CollectedAnswer { status, body, kind } = match answer {
+        Ok(answer) => answer,
+        Err(why) => return failed(&why),
     };
     let text = String::from_utf8_lossy(&body);
     let body = match kind {
+        Kind::Bad => return bad(),
         Kind::Json => match serde_json::from_str(&text) {
             Ok(value) => value,
             Err(_) => return bad(),
         },
-        _ => Value::String(text.into_owned()),
+        Kind::Nothing | Kind::Other => Value::String(text.into_owned()),
     };
-    json!({ "statusCode": head.status.as_u16(), "body": body })
+    json!({ "statusCode": status.as_u16(), "body": body })
 }
 
 /// Returns the entry of a device that did not answer.
-pub(super) fn failed(why: &str) -> Value {
+fn failed(why: &str) -> Value {
     json!({ "statusCode": StatusCode::BAD_GATEWAY.as_u16(), "body": why })
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Recipients {
     uuid: Option<String>,
     device: Option<i64>,
     fleet: Option<i64>,
+    /// The devices of these numbers; empty for all.
+    among: Vec<i64>,
 }
 
 impl Recipients {
@@ -32,7 +34,11 @@ impl Recipients {
         let fleet = self
             .fleet
             .map(|id| format!("belongs_to__application%20eq%20{id}"));
-        let all: Vec<String> = [uuid, device, fleet].into_iter().flatten().collect();
+        let among = (!self.among.is_empty()).then(|| {
+            let numbers: Vec<String> = self.among.iter().map(i64::to_string).collect();
+            format!("id%20in%20({})", numbers.join(","))
+        });
+        let all: Vec<String> = [uuid, device, fleet, among].into_iter().flatten().collect();
         all.join("%20and%20")
     }
 
@@ -41,7 +47,7 @@ impl Recipients {
         self.uuid.is_some() || self.device.is_some()
     }
 
-    /// Returns the fleet, if all its devices are targets.
+    /// Returns the fleet, if it alone says whose right is needed: all its devices are targets, or several of them.
     pub(super) fn whole_fleet(&self) -> Option<i64> {
         self.fleet.filter(|_| !self.is_one())
     }
@@ -65,6 +71,23 @@ impl ProxyRequest {
         }
     }
 
+    /// Creates a GET request to some devices of a fleet.
+    pub(super) fn look_up(fleet: i64, among: Vec<i64>, path: &str) -> Self {
+        ProxyRequest {
+            recipients: Recipients {
+                fleet: Some(fleet),
+                among,
+                ..Recipients::default()
+            },
+            device_request: DeviceRequest {
+                method: Method::GET,
+                path: path.to_owned(),
+                query: None,
+                body: None,
+            },
+        }
+    }
+
     /// Reads a request to `/supervisor/…`.
     ///
     /// # Errors
@@ -81,6 +104,7 @@ impl ProxyRequest {
                 .map(|id| number("deviceId", id))
                 .transpose()?,
             fleet: field("appId").map(|id| number("appId", id)).transpose()?,
+            among: Vec::new(),
         };
         if recipients == Recipients::default() {
             return Err("one of `uuid`, `deviceId` and `appId` must select devices".to_owned());

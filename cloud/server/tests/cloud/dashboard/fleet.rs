@@ -1,4 +1,6 @@
-//! Actions on a fleet, or on several of its devices at once.
+//! Actions on a fleet, or on several of its devices at once, and its plugins.
+
+mod plugins;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -537,3 +537,32 @@ async fn a_device_that_does_not_answer_is_waited_for_as_long_as_the_settings_say
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_device_that_does_not_end_its_answer_holds_up_no_list_of_a_fleet() {
+    on_fresh(async |url| {
+        let cloud = Cloud::start_with(&url, "[reach]\nanswer_seconds = 1").await;
+        let ann = cloud.sign_in().await;
+        let fleet = ann.fleet("pump", "raspberrypi4-64").await;
+        let half = || async {
+            let half = stream::once(async { Ok::<_, std::io::Error>("{") });
+            let body = Body::from_stream(half.chain(stream::pending()));
+            ([(CONTENT_TYPE, "application/json")], body)
+        };
+        let half = Router::new().route("/ping", any(half));
+        for router in [half, echo()] {
+            let device = known(&cloud, &ann, fleet).await;
+            connect(&cloud, &device, router).await;
+            until_connected(&ann, device.id, true).await;
+        }
+        let list = async {
+            read(send_device_request(&ann, "/ping", json!({ "appId": fleet })).await).await
+        };
+        let list = tokio::time::timeout(PATIENCE, list).await;
+        let (status, list) = list.expect("a list in time");
+        assert_eq!(status, StatusCode::MULTI_STATUS);
+        let late = json!({ "statusCode": 502, "body": "the device did not answer within 1s" });
+        assert_eq!(list, json!([late, { "statusCode": 200, "body": "OK" }]));
+    })
+    .await;
+}

@@ -16,7 +16,8 @@ fn supervisor() -> Router {
     let plugins = json!({ "status": "success", "version": "0.1.0", "plugins": [
         {
             "name": "acme-rails", "file": "/x/acme_rails.wasm", "version": "1.2.0", "state": "running",
-            "description": "Switches <b>rails</b>", "vendor": "Acme", "interface": "1.4.0", "digest": "ab12",
+            "description": "Switches <b>rails</b>", "vendor": "Acme", "licence": "Apache-2.0",
+            "homepage": "https://acme.example/rails", "interface": "1.4.0", "digest": "ab12",
             "signedBy": "acme", "routes": [{ "method": "GET", "path": "/v3/rails" }], "provides": [],
             "events": ["update-gate"], "actions": ["set"], "grants": ["store"], "calls": 7, "failures": 2,
             "lastError": "the board has no such rail",
@@ -70,6 +71,8 @@ async fn the_plugins_of_a_device_are_shown_with_who_vouches_for_them_and_what_th
         ann.looks_well("plugins").await;
         ann.press("acme-rails").await;
         ann.see("Switches <b>rails</b>").await;
+        ann.see("Apache-2.0").await;
+        ann.can_press("https://acme.example/rails").await;
         ann.see("7, of which 2 failed").await;
         ann.see("the board has no such rail").await;
         ann.see("rail <i>5v</i> is low").await;
@@ -100,6 +103,12 @@ async fn the_plugins_of_a_fleet_are_counted_over_its_devices() {
         ann.reload().await;
         ann.see("2 of 2 connected devices answered.").await;
         ann.see("1.2.0 on 2").await;
+        ann.looks_well("fleet-plugins").await;
+        ann.press("acme-rails").await;
+        ann.see("Apache-2.0").await;
+        ann.see("Key acme").await;
+        ann.see("2 of 7 calls").await;
+        ann.looks_well("fleet-plugin").await;
         ann.leave().await;
     })
     .await;
