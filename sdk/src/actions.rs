@@ -4,26 +4,36 @@
 //! function takes what the caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; and
 //! returns one of these, or a `Result`.
 //!
+//! ```
+//! use serde::Deserialize;
+//! use supervisor_sdk::{Error, Json, plugin};
+//!
+//! plugin! {
+//!     actions: { set => set }
+//! }
+//!
+//! #[derive(Deserialize)]
+//! struct Rail { name: String, on: bool }
+//!
+//! async fn set(Json(rail): Json<Rail>) -> Result<Json<bool>, Error> {
+//!     if rail.name != "5v" {
+//!         return Err(Error::not_found(format!("there is no rail `{}`", rail.name)));
+//!     }
+//!     Ok(Json(rail.on))
+//! }
+//! ```
+//!
 //! **To call an action**: [`call`] or [`call_json`], with the capability `actions`; the policy names the actions that
 //! the plugin may call. The full name of an action is the name of the plugin that provides it, a slash, and the
 //! action's own name.
 //!
 //! ```
-//! use supervisor_sdk::{Error, Json, actions, plugin};
+//! use serde_json::json;
+//! use supervisor_sdk::{Error, actions};
 //!
-//! plugin! {
-//!     capabilities: { actions => "switches the rails of the board" }
-//!     routes: { POST "/v3/panel/off" => off }
-//!     actions: { volts => volts }
-//! }
-//!
-//! async fn off() -> Result<(), Error> {
-//!     let was_on: bool = actions::call_json("acme-rails/set", &false).await?;
-//!     Ok(())
-//! }
-//!
-//! async fn volts(Json(rail): Json<String>) -> Result<Json<f64>, String> {
-//!     Err(format!("there is no rail `{rail}`"))
+//! async fn switch_on() -> Result<bool, Error> {
+//!     let rail = json!({ "name": "5v", "on": true });
+//!     Ok(actions::call_json("acme-rails/set", &rail).await?)
 //! }
 //! ```
 

@@ -10,14 +10,14 @@
 //! use supervisor_sdk::{Error, log, plugin};
 //!
 //! plugin! {
-//!     events: ["services", "update-gate"]
-//!     schedules: { nightly => "daily 03:30" }
+//!     events: ["start", "services", "update-gate"]
+//!     schedules: { nightly => "daily 03:30", poll => "every 5m" }
 //!     on_event => watch
 //! }
 //!
 //! async fn watch(event: Event) -> Result<Answer, Error> {
 //!     match event {
-//!         Event::Services(changes) => log::info(format!("{} services changed", changes.len())),
+//!         Event::Schedule(name) => log::info(format!("{name} is due")),
 //!         Event::UpdateGate(update) if update.services.contains(&"press".to_owned()) => {
 //!             return Ok(Answer::postpone("the press is running", Duration::from_secs(60)));
 //!         }
@@ -28,6 +28,8 @@
 //! ```
 
 use std::time::Duration;
+
+pub use plugin_values::{InstalledRelease, PendingUpdate as Update, ServiceChange, TargetProgress};
 
 use crate::bindings::watcher::exports::platform::supervisor::events as wit;
 
@@ -63,59 +65,6 @@ pub enum Event {
         /// Its data, as JSON.
         data: String,
     },
-}
-
-/// A change of a service's state. The words are those of `GET /v2/state/status`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceChange {
-    /// The app's number.
-    pub app_id: u64,
-    /// The service's name.
-    pub service: String,
-    /// The present state; `None` if nothing is left of the service.
-    pub status: Option<String>,
-    /// The state when the plugin was last called; `None` if the service did not exist.
-    pub before: Option<String>,
-}
-
-/// How far the device is with applying its target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetProgress {
-    /// The device has begun to apply the target.
-    Applying,
-    /// Everything matches the target.
-    Reached,
-    /// The device has stopped applying the target, and not everything matches it.
-    Stopped,
-}
-
-/// An update of an app that has not disturbed any service yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Update {
-    /// The app's number.
-    pub app_id: u64,
-    /// The app's uuid: 32 hexadecimal digits.
-    pub app_uuid: String,
-    /// The services that would be stopped, restarted or removed.
-    pub services: Vec<String>,
-    /// The running release, if all of it is running.
-    pub running_commit: Option<String>,
-    /// The release that the target names; `None` if the app is to be removed.
-    pub target_commit: Option<String>,
-}
-
-/// A release that was installed a short while ago. All of its services are running, and those with a health check pass
-/// it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstalledRelease {
-    /// The app's number.
-    pub app_id: u64,
-    /// The app's uuid: 32 hexadecimal digits.
-    pub app_uuid: String,
-    /// The services of the release.
-    pub services: Vec<String>,
-    /// The release's commit.
-    pub commit: String,
 }
 
 /// The answer to a gate. For all other events it is [`Answer::GoOn`].

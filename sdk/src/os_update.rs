@@ -5,6 +5,27 @@
 //! that it is for. The host decides when each step happens, and keeps the necessary state across reboots; a provider
 //! performs single steps and reports its status. Each call runs in a fresh instance. docs/os-update.md describes the
 //! whole sequence, and `examples/rauc-update` is a provider for systems with RAUC.
+//!
+//! ```
+//! use supervisor_sdk::os_update::{Provider, Status};
+//! use supervisor_sdk::plugin;
+//!
+//! plugin! {
+//!     os_update => Slots
+//! }
+//!
+//! struct Slots;
+//!
+//! impl Provider for Slots {
+//!     async fn status() -> Result<Status, String> {
+//!         Ok(Status { running: "2026.3.1".to_owned(), committed: true, ..Status::default() })
+//!     }
+//!     async fn stage(_source: String, _version: String) -> Result<(), String> { Ok(()) }
+//!     async fn activate() -> Result<(), String> { Ok(()) }
+//!     async fn commit() -> Result<(), String> { Ok(()) }
+//!     async fn roll_back() -> Result<(), String> { Ok(()) }
+//! }
+//! ```
 
 use crate::bindings::os_updater::exports::platform::supervisor::os_update as wit;
 

@@ -1,5 +1,4 @@
-//! Checks that the code in docs/plugins.md is identical to code that is compiled and tested
-//! elsewhere.
+//! Checks that the code in docs/ is identical to code that is compiled and tested elsewhere.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p supervisor-sdk --test documentation` copies the code there again.
 
@@ -7,38 +6,82 @@
 
 use std::path::Path;
 
-/// Checks the block that follows the marker `<!-- name -->` in the page.
-fn check(name: &str, source: &str) {
-    let page_file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/plugins.md");
-    let page = std::fs::read_to_string(&page_file).unwrap();
+const PLUGINS: &str = "plugins.md";
+const OS_UPDATE: &str = "os-update.md";
+
+/// Checks the block that follows the marker `<!-- name -->` in a page of docs/.
+fn check(page: &str, name: &str, source: &str) {
+    let page_file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(page);
+    let text = std::fs::read_to_string(&page_file).unwrap();
     let open = format!("<!-- {name} -->\n```rust\n");
-    let start = page.find(&open).map(|at| at + open.len()).unwrap();
-    let length = page[start..].find("```\n").unwrap();
+    let start = text.find(&open).map(|at| at + open.len()).unwrap();
+    let length = text[start..].find("```\n").unwrap();
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        let updated = [&page[..start], source, &page[start + length..]].concat();
+        let updated = [&text[..start], source, &text[start + length..]].concat();
         std::fs::write(&page_file, updated).unwrap();
     } else {
         assert_eq!(
-            &page[start..start + length],
+            &text[start..start + length],
             source,
-            "the block `{name}` of docs/plugins.md"
+            "the block `{name}` of docs/{page}"
         );
     }
 }
 
-#[test]
-fn the_code_of_the_page_is_the_code_that_is_tested() {
-    let first: String = include_str!("../src/lib.rs")
-        .lines()
-        .skip_while(|line| *line != "//! ```")
-        .skip(1)
-        .take_while(|line| *line != "//! ```")
-        .map(|line| line.strip_prefix("//! ").unwrap_or_default().to_owned() + "\n")
+/// Returns the examples in the description of a module, each of which is compiled as a test of its own.
+fn examples(module: &str) -> Vec<String> {
+    let lines = module.lines().map_while(|line| line.strip_prefix("//!"));
+    let text: String = lines
+        .map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n")
         .collect();
-    check("first", &first);
-    check("greeter", include_str!("../../examples/greeter/src/lib.rs"));
+    let blocks = text.split("```\n").skip(1).step_by(2);
+    blocks.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_code_of_the_pages_is_the_code_that_is_tested() {
+    let [first] = &examples(include_str!("../src/lib.rs"))[..] else {
+        panic!("one example");
+    };
+    check(PLUGINS, "first", first);
+    check(
+        PLUGINS,
+        "greeter",
+        include_str!("../../examples/greeter/src/lib.rs"),
+    );
     let test = include_str!("../../examples/greeter/tests/greeter.rs");
-    check("harness", test);
+    check(PLUGINS, "harness", test);
+    let [own, call] = &examples(include_str!("../src/actions.rs"))[..] else {
+        panic!("two examples");
+    };
+    check(PLUGINS, "own-action", own);
+    check(PLUGINS, "action-call", call);
+    let [events] = &examples(include_str!("../src/events.rs"))[..] else {
+        panic!("one example");
+    };
+    check(PLUGINS, "events", events);
+    let [provider] = &examples(include_str!("../src/os_update.rs"))[..] else {
+        panic!("one example");
+    };
+    check(OS_UPDATE, "os-update", provider);
+}
+
+/// Code without a marker is compiled by nothing.
+#[test]
+fn each_block_in_rust_has_a_marker() {
+    for page in [
+        include_str!("../../docs/plugins.md"),
+        include_str!("../../docs/os-update.md"),
+        include_str!("../../docs/plugin-tool.md"),
+    ] {
+        let before = page.split("```rust\n").rev().skip(1);
+        for text in before {
+            let line = text.lines().next_back().unwrap_or_default();
+            assert!(line.starts_with("<!-- "), "after `{line}`");
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! requests, and can be made to answer as badly as a cloud can.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use flate2::write::GzDecoder;
 use futures::StreamExt;
+use held_port::HeldPort;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -101,7 +101,7 @@ struct Contents {
 
 /// A cloud on a free port of 127.0.0.1, which ends when it is dropped.
 pub struct RecordedCloud {
-    address: SocketAddr,
+    port: HeldPort,
     contents: Arc<Mutex<Contents>>,
     server: Option<AbortHandle>,
 }
@@ -128,7 +128,7 @@ impl RecordedCloud {
             farewell: Arc::default(),
         }));
         let mut cloud = RecordedCloud {
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            port: HeldPort::new().expect("a free port"),
             contents,
             server: None,
         };
@@ -138,8 +138,8 @@ impl RecordedCloud {
 
     async fn listen(&mut self) {
         // The previous listener may not have released it yet.
-        let listener = until("a port", || TcpListener::bind(self.address)).await;
-        self.address = listener.local_addr().expect("an address");
+        let address = self.port.address();
+        let listener = until("the port", || TcpListener::bind(address)).await;
         self.lock().gone = CancellationToken::new();
         let router = Router::new()
             .route("/device/v2/{uuid}/log-stream", post(take_logs))
@@ -157,7 +157,7 @@ impl RecordedCloud {
     #[must_use]
     pub fn config_json(&self) -> Value {
         json!({
-            "apiEndpoint": format!("http://{}", self.address),
+            "apiEndpoint": format!("http://{}", self.port.address()),
             "uuid": DEVICE,
             "deviceApiKey": DEVICE_KEY,
             "deviceId": DEVICE_ID,
@@ -169,7 +169,7 @@ impl RecordedCloud {
     #[must_use]
     pub fn new_config_json(&self) -> Value {
         json!({
-            "apiEndpoint": format!("http://{}", self.address),
+            "apiEndpoint": format!("http://{}", self.port.address()),
             "apiKey": PROVISIONING_KEY,
             "applicationId": 4,
             "deviceType": "board",

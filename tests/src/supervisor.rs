@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use held_port::HeldPort;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -15,7 +16,6 @@ use crate::answer::Answer;
 use crate::client::client;
 use crate::compiled;
 use crate::description::Description;
-use crate::held_port::HeldPort;
 use crate::layout::distribution;
 use crate::processes::{kill, kill_services_of};
 use crate::until::{DEADLINE, until};

@@ -11,7 +11,6 @@ mod docker_address;
 mod docker_images;
 mod for_tests;
 mod fuzz;
-mod held_address;
 mod import_circles;
 mod interrupted;
 mod layout;

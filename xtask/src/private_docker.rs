@@ -16,10 +16,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use held_port::HeldPort;
 use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
-use crate::{busybox, held_address, owned_folder, processes};
+use crate::{busybox, owned_folder, processes};
 
 mod addresses;
 mod clean_up;
@@ -57,7 +58,7 @@ impl PrivateDocker {
         let folder = owned_folder::create(FOLDER_PREFIX)
             .context("failed to create a folder for the private Docker engine")?;
         let mut docker = PrivateDocker {
-            registry: format!("127.0.0.1:{}", free_port()?),
+            registry: HeldPort::new()?.keep().to_string(),
             folder,
             children: Vec::new(),
         };
@@ -180,10 +181,6 @@ pub(crate) fn answers(stream: &mut (impl Read + Write), path: &str) -> Option<()
     let mut start = [0; 12];
     stream.read_exact(&mut start).ok()?;
     start.ends_with(b" 200").then_some(())
-}
-
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(held_address::hold_free()?.port())
 }
 
 /// Runs a program of the machine to its end, without output.

@@ -12,12 +12,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use held_port::HeldPort;
 use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
 use crate::owned_folder;
 use crate::packages::{Needed, install_if_debian_root, program};
-use crate::private_docker::free_port;
 use crate::processes::{self, read_pid};
 
 /// The package of its programs, and one of its files that usually shows whether it is installed; [`programs`] knows for
@@ -41,7 +41,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// A running server. Dropping this value stops it and removes its data.
 pub(crate) struct PrivatePostgres {
     folder: PathBuf,
-    port: u16,
+    port: HeldPort,
     server: Child,
 }
 
@@ -88,13 +88,13 @@ impl PrivatePostgres {
             );
         }
 
-        let port = free_port()?;
+        let port = HeldPort::new()?;
         let log = fs::File::create(folder.join("log"))?;
         let mut serve = user.command(&programs.join("postgres"), folder);
         serve
             .arg("-D")
             .arg(&data)
-            .args(["-p", &port.to_string()])
+            .args(["-p", &port.address().port().to_string()])
             .args(["-c", "listen_addresses=127.0.0.1"])
             .args(["-c", "unix_socket_directories="])
             .args(["-c", "max_connections=300"])
@@ -117,7 +117,7 @@ impl PrivatePostgres {
 
     /// Returns the value of `SUPERVISOR_TEST_POSTGRES`.
     pub(crate) fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://postgres@{}/postgres", self.port.address())
     }
 
     /// The server writes its state into a file; the last line shows when it is ready.

@@ -16,11 +16,12 @@ use bollard::query_parameters::{
     ListNetworksOptions, ListVolumesOptions, RemoveImageOptionsBuilder, RemoveVolumeOptions,
     StartContainerOptions,
 };
+use held_port::HeldPort;
 
 use crate::busybox::REGISTRY_LABEL;
 use crate::docker_images::{self, remove_containers};
 use crate::interrupted::{clean_up_when_interrupted, runtime};
-use crate::private_docker::{answers, free_port};
+use crate::private_docker::answers;
 use crate::{busybox, docker_address, processes};
 
 /// The registry's image, which is pulled from Docker Hub if the engine does not have it.
@@ -67,7 +68,7 @@ impl ReachableDocker {
         let docker = runtime.block_on(docker_address::connect(&engine))?;
         runtime.block_on(after_dead_owners(&docker));
         let reachable = ReachableDocker {
-            registry: format!("127.0.0.1:{}", free_port()?),
+            registry: HeldPort::new()?.keep().to_string(),
             keep: runtime.block_on(before(&docker)),
             engine,
         };

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use held_port::HeldPort;
 use serde_json::json;
 
 use crate::cargo::Steps;
-use crate::held_address;
 use crate::interrupted::{self, Signals};
 use crate::layout::{self, Layout};
 use crate::samples::Samples;
@@ -128,9 +128,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
 /// Returns the address with a free port in place of port 0. Nothing listens on it until after the build, which may take
 /// minutes.
 fn free_address(address: SocketAddr) -> Result<SocketAddr> {
-    held_address::hold(address).with_context(|| {
+    let held = HeldPort::at(address).with_context(|| {
         format!("failed to listen on {address}: stop what uses it, or choose another address with --listen")
-    })
+    })?;
+    Ok(held.keep())
 }
 
 /// The addresses that things listen on.
@@ -160,7 +161,7 @@ async fn session(
         },
     };
     fs::create_dir_all(&kept.folder)?;
-    let images = held_address::hold_free()?;
+    let images = HeldPort::new()?.keep();
     let made = samples.as_ref().map(|samples| match addresses.cloud {
         None => samples.image_names(&owner),
         Some(_) => samples.pushed_names(images),

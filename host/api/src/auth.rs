@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
+use model::{key_in_query, query_without_key};
 use store::KeyOwner;
 
 use crate::answer::Failure;
@@ -90,37 +91,24 @@ fn needs_no_key(auth: LocalModeAuth, method: &Method, path: &str) -> bool {
 /// Returns the key of a request: one `apikey` in the query, else the header. A key in the query takes precedence even
 /// if it is wrong; a repeated or empty one counts as missing (docs/spec/device.md#keys-where).
 pub(crate) fn offered_key(request: &Request) -> Option<Cow<'_, str>> {
-    key_in_query(request.uri().query()).or_else(|| key_in_header(request.headers()))
+    let in_query = request.uri().query().and_then(key_in_query);
+    in_query.or_else(|| key_in_header(request.headers()))
 }
 
 /// Returns the request in a form that may be passed on: without the header and the parameter for keys.
 pub(crate) fn without_key(mut request: Request) -> Request {
     request.headers_mut().remove(AUTHORIZATION);
-    let names_key = |pair: &&str| {
-        form_urlencoded::parse(pair.as_bytes())
-            .next()
-            .is_some_and(|(name, _)| name == "apikey")
-    };
-    let Some(query) = request.uri().query() else {
-        return request;
-    };
-    if query.split('&').any(|pair| names_key(&pair)) {
-        let remaining: Vec<&str> = query.split('&').filter(|pair| !names_key(pair)).collect();
+    let query = request.uri().query().map(query_without_key);
+    if let Some(Cow::Owned(rest)) = query {
         let mut target = request.uri().path().to_owned();
-        if !remaining.is_empty() {
+        if !rest.is_empty() {
             target.push('?');
-            target.push_str(&remaining.join("&"));
+            target.push_str(&rest);
         }
         // These are parts of a valid target; if they ever fail to parse, having no query at all is the safe result.
         *request.uri_mut() = target.parse().unwrap_or_default();
     }
     request
-}
-
-fn key_in_query(query: Option<&str>) -> Option<Cow<'_, str>> {
-    let mut keys = form_urlencoded::parse(query?.as_bytes()).filter(|(name, _)| name == "apikey");
-    let (_, key) = keys.next()?;
-    (keys.next().is_none() && !key.is_empty()).then_some(key)
 }
 
 fn key_in_header(headers: &HeaderMap) -> Option<Cow<'_, str>> {
@@ -151,6 +139,7 @@ mod tests {
             ("?apikey=abc", None, Some("abc")),
             ("?x=1&apikey=abc&y", None, Some("abc")),
             ("?apikey=a%62c", None, Some("abc")),
+            ("?api%6Bey=abc", None, Some("abc")),
             ("?apikey=wrong", Some("Bearer right"), Some("wrong")),
             ("?apikey=a&apikey=b", None, None),
             ("?apikey=a&apikey=b", Some("Bearer right"), Some("right")),
@@ -180,6 +169,7 @@ mod tests {
             ("/a?apikey=k", "/a"),
             ("/a?x=1&apikey=k&y=%20&apikey=l", "/a?x=1&y=%20"),
             ("/a?api%6Bey=k&z", "/a?z"),
+            ("/a?x&%61pikey=k", "/a?x"),
             ("/a?apikey", "/a"),
             ("/a?x=apikey&APIKEY=1", "/a?x=apikey&APIKEY=1"),
             ("/a?", "/a?"),

@@ -135,8 +135,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_cloud_that_does_not_listen_is_a_problem_for_who_asks() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        // Nobody else listens on it after us.
+        let held = held_port::HeldPort::new().unwrap();
+        let port = held.address().port();
+        let listener = TcpListener::bind(held.address()).await.unwrap();
         assert_eq!(reach("127.0.0.1", port).await, Ok(()));
         drop(listener);
         let endpoint = format!("http://127.0.0.1:{port}");

@@ -16,6 +16,7 @@ mod current;
 mod desired;
 mod error_chain;
 mod ids;
+mod key_parameter;
 mod os_update;
 mod service_config;
 mod settings;
@@ -41,6 +42,7 @@ pub use ids::{
     ApiKey, AppId, AppUuid, BootId, Commit, ContainerId, DeviceUuid, EngineImageId, IdError,
     ImageId, ImageRef, OsVersion, ReleaseId, ServiceId, ServiceKey, ServiceName,
 };
+pub use key_parameter::{key_in_query, query_without_key};
 pub use os_update::{DesiredOs, OS_BUNDLE, OS_VERSION, OsBundle};
 pub use service_config::{
     DeviceMapping, Healthcheck, IpamPool, Mount, NetworkAttachment, NetworkMode, PortMapping,

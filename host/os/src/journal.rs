@@ -54,6 +54,9 @@ struct Shared {
 }
 
 /// What to print; options that are `None` are left to the command.
+///
+/// `plugin_protocol` and the SDK have the same list for plugins: this crate knows nothing of plugins, and the process
+/// that runs them contains nothing of this crate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JournalOptions {
     /// Whether every field and character is shown, of whatever length (`--all`).

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, BootComparison, BootSetting, EventAnswer, OsStatus, PluginEvent, ProxyError,
-    ProxyState, Redirection,
+    Action, BootComparison, BootSetting, EventAnswer, EventCall, OsStatus, ProxyError, ProxyState,
+    Redirection,
 };
 
 /// A call to the function of an action that a plugin exports.
@@ -19,7 +19,7 @@ pub enum ActionCall {
     /// `wit/os-update.wit`
     Os(OsCall),
     /// `wit/events.wit`
-    Event(PluginEvent),
+    Event(EventCall),
     /// `wit/action-provider.wit`
     Own(OwnCall),
 }

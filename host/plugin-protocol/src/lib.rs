@@ -42,21 +42,22 @@ pub use bound::{
 pub use caller::{Caller, CallerScope};
 pub use capability_call::*;
 pub use errors::*;
-pub use event::{
-    EventAnswer, InstalledRelease, PendingUpdate, PluginEvent, ServiceChange, TargetProgress,
-};
+pub use event::{EventAnswer, EventCall, kind_of_event};
 pub use failure::Failure;
 pub use limits::Limits;
 pub use origin::{Origin, ServedCall};
 pub use plugin_manifest::{Action, Capability, EventKind};
+pub use plugin_values::{
+    BootSetting, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, ServiceChange,
+    TargetProgress,
+};
 pub use runtime::{
     AnswerBody, AnswerStream, CallRefusal, GuestAnswer, GuestCode, GuestError, GuestPlugin,
     GuestRequest, GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome,
     RequestBody, RequestHead, RequestStream,
 };
 pub use values::{
-    ApiRequest, ApiResponse, BootComparison, BootSetting, DbusMethodCall, DnsRemote, FieldValue,
-    GpioEdge, GpioEdgeEvent, Handle, HttpRequest, HttpResponse, I2cOperation, Identity,
-    JournalOptions, OpenLed, OsStatus, Parity, Piece, Proxy, ProxyKind, ProxyState, Redirection,
-    SerialSettings, UnitState,
+    ApiRequest, ApiResponse, BootComparison, DbusMethodCall, DnsRemote, FieldValue, GpioEdge,
+    GpioEdgeEvent, Handle, HttpRequest, HttpResponse, I2cOperation, Identity, JournalOptions,
+    OpenLed, Parity, Piece, Proxy, ProxyKind, ProxyState, Redirection, SerialSettings, UnitState,
 };

@@ -264,15 +264,6 @@ pub enum ProxyState {
     Redirected(Redirection),
 }
 
-/// A variable of the target state without the cloud's prefix, such as `HOST_CONFIG_gpu_mem`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct BootSetting {
-    /// Its key.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-}
-
 /// The difference between a boot configuration and the requested settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BootComparison {
@@ -287,19 +278,4 @@ pub struct BootComparison {
     pub foreign: Vec<String>,
     /// The changes take effect with the next boot.
     pub needs_reboot: bool,
-}
-
-/// The state of an operating system with two places to boot from, as reported by its provider.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct OsStatus {
-    /// The version that runs.
-    pub running: String,
-    /// The version that is completely installed in the other place.
-    pub staged: Option<String>,
-    /// Whether the running version stays.
-    pub committed: bool,
-    /// The progress of a running installation in percent.
-    pub installing: Option<u8>,
-    /// Why the last installation failed.
-    pub failure: Option<String>,
 }

@@ -2,8 +2,8 @@
 
 use plugin_protocol::{
     ACTION_BYTES, Action, ActionAnswer, ActionCall, BootAnswer, BootCall, BootComparison,
-    BootSetting, EventAnswer, InstalledRelease, OsAnswer, OsCall, OsStatus, OwnCall, PendingUpdate,
-    PluginEvent, ProxyAnswer, ProxyCall, ServiceChange, TargetProgress,
+    BootSetting, EventAnswer, EventCall, InstalledRelease, OsAnswer, OsCall, OsStatus, OwnCall,
+    PendingUpdate, PluginEvent, ProxyAnswer, ProxyCall, ServiceChange, TargetProgress,
 };
 
 use crate::bindings::exports::platform::supervisor::{
@@ -39,9 +39,9 @@ impl Exports {
                 let provider = exported(self.os_update.as_ref(), action)?;
                 ActionAnswer::Os(os(provider, inside, call).await?)
             }
-            ActionCall::Event(event) => {
+            ActionCall::Event(call) => {
                 let watcher = exported(self.events.as_ref(), action)?;
-                let answer = watcher.call_handle(inside, event.into()).await?;
+                let answer = watcher.call_handle(inside, call.into()).await?;
                 ActionAnswer::Event(answer.map(Into::into))
             }
             ActionCall::Own(OwnCall { name, input }) => {
@@ -175,6 +175,16 @@ mirror! { one way enum TargetProgress, events::TargetProgress { Applying, Reache
 mirror! { one way struct PendingUpdate, events::Update { app_id, app_uuid, services, running_commit, target_commit } }
 mirror! { one way struct InstalledRelease, events::InstalledRelease { app_id, app_uuid, services, commit } }
 
+impl From<EventCall> for events::Event {
+    fn from(call: EventCall) -> Self {
+        match call {
+            EventCall::Notice(event) => event.into(),
+            EventCall::UpdateGate(update) => events::Event::UpdateGate(update.into()),
+            EventCall::HealthGate(release) => events::Event::HealthGate(release.into()),
+        }
+    }
+}
+
 impl From<PluginEvent> for events::Event {
     fn from(event: PluginEvent) -> Self {
         match event {
@@ -183,8 +193,6 @@ impl From<PluginEvent> for events::Event {
             PluginEvent::Services(changes) => events::Event::Services(converted(changes)),
             PluginEvent::Target(progress) => events::Event::Target(progress.into()),
             PluginEvent::Connection(is_there) => events::Event::Connection(is_there),
-            PluginEvent::UpdateGate(update) => events::Event::UpdateGate(update.into()),
-            PluginEvent::HealthGate(release) => events::Event::HealthGate(release.into()),
         }
     }
 }

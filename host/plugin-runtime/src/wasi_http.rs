@@ -66,7 +66,8 @@ pub(crate) fn link(
     bound_requests(linker)
 }
 
-/// Limits the texts of requests that a component writes. `wasmtime_wasi_http` keeps them at any length.
+/// Limits the texts of requests that a component writes. `wasmtime_wasi_http` keeps them at any length. Each function has
+/// its own type of text and its own setter, so each is written out.
 fn bound_requests(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     type Request = Resource<HostOutgoingRequest>;
     type Set = Result<(), ()>;

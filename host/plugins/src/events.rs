@@ -18,14 +18,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use plugin_manifest::EventKind;
-use plugin_protocol::{ActionAnswer, ActionCall, CallerScope, EventAnswer, Origin, PluginEvent};
+use plugin_protocol::{
+    ActionAnswer, ActionCall, CallerScope, EventAnswer, EventCall, Origin, kind_of_event,
+};
+use plugin_values::PluginEvent;
 use tokio::task::AbortHandle;
 
 use crate::actions::perform;
 use crate::loaded::LoadedPlugin;
 use crate::text::cut;
 use gates::Gates;
-pub use gates::{GateVerdict, Postponement};
 use pending::PendingEvents;
 
 /// The pause between two calls of a plugin. Everything that happens during it is combined into one call.
@@ -135,9 +137,9 @@ async fn call_for_each(
 ) {
     loop {
         let event = pending.next().await;
-        let kind = event.kind();
+        let kind = kind_of_event(&event);
         // A failure of the plugin itself has already been logged and counted.
-        if let Ok(Err(reason)) = tell(&plugin, event).await {
+        if let Ok(Err(reason)) = tell(&plugin, EventCall::Notice(event)).await {
             plugin.failed_itself(&format!("the event `{kind}` failed: {reason}"));
         }
         if kind == EventKind::Start {
@@ -151,10 +153,10 @@ async fn call_for_each(
 /// plugin's own.
 async fn tell(
     plugin: &Arc<LoadedPlugin>,
-    event: PluginEvent,
+    call: EventCall,
 ) -> Result<Result<EventAnswer, String>, String> {
     let origin = Origin::outside(CallerScope::Device);
-    match perform(plugin, origin, ActionCall::Event(event)).await {
+    match perform(plugin, origin, ActionCall::Event(call)).await {
         Ok(ActionAnswer::Event(answer)) => Ok(answer.map_err(cut)),
         Ok(_) => Err("it answered another call".to_owned()),
         Err(error) => Err(error.to_string()),

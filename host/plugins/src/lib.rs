@@ -83,7 +83,6 @@ pub use config::{
 };
 pub use confinement_rule::ConfinementRule;
 pub use embed::{EmbedError, embed_signature};
-pub use events::{GateVerdict, Postponement};
 pub use grant::{GrantError, grant};
 pub use installation::PluginUpload;
 pub use limits::Limits;
@@ -93,8 +92,10 @@ pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,
     SECTION,
 };
-pub use plugin_protocol::{
-    CallerScope, InstalledRelease, PendingUpdate, PluginEvent, ServiceChange, TargetProgress,
+pub use plugin_protocol::{CallerScope, EventCall};
+pub use plugin_values::{
+    GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
+    TargetProgress,
 };
 pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};

@@ -8,9 +8,8 @@ use bytes::Bytes;
 use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
-use plugin_protocol::{
-    BootCall, GuestRuntime, InstalledRelease, Origin, OsCall, PendingUpdate, PluginEvent,
-};
+use plugin_protocol::{BootCall, GuestRuntime, Origin, OsCall};
+use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -19,7 +18,7 @@ use crate::actions::Actions;
 use crate::boot_config;
 use crate::bounds;
 use crate::call;
-use crate::events::{Events, GateVerdict, Postponement};
+use crate::events::Events;
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;

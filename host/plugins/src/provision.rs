@@ -26,6 +26,7 @@ pub(crate) mod update_lock;
 
 use std::sync::Arc;
 
+use ::http::Method;
 use plugin_protocol::{
     CapabilityAnswer as Answer, CapabilityCall as Call, Handle, Origin, StoreDelete, StoreGet,
     StoreKeys, StoreSet,
@@ -54,6 +55,12 @@ pub(crate) enum Refusal {
         "the instance claims to have used {used} bytes of a stream, which is not what it was given"
     )]
     Position { used: u64 },
+}
+
+/// Returns the method of a plugin's request if it is one of `allowed`.
+fn method_of(name: &str, allowed: &[Method]) -> Option<Method> {
+    let method = Method::from_bytes(name.as_bytes()).ok()?;
+    allowed.contains(&method).then_some(method)
 }
 
 impl PluginContext {

@@ -89,7 +89,7 @@ fn status(answer: &[u8]) -> Option<u16> {
 mod tests {
     use std::time::Duration;
 
-    use tokio::net::{TcpListener, TcpSocket};
+    use tokio::net::TcpListener;
 
     use super::*;
 
@@ -143,10 +143,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_on_which_nobody_listens_fails() {
-        // Held, so that nobody else uses it.
-        let held = TcpSocket::new_v4().unwrap();
-        held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let port = held.local_addr().unwrap().port();
+        let held = held_port::HeldPort::new().unwrap();
+        let port = held.address().port();
         let outcome = probe(&HealthProbe::Tcp { port }, &ServicePorts::Host).await;
         assert!(!outcome.unwrap_or(false));
     }

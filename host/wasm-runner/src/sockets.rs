@@ -185,6 +185,41 @@ macro_rules! pass_on {
 }
 use pass_on;
 
+/// Methods that TCP and UDP sockets have in common: a service sees its socket with the addresses and the family that it
+/// asked for. The two traits are wasmtime's, so no function can be generic over them.
+macro_rules! visible_socket {
+    ($host:ident of $resource:ty, $protocol:ident) => {
+        fn local_address(&mut self, socket: Resource<$resource>) -> SocketResult<IpSocketAddress> {
+            let number = socket.rep();
+            let address = $host::local_address(&mut self.inner, socket)?;
+            Ok(self.shown_local($protocol, number, address.into()))
+        }
+
+        fn remote_address(&mut self, socket: Resource<$resource>) -> SocketResult<IpSocketAddress> {
+            let number = socket.rep();
+            let address = $host::remote_address(&mut self.inner, socket)?;
+            let believed = self.rules().known_as(address.into());
+            Ok(self.shown($protocol, number, believed))
+        }
+
+        fn address_family(
+            &mut self,
+            socket: Resource<$resource>,
+        ) -> wasmtime::Result<IpAddressFamily> {
+            if self.is_as_ipv6($protocol, socket.rep()) {
+                return Ok(IpAddressFamily::Ipv6);
+            }
+            $host::address_family(&mut self.inner, socket)
+        }
+
+        fn drop(&mut self, socket: Resource<$resource>) -> wasmtime::Result<()> {
+            self.forget($protocol, socket.rep());
+            $host::drop(&mut self.inner, socket)
+        }
+    };
+}
+use visible_socket;
+
 impl network::Host for Sockets<'_> {
     fn convert_error_code(&mut self, error: SocketError) -> wasmtime::Result<ErrorCode> {
         network::Host::convert_error_code(&mut self.inner, error)

@@ -1,7 +1,8 @@
 //! The build of a project in each language.
 
-mod async_imports;
+pub(crate) mod async_imports;
 mod c;
+mod capability_use;
 pub(crate) mod component;
 mod core_module;
 mod go;
@@ -99,12 +100,16 @@ fn check_actions(project: &ProjectFolder) -> Result<()> {
         _ => *action == Action::Events,
     };
     let mut provided = project.project.manifest.provides.iter();
-    if let Some(action) = provided.find(|action| !can_provide(action)) {
-        bail!(
+    match provided.find(|action| !can_provide(action)) {
+        None => Ok(()),
+        // The author has not written this name: it stands for the table.
+        Some(Action::ActionProvider) => bail!(
+            "a plugin in {language} cannot have actions of its own: write it in Rust, or leave [actions] out of plugin.toml"
+        ),
+        Some(action) => bail!(
             "a plugin in {language} cannot provide `{action}`: write it in Rust, or leave `{action}` out of [provides]"
-        );
+        ),
     }
-    Ok(())
 }
 
 /// Adds the manifest, and the description of the routes if there is one.

@@ -19,6 +19,11 @@ static CRATES: &[(&str, &str, Dir)] = &[
         include_dir!("$CARGO_MANIFEST_DIR/../src"),
     ),
     (
+        "events",
+        include_str!("../../values/Cargo.toml"),
+        include_dir!("$CARGO_MANIFEST_DIR/../values/src"),
+    ),
+    (
         "lenient",
         include_str!("../../lenient/Cargo.toml"),
         include_dir!("$CARGO_MANIFEST_DIR/../lenient/src"),

@@ -19,6 +19,12 @@ pub(crate) const WORLD: &str = "plugin";
 /// The interfaces that every plugin may import without asking.
 const ALWAYS: [&str; 4] = ["log", "config", "timer", "caller"];
 
+/// How `wit/` writes an asynchronous function, and how it would write the same function if it were synchronous.
+const ASYNC_FUNCTIONS: [(&str, &str); 2] = [
+    (": async func(", ": func("),
+    (": static async func(", ": static func("),
+];
+
 /// A world in the form that generators of bindings expect.
 pub(crate) struct World {
     pub(crate) resolve: Resolve,
@@ -31,6 +37,11 @@ pub(crate) struct World {
 /// A file cannot be written.
 pub(crate) fn load(folder: &Path, manifest: &Manifest) -> Result<World> {
     write(folder, manifest)?;
+    read(folder)
+}
+
+/// Reads the interfaces and the plugin's world from `folder`.
+fn read(folder: &Path) -> Result<World> {
     let mut resolve = Resolve::default();
     let (package, _) = resolve
         .push_dir(folder)
@@ -62,7 +73,10 @@ pub(crate) fn write_without_async_imports(folder: &Path, manifest: &Manifest) ->
         let name = file.path().file_stem().unwrap_or_default();
         let text = file.contents_utf8().unwrap_or_default();
         if exported.iter().all(|export| name != export.as_str()) {
-            let text = text.replace(": async func(", ": func(");
+            let mut text = text.to_owned();
+            for (asynchronous, synchronous) in ASYNC_FUNCTIONS {
+                text = text.replace(asynchronous, synchronous);
+            }
             write_file(&folder.join(file.path()), text.as_bytes())?;
         }
     }
@@ -116,9 +130,10 @@ pub(crate) fn uses_wasi(manifest: &Manifest) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plugin_manifest::Project;
+    use plugin_manifest::{Capability, Project};
 
     use super::*;
+    use crate::languages::async_imports;
 
     #[test]
     fn a_world_imports_what_the_manifest_asks_for_and_nothing_else() {
@@ -136,5 +151,35 @@ mod tests {
         );
         assert!(uses_wasi(&manifest));
         assert!(!uses_wasi(&project("[routes]\n\"GET /v3/a\" = \"a\"\n")));
+    }
+
+    #[test]
+    fn without_async_imports_no_capability_has_an_asynchronous_function() {
+        let mut text = "name = \"a\"\nversion = \"0.1.0\"\n[capabilities]\n".to_owned();
+        for capability in Capability::all() {
+            if capability.is_for_manifests() {
+                text += &format!("{capability} = \"x\"\n");
+            }
+        }
+        text += "[routes]\n\"GET /v3/a\" = \"a\"\n";
+        let manifest = Project::parse(&text).unwrap().manifest;
+        let folder = tempfile::tempdir().unwrap();
+        let on_a_device = load(&folder.path().join("device"), &manifest).unwrap();
+        let functions = async_imports::of_world(&on_a_device.resolve, on_a_device.id);
+        for (interface, function) in [
+            ("serial", "[static]port.open"),
+            ("serial", "[method]port.read"),
+            ("update-lock", "[static]lock.acquire-all"),
+            ("store", "get"),
+        ] {
+            let interface = format!("platform:supervisor/{interface}@1.4.0");
+            assert!(functions.contains(&(interface, function.to_owned())));
+        }
+
+        let synchronous = folder.path().join("synchronous");
+        write_without_async_imports(&synchronous, &manifest).unwrap();
+        let world = read(&synchronous).unwrap();
+        let left = async_imports::of_world(&world.resolve, world.id);
+        assert!(left.is_empty(), "{left:?}");
     }
 }

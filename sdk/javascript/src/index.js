@@ -10,6 +10,7 @@ export { postpone, refuse } from "./events.js";
 export { Response } from "./response.js";
 export { flag, integer, listOf, number, oneOf, optional, record, text } from "./kinds.js";
 
+export * as actions from "./actions.js";
 export * as api from "./api.js";
 export * as caller from "./caller.js";
 export * as cloud from "./cloud.js";

@@ -307,6 +307,15 @@ export namespace api {
   ): Promise<ApiResponse>;
 }
 
+/** Other plugins' own actions that the policy names, each by the name of the plugin that provides it, a slash, and the
+ * action's own name: `acme-rails/set`. Input and output have at most 512 KiB each. Throws `Conflict` if the other plugin
+ * refuses, `BadGateway` if it fails, and `Unavailable` if no plugin of the device has the action. */
+export namespace actions {
+  function call(action: string, input?: Uint8Array | string): Promise<Uint8Array>;
+  /** Like `call`, with JSON. */
+  function callJson(action: string, input?: unknown): Promise<any>;
+}
+
 /** Serial ports that the policy names. */
 export namespace serial {
   interface Settings {

@@ -53,8 +53,8 @@ from .response import Response
 
 if TYPE_CHECKING:
     from . import (
-        api, cloud, config, dbus, device, gpio, host_name, http, i2c, identify, journal, led, log, metrics, report,
-        serial, store, timer, units, update_lock,
+        actions, api, cloud, config, dbus, device, gpio, host_name, http, i2c, identify, journal, led, log, metrics,
+        report, serial, store, timer, units, update_lock,
     )
 
 __all__ = [
@@ -65,9 +65,8 @@ __all__ = [
 
 _FREE = {"config", "log", "timer"}
 _CAPABILITIES = {
-    "api", "cloud", "dbus", "device", "gpio", "host_name", "http", "i2c", "identify", "journal", "led", "metrics",
-    "report", "serial",
-    "store", "units", "update_lock",
+    "actions", "api", "cloud", "dbus", "device", "gpio", "host_name", "http", "i2c", "identify", "journal", "led",
+    "metrics", "report", "serial", "store", "units", "update_lock",
 }  # fmt: skip
 
 

@@ -10,7 +10,8 @@
 //! released; without it, one in a `target/dist` in a parent folder is used.
 //!
 //! Functions without a `Result` fail by panicking, as tests do. `supervisor-testing` offers the same to authors of
-//! plugins, who then do not have to build this crate.
+//! plugins, who then do not have to build this crate. Its `Host` and `RunningHost` have the same methods where they do
+//! the same, but reach a host in another process; a trait for both would have to be imported by every test.
 
 mod fakes;
 mod host;
@@ -18,9 +19,9 @@ mod running;
 
 pub use host::Host;
 pub use plugins::{
-    BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, GateVerdict, Identity,
-    InstalledRelease, OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Postponement,
-    ServiceChange, TargetProgress,
+    BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, EventCall, GateVerdict,
+    Identity, InstalledRelease, OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent,
+    Postponement, ServiceChange, TargetProgress,
 };
 pub use running::{DeviceFolder, RunningHost};
 pub use supervisor_testing::{Answer, assert_described, build, schemas, try_build};

@@ -7,10 +7,9 @@
 
 use std::path::PathBuf;
 
+use plugin_values::{BootSetting, InstalledRelease, PendingUpdate, PluginEvent};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::events::{InstalledRelease, PendingUpdate, PluginEvent};
 
 /// The version of the protocol; raised by each change here that matters to the other side.
 pub const VERSION: u32 = 2;
@@ -159,15 +158,6 @@ pub enum Command {
     Stop,
 }
 
-/// A setting of a boot configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BootSetting {
-    /// Its key.
-    pub name: String,
-    /// Its text.
-    pub value: String,
-}
-
 /// The differences between a boot configuration and its target.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootChange {
@@ -179,21 +169,6 @@ pub struct BootChange {
     pub foreign: Vec<String>,
     /// Whether the changes take effect at the next boot.
     pub needs_reboot: bool,
-}
-
-/// The status of an operating system with two places to boot from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OsStatus {
-    /// The running version.
-    pub running: String,
-    /// The version that is completely installed in the other place.
-    pub staged: Option<String>,
-    /// Whether the running version stays.
-    pub committed: bool,
-    /// The progress of a running installation, in percent.
-    pub installing: Option<u8>,
-    /// The reason why the last installation failed.
-    pub failure: Option<String>,
 }
 
 /// A function of the action `os-update`.

@@ -18,20 +18,19 @@ mod answer;
 mod build;
 mod control;
 mod description;
-mod events;
 mod host;
 mod running;
 mod tool;
 
 pub use answer::Answer;
 pub use build::{build, try_build};
-pub use control::{BootChange, BootSetting, CallerScope, Identity, OsCall, OsStatus};
+pub use control::{BootChange, CallerScope, Identity, OsCall};
 pub use description::{assert_described, schemas};
-pub use events::{
-    GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
-    TargetProgress,
-};
 pub use host::Host;
+pub use plugin_values::{
+    BootSetting, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Postponement,
+    ServiceChange, TargetProgress,
+};
 pub use running::RunningHost;
 
 /// The protocol between the tool and this crate; only for these two.

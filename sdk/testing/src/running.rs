@@ -8,15 +8,16 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use plugin_values::{
+    BootSetting, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Postponement,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::control::{
-    BootChange, BootSetting, CALLER, CallerScope, Command, DEVICE, GpioState, HARNESS, OsCall,
-    OsStatus, UpdateLocks,
+    BootChange, CALLER, CallerScope, Command, DEVICE, GpioState, HARNESS, OsCall, UpdateLocks,
 };
-use crate::events::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use crate::tool::Tool;
 
 /// How long a test waits for a condition.

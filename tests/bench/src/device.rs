@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use held_port::HeldPort;
 use serde_json::Value;
 use tempfile::TempDir;
-use tests::{HeldPort, distribution};
+use tests::distribution;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -193,6 +193,7 @@ async fn keys_are_taken_from_one_query_parameter_or_from_the_header() {
     for (query, header, let_in) in [
         (format!("?apikey={key}"), None, true),
         (format!("?x=1&apikey={key}&y=2"), None, true),
+        (format!("?api%6Bey={key}"), None, true),
         (String::new(), Some(format!("Bearer {key}")), true),
         (String::new(), Some(format!("apikey {key}")), true),
         (String::new(), Some(format!("Basic {key}")), false),
@@ -203,6 +204,7 @@ async fn keys_are_taken_from_one_query_parameter_or_from_the_header() {
             false,
         ),
         (format!("?apikey={key}&apikey={key}"), None, false),
+        (format!("?apikey={key}&api%6Bey={key}"), None, false),
         (format!("?APIKEY={key}"), None, false),
         (format!("?apikey={}", &key[1..]), None, false),
         (

@@ -8,12 +8,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use held_port::HeldPort;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::engine_choice::Engine;
 use super::registry::ImagesIn;
-use crate::held_address;
 
 /// The file with the session's information.
 const RECORD: &str = "session.json";
@@ -78,7 +78,7 @@ impl SessionFolder {
         let file = self.folder.join(RECORD);
         let Ok(text) = fs::read_to_string(&file) else {
             return Ok(Session {
-                registry: held_address::hold_free()?,
+                registry: HeldPort::new()?.keep(),
                 engine: engine.name().to_owned(),
                 fleet: None,
             });
@@ -98,13 +98,14 @@ impl SessionFolder {
                 engine.name()
             );
         }
-        held_address::hold(session.registry).with_context(|| {
+        let held = HeldPort::at(session.registry).with_context(|| {
             format!(
                 "the registry in `{}` must be at {}, which is part of the names of its images; stop what uses that address",
                 self.folder.display(),
                 session.registry
             )
         })?;
+        held.keep();
         Ok(session)
     }
 

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use held_port::HeldPort;
 use serde_json::{Value, json};
 
 use crate::harness::{Api, Cloud, Person};
-use crate::registry::{Registry, digest, free_host};
+use crate::registry::{Registry, digest};
 
 /// A fleet `pump` of a cloud with this registry, and a person who may deploy to it.
 fn pump(registry: &str) -> (Cloud, Person) {
@@ -144,9 +145,9 @@ fn a_registry_that_asks_for_tokens_takes_those_of_the_session_and_of_a_key() {
         return;
     };
     other.put_image("base/hello", "1", "hello");
-    let host = free_host();
-    let (cloud, ann) = pump(&host);
-    let Some(_own) = Registry::start_for(&cloud, &host) else {
+    let port = HeldPort::new().expect("a port");
+    let (cloud, ann) = pump(&port.address().to_string());
+    let Some(_own) = Registry::start_for(&cloud, port) else {
         return;
     };
     compose(

@@ -1,9 +1,10 @@
 //! Debian's docker-registry, as the cloud's registry and as other ones.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use held_port::HeldPort;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -14,6 +15,7 @@ use crate::harness::Cloud;
 pub(crate) struct Registry {
     child: Child,
     pub(crate) host: String,
+    _port: HeldPort,
     runtime: tokio::runtime::Runtime,
     client: reqwest::Client,
     _folder: tempfile::TempDir,
@@ -22,24 +24,26 @@ pub(crate) struct Registry {
 impl Registry {
     /// Returns `None`, reported as a skipped test, if the program is not installed.
     pub(crate) fn start() -> Option<Self> {
-        Self::start_at(&free_host(), "")
+        Self::start_on(HeldPort::new().expect("a port"), "")
     }
 
-    /// Starts a registry that accepts only the tokens of a cloud, and trusts what its certificate
-    /// signs.
-    pub(crate) fn start_for(cloud: &Cloud, host: &str) -> Option<Self> {
+    /// Starts a registry on this port that accepts only the tokens of a cloud, and trusts what its
+    /// certificate signs.
+    pub(crate) fn start_for(cloud: &Cloud, port: HeldPort) -> Option<Self> {
         let kept = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(kept.path(), cloud.registry_certificate()).expect("a file");
         let auth = format!(
-            "auth: {{ token: {{ realm: \"{}/auth/v1/token\", service: \"{host}\", \
+            "auth: {{ token: {{ realm: \"{}/auth/v1/token\", service: \"{}\", \
              issuer: fleet-cloud, rootcertbundle: {} }} }}\n",
             cloud.url,
+            port.address(),
             kept.path().display()
         );
-        Self::start_at(host, &auth)
+        Self::start_on(port, &auth)
     }
 
-    fn start_at(host: &str, more: &str) -> Option<Self> {
+    fn start_on(port: HeldPort, more: &str) -> Option<Self> {
+        let host = port.address().to_string();
         let folder = tempfile::tempdir().expect("a folder");
         let configuration = format!(
             "version: 0.1\nlog: {{ level: error, accesslog: {{ disabled: true }} }}\n\
@@ -65,7 +69,8 @@ impl Registry {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let registry = Registry {
             child,
-            host: host.to_owned(),
+            host,
+            _port: port,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -229,12 +234,6 @@ impl Drop for Registry {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Returns an address at which nothing listens.
-pub(crate) fn free_host() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").to_string()
 }
 
 pub(crate) fn digest(bytes: &[u8]) -> String {

@@ -9,7 +9,8 @@ mod docker_registry;
 
 use cloud_core::clock::now;
 use data::Keyring;
-use docker_registry::{DockerRegistry, free_host, is_there};
+use docker_registry::{DockerRegistry, is_there};
+use held_port::HeldPort;
 
 use super::{Access, LIFE, Registry, made};
 
@@ -20,9 +21,10 @@ async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say()
     }
     let ours = Registry::with(made().expect("a key")).expect("a signer");
     let stranger = Registry::with(made().expect("a key")).expect("a signer");
-    let host = free_host();
+    let port = HeldPort::new().expect("a port");
+    let host = port.address().to_string();
     let realm = "http://127.0.0.1:1/auth/v1/token";
-    let _registry = DockerRegistry::start(&host, ours.certificate(), realm).await;
+    let _registry = DockerRegistry::start(port, ours.certificate(), realm).await;
     let access = |name: &str, actions: &[&'static str]| {
         [Access {
             kind: "repository",

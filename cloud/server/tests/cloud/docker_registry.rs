@@ -1,16 +1,17 @@
 //! Debian's docker-registry, which uses tokens of a cloud.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use held_port::HeldPort;
 
 const PROGRAM: &str = "/usr/bin/docker-registry";
 
 /// A registry on 127.0.0.1, which ends when the value is dropped.
 pub(crate) struct DockerRegistry {
     child: Option<Child>,
-    host: String,
+    port: HeldPort,
     folder: tempfile::TempDir,
 }
 
@@ -23,22 +24,17 @@ pub(crate) fn is_there() -> bool {
     there
 }
 
-/// Returns a free address for a registry.
-pub(crate) fn free_host() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").to_string()
-}
-
 impl DockerRegistry {
-    /// Starts a registry at `host` that trusts this certificate, and sends its clients to `realm`.
-    pub(crate) async fn start(host: &str, certificate: &str, realm: &str) -> Self {
-        let mut registry = Self::prepared(host, certificate, realm, true);
+    /// Starts a registry on this port that trusts this certificate, and sends its clients to `realm`.
+    pub(crate) async fn start(port: HeldPort, certificate: &str, realm: &str) -> Self {
+        let mut registry = Self::prepared(port, certificate, realm, true);
         registry.begin().await;
         registry
     }
 
     /// Prepares a registry that has yet to [begin](Self::begin), and that permits deletion or not.
-    pub(crate) fn prepared(host: &str, certificate: &str, realm: &str, deletes: bool) -> Self {
+    pub(crate) fn prepared(port: HeldPort, certificate: &str, realm: &str, deletes: bool) -> Self {
+        let host = port.address();
         let folder = tempfile::tempdir().expect("a folder");
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(path("cloud.pem"), certificate).expect("a file");
@@ -53,7 +49,7 @@ impl DockerRegistry {
         std::fs::write(path("registry.yml"), configuration).expect("a file");
         DockerRegistry {
             child: None,
-            host: host.to_owned(),
+            port,
             folder,
         }
     }
@@ -69,7 +65,7 @@ impl DockerRegistry {
             .expect("docker-registry");
         self.child = Some(child);
         let begun = Instant::now();
-        let answers = format!("http://{}/v2/", self.host);
+        let answers = format!("http://{}/v2/", self.port.address());
         // An error means that there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();

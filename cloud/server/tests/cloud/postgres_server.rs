@@ -1,12 +1,12 @@
 //! A PostgreSQL server for one test, which may stop and start it: not the one that all tests share.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use held_port::HeldPort;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 /// How a server is stopped.
@@ -22,7 +22,7 @@ pub(crate) enum Stop {
 pub(crate) struct PostgresServer {
     programs: PathBuf,
     folder: tempfile::TempDir,
-    port: u16,
+    port: HeldPort,
     /// The user that runs it: it refuses to run as root.
     user: Option<(u32, u32)>,
     server: Option<Child>,
@@ -40,13 +40,10 @@ impl PostgresServer {
         if let Some((user, group)) = user {
             chown(folder.path(), Some(user), Some(group)).expect("a folder of its own");
         }
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let port = free.local_addr().expect("its number").port();
-        drop(free);
         let mut server = PostgresServer {
             programs,
             folder,
-            port,
+            port: HeldPort::new().expect("a port"),
             user,
             server: None,
         };
@@ -69,7 +66,7 @@ impl PostgresServer {
             .command("postgres")
             .arg("-D")
             .arg(self.data())
-            .args(["-p", &self.port.to_string()])
+            .args(["-p", &self.port.address().port().to_string()])
             .args(["-c", "listen_addresses=127.0.0.1"])
             .args(["-c", "unix_socket_directories="])
             // The server fails, not the machine: the system keeps what the server wrote.
@@ -108,7 +105,7 @@ impl PostgresServer {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://postgres@{}/postgres", self.port.address())
     }
 
     fn data(&self) -> PathBuf {

@@ -3,11 +3,12 @@
 use std::process::Command;
 
 use data::testing::on_fresh;
+use held_port::HeldPort;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::docker_registry::{DockerRegistry, free_host, is_there};
+use crate::docker_registry::{DockerRegistry, is_there};
 use crate::fake_device::known;
 use crate::harness::{Cloud, Signed, read};
 
@@ -163,7 +164,8 @@ async fn a_device_pulls_what_its_releases_are_made_of_and_users_push_to_their_im
         return;
     }
     on_fresh(async |url| {
-        let host = free_host();
+        let port = HeldPort::new().expect("a port");
+        let host = port.address().to_string();
         let cloud = Cloud::start_with(&url, &format!("registry = '{host}'")).await;
         let certificate = Command::new(env!("CARGO_BIN_EXE_fleet-cloud"))
             .args(["registry-certificate", "--database", &url])
@@ -171,7 +173,7 @@ async fn a_device_pulls_what_its_releases_are_made_of_and_users_push_to_their_im
             .expect("the program");
         let certificate = String::from_utf8(certificate.stdout).expect("PEM");
         let realm = format!("{}/auth/v1/token", cloud.url);
-        let _registry = DockerRegistry::start(&host, &certificate, &realm).await;
+        let _registry = DockerRegistry::start(port, &certificate, &realm).await;
 
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pumps", "raspberrypi4-64").await;

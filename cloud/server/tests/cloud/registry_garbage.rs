@@ -5,10 +5,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use data::testing::{on_fresh, sql};
+use held_port::HeldPort;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::docker_registry::{DockerRegistry, free_host, is_there};
+use crate::docker_registry::{DockerRegistry, is_there};
 use crate::harness::{Cloud, Signed, read};
 use crate::reach::until;
 use crate::registry::{at_registry, digest, token};
@@ -27,7 +28,8 @@ struct Scene {
 
 impl Scene {
     async fn open(database: &str, deletes: bool) -> (Self, DockerRegistry) {
-        let host = free_host();
+        let port = HeldPort::new().expect("a port");
+        let host = port.address().to_string();
         let settings =
             format!("registry = '{host}'\nregistry_url = 'http://{host}/'\nregistration = 'open'");
         let cloud = Cloud::start_with(database, &settings).await;
@@ -37,7 +39,7 @@ impl Scene {
             .expect("the program");
         let certificate = String::from_utf8(certificate.stdout).expect("PEM");
         let realm = format!("{}/auth/v1/token", cloud.url);
-        let mut registry = DockerRegistry::prepared(&host, &certificate, &realm, deletes);
+        let mut registry = DockerRegistry::prepared(port, &certificate, &realm, deletes);
         registry.begin().await;
         let scene = Scene {
             cloud,

@@ -1,13 +1,12 @@
 //! A proxy between the cloud and a server that it needs, which a test can cut.
 
-use std::net::SocketAddr;
-
+use held_port::HeldPort;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// A TCP proxy in front of a server. When cut, it refuses connections and ends existing ones.
 pub(crate) struct SeverableProxy {
-    address: SocketAddr,
+    port: HeldPort,
     to: String,
     open: Option<JoinHandle<()>>,
 }
@@ -19,13 +18,13 @@ impl SeverableProxy {
         let (_, rest) = database.split_once('@').expect("a user");
         let (server, _) = rest.split_once('/').expect("a name");
         let proxy = SeverableProxy::to(server).await;
-        let by_proxy = database.replace(server, &proxy.address.to_string());
+        let by_proxy = database.replace(server, &proxy.port.address().to_string());
         (proxy, by_proxy)
     }
 
     async fn to(server: &str) -> Self {
         let mut proxy = SeverableProxy {
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            port: HeldPort::new().expect("a port"),
             to: server.to_owned(),
             open: None,
         };
@@ -34,8 +33,9 @@ impl SeverableProxy {
     }
 
     pub(crate) async fn open(&mut self) {
-        let listener = TcpListener::bind(self.address).await.expect("a port");
-        self.address = listener.local_addr().expect("its address");
+        let listener = TcpListener::bind(self.port.address())
+            .await
+            .expect("the port");
         let to = self.to.clone();
         self.open = Some(tokio::spawn(async move {
             // Dropped with the task, which cuts the connections.

@@ -6,9 +6,10 @@ use axum::extract::State;
 use device_types::LogEvent;
 use model::SetTargetError;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
+use crate::action_body::Forced;
 use crate::answer::{Failure, Json};
 use crate::body::Document;
 use crate::caller::{Caller, Scope};
@@ -109,7 +110,9 @@ async fn set_target(
             "Invalid target state.\n`local.apps` is missing: to remove all services send `{\"local\": {\"apps\": {}}}`",
         ));
     }
-    let force = target.get("force").is_some_and(model::truthy);
+    // The target is passed on with all of its fields: reading it as a type too would take its memory twice.
+    let forced = Forced::deserialize(&target);
+    let Forced { force } = forced.map_err(|error| Failure::invalid(error.to_string()))?;
     match api
         .device
         .set_local_target(Value::Object(target), force)

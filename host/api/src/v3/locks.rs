@@ -4,15 +4,12 @@
 mod lease_request;
 mod lock;
 
-use std::time::Duration;
-
 use axum::extract::{FromRequestParts, State};
 use http::request::Parts;
 use http::{Method, StatusCode};
-use model::{AppId, LockRefusal, LockRequest, ServiceName};
+use model::{AppId, LockRefusal, ServiceName};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use self::lease_request::LeaseRequest;
 use self::lock::Lock;
@@ -109,18 +106,11 @@ async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Locks>, Fai
 async fn put(
     State(api): State<Api>,
     LockTarget { app, service }: LockTarget,
-    Fields(body): Fields<Map<String, Value>>,
+    Fields(lease): Fields<LeaseRequest>,
 ) -> Result<Json<LeaseAnswer>, Failure> {
     let service = service_of_device(&api, app, &service)?;
-    let lease = LeaseRequest::read(&body)?;
-    let request = LockRequest {
-        app,
-        service,
-        reason: lease.reason,
-        ttl: Duration::from_secs(lease.ttl),
-        survives_reboot: lease.survives_reboot,
-    };
-    let lock = api.device.lease_lock(request).await?;
+    let lock = api.device.lease_lock(lease.of_service(app, service)?);
+    let lock = lock.await?;
     Ok(Json(LeaseAnswer {
         status: "success",
         lock: Lock::of(lock),

@@ -23,6 +23,8 @@ pub(super) struct NetworkRecord {
     pub(super) config: NetworkConfig,
 }
 
+// Reads like that of `Volumes`: both only pass arguments, which are of other types, to a thread that may wait
+// for the disk.
 #[async_trait]
 impl Networks for Wasm {
     async fn networks(&self) -> Result<Vec<Network>, EngineError> {

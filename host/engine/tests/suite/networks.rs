@@ -1,5 +1,6 @@
 //! Networks, names in them, and ports to the outside.
 
+use held_port::HeldPort;
 use model::{PortMapping, Protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -85,8 +86,8 @@ pub async fn removing_a_network_that_is_gone_is_no_error(fixture: &dyn Fixture) 
 pub async fn published_port_is_reached_from_the_host(fixture: &dyn Fixture) {
     let network = fixture.network("front").await;
     let mut service = server(fixture, &[&network]);
-    let held = HeldPort::new();
-    let host_port = held.number();
+    let held = HeldPort::new().unwrap();
+    let host_port = held.address().port();
     service.config.ports.push(PortMapping {
         host_ip: "127.0.0.1".into(),
         host_port: Some(host_port),
@@ -113,23 +114,4 @@ pub async fn published_port_is_reached_from_the_host(fixture: &dyn Fixture) {
         std::net::TcpListener::bind(("127.0.0.1", host_port)).ok()
     })
     .await;
-}
-
-/// A free port of 127.0.0.1 that is reserved while this value lives. Servers can listen on it anyway, because they set
-/// `SO_REUSEADDR` and this socket does not listen.
-pub struct HeldPort(tokio::net::TcpSocket);
-
-impl HeldPort {
-    pub fn new() -> Self {
-        let socket = tokio::net::TcpSocket::new_v4().unwrap();
-        socket.set_reuseaddr(true).unwrap();
-        socket
-            .bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0)))
-            .unwrap();
-        HeldPort(socket)
-    }
-
-    pub fn number(&self) -> u16 {
-        self.0.local_addr().unwrap().port()
-    }
 }

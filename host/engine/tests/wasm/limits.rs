@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use engine::LogsFrom;
+use held_port::HeldPort;
 use model::{ContainerState, PortMapping, Protocol};
 use tokio::net::TcpStream;
 use wasm_service::log_file::{LOG, MAX_FILE, OLDER_LOG};
 
 use crate::fixture::test;
-use crate::suite::{Fixture, HeldPort, eventually, next_line};
+use crate::suite::{Fixture, eventually, next_line};
 
 #[test]
 fn memory_is_limited_and_the_service_is_told() {
@@ -58,8 +59,8 @@ fn cpu_ticks(pid: i32) -> u64 {
 fn spinning_service_does_not_hold_up_its_own_process() {
     test(async |fixture| {
         let mut service = fixture.runs("spin", &["spin"]);
-        let held = HeldPort::new();
-        let port = held.number();
+        let held = HeldPort::new().unwrap();
+        let port = held.address().port();
         service.config.ports.push(PortMapping {
             host_ip: "127.0.0.1".into(),
             host_port: Some(port),

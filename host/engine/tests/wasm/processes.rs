@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use engine::wasm::Wasm;
 use engine::{Containers as _, LogsFrom};
+use held_port::HeldPort;
 use model::{ContainerId, ContainerState, PortMapping, Protocol, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use wasm_service::process::ProcessId;
 use wasm_service::record::{self, STATE, Status};
 
 use crate::fixture::{WasmFixture, surroundings, test};
-use crate::suite::{Fixture, HeldPort, Program, Service, create_on, eventually, next_line};
+use crate::suite::{Fixture, Program, Service, create_on, eventually, next_line};
 
 /// The task of [`hosts_an_engine_for_another_test`].
 const HOSTED: &str = "WASM_ENGINE_TEST_HOSTED";
@@ -290,8 +291,8 @@ fn a_process_that_is_killed_as_it_starts_is_started_again() {
 #[test]
 fn a_service_whose_port_is_taken_when_it_is_started_again_runs_once_the_port_is_free() {
     test(async |fixture| {
-        let held = HeldPort::new();
-        let port = held.number();
+        let held = HeldPort::new().unwrap();
+        let port = held.address().port();
         let mut service = fixture.runs("web", &["tick"]);
         service.config.ports.push(PortMapping {
             host_ip: "127.0.0.1".into(),

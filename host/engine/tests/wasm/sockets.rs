@@ -3,12 +3,13 @@
 use std::net::{Ipv4Addr, TcpListener as StdListener, UdpSocket as StdUdpSocket};
 
 use engine::{ContainerSpec, EngineError};
+use held_port::HeldPort;
 use model::{ContainerId, ContainerState, NetworkMode, PortMapping, Protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::fixture::{WasmFixture, test};
-use crate::suite::{Fixture, HeldPort, Service};
+use crate::suite::{Fixture, Service};
 
 const REFUSED: &str = "failed: ConnectionRefused";
 const DENIED: &str = "failed: PermissionDenied";
@@ -262,8 +263,8 @@ fn published(mut service: Service, host_port: u16, port: u16) -> Service {
 #[test]
 fn port_is_published_by_its_own_number_and_over_udp() {
     test(async |fixture| {
-        let held = HeldPort::new();
-        let port = held.number();
+        let held = HeldPort::new().unwrap();
+        let port = held.address().port();
         let address = format!("0.0.0.0:{port}");
         // The same port number inside and outside, which are two listeners on one machine here.
         let mut service = fixture.runs("tcp", &["tcp-echo", &address]);

@@ -6,7 +6,8 @@ use wasmtime::component::Resource;
 use crate::bindings::platform::supervisor::update_lock::{self, LockError};
 use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
 
-/// The locks that a call holds: the host's handle for them.
+/// The locks that a call holds: the host's handle for them. Like `Port` in `serial.rs`; the generated traits are others
+/// for each resource, so each has its own `drop`.
 #[expect(
     unreachable_pub,
     reason = "generated code re-exports it within this crate"

@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use plugin_manifest::EventKind;
-use plugin_protocol::{EventAnswer, InstalledRelease, PendingUpdate, PluginEvent};
+use plugin_protocol::{EventAnswer, EventCall};
+use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, Postponement};
 use tokio::time::Instant;
 
 use super::{Events, tell};
@@ -28,40 +29,6 @@ const HOLD_MINUTES: u32 = 60;
 /// If a gate is asked this long after it was due, it is for another update.
 const SAME_UPDATE: Duration = Duration::from_secs(3600);
 
-/// Why an update waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Postponement {
-    /// The plugin that postpones it.
-    pub plugin: String,
-    /// Its reason, for people.
-    pub reason: String,
-    /// When to ask again.
-    pub delay: Duration,
-}
-
-/// The plugins' verdict on a release.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GateVerdict {
-    /// All of them consider it healthy, or there are none.
-    Healthy,
-    /// One of them does not consider it healthy yet.
-    NotYet {
-        /// The plugin.
-        plugin: String,
-        /// Its reason, for people.
-        reason: String,
-        /// When to ask again.
-        delay: Duration,
-    },
-    /// One of them considers it unhealthy.
-    Unhealthy {
-        /// The plugin.
-        plugin: String,
-        /// Its reason, for people.
-        reason: String,
-    },
-}
-
 /// How long each plugin has delayed the update of each app.
 #[derive(Default)]
 pub(super) struct Gates(Mutex<BTreeMap<(String, String), Hold>>);
@@ -77,8 +44,8 @@ impl Events {
     /// Asks all gates whether an app may be disturbed. If several postpone, the longest wait counts.
     pub(crate) async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         let gates = self.gates(EventKind::UpdateGate);
-        let event = PluginEvent::UpdateGate(update.clone());
-        let answers = gates.iter().map(|plugin| ask(plugin, event.clone()));
+        let call = EventCall::UpdateGate(update.clone());
+        let answers = gates.iter().map(|plugin| ask(plugin, call.clone()));
         let answers = join_all(answers).await;
         let now = Instant::now();
         let mut longest: Option<Postponement> = None;
@@ -104,8 +71,8 @@ impl Events {
     /// Asks all gates whether a release is healthy. A refusal takes precedence, then the longest wait.
     pub(crate) async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
         let gates = self.gates(EventKind::HealthGate);
-        let event = PluginEvent::HealthGate(release.clone());
-        let answers = gates.iter().map(|plugin| ask(plugin, event.clone()));
+        let call = EventCall::HealthGate(release.clone());
+        let answers = gates.iter().map(|plugin| ask(plugin, call.clone()));
         let answers = join_all(answers).await;
         let names = gates.iter().map(|plugin| plugin.manifest.name.as_str());
         verdict(names.zip(answers))
@@ -143,9 +110,9 @@ fn verdict<'a>(answers: impl Iterator<Item = (&'a str, EventAnswer)>) -> GateVer
     verdict
 }
 
-async fn ask(plugin: &Arc<LoadedPlugin>, event: PluginEvent) -> EventAnswer {
-    let gate = event.kind();
-    let call = tell(plugin, event);
+async fn ask(plugin: &Arc<LoadedPlugin>, call: EventCall) -> EventAnswer {
+    let gate = call.kind();
+    let call = tell(plugin, call);
     let failed = |reason: String| EventAnswer::Postpone {
         reason,
         seconds: u32::try_from(AFTER_FAILURE.as_secs()).unwrap_or(SHORTEST),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use plugin_manifest::EventKind;
-use plugin_protocol::{PluginEvent, ServiceChange, TargetProgress};
+use plugin_protocol::kind_of_event;
+use plugin_values::{PluginEvent, ServiceChange, TargetProgress};
 use tokio::sync::Notify;
 
 /// The most services whose changes are reported in one call.
@@ -39,7 +40,7 @@ impl PendingEvents {
 
     /// Queues the event if the plugin asks for its kind. Never waits.
     pub(super) fn add(&self, event: PluginEvent) {
-        if self.kinds.contains(&event.kind()) {
+        if self.kinds.contains(&kind_of_event(&event)) {
             self.content.lock().add(event);
             self.added.notify_one();
         }
@@ -70,8 +71,6 @@ impl Content {
             PluginEvent::Services(changes) => changes.into_iter().for_each(|change| {
                 self.add_change(change);
             }),
-            // These are not queued: their sender waits for the answer.
-            PluginEvent::UpdateGate(_) | PluginEvent::HealthGate(_) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use plugin_manifest::Schedule;
-use plugin_protocol::PluginEvent;
+use plugin_values::PluginEvent;
 use tokio::time::Instant;
 
 use super::pending::PendingEvents;

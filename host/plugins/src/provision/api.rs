@@ -6,11 +6,22 @@ use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Uri};
 use plugin_protocol::{ApiError, ApiRequest, ApiResponse, ApiSend, HTTP_BODY, HTTP_URL, Origin};
 
+use super::method_of;
 use crate::actions::DEPTH;
 use crate::bounds::HTTP_ANSWER;
 use crate::config::PluginApiRequest;
 use crate::plugin_context::PluginContext;
 use crate::text::cut;
+
+/// The methods of the API's routes.
+const METHODS: [Method; 6] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+];
 
 impl PluginContext {
     pub(super) async fn request(
@@ -54,20 +65,10 @@ fn checked(request: ApiRequest) -> Result<Request<Vec<u8>>, ApiError> {
     if path.len() > HTTP_URL || body.len() > HTTP_BODY || types > HTTP_URL {
         return Err(invalid("it is longer than a request may be"));
     }
-    let method = match Method::from_bytes(method.as_bytes()) {
-        Ok(
-            method @ (Method::GET
-            | Method::HEAD
-            | Method::POST
-            | Method::PUT
-            | Method::PATCH
-            | Method::DELETE),
-        ) => method,
-        _ => {
-            return Err(invalid(
-                "its method must be GET, HEAD, POST, PUT, PATCH or DELETE",
-            ));
-        }
+    let Some(method) = method_of(&method, &METHODS) else {
+        return Err(invalid(
+            "its method must be GET, HEAD, POST, PUT, PATCH or DELETE",
+        ));
     };
     let uri = path.parse::<Uri>().ok();
     let is_path = |uri: &Uri| uri.scheme().is_none() && uri.authority().is_none();

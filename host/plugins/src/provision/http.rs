@@ -12,12 +12,23 @@ use plugin_protocol::{
     HttpSend,
 };
 
+use super::method_of;
 use crate::bounds::HTTP_ANSWER;
 use crate::config::{OutgoingRequest, Reachable};
 use crate::http_grants::{Destination, Reach};
 use crate::plugin_context::PluginContext;
 use crate::text::cut;
 
+/// The methods that `wit/http.wit` permits.
+const METHODS: [Method; 7] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+];
 /// Headers about the connection or the destination: only the device itself may set them.
 const REFUSED: [HeaderName; 9] = [
     CONNECTION,
@@ -65,21 +76,10 @@ fn checked(request: HttpRequest) -> Result<(http::Request<Vec<u8>>, Destination)
     if url.len() > HTTP_URL || headers.len() > HTTP_HEADERS || body.len() > HTTP_BODY {
         return Err(invalid("it is longer than a request may be"));
     }
-    let method = match Method::from_bytes(method.as_bytes()) {
-        Ok(
-            method @ (Method::GET
-            | Method::HEAD
-            | Method::POST
-            | Method::PUT
-            | Method::PATCH
-            | Method::DELETE
-            | Method::OPTIONS),
-        ) => method,
-        _ => {
-            return Err(invalid(
-                "its method must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
-            ));
-        }
+    let Some(method) = method_of(&method, &METHODS) else {
+        return Err(invalid(
+            "its method must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS",
+        ));
     };
     let uri = url.parse::<Uri>().ok();
     let destination = uri.as_ref().and_then(Destination::of);

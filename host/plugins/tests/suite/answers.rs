@@ -35,6 +35,26 @@ async fn a_plugin_gets_the_request_and_no_key() {
     );
 }
 
+/// Other spellings of `apikey` are keys to the API as well.
+#[tokio::test]
+async fn a_plugin_gets_no_key_whose_name_is_percent_encoded() {
+    let device = setup().guest("a", "").start().await;
+    for query in [
+        "api%6Bey=secret&a=b",
+        "a=b&%61%70%69%6b%65%79=secret",
+        "apikey=secret&a=b&api%6bey=secret",
+        "a=b&apikey",
+    ] {
+        let (status, body) = device.get(&format!("/v3/a/request?{query}")).await;
+        assert_eq!(status, StatusCode::OK);
+        assert!(!body.contains("secret"), "{query}: {body}");
+        assert!(
+            body.contains("[(\"what\", \"request\")] a=b "),
+            "{query}: {body}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn paths_and_methods_find_their_plugin() {
     let device = setup().guest("a", "").start().await;

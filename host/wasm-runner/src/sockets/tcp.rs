@@ -14,7 +14,7 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, DynPollable, SocketError, SocketResult, TcpSocket,
 };
 
-use super::{Binding, Sockets, again, pass_on, socket_again};
+use super::{Binding, Sockets, again, pass_on, socket_again, visible_socket};
 
 const TCP: Protocol = Protocol::Tcp;
 
@@ -101,30 +101,7 @@ impl HostTcpSocket for Sockets<'_> {
         Ok((accepted, input, output))
     }
 
-    fn local_address(&mut self, socket: Resource<TcpSocket>) -> SocketResult<IpSocketAddress> {
-        let number = socket.rep();
-        let address = HostTcpSocket::local_address(&mut self.inner, socket)?;
-        Ok(self.shown_local(TCP, number, address.into()))
-    }
-
-    fn remote_address(&mut self, socket: Resource<TcpSocket>) -> SocketResult<IpSocketAddress> {
-        let number = socket.rep();
-        let address = HostTcpSocket::remote_address(&mut self.inner, socket)?;
-        let believed = self.rules().known_as(address.into());
-        Ok(self.shown(TCP, number, believed))
-    }
-
-    fn address_family(&mut self, socket: Resource<TcpSocket>) -> wasmtime::Result<IpAddressFamily> {
-        if self.is_as_ipv6(TCP, socket.rep()) {
-            return Ok(IpAddressFamily::Ipv6);
-        }
-        HostTcpSocket::address_family(&mut self.inner, socket)
-    }
-
-    fn drop(&mut self, socket: Resource<TcpSocket>) -> wasmtime::Result<()> {
-        self.forget(TCP, socket.rep());
-        HostTcpSocket::drop(&mut self.inner, socket)
-    }
+    visible_socket! { HostTcpSocket of TcpSocket, TCP }
 
     pass_on! { HostTcpSocket of TcpSocket:
         fn finish_bind() -> SocketResult<()>;

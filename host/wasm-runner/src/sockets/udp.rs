@@ -14,7 +14,7 @@ use wasmtime_wasi::p2::bindings::sockets::udp::{
 use wasmtime_wasi::p2::bindings::sockets::udp_create_socket;
 use wasmtime_wasi::p2::{DynPollable, SocketError, SocketResult, UdpSocket};
 
-use super::{Binding, Sockets, pass_on, socket_again};
+use super::{Binding, Sockets, pass_on, socket_again, visible_socket};
 
 const UDP: Protocol = Protocol::Udp;
 
@@ -82,30 +82,7 @@ impl HostUdpSocket for Sockets<'_> {
         Ok(streams)
     }
 
-    fn local_address(&mut self, socket: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
-        let number = socket.rep();
-        let address = HostUdpSocket::local_address(&mut self.inner, socket)?;
-        Ok(self.shown_local(UDP, number, address.into()))
-    }
-
-    fn remote_address(&mut self, socket: Resource<UdpSocket>) -> SocketResult<IpSocketAddress> {
-        let number = socket.rep();
-        let address = HostUdpSocket::remote_address(&mut self.inner, socket)?;
-        let believed = self.rules().known_as(address.into());
-        Ok(self.shown(UDP, number, believed))
-    }
-
-    fn address_family(&mut self, socket: Resource<UdpSocket>) -> wasmtime::Result<IpAddressFamily> {
-        if self.is_as_ipv6(UDP, socket.rep()) {
-            return Ok(IpAddressFamily::Ipv6);
-        }
-        HostUdpSocket::address_family(&mut self.inner, socket)
-    }
-
-    fn drop(&mut self, socket: Resource<UdpSocket>) -> wasmtime::Result<()> {
-        self.forget(UDP, socket.rep());
-        HostUdpSocket::drop(&mut self.inner, socket)
-    }
+    visible_socket! { HostUdpSocket of UdpSocket, UDP }
 
     pass_on! { HostUdpSocket of UdpSocket:
         fn finish_bind() -> SocketResult<()>;

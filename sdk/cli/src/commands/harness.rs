@@ -20,7 +20,7 @@ use serde_json::Value;
 use supervisor_testing::protocol::{
     CALLER, Command, GpioState, HARNESS, Setup, Started, UpdateLocks, VERSION,
 };
-use supervisor_testing::{BootChange, BootSetting, GateVerdict, OsCall, OsStatus, Postponement};
+use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixListener;
 use tokio::sync::RwLock;
@@ -213,18 +213,9 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
     };
     match command {
         Command::Identify => json(&host.identify()),
-        Command::Publish(event) => json(&host.publish(&same(&event)?)),
-        Command::Postponement(update) => {
-            let postponement = host.postponement(&same(&update)?).await;
-            json(&postponement.map(|postponement| Postponement {
-                plugin: postponement.plugin,
-                reason: postponement.reason,
-                delay: postponement.delay,
-            }))
-        }
-        Command::JudgeRelease(release) => {
-            json(&verdict(host.judge_release(&same(&release)?).await))
-        }
+        Command::Publish(event) => json(&host.publish(&event)),
+        Command::Postponement(update) => json(&host.postponement(&update).await),
+        Command::JudgeRelease(release) => json(&host.judge_release(&release).await),
         Command::BootSettings => {
             let settings = host.boot_settings().await.map(|settings| {
                 let settings = settings.into_iter();
@@ -253,13 +244,7 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
             json(&change.map_err(|error: BootConfigError| error.to_string()))
         }
         Command::OsStatus => {
-            let status = host.os_status().await.map(|status| OsStatus {
-                running: status.running,
-                staged: status.staged,
-                committed: status.committed,
-                installing: status.installing,
-                failure: status.failure,
-            });
+            let status = host.os_status().await;
             json(&status.map_err(|error| error.to_string()))
         }
         Command::UpdateOs(call) => {
@@ -305,24 +290,6 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
     }
 }
 
-fn verdict(verdict: plugin_test_host::GateVerdict) -> GateVerdict {
-    match verdict {
-        plugin_test_host::GateVerdict::Healthy => GateVerdict::Healthy,
-        plugin_test_host::GateVerdict::NotYet {
-            plugin,
-            reason,
-            delay,
-        } => GateVerdict::NotYet {
-            plugin,
-            reason,
-            delay,
-        },
-        plugin_test_host::GateVerdict::Unhealthy { plugin, reason } => {
-            GateVerdict::Unhealthy { plugin, reason }
-        }
-    }
-}
-
 fn json(answer: &impl Serialize) -> Result<Response> {
     Ok(axum::Json(serde_json::to_value(answer)?).into_response())
 }
@@ -336,64 +303,19 @@ fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use plugins::CallerScope as HostsCaller;
-    use supervisor_testing::{
-        CallerScope, InstalledRelease, PendingUpdate, PluginEvent, ServiceChange, TargetProgress,
-    };
+    use supervisor_testing::CallerScope;
 
     use super::*;
 
-    /// Converts a value of the crate to the host's type and back.
-    fn there_and_back<T, H>(value: &T) -> T
-    where
-        T: Serialize + DeserializeOwned,
-        H: Serialize + DeserializeOwned,
-    {
-        same(&same::<H>(value).unwrap()).unwrap()
-    }
-
     #[test]
-    fn what_a_test_says_is_what_the_host_understands() {
-        let change = ServiceChange {
-            app_id: 7,
-            service: "press".to_owned(),
-            status: Some("Running".to_owned()),
-            before: None,
-        };
-        for event in [
-            PluginEvent::Start(true),
-            PluginEvent::Schedule("hourly".to_owned()),
-            PluginEvent::Services(vec![change]),
-            PluginEvent::Target(TargetProgress::Applying),
-            PluginEvent::Target(TargetProgress::Reached),
-            PluginEvent::Target(TargetProgress::Stopped),
-            PluginEvent::Connection(false),
-        ] {
-            let same = there_and_back::<_, plugin_test_host::PluginEvent>(&event);
-            assert_eq!(same, event);
-        }
+    fn the_caller_that_a_test_names_is_one_that_the_host_knows() {
         let service = CallerScope::Service {
             app_id: 7,
             service: "press".to_owned(),
         };
         for caller in [CallerScope::DeviceKey, CallerScope::LocalMode, service] {
-            assert_eq!(there_and_back::<_, HostsCaller>(&caller), caller);
+            let hosts: HostsCaller = same(&caller).unwrap();
+            assert_eq!(same::<CallerScope>(&hosts).unwrap(), caller);
         }
-        let update = PendingUpdate {
-            app_id: 7,
-            app_uuid: "0".repeat(32),
-            services: vec!["press".to_owned()],
-            running_commit: None,
-            target_commit: Some("c2".to_owned()),
-        };
-        let same = there_and_back::<_, plugin_test_host::PendingUpdate>(&update);
-        assert_eq!(same, update);
-        let release = InstalledRelease {
-            app_id: 7,
-            app_uuid: "0".repeat(32),
-            services: Vec::new(),
-            commit: "c2".to_owned(),
-        };
-        let same = there_and_back::<_, plugin_test_host::InstalledRelease>(&release);
-        assert_eq!(same, release);
     }
 }

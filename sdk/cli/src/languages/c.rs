@@ -1,13 +1,14 @@
 //! C: zig's clang compiles the sources, the SDK and the bindings.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
+use super::capability_use::{self, CapabilityUse, code_of, files_in, of_interface};
 use super::{async_imports, core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -31,9 +32,12 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
 /// Builds the sources in the project's folder.
 ///
 /// # Errors
-/// The compiler cannot be installed, or refuses the sources; it has printed the reason.
+/// The sources use a capability that the project does not ask for, or the compiler cannot be installed or refuses the
+/// sources; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
+    let folder = source.parent().unwrap_or(&project.path);
+    capability_use::check(project, capability_uses(folder)?)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
@@ -54,7 +58,6 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     write_file(&routes, self::routes(project)?.as_bytes())?;
 
     let module = build.join("core.wasm");
-    let folder = source.parent().unwrap_or(&project.path);
     let mut command = toolchain::python_module(&ZIG, output)?;
     command
         .args([
@@ -70,7 +73,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     for folder in [folder, &sdk, &bound] {
         command.arg("-I").arg(folder);
     }
-    for file in files_in_c(folder)? {
+    for file in files_in(folder, "c")? {
         command.arg(file);
     }
     if project.provider(Action::Events).is_some() {
@@ -100,18 +103,42 @@ fn blocking_imports(world: &World) -> AsyncFilterSet {
     filters
 }
 
-/// Returns the sources, sorted, so that the same sources result in the same component.
-fn files_in_c(folder: &std::path::Path) -> Result<Vec<PathBuf>> {
-    let failed = || format!("cannot list `{}`", folder.display());
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(failed)? {
-        let file = entry.with_context(failed)?.path();
-        if file.extension().is_some_and(|extension| extension == "c") {
-            files.push(file);
+/// Returns the capabilities that the files in `folder` use, by a header of the SDK or by the bindings.
+fn capability_uses(folder: &Path) -> Result<Vec<CapabilityUse>> {
+    let mut uses = Vec::new();
+    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
+        for (index, line) in code_of(&file).lines().enumerate() {
+            let header = header(line).filter(|name| !folder.join(name).is_file());
+            let header = header.and_then(|name| of_interface(name.strip_suffix(".h")?));
+            let bindings = line.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+            let bindings = bindings.filter_map(of_binding);
+            uses.extend(
+                header
+                    .into_iter()
+                    .chain(bindings)
+                    .map(|capability| CapabilityUse {
+                        capability,
+                        file: file.clone(),
+                        line: index + 1,
+                    }),
+            );
         }
     }
-    files.sort();
-    Ok(files)
+    Ok(uses)
+}
+
+/// Returns the name in a line such as `#include "store.h"`.
+fn header(line: &str) -> Option<&str> {
+    let directive = line.trim_start().strip_prefix('#')?.trim_start();
+    let name = directive.strip_prefix("include")?.trim_start();
+    name.strip_prefix('"')?.split('"').next()
+}
+
+/// Returns the capability of a name in the bindings, such as `platform_supervisor_host_name_get`.
+fn of_binding(name: &str) -> Option<Capability> {
+    let name = name.strip_prefix("platform_supervisor_")?;
+    let ends = name.match_indices('_').map(|(end, _)| end);
+    ends.filter_map(|end| of_interface(&name[..end])).last()
 }
 
 /// Returns the table of routes with the function that answers each, and the function that is called for events.
@@ -143,4 +170,31 @@ fn routes(project: &ProjectFolder) -> Result<String> {
         );
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capability_is_used_by_its_header_or_by_the_bindings() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("plugin.c");
+        let source = "#include \"supervisor.h\"\n#  include \"store.h\"\n// platform_supervisor_led_names\n\
+                      void f(void) {\n    platform_supervisor_host_name_get(platform_supervisor_timer_sleep);\n}\n";
+        std::fs::write(&file, source).unwrap();
+        let expected = |capability, line| CapabilityUse {
+            capability,
+            file: file.clone(),
+            line,
+        };
+        let host_name = expected(Capability::HostName, 5);
+        let uses = capability_uses(folder.path()).unwrap();
+        assert_eq!(uses, [expected(Capability::Store, 2), host_name]);
+
+        // A header of the author's own has nothing to do with the SDK.
+        std::fs::write(folder.path().join("store.h"), "").unwrap();
+        let uses = capability_uses(folder.path()).unwrap();
+        assert_eq!(uses, [expected(Capability::HostName, 5)]);
+    }
 }

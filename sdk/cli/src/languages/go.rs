@@ -1,7 +1,7 @@
 //! Go: its own compiler, with an SDK and bindings in a workspace with the project's module.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
@@ -10,6 +10,7 @@ use serde_json::json;
 use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
 
+use super::capability_use::{self, CapabilityUse, code_of, files_in, of_interface};
 use super::{core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -24,6 +25,8 @@ const GO: PythonPackage = PythonPackage {
 };
 /// The default file of the package `main`.
 const SOURCE: &str = "src/plugin.go";
+/// The keywords of declarations.
+const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
 /// The packages that the bindings are written against.
@@ -32,14 +35,17 @@ static PACKAGES: Dir = include_dir!("$OUT_DIR/go-packages");
 /// Builds the module in the project's folder.
 ///
 /// # Errors
-/// The compiler cannot be installed, or refuses the sources; it has printed the reason.
+/// The sources use a capability that the project does not ask for, or the compiler cannot be installed or refuses the
+/// sources; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     ensure!(
         project.path.join("go.mod").is_file(),
-        "there is no `go.mod` beside plugin.toml; create it with the lines `module {}` and `go 1.25`",
+        "there is no `go.mod` beside plugin.toml; create it with the lines `module example.com/{}` and `go 1.25`",
         project.name()
     );
+    let package = source.parent().unwrap_or(&project.path);
+    capability_use::check(project, capability_uses(package)?)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
@@ -76,7 +82,6 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     // The file that names the functions belongs to the author's package, but is not in the author's folder.
     let routes = build.join("routes.go");
     write_file(&routes, self::routes(project)?.as_bytes())?;
-    let package = source.parent().unwrap_or(&project.path);
     let overlay = build.join("overlay.json");
     let replaced = json!({ "Replace": { package.join("supervisor_routes.go").display().to_string(): routes } });
     write_file(&overlay, replaced.to_string().as_bytes())?;
@@ -105,8 +110,35 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
+/// Returns the capabilities whose packages the files of a package import.
+fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
+    let mut uses = Vec::new();
+    for file in files_in(package, "go")? {
+        if file.to_string_lossy().ends_with("_test.go") {
+            continue;
+        }
+        for (index, line) in code_of(&file).lines().enumerate() {
+            // The imports are before everything else.
+            if DECLARATIONS.iter().any(|keyword| line.starts_with(keyword)) {
+                break;
+            }
+            let imported = line.split('"').nth(1).unwrap_or_default();
+            let name = imported.strip_prefix("supervisor/").unwrap_or_default();
+            let name = name
+                .strip_prefix("imports/platform_supervisor_")
+                .unwrap_or(name);
+            uses.extend(of_interface(name).map(|capability| CapabilityUse {
+                capability,
+                file: file.clone(),
+                line: index + 1,
+            }));
+        }
+    }
+    Ok(uses)
+}
+
 /// Writes the bindings, with imports and exports separated.
-fn write_bindings(sdk: &std::path::Path, files: &Files) -> Result<()> {
+fn write_bindings(sdk: &Path, files: &Files) -> Result<()> {
     // Removes packages of interfaces that the plugin no longer asks for.
     for folder in ["imports", "exports/wit_exports"] {
         let _ = std::fs::remove_dir_all(sdk.join(folder));
@@ -147,4 +179,38 @@ fn routes(project: &ProjectFolder) -> Result<String> {
     Ok(format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{watch}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use plugin_manifest::Capability;
+
+    use super::*;
+
+    #[test]
+    fn a_capability_is_used_where_its_package_is_imported() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "plugin.go",
+            "package main\n\nimport (\n\t\"supervisor\"\n\t\"supervisor/log\"\n\t// \"supervisor/store\"\n\
+             \tlines \"supervisor/imports/platform_supervisor_host_name\"\n)\n\nvar name = \"supervisor/store\"\n",
+        );
+        write("a.go", "package main\n\nimport \"supervisor/store\"\n");
+        write("a_test.go", "package main\n\nimport \"supervisor/store\"\n");
+        let uses = capability_uses(folder.path()).unwrap();
+        let expected = |capability, name: &str, line| CapabilityUse {
+            capability,
+            file: folder.path().join(name),
+            line,
+        };
+        assert_eq!(
+            uses,
+            [
+                expected(Capability::Store, "a.go", 3),
+                expected(Capability::HostName, "plugin.go", 7),
+            ]
+        );
+    }
 }

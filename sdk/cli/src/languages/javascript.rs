@@ -1,6 +1,8 @@
 //! JavaScript and TypeScript: esbuild bundles the sources and the SDK into one file, and componentize-qjs puts it into
 //! a component with QuickJS.
 
+mod imports;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,7 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::Action;
 use serde_json::json;
 
-use super::{async_imports, is_identifier};
+use super::{async_imports, capability_use, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -35,9 +37,11 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../javascript");
 /// Builds the module in the project's folder; `default` is its path if the project does not name one.
 ///
 /// # Errors
-/// The tools cannot be installed, or refuse the sources; they have printed the reason.
+/// The sources use a capability that the project does not ask for, or the tools cannot be installed or refuse the
+/// sources; they have printed the reason.
 pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> Result<PathBuf> {
     let source = project.source(default)?;
+    capability_use::check(project, imports::capability_uses(&source))?;
     let manifest = &project.project.manifest;
     let build = project.path.join("build");
     let world = world::load(&build.join("wit"), manifest)?;

@@ -11,6 +11,17 @@ use tempfile::TempDir;
 /// The tool.
 pub(crate) const TOOL: &str = env!("CARGO_BIN_EXE_supervisor-plugin");
 
+/// Returns the folder for the tool's downloads, which all tests share.
+pub(crate) fn downloads() -> PathBuf {
+    tests::repository().join("target/tool-cache")
+}
+
+/// Returns the folder in which the tool keeps compiled code.
+pub(crate) fn compiled_code() -> PathBuf {
+    let version = env!("CARGO_PKG_VERSION");
+    downloads().join(format!("supervisor-plugin/{version}/compiled"))
+}
+
 /// An author, and the author's files.
 pub(crate) struct Author {
     folder: TempDir,
@@ -75,11 +86,7 @@ impl Author {
             .stdin(Stdio::null())
             // Shared with the other tests' crates, so that none is built twice.
             .env("CARGO_TARGET_DIR", tests::repository().join("target"))
-            // The tool's downloads are shared by all tests.
-            .env(
-                "XDG_CACHE_HOME",
-                tests::repository().join("target/tool-cache"),
-            )
+            .env("XDG_CACHE_HOME", downloads())
             // This author's credentials for registries.
             .env("DOCKER_CONFIG", self.path("docker"))
             .env("SUPERVISOR_DIST", tests::distribution());

@@ -195,6 +195,84 @@ fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
     }
 }
 
+#[test]
+fn a_capability_that_is_used_and_not_asked_for_is_named_before_the_build() {
+    for (language, place) in [
+        ("c", "src/plugin.c:4"),
+        ("go", "src/plugin.go:8"),
+        ("javascript", "src/plugin.js:2"),
+        ("typescript", "src/plugin.ts:2"),
+    ] {
+        let author = Author::with_project(language);
+        author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+        let built = author.run_in("rails", "build").fails();
+        let expected = format!(
+            "error: `store` is used in {place}, but [capabilities] in plugin.toml does not ask for it: add `store = \"why\"`\n"
+        );
+        assert!(built.err.ends_with(&expected), "{}", built.err);
+    }
+    // Python finds out when it imports the plugin.
+    if can_build("python") {
+        let author = Author::with_project("python");
+        author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+        let built = author.run_in("rails", "build").fails();
+        let expected = "the plugin uses `store` without asking for it: add `store = \"why\"` to [capabilities] of plugin.toml";
+        assert!(built.err.contains(expected), "{}", built.err);
+    }
+}
+
+#[test]
+fn an_action_that_only_rust_can_provide_is_refused_before_the_build() {
+    for language in ["c", "go", "javascript", "typescript", "python"] {
+        let author = Author::with_project(language);
+        let project = author.read("rails/plugin.toml");
+        for (table, expected) in [
+            (
+                "[provides]\nidentify = \"blink\"\n",
+                format!(
+                    "a plugin in {language} cannot provide `identify`: write it in Rust, or leave `identify` out of [provides]"
+                ),
+            ),
+            (
+                "[provides]\nboot-config = \"Firmware\"\n",
+                format!("a plugin in {language} cannot provide `boot-config`: write it in Rust"),
+            ),
+            (
+                "[provides]\nproxy-redirector = \"Redirector\"\n",
+                format!(
+                    "a plugin in {language} cannot provide `proxy-redirector`: write it in Rust"
+                ),
+            ),
+            (
+                "[provides]\nos-update = \"Slots\"\n",
+                format!("a plugin in {language} cannot provide `os-update`: write it in Rust"),
+            ),
+            (
+                "[actions]\nset = \"set\"\n",
+                format!(
+                    "a plugin in {language} cannot have actions of its own: write it in Rust, or leave [actions] out of plugin.toml"
+                ),
+            ),
+        ] {
+            author.write("rails/plugin.toml", &format!("{project}\n{table}"));
+            let built = author.run_in("rails", "build").fails();
+            assert!(built.err.contains(&expected), "{}", built.err);
+        }
+    }
+}
+
+/// The names of Go's own directives and of the SDK's module cannot name a module.
+#[test]
+fn a_plugin_in_go_may_have_any_name() {
+    if can_build("go") {
+        let author = Author::new();
+        for name in ["go", "supervisor"] {
+            author.run(&format!("new {name} --lang go")).succeeds();
+            author.run_in(name, "build").succeeds();
+        }
+    }
+}
+
 /// The same text is in `lastError` of a device, and in its log.
 #[test]
 fn what_a_handler_throws_is_in_the_answer_to_its_author() {

@@ -11,6 +11,7 @@ mod capabilities;
 mod check;
 mod compiler;
 mod completions;
+mod documented_code;
 mod documented_way;
 mod events;
 mod first_plugin;

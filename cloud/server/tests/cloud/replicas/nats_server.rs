@@ -1,9 +1,11 @@
 //! A NATS server for one test, on a port of the loopback, whose data folder is deleted with it.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use held_port::HeldPort;
 
 /// The path of the program, if it is not the system's.
 const NATS: &str = "SUPERVISOR_TEST_NATS";
@@ -27,19 +29,16 @@ pub(super) fn program() -> Option<PathBuf> {
 pub(super) struct NatsServer {
     program: PathBuf,
     folder: tempfile::TempDir,
-    port: u16,
+    port: HeldPort,
     server: Option<Child>,
 }
 
 impl NatsServer {
     pub(super) fn start(program: &Path) -> Self {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        let port = free.local_addr().expect("its number").port();
-        drop(free);
         let mut nats = NatsServer {
             program: program.to_owned(),
             folder: tempfile::tempdir().expect("a folder"),
-            port,
+            port: HeldPort::new().expect("a port"),
             server: None,
         };
         nats.begin();
@@ -48,7 +47,7 @@ impl NatsServer {
 
     /// Starts it (again), with its stored data.
     pub(super) fn begin(&mut self) {
-        let port = self.port.to_string();
+        let port = self.port.address().port().to_string();
         let server = Command::new(&self.program)
             .args(["--user", USER, "--pass", PASSWORD])
             .args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"])
@@ -59,7 +58,7 @@ impl NatsServer {
             .expect("nats-server");
         self.server = Some(server);
         let begun = Instant::now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
+        while TcpStream::connect(self.port.address()).is_err() {
             assert!(
                 begun.elapsed() < Duration::from_secs(30),
                 "no start of nats-server"
@@ -77,13 +76,13 @@ impl NatsServer {
     }
 
     pub(super) fn url(&self) -> String {
-        format!("nats://{USER}:a%2Fsecret%40home@127.0.0.1:{}", self.port)
+        format!("nats://{USER}:a%2Fsecret%40home@{}", self.port.address())
     }
 
     /// Opens a connection that does not belong to a replica.
     pub(super) async fn client(&self) -> async_nats::Client {
         async_nats::ConnectOptions::with_user_and_password(USER.to_owned(), PASSWORD.to_owned())
-            .connect(format!("127.0.0.1:{}", self.port))
+            .connect(self.port.address().to_string())
             .await
             .expect("the server")
     }

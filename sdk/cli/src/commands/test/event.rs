@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use plugin_test_host::{
-    GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
-    TargetProgress,
+    EventCall, GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, RunningHost,
+    ServiceChange, TargetProgress,
 };
 use serde::Deserialize;
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ const APP_UUID: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) struct TestEvent {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
-    event: PluginEvent,
+    call: EventCall,
     edges: Edges,
     answer: AnswerToml,
 }
@@ -113,7 +113,7 @@ enum GateAnswer {
 
 impl TestEvent {
     pub(super) fn new(written: EventToml, line: usize) -> Result<TestEvent> {
-        let events = [
+        let notices = [
             written.start.map(PluginEvent::Start),
             written.schedule.map(PluginEvent::Schedule),
             written.services.map(|changes| {
@@ -127,8 +127,10 @@ impl TestEvent {
                 })
             }),
             written.connection.map(PluginEvent::Connection),
+        ];
+        let gates = [
             written.update_gate.map(|update| {
-                PluginEvent::UpdateGate(PendingUpdate {
+                EventCall::UpdateGate(PendingUpdate {
                     app_id: update.app,
                     app_uuid: APP_UUID.to_owned(),
                     services: update.services,
@@ -137,7 +139,7 @@ impl TestEvent {
                 })
             }),
             written.health_gate.map(|release| {
-                PluginEvent::HealthGate(InstalledRelease {
+                EventCall::HealthGate(InstalledRelease {
                     app_id: release.app,
                     app_uuid: APP_UUID.to_owned(),
                     services: release.services,
@@ -145,16 +147,14 @@ impl TestEvent {
                 })
             }),
         ];
-        let mut events = events.into_iter().flatten();
-        let (Some(event), None) = (events.next(), events.next()) else {
+        let notices = notices.into_iter().flatten().map(EventCall::Notice);
+        let mut calls = notices.chain(gates.into_iter().flatten());
+        let (Some(call), None) = (calls.next(), calls.next()) else {
             bail!(
                 "it must have one of `start`, `schedule`, `services`, `target`, `connection`, `update_gate` and `health_gate`"
             );
         };
-        let is_gate = matches!(
-            event,
-            PluginEvent::UpdateGate(_) | PluginEvent::HealthGate(_)
-        );
+        let is_gate = !matches!(call, EventCall::Notice(_));
         ensure!(
             is_gate || written.answer.is_none(),
             "it has an `answer`, and only the answers to `update_gate` and `health_gate` count"
@@ -170,7 +170,7 @@ impl TestEvent {
         );
         Ok(TestEvent {
             line,
-            event,
+            call,
             edges: written.edges,
             answer,
         })
@@ -178,7 +178,7 @@ impl TestEvent {
 
     /// Triggers the event, and compares the answer. Events other than gates must not fail.
     pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
-        let kind = self.event.kind();
+        let kind = self.call.kind();
         let report = host.report();
         let given = report[0]["events"].as_array();
         if !given.is_some_and(|given| given.iter().any(|event| *event == kind.to_string())) {
@@ -192,17 +192,17 @@ impl TestEvent {
     }
 
     async fn happen(&self, host: &RunningHost) -> Vec<String> {
-        let answer = match &self.event {
-            PluginEvent::UpdateGate(update) => match host.postponement(update).await {
+        let answer = match &self.call {
+            EventCall::UpdateGate(update) => match host.postponement(update).await {
                 None => GateAnswer::GoOn,
                 Some(postponement) => GateAnswer::Postpone(postponement.reason, postponement.delay),
             },
-            PluginEvent::HealthGate(release) => match host.judge_release(release).await {
+            EventCall::HealthGate(release) => match host.judge_release(release).await {
                 GateVerdict::Healthy => GateAnswer::GoOn,
                 GateVerdict::NotYet { reason, delay, .. } => GateAnswer::Postpone(reason, delay),
                 GateVerdict::Unhealthy { reason, .. } => GateAnswer::Refuse(reason),
             },
-            event => return publish(event, host).await,
+            EventCall::Notice(event) => return publish(event, host).await,
         };
         self.answer.differences(&answer).into_iter().collect()
     }
@@ -309,7 +309,7 @@ impl fmt::Display for GateAnswer {
 
 impl fmt::Display for TestEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "event {}", self.event.kind())
+        write!(f, "event {}", self.call.kind())
     }
 }
 

@@ -31,6 +31,7 @@ export async function visit() {
     () => gpio.read("gate"),
     () => i2c.readByte("gate", 0),
     () => i2c.writeByte("expander", 0, 300),
+    // @ts-expect-error
     () => gpio.write("relay", "off"),
   ];
   for (const attempt of attempts) {
@@ -42,7 +43,7 @@ export async function visit() {
   }
   await i2c.writeWord("expander", 2, 0x1234);
   await i2c.writeByte("expander", 4, 0x56);
-  const [high, low] = await i2c.writeRead("thermometer", [0], 2);
+  const [high, low] = await i2c.writeRead("thermometer", Uint8Array.of(0), 2);
   return {
     isRising: edge.isRising,
     lost: edge.lost,

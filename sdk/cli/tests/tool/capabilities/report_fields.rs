@@ -21,7 +21,9 @@ export async function fields() {
   await report.set("gone", 1);
   await report.remove("gone");
   const refused = [];
-  for (const [name, value] of [["Level", 1], ["level", NaN], ["door", "two\nlines"], ["door", null]]) {
+  /** @type {[string, any][]} */
+  const fields = [["Level", 1], ["level", NaN], ["door", "two\nlines"], ["door", null]];
+  for (const [name, value] of fields) {
     try {
       await report.set(name, value);
     } catch (error) {

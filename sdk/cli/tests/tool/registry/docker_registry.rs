@@ -1,10 +1,11 @@
 //! Debian's docker-registry, whose version is too old to list what belongs to a manifest.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use held_port::HeldPort;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,6 +20,7 @@ const CREDENTIAL: &str = "YXV0aG9yOnNlc2FtZQ==";
 pub(crate) struct DockerRegistry {
     child: Child,
     pub(crate) host: String,
+    _port: HeldPort,
     folder: TempDir,
 }
 
@@ -41,9 +43,8 @@ impl DockerRegistry {
     }
 
     fn start_in(folder: TempDir, more: &str) -> Option<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let host = listener.local_addr().unwrap().to_string();
-        drop(listener);
+        let port = HeldPort::new().unwrap();
+        let host = port.address().to_string();
         let file = folder.path().join("registry.yml");
         let configuration = format!(
             "version: 0.1\nlog: {{ level: error, accesslog: {{ disabled: true }} }}\n\
@@ -68,6 +69,7 @@ impl DockerRegistry {
         let registry = DockerRegistry {
             child,
             host,
+            _port: port,
             folder,
         };
         let begun = Instant::now();

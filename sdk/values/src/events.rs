@@ -1,4 +1,4 @@
-//! The events that plugins are called for, and their answers as gates (`wit/events.wit`).
+//! The events that plugins are called for, and the device's conclusions from the answers of gates (`wit/events.wit`).
 
 use std::time::Duration;
 
@@ -20,16 +20,16 @@ pub enum PluginEvent {
     Connection(bool),
 }
 
-/// A change of a service's state.
+/// A change of a service's state. The words are those of `GET /v2/state/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceChange {
     /// The app's number.
     pub app_id: u64,
     /// The service's name.
     pub service: String,
-    /// The present state, in the words of `GET /v2/state/status`; `None` if nothing is left of the service.
+    /// The present state; `None` if nothing is left of the service.
     pub status: Option<String>,
-    /// The previous state; `None` if the service did not exist.
+    /// The state when the plugin was last called; `None` if the service did not exist.
     pub before: Option<String>,
 }
 
@@ -51,16 +51,16 @@ pub struct PendingUpdate {
     pub app_id: u64,
     /// The app's uuid: 32 hexadecimal digits.
     pub app_uuid: String,
-    /// The services that would be disturbed.
+    /// The services that would be stopped, restarted or removed.
     pub services: Vec<String>,
     /// The running release, if all of it is running.
     pub running_commit: Option<String>,
-    /// The release that the target names.
+    /// The release that the target names; `None` if the app is to be removed.
     pub target_commit: Option<String>,
 }
 
-/// A release that was installed a short while ago: all of its services are running and pass their health
-/// checks.
+/// A release that was installed a short while ago. All of its services are running, and those with a health check pass
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledRelease {
     /// The app's number.

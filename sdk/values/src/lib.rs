@@ -1,0 +1,15 @@
+//! Values that the supervisor, its plugins and their tests pass to each other, as plain data.
+//!
+//! The supervisor's messages, the SDK and `supervisor-testing` take these types from here, so that each is declared and
+//! described once. Authors of plugins build this crate too: it contains nothing but the data.
+
+#![warn(missing_docs)]
+
+mod events;
+mod system;
+
+pub use events::{
+    GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
+    TargetProgress,
+};
+pub use system::{BootSetting, OsStatus};
