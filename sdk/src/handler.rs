@@ -112,7 +112,7 @@ pub fn unknown(request: &Request) -> Result<wit::Response, wit::Error> {
 pub async fn identify<F>(function: F) -> Result<(), String>
 where
     F: Handler<()>,
-    F::Returned: AsyncReturn<Outcome: Identified>,
+    F::Returned: AsyncReturn<Outcome: IdentifyOutcome>,
 {
     function.call(()).outcome().await.outcome()
 }
@@ -123,18 +123,18 @@ where
     label = "returns `{Self}`",
     note = "it returns nothing, or a `Result<(), E>` whose error is text for the log"
 )]
-pub trait Identified {
+pub trait IdentifyOutcome {
     #[doc(hidden)]
     fn outcome(self) -> Result<(), String>;
 }
 
-impl Identified for () {
+impl IdentifyOutcome for () {
     fn outcome(self) -> Result<(), String> {
         Ok(())
     }
 }
 
-impl<E: Display> Identified for Result<(), E> {
+impl<E: Display> IdentifyOutcome for Result<(), E> {
     fn outcome(self) -> Result<(), String> {
         self.map_err(|error| error.to_string())
     }

@@ -12,7 +12,7 @@ use plugin_protocol::{
 };
 use wasmtime::component::{Component, InstancePre};
 
-use crate::Shared;
+use crate::RuntimeState;
 use crate::exports::ExportIndices;
 use crate::failure;
 use crate::guest::Guest;
@@ -30,7 +30,7 @@ pub(crate) struct Plugin {
     pub(crate) memories: u32,
     pub(crate) memory_share: Arc<MemoryShare>,
     host: Arc<dyn HostCalls>,
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     /// Whether it can no longer be called.
     retired: AtomicBool,
 }
@@ -43,7 +43,7 @@ pub(crate) struct LinkedComponent {
 
 impl Plugin {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<RuntimeState>,
         component: &Component,
         blueprint: Blueprint,
         host: Arc<dyn HostCalls>,

@@ -68,7 +68,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, span: Span, cancel: 
 }
 
 /// How the locks of an app are taken.
-pub(crate) struct Locking {
+pub(crate) struct LockPlan {
     pub scope: LockScope,
     /// Locks that are held already.
     pub held: Vec<Arc<UpdateLocks>>,
@@ -78,7 +78,7 @@ pub(crate) struct Locking {
 }
 
 /// Takes the locks that are not held yet, then starts the work of each service.
-pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locking: Locking) {
+pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locking: LockPlan) {
     let span = step_span::of_locking(&locked);
     let lock_report = StepReport::new(context, Subject::Locks(locked.app.clone()));
     let reports: Vec<(ServiceWork, StepReport)> = locked
@@ -91,7 +91,7 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
         .collect();
     let context = Arc::clone(context);
     let running = async move {
-        let Locking {
+        let LockPlan {
             scope,
             held: mut guards,
             policy,

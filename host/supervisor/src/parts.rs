@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
-use api::{Events, Listening};
+use api::{Events, ListenSwitch};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::{Firewall, KernelGpio, KernelI2c};
@@ -124,7 +124,7 @@ impl Parts {
             rehearses: configuration.host_actions == HostActions::Rehearse,
             boots: boots.clone(),
             events: events.clone(),
-            listening: Listening::default(),
+            listening: ListenSwitch::default(),
             agreed: Arc::default(),
         };
         let host_settings = HostSettings::new(

@@ -14,7 +14,7 @@ use wasm_service::process::ProcessId;
 use super::processes::DEATH;
 use super::readable::readable;
 use super::record::ContainerRecord;
-use super::{Shared, Wasm, cgroups};
+use super::{Wasm, WasmState, cgroups};
 use crate::EngineError;
 
 impl Wasm {
@@ -50,7 +50,7 @@ impl Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     /// Kills what is in the container's control groups; if it has none, the processes of its user.
     fn kill_strays(&self, record: &ContainerRecord) -> io::Result<Vec<OwnedFd>> {
         if let Some(found) = cgroups::kill(record, &self.scope)? {

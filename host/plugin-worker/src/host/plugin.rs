@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use super::entry::PluginEntry;
 use super::session::{Lease, Session};
 use super::supervision::Worker;
-use super::{Shared, call};
+use super::{WorkerSet, call};
 use crate::wire::{Note, Question, Reply};
 
 /// Returns a new number for code or a plugin; none is used twice.
@@ -30,7 +30,7 @@ struct CodeFile {
     id: u64,
     /// Open for as long as a worker may need to open it.
     file: File,
-    shared: Arc<Shared>,
+    shared: Arc<WorkerSet>,
 }
 
 impl Drop for CodeFile {
@@ -51,7 +51,7 @@ pub(super) struct RemoteCode {
 
 impl RemoteCode {
     /// Opens it in the worker of plugins without folders.
-    pub(super) async fn open(shared: Arc<Shared>, file: File) -> Result<RemoteCode, String> {
+    pub(super) async fn open(shared: Arc<WorkerSet>, file: File) -> Result<RemoteCode, String> {
         let session = shared.main.session().await?;
         let code = CodeFile {
             id: next(),

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::ReconcilerTask;
-use crate::apply::{self, Locking};
+use crate::apply::{self, LockPlan};
 use crate::locks::LockScope;
 use crate::messages::StepFailure;
 use crate::{LockPolicy, PendingUpdate};
@@ -48,7 +48,7 @@ impl ReconcilerTask {
     ) {
         self.in_flight.begin_locked(&locked);
         let held = self.held_locks.of(&locked.app);
-        let locking = Locking {
+        let locking = LockPlan {
             scope,
             held,
             policy,

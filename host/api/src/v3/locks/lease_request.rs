@@ -13,7 +13,7 @@ use crate::answer::Failure;
 /// refused. [`Self::of_service`] does both only after the service is known to exist.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Wish", extend("required" = ["reason", "ttl"]))]
+#[schemars(rename = "LockRequest", extend("required" = ["reason", "ttl"]))]
 pub(super) struct LeaseRequest {
     /// Why the service must not be disturbed, on one line.
     #[serde(default, deserialize_with = "text")]
