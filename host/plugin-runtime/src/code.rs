@@ -71,7 +71,7 @@ fn facts(shared: &RuntimeState, component: &Component) -> ComponentFacts {
         .granted(engine, &all, |linker| linker.instantiate_pre(component));
     match linked {
         Ok(pre) => {
-            let exports = ExportIndices::of(&pre);
+            let exports = ExportIndices::new(&pre);
             facts.has_handler = exports.answers_requests();
             facts.actions = exports.actions();
             facts.link_error = export_types::mismatch(engine, &types)

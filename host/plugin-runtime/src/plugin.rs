@@ -55,7 +55,7 @@ impl Plugin {
         Plugin {
             linked: match linked {
                 Ok(pre) => Ok(LinkedComponent {
-                    exports: ExportIndices::of(&pre),
+                    exports: ExportIndices::new(&pre),
                     pre,
                 }),
                 Err(error) => Err(format!("it cannot be linked: {error:#}")),
@@ -170,9 +170,11 @@ impl Plugin {
         };
         match outcome {
             Some(Ok(Ok(answer))) => Ok(answer),
-            Some(Ok(Err(error)) | Err(error)) => {
-                Err(failure::of(&error, instance.store.data(), meter.exceeded()))
-            }
+            Some(Ok(Err(error)) | Err(error)) => Err(failure::classify(
+                &error,
+                instance.store.data(),
+                meter.exceeded(),
+            )),
             None => Err(Failure::Cpu {
                 limit: self.limits().cpu,
             }),

@@ -143,7 +143,7 @@ impl Loader {
             } else if record.reading.is_some() {
                 record.read_again = true;
             } else if record.stamp.is_none()
-                || record.stamp != Stamp::of(&file).ok()
+                || record.stamp != Stamp::read(&file).ok()
                 || record.is_signed_by_others_than(&self.policy.keys)
             {
                 self.begin_to_read(&file, &mut record);

@@ -79,7 +79,7 @@ pub(crate) struct LockPlan {
 
 /// Takes the locks that are not held yet, then starts the work of each service.
 pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locking: LockPlan) {
-    let span = step_span::of_locking(&locked);
+    let span = step_span::for_locking(&locked);
     let lock_report = StepReport::new(context, Subject::Locks(locked.app.clone()));
     let reports: Vec<(ServiceWork, StepReport)> = locked
         .work
@@ -123,7 +123,7 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
             // Each task holds the guards for as long as it runs, whatever happens to the loop.
             let guards = guards.clone();
             let context = Arc::clone(&context);
-            let span = step_span::of_service(&work.service);
+            let span = step_span::for_service(&work.service);
             let running = async move {
                 let guard = guards
                     .iter()

@@ -195,7 +195,7 @@ impl LoopSnapshot {
 }
 
 fn held_locks(locks: &Locks, app_id: AppId, services: &BTreeSet<ServiceName>) -> Vec<Blocker> {
-    let services = locks.of_users(app_id, services).into_iter();
+    let services = locks.locked_by_users(app_id, services).into_iter();
     services
         .map(|service| Blocker::Lock { app_id, service })
         .collect()

@@ -115,7 +115,8 @@ fn open_database(
             remove_old_asides(path);
             // The file is new: if it is corrupt too, the disk is at fault, not its previous contents.
             let loaded = connect(path, known);
-            let loaded = loaded.map_err(|error| error.of("begin an empty store in", path))?;
+            let loaded =
+                loaded.map_err(|error| error.into_error("begin an empty store in", path))?;
             Ok((loaded, Some(aside)))
         }
     }
@@ -123,7 +124,7 @@ fn open_database(
 
 /// Opens a copy of a sound database, only for reading.
 fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
-    let unusable = |error: Unusable| error.of("read the copy", path);
+    let unusable = |error: Unusable| error.into_error("read the copy", path);
     fs::symlink_metadata(path).map_err(file_error("look at", path))?;
     let loaded = connect(path, None).map_err(unusable)?;
     let read_only = loaded.connection.pragma_update(None, "query_only", true);
@@ -140,7 +141,7 @@ pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
     if let Some(why) = copied::why_unwritable(folder) {
         return Err(file_error("write into", folder)(why));
     }
-    let loaded = connect(path, None).map_err(|error| error.of("open", path))?;
+    let loaded = connect(path, None).map_err(|error| error.into_error("open", path))?;
     Ok(loaded.connection)
 }
 
@@ -154,7 +155,7 @@ enum Unusable {
 
 impl Unusable {
     /// Converts to the error for cases in which nothing is set aside, with the action on the file at `path`.
-    fn of(self, action: &'static str, path: &Path) -> StoreError {
+    fn into_error(self, action: &'static str, path: &Path) -> StoreError {
         match self {
             Unusable::Corrupt(reason) => file_error(action, path)(io::Error::other(reason)),
             Unusable::Other(error) => error,

@@ -90,7 +90,7 @@ impl Parts {
         };
         let engines =
             engines::choose(configuration, scope, cache.clone(), rule.clone(), addresses).await?;
-        let engines = match registry_account::of(&host.config_json, store, membership.access()) {
+        let engines = match registry_account::read(&host.config_json, store, membership.access()) {
             Some((registry, account)) => engines.with_account(registry, account),
             None => engines,
         };
@@ -160,7 +160,7 @@ impl Parts {
         let firewall_ends = firewall.follow(
             FirewallSettings {
                 firewall: match configuration.host_actions {
-                    HostActions::Dbus => Firewall::of_kernel("nft"),
+                    HostActions::Dbus => Firewall::from_nft("nft"),
                     HostActions::Rehearse => Firewall::rehearsal(),
                 },
                 api_port,

@@ -99,7 +99,7 @@ async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Locks>, Fai
         .filter(|lock| caller.scope.covers(lock.app));
     Ok(Json(Locks {
         status: "success",
-        locks: covered.map(Lock::of).collect(),
+        locks: covered.map(Lock::from_update_lock).collect(),
     }))
 }
 
@@ -109,11 +109,13 @@ async fn put(
     Fields(lease): Fields<LeaseRequest>,
 ) -> Result<Json<LeaseAnswer>, Failure> {
     let service = service_of_device(&api, app, &service)?;
-    let lock = api.device.lease_lock(lease.of_service(app, service)?);
+    let lock = api
+        .device
+        .lease_lock(lease.into_lock_request(app, service)?);
     let lock = lock.await?;
     Ok(Json(LeaseAnswer {
         status: "success",
-        lock: Lock::of(lock),
+        lock: Lock::from_update_lock(lock),
     }))
 }
 

@@ -88,7 +88,7 @@ impl WasmState {
             return self.has_component(&record.id).then_some(record);
         };
         let path = file_path(&record.reference).ok()?;
-        let mark = FileMark::of(&fs::metadata(&path).ok()?);
+        let mark = FileMark::from_metadata(&fs::metadata(&path).ok()?);
         if mark == mark_before {
             return Some(record);
         }
@@ -229,7 +229,7 @@ impl WasmState {
             reference: reference.clone(),
             id,
             size: bytes.len() as u64,
-            file: Some(FileMark::of(&metadata)),
+            file: Some(FileMark::from_metadata(&metadata)),
         };
         Ok((record, arriving))
     }

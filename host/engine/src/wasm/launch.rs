@@ -55,7 +55,7 @@ impl WasmState {
                 NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_) => Vec::new(),
             },
             // Whoever set the target was warned about an impossible check.
-            health_check: health_check::of_service(config).ok().flatten(),
+            health_check: health_check::read(config).ok().flatten(),
         })
     }
 

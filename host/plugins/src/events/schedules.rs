@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_schedule_that_is_due_is_an_event() {
         let kinds = [plugin_manifest::EventKind::Schedule].into();
-        let pending = Arc::new(PendingEvents::of(kinds));
+        let pending = Arc::new(PendingEvents::new(kinds));
         let schedules = BTreeMap::from([("poll".to_owned(), "every 1h".parse().unwrap())]);
         let timing = tokio::spawn(run(schedules, Arc::clone(&pending)));
         let begin = Instant::now();

@@ -22,7 +22,7 @@ impl PluginContext {
         holdings: &Holdings,
         JournalOpen { options }: JournalOpen,
     ) -> Result<Handle, JournalError> {
-        let reader = self.services.journal.read(&of_host(options)).await;
+        let reader = self.services.journal.read(&to_host_options(options)).await;
         let reader = reader.map_err(|error| {
             let message = error.to_string();
             match error {
@@ -55,7 +55,7 @@ pub(super) async fn read(
     )
 }
 
-fn of_host(options: JournalOptions) -> os::JournalOptions {
+fn to_host_options(options: JournalOptions) -> os::JournalOptions {
     os::JournalOptions {
         all: options.all,
         follow: options.follow,

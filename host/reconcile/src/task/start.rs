@@ -47,7 +47,7 @@ impl ReconcilerTask {
         update: Option<PendingUpdate>,
     ) {
         self.in_flight.begin_locked(&locked);
-        let held = self.held_locks.of(&locked.app);
+        let held = self.held_locks.for_app(&locked.app);
         let locking = LockPlan {
             scope,
             held,
@@ -61,7 +61,7 @@ impl ReconcilerTask {
     /// update. In local mode, the developer alone decides.
     fn pending_update(&self, locked: &LockedWork, policy: LockPolicy) -> Option<PendingUpdate> {
         let app = &locked.app;
-        let is_begun = !self.held_locks.of(app).is_empty();
+        let is_begun = !self.held_locks.for_app(app).is_empty();
         let runs = !self.view.services_of(app).is_empty();
         if policy == LockPolicy::Override || is_begun || !runs || self.local_mode.is_on() {
             return None;

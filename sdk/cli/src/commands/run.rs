@@ -40,7 +40,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
     let served = Arc::new(RwLock::new(ServedPlugin::Nothing));
     // Before the first build, so that no saved file is missed.
     let watcher = match (&arguments.component.file, arguments.no_watch) {
-        (None, false) => Some(Watcher::of(&arguments.component.project.project)?),
+        (None, false) => Some(Watcher::new(&arguments.component.project.project)?),
         _ => None,
     };
     start(arguments, &folder, &served, output).await?;
@@ -94,7 +94,7 @@ async fn start(
     served: &RwLock<ServedPlugin>,
     output: &Output,
 ) -> Result<()> {
-    let component = Component::of(&arguments.component, output)?;
+    let component = Component::load(&arguments.component, output)?;
     let trial = Trial::on(&arguments.device)?
         .with_policy(arguments.policy.as_deref())?
         .with_state(Some(folder));
