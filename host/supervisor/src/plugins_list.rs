@@ -120,7 +120,7 @@ fn list_folders(configuration: &Configuration) -> Result<Listing> {
             HostServices {
                 os: host.os,
                 journal: host.journal,
-                data: Arc::new(Idle),
+                data: Arc::new(OfflineData),
                 device: Arc::new(StoppedDevice(board)),
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
@@ -165,9 +165,9 @@ impl plugins::Device for StoppedDevice {
 }
 
 /// The store of plugins that are not called.
-struct Idle;
+struct OfflineData;
 
-impl plugins::PluginData for Idle {
+impl plugins::PluginData for OfflineData {
     fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
         Ok(None)
     }

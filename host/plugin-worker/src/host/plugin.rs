@@ -82,7 +82,7 @@ impl GuestCode for RemoteCode {
     fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
         let worker = self.code.shared.worker(&blueprint.folders);
         let entry = PluginEntry::new(host);
-        let loadable = Arc::new(Loadable {
+        let loadable = Arc::new(LoadParameters {
             id: next(),
             code: Arc::clone(&self.code),
             blueprint,
@@ -113,7 +113,7 @@ impl GuestCode for RemoteCode {
 }
 
 /// Everything needed to load a plugin in a worker.
-pub(super) struct Loadable {
+pub(super) struct LoadParameters {
     pub(super) id: u64,
     code: Arc<CodeFile>,
     pub(super) blueprint: Blueprint,
@@ -123,7 +123,7 @@ pub(super) struct Loadable {
     loading: Mutex<()>,
 }
 
-impl Loadable {
+impl LoadParameters {
     /// Loads it into the process if necessary.
     pub(super) async fn load(&self, session: &Arc<Session>) -> Result<(), Failure> {
         if self.loaded.load(SeqCst) == session.generation {
@@ -152,7 +152,7 @@ impl Loadable {
 
 /// A plugin in a worker.
 pub(super) struct RemotePlugin {
-    loadable: Arc<Loadable>,
+    loadable: Arc<LoadParameters>,
     pub(super) entry: Arc<PluginEntry>,
     worker: Arc<Worker>,
 }
