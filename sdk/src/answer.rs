@@ -140,15 +140,15 @@ mod tests {
 
     #[test]
     fn a_family_may_answer_errors_in_its_own_format() {
-        struct Own;
-        impl Answer for Own {
+        struct OwnAnswer;
+        impl Answer for OwnAnswer {
             fn answer(self) -> Result<Response, Error> {
                 Ok(Json(json!({"Data": "", "Error": "locked"}))
                     .answer()?
                     .with_status(423))
             }
         }
-        let (status, _, body) = shown(Err::<Json<()>, _>(Own));
+        let (status, _, body) = shown(Err::<Json<()>, _>(OwnAnswer));
         assert_eq!(
             (status, body.as_str()),
             (423, r#"{"Data":"","Error":"locked"}"#)

@@ -43,7 +43,7 @@ impl Body {
     }
 
     /// Creates a body from a stream of the host.
-    pub(crate) fn of_stream(stream: StreamReader<u8>) -> Self {
+    pub(crate) fn from_stream(stream: StreamReader<u8>) -> Self {
         Self(Inner::Stream(stream))
     }
 

@@ -19,10 +19,10 @@ pub(crate) mod names;
 )]
 pub trait Handler<Arguments> {
     /// The type it returns: a future, if it is an `async fn`.
-    type Returned;
+    type Return;
 
     /// Calls the function.
-    fn call(self, arguments: Arguments) -> Self::Returned;
+    fn call(self, arguments: Arguments) -> Self::Return;
 }
 
 /// What an `async fn` returns.
@@ -57,14 +57,14 @@ pub trait Arguments: Sized {
 macro_rules! handlers {
     ($(($($argument:ident)*))*) => {
         $(
-            impl<Function, Returned, $($argument,)*> Handler<($($argument,)*)> for Function
+            impl<Function, Return, $($argument,)*> Handler<($($argument,)*)> for Function
             where
-                Function: FnOnce($($argument),*) -> Returned,
+                Function: FnOnce($($argument),*) -> Return,
             {
-                type Returned = Returned;
+                type Return = Return;
 
                 #[allow(non_snake_case, reason = "arguments are named after their types")]
-                fn call(self, ($($argument,)*): ($($argument,)*)) -> Returned {
+                fn call(self, ($($argument,)*): ($($argument,)*)) -> Return {
                     self($($argument),*)
                 }
             }
@@ -89,7 +89,7 @@ pub async fn call<F, A>(function: F, mut request: Request) -> Result<wit::Respon
 where
     F: Handler<A>,
     A: Arguments,
-    F::Returned: AsyncReturn<Outcome: Answer>,
+    F::Return: AsyncReturn<Outcome: Answer>,
 {
     let arguments = A::take(&mut request).await?;
     let answer = function.call(arguments).outcome().await;
@@ -112,7 +112,7 @@ pub fn unknown(request: &Request) -> Result<wit::Response, wit::Error> {
 pub async fn identify<F>(function: F) -> Result<(), String>
 where
     F: Handler<()>,
-    F::Returned: AsyncReturn<Outcome: Identified>,
+    F::Return: AsyncReturn<Outcome: IdentifyOutcome>,
 {
     function.call(()).outcome().await.outcome()
 }
@@ -123,18 +123,18 @@ where
     label = "returns `{Self}`",
     note = "it returns nothing, or a `Result<(), E>` whose error is text for the log"
 )]
-pub trait Identified {
+pub trait IdentifyOutcome {
     #[doc(hidden)]
     fn outcome(self) -> Result<(), String>;
 }
 
-impl Identified for () {
+impl IdentifyOutcome for () {
     fn outcome(self) -> Result<(), String> {
         Ok(())
     }
 }
 
-impl<E: Display> Identified for Result<(), E> {
+impl<E: Display> IdentifyOutcome for Result<(), E> {
     fn outcome(self) -> Result<(), String> {
         self.map_err(|error| error.to_string())
     }

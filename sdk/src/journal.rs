@@ -34,7 +34,7 @@ pub struct Options {
 /// [`Error::Invalid`], [`Error::Busy`], or [`Error::Failed`] if the host has no such command.
 pub async fn read(options: Options) -> Result<Body, Error> {
     let stream = wit::read(options.into()).await?;
-    Ok(Body::of_stream(stream))
+    Ok(Body::from_stream(stream))
 }
 
 mirror! {

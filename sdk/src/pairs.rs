@@ -58,7 +58,7 @@ struct FieldProblem {
 
 impl FieldProblem {
     /// Creates the problem of a value that does not fit.
-    fn of_value(text: String) -> Self {
+    fn for_value(text: String) -> Self {
         Self {
             field: None,
             text,
@@ -67,7 +67,7 @@ impl FieldProblem {
     }
 
     /// Creates the problem of names, or a number of names, that the type does not expect.
-    fn of_names(field: Option<&str>, text: impl Display) -> Self {
+    fn for_names(field: Option<&str>, text: impl Display) -> Self {
         Self {
             field: field.map(str::to_owned),
             text: text.to_string(),
@@ -99,15 +99,15 @@ impl std::error::Error for FieldProblem {}
 
 impl de::Error for FieldProblem {
     fn custom<T: Display>(text: T) -> Self {
-        Self::of_value(format!("is not valid: {text}"))
+        Self::for_value(format!("is not valid: {text}"))
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::of_names(Some(field), "is missing")
+        Self::for_names(Some(field), "is missing")
     }
 
     fn unknown_field(field: &str, _: &'static [&'static str]) -> Self {
-        Self::of_names(Some(field), "is not a known field")
+        Self::for_names(Some(field), "is not a known field")
     }
 
     fn unknown_variant(value: &str, expected: &'static [&'static str]) -> Self {
@@ -117,7 +117,7 @@ impl de::Error for FieldProblem {
             text.push_str(name);
             text.push('`');
         }
-        Self::of_value(format!("{text}, not `{}`", shortened(value)))
+        Self::for_value(format!("{text}, not `{}`", shortened(value)))
     }
 }
 
@@ -136,7 +136,7 @@ impl Pairs {
         let count = self.0.len();
         match self.0.into_iter().next() {
             Some((name, value)) if count == 1 => Ok((name, Values::one(value))),
-            _ => Err(FieldProblem::of_names(
+            _ => Err(FieldProblem::for_names(
                 None,
                 format_args!("there are {count} values, but exactly one is expected"),
             )),
@@ -213,7 +213,7 @@ impl<'de> de::Deserializer<'de> for Pairs {
         // Checked here, so that the plugin's author reads about the counts and not about a "trailing" value.
         let count = self.0.len();
         if count != length {
-            return Err(FieldProblem::of_names(
+            return Err(FieldProblem::for_names(
                 None,
                 format_args!("there are {count} values, but {length} are expected"),
             ));

@@ -18,7 +18,7 @@ const PORT: u16 = 8080;
 const MAX_HEAD: u64 = 16 << 10;
 
 fn main() -> std::io::Result<()> {
-    let clients = Clients::of_port(PORT)?;
+    let clients = Clients::listen(PORT)?;
     let greeting = std::env::var("GREETING").unwrap_or_else(|_| "Hello".to_owned());
     println!("listening on port {PORT}");
     let mut count = 0_u64;

@@ -70,7 +70,7 @@ pub(crate) async fn slots() -> Result<Slots, String> {
     let slots = slots
         .into_iter()
         .map(|(name, fields)| SlotStatus::new(name, |field| text(&fields, field)));
-    Slots::of(slots.collect())
+    Slots::from_statuses(slots.collect())
 }
 
 /// Reads a bundle's description of itself; RAUC checks its signature first.

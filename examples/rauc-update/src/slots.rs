@@ -48,7 +48,7 @@ impl Slots {
     ///
     /// # Errors
     /// If there are not exactly two, one of which is running.
-    pub(crate) fn of(slots: Vec<SlotStatus>) -> Result<Slots, String> {
+    pub(crate) fn from_statuses(slots: Vec<SlotStatus>) -> Result<Slots, String> {
         let booted = slots
             .iter()
             .find(|slot| slot.state == "booted" && slot.parent.is_none())
@@ -135,14 +135,14 @@ mod tests {
                 None,
             ),
         ] {
-            let slots = Slots::of(vec![a(), other]).unwrap();
+            let slots = Slots::from_statuses(vec![a(), other]).unwrap();
             assert_eq!(slots.booted.version.as_deref(), Some("1"));
             assert_eq!(slots.staged_version(), staged, "{slots:?}");
         }
         let with = |children: [SlotStatus; 2]| {
             let [own, others] = children;
             let b = root("rootfs.1", "inactive", "2", "ok");
-            Slots::of(vec![own, others, a(), b]).unwrap()
+            Slots::from_statuses(vec![own, others, a(), b]).unwrap()
         };
         let whole = with([
             app("appfs.0", "rootfs.0", "1"),
@@ -171,7 +171,7 @@ mod tests {
                 slot("rescue.0", &[("class", "rescue"), ("bootname", "R")]),
             ],
         ] {
-            assert!(Slots::of(slots).is_err());
+            assert!(Slots::from_statuses(slots).is_err());
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// Nothing but `force`.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(crate) struct Forced {
+pub(crate) struct ForceFlag {
     /// whether to override update locks that are held
     #[serde(default, deserialize_with = "lenient::truthy")]
     #[schemars(schema_with = "flag")]

@@ -154,7 +154,7 @@ impl App {
         let caller = match client {
             Client::Admitted(caller) => caller,
             Client::Connection(_) | Client::Tunnel => {
-                let credentials = Credentials::of(&self.api, &request, connection);
+                let credentials = Credentials::from_request(&self.api, &request, connection);
                 credentials.admit().await?
             }
         };

@@ -30,7 +30,7 @@ pub(crate) struct Credentials<'a> {
 
 impl<'a> Credentials<'a> {
     /// Returns the credentials of this request. Requests through the cloud's tunnel have no connection, and need a key.
-    pub(crate) fn of(
+    pub(crate) fn from_request(
         api: &Api,
         request: &Request,
         connection: Option<&'a ClientConnection>,

@@ -19,7 +19,7 @@ impl<V> Default for CachedJson<V> {
 
 impl<V: PartialEq> CachedJson<V> {
     /// Returns the answer for this version, computed by `draw` if the last one was for another.
-    pub(crate) fn of(&self, version: V, draw: impl FnOnce(&V) -> Vec<u8>) -> Bytes {
+    pub(crate) fn get(&self, version: V, draw: impl FnOnce(&V) -> Vec<u8>) -> Bytes {
         // A panic in `draw` leaves the last answer unchanged.
         let mut last = self.0.lock();
         if let Some((drawn, json)) = last.as_ref()

@@ -94,7 +94,7 @@ enum EventContent<'a> {
 /// Events are missing.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
-#[schemars(rename = "Missed")]
+#[schemars(rename = "MissedEvents")]
 enum GapEvent {
     /// Events that the reader requested are no longer available.
     Gap(Gap),

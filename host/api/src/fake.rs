@@ -76,7 +76,7 @@ pub(crate) fn fixture_with(
 
 /// The answer, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct TestAnswer {
     pub(crate) status: u16,
     pub(crate) content_type: Option<String>,
     pub(crate) allow: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
 }
 
 impl Fixture {
-    pub(crate) async fn ask(&self, request: Request) -> Answer {
+    pub(crate) async fn ask(&self, request: Request) -> TestAnswer {
         let connection = &self.connection;
         let response: Response = self.app.answer_from(connection, request).await;
         let header = |name| {
@@ -93,7 +93,7 @@ impl Fixture {
                 .get(name)
                 .map(|value: &http::HeaderValue| value.to_str().unwrap().to_owned())
         };
-        Answer {
+        TestAnswer {
             status: response.status().as_u16(),
             content_type: header(http::header::CONTENT_TYPE),
             allow: header(http::header::ALLOW),
@@ -105,7 +105,7 @@ impl Fixture {
     }
 
     /// Requests the path with the global key.
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> TestAnswer {
         self.ask(request("GET", path, &self.key)).await
     }
 

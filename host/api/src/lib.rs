@@ -57,7 +57,7 @@ pub use caller::Requester;
 pub use device::{Device, EndpointMatch, Endpoints, Facts, PluginUpload};
 pub use events::Events;
 pub use listener::{KeylessAccess, Listener, LocalModeAuth, LocalModeProcesses};
-pub use listening::{Listening, Pause};
+pub use listening::{ListenSwitch, Pause};
 pub use message::{Request, Response};
 pub use route::Route;
 pub use routes::core_routes;

@@ -15,20 +15,20 @@ const BACKLOG: u32 = 256;
 
 /// Whether the API listens, for those who control it and those who follow it.
 #[derive(Debug, Clone)]
-pub struct Listening(watch::Sender<usize>);
+pub struct ListenSwitch(watch::Sender<usize>);
 
 /// Keeps the API from listening until it is dropped.
 #[derive(Debug)]
 #[must_use = "the API listens again as soon as this is dropped"]
 pub struct Pause(watch::Sender<usize>);
 
-impl Default for Listening {
+impl Default for ListenSwitch {
     fn default() -> Self {
-        Listening(watch::Sender::new(0))
+        ListenSwitch(watch::Sender::new(0))
     }
 }
 
-impl Listening {
+impl ListenSwitch {
     /// Closes all listeners. Requests in progress are answered, and their connections end with the answer.
     pub fn pause(&self) -> Pause {
         self.0.send_modify(|pauses| *pauses += 1);

@@ -26,13 +26,13 @@ pub(crate) struct Places {
 #[derive(Default)]
 struct Occupancy {
     /// The connections, in the order in which they were accepted.
-    connections: BTreeMap<u64, Arc<Standing>>,
+    connections: BTreeMap<u64, Arc<ConnectionStanding>>,
     next: u64,
 }
 
 /// What counts for and against a connection when places are scarce. Requests update it without a lock: there are many
 /// of them, and places are seldom scarce.
-struct Standing {
+struct ConnectionStanding {
     peer: IpAddr,
     /// Whether one of its requests was admitted.
     is_admitted: AtomicBool,
@@ -46,7 +46,7 @@ struct Standing {
 pub(crate) struct ConnectionSlot {
     places: Arc<Places>,
     number: u64,
-    standing: Arc<Standing>,
+    standing: Arc<ConnectionStanding>,
 }
 
 /// Held while a request is under way.
@@ -65,7 +65,7 @@ impl Places {
     pub(crate) fn take(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionSlot> {
         let peer = peer_of(peer);
         let mut occupancy = self.occupancy.lock();
-        let of_peer = |standing: &Standing| standing.peer == peer;
+        let of_peer = |standing: &ConnectionStanding| standing.peer == peer;
         let connections = occupancy.connections.values();
         let count = connections.filter(|standing| of_peer(standing)).count();
         if peer != HOST && count >= PEER_CONNECTIONS {
@@ -76,7 +76,7 @@ impl Places {
         }
         let number = occupancy.next;
         occupancy.next += 1;
-        let standing = Arc::new(Standing {
+        let standing = Arc::new(ConnectionStanding {
             peer,
             is_admitted: AtomicBool::new(false),
             requests_under_way: AtomicUsize::new(0),
@@ -94,7 +94,7 @@ impl Places {
 
 impl Occupancy {
     /// Ends the most dispensable of these connections; returns `None` if there is none.
-    fn displace(&mut self, among: impl Fn(&Standing) -> bool) -> Option<()> {
+    fn displace(&mut self, among: impl Fn(&ConnectionStanding) -> bool) -> Option<()> {
         let candidates = self.connections.iter().filter(|(_, s)| among(s));
         let least = candidates
             .filter(|(_, s)| !s.is_admitted() || s.requests_under_way.load(Ordering::Relaxed) == 0)
@@ -109,7 +109,7 @@ impl Occupancy {
     }
 }
 
-impl Standing {
+impl ConnectionStanding {
     fn is_admitted(&self) -> bool {
         self.is_admitted.load(Ordering::Relaxed)
     }

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::bounds::{AFTER_FAILURE, GRACE};
 use crate::connection;
 use crate::listener::{KeylessAccess, Listener};
-use crate::listening::{Listening, hold, reopen};
+use crate::listening::{ListenSwitch, hold, reopen};
 use crate::places::Places;
 
 /// The answer to a connection above the limit.
@@ -20,7 +20,7 @@ const FULL: &[u8] =
 /// Serves until the token that `app` was created with is cancelled. Then nothing more is accepted, endless streams
 /// close at once, other requests get [`GRACE`], and whatever is left after that is dropped. While `listening` is
 /// paused, nobody can connect.
-pub async fn serve(app: App, listeners: Vec<Listener>, listening: Listening) {
+pub async fn serve(app: App, listeners: Vec<Listener>, listening: ListenSwitch) {
     let stopping = app.stopping().clone();
     let connections = TaskTracker::new();
     let cut = CancellationToken::new();
@@ -60,7 +60,7 @@ async fn attend(
     app: App,
     connections: &TaskTracker,
     cut: CancellationToken,
-    listening: &Listening,
+    listening: &ListenSwitch,
 ) {
     let Listener {
         mut socket,

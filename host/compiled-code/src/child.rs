@@ -65,7 +65,7 @@ impl Limits {
     /// Returns the limits for a board with this much memory, in bytes: a child gets at most half of it, and a small
     /// board does not divide its memory among many.
     #[must_use]
-    pub fn of_board(memory: u64) -> Limits {
+    pub fn for_board(memory: u64) -> Limits {
         let most = Limits::default();
         Limits {
             memory: (memory / 2).clamp(LEAST_MEMORY, most.memory),

@@ -74,10 +74,10 @@ impl CodeKey {
         }
         let mut bytes = [0; LENGTH];
         { file }.read_exact(&mut bytes)?;
-        Ok(CodeKey::of(&bytes))
+        Ok(CodeKey::from_bytes(&bytes))
     }
 
-    fn of(bytes: &[u8; LENGTH]) -> CodeKey {
+    fn from_bytes(bytes: &[u8; LENGTH]) -> CodeKey {
         CodeKey(Hmac::new(bytes.into()))
     }
 

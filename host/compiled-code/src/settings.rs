@@ -118,7 +118,7 @@ const PROPOSALS: &[Proposal] = &[
 impl Settings {
     /// Returns the settings for `profile`.
     #[must_use]
-    pub fn of(profile: Profile) -> Settings {
+    pub fn for_profile(profile: Profile) -> Settings {
         let (memory, (wasm_stack, stack)) = match profile {
             Profile::Plugin => (Some(PLUGIN_LAYOUT), PLUGIN_STACK),
             // On 64 bits wasmtime reserves 4 GiB (address space, not memory), and then needs no bounds checks.

@@ -55,6 +55,6 @@ pub(crate) fn settings(profile: Profile) -> String {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
     std::env::consts::ARCH.hash(&mut hasher);
-    Settings::of(profile).hash(&mut hasher);
+    Settings::for_profile(profile).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }

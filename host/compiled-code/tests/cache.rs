@@ -246,7 +246,7 @@ async fn plugins_that_compile_for_ever_hold_up_no_service_and_the_other_way_roun
     ] {
         let flag = script.folder.path().join(stuck.to_string());
         fs::write(&flag, "").unwrap();
-        let cache = script.cache(Limits::of_board(512 << 20));
+        let cache = script.cache(Limits::for_board(512 << 20));
         let runs = script.runs();
         let hanging: Vec<_> = (0..3)
             .map(|number| {
@@ -275,7 +275,7 @@ fn a_child_has_half_of_a_boards_memory_at_most() {
         (1_800, 900, 2),
         (8_000, 1_024, 2),
     ] {
-        let limits = Limits::of_board(board << 20);
+        let limits = Limits::for_board(board << 20);
         assert_eq!(
             (limits.memory >> 20, limits.at_once),
             (memory, at_once),

@@ -27,7 +27,7 @@ pub enum Audience {
 /// Something that has happened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, EnumDiscriminants)]
 #[serde(tag = "type", content = "data", rename_all = "kebab-case")]
-#[schemars(rename = "Happening")]
+#[schemars(rename = "DeviceEvent")]
 #[strum_discriminants(
     name(EventType),
     doc = "The type of an event, in the order in which the documentation lists them, by the name that clients use.",

@@ -7,7 +7,7 @@ use model::{AppId, AppUuid, Commit, ContainerId, EngineKind, ImageRef, OsVersion
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use blocker::{Blocked, Blocker};
+pub use blocker::{BlockReason, Blocker};
 
 /// What the device is about to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -20,7 +20,7 @@ pub struct DevicePlan {
     /// The steps in order. Steps of one stage may run at the same time.
     pub steps: Vec<PlanStep>,
     /// Differences from the target for which there is no step, and why.
-    pub unplanned: Vec<Unplanned>,
+    pub unplanned: Vec<UnplannedChange>,
     /// There are more steps than are shown.
     pub cut_short: bool,
     /// Present if the device's owner requires signed targets.
@@ -104,7 +104,7 @@ pub struct PlanStep {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub users: Vec<ImageUser>,
     /// Everything that blocks the step; empty unless the state is `blocked`.
-    pub blocked_by: Vec<Blocked>,
+    pub blocked_by: Vec<BlockReason>,
 }
 
 /// The kind of step.
@@ -220,7 +220,7 @@ pub struct ImageUser {
 /// Something that stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Unplanned {
+pub struct UnplannedChange {
     /// The app's number; missing if it concerns the whole device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_id: Option<AppId>,
@@ -231,5 +231,5 @@ pub struct Unplanned {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceName>,
     /// The reasons.
-    pub blocked_by: Vec<Blocked>,
+    pub blocked_by: Vec<BlockReason>,
 }

@@ -104,7 +104,7 @@ impl Engine for Docker {
     }
 
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
-        events::of_scope(&self.connection, &self.scope).await
+        events::follow_scope(&self.connection, &self.scope).await
     }
 }
 

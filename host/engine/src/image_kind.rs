@@ -21,7 +21,7 @@ pub async fn ask(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Engine
     if image.is_file() {
         return Ok(EngineKind::Wasm);
     }
-    let repository = Repository::of(image, auth)?;
+    let repository = Repository::new(image, auth)?;
     let manifest = repository.parsed_manifest(None).await?;
     let mut entries = manifest.manifests.iter();
     if entries.any(IndexEntry::is_linux) {

@@ -77,7 +77,7 @@ impl Repository {
     ///
     /// # Errors
     /// [`EngineError::Invalid`] if the reference does not name an image of a registry.
-    pub fn of(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Self, EngineError> {
+    pub fn new(image: &ImageRef, auth: Option<&RegistryAuth>) -> Result<Self, EngineError> {
         let name = name_of(image)?;
         let client = client(name.place.is_loopback())?;
         Ok(Repository {

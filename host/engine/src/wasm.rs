@@ -95,10 +95,10 @@ impl WasmConfig {
 /// The wasm engine. Cheap to clone; services keep running when the last clone is dropped.
 #[derive(Clone)]
 pub struct Wasm {
-    shared: Arc<Shared>,
+    shared: Arc<WasmState>,
 }
 
-struct Shared {
+struct WasmState {
     config: WasmConfig,
     scope: Scope,
     folders: Folders,
@@ -127,7 +127,7 @@ impl Wasm {
         let folders = Folders::open(&config.folder)?;
         let (events, _) = broadcast::channel(EVENTS);
         let wasm = Wasm {
-            shared: Arc::new(Shared {
+            shared: Arc::new(WasmState {
                 users: config.users.check(),
                 config,
                 scope,
@@ -155,7 +155,7 @@ impl Wasm {
     /// Runs file operations on a thread where they do not block other tasks.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Arc<Shared>) -> Result<T, EngineError> + Send + 'static,
+        work: impl FnOnce(&Arc<WasmState>) -> Result<T, EngineError> + Send + 'static,
     ) -> Result<T, EngineError> {
         let shared = self.shared.clone();
         tokio::task::spawn_blocking(move || work(&shared))
@@ -167,14 +167,14 @@ impl Wasm {
     async fn blocking_for<T: Send + 'static>(
         &self,
         id: &ContainerId,
-        work: impl FnOnce(&Arc<Shared>, &ContainerId) -> Result<T, EngineError> + Send + 'static,
+        work: impl FnOnce(&Arc<WasmState>, &ContainerId) -> Result<T, EngineError> + Send + 'static,
     ) -> Result<T, EngineError> {
         let id = id.clone();
         self.blocking(move |shared| work(shared, &id)).await
     }
 }
 
-impl Shared {
+impl WasmState {
     fn tell(&self, event: EngineEvent) {
         // Without listeners, the event can be dropped.
         let _ = self.events.send(event);

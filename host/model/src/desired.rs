@@ -48,7 +48,7 @@ pub enum HostPart {
 impl DesiredHost {
     /// Reads the host's configuration from these variables.
     #[must_use]
-    pub fn of(variables: &BTreeMap<String, String>) -> Self {
+    pub fn from_variables(variables: &BTreeMap<String, String>) -> Self {
         let boot = variables
             .iter()
             .filter(|(key, _)| config_variables::is_boot_config(key));
@@ -57,7 +57,7 @@ impl DesiredHost {
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
             persistent_logging: config_variables::flag(variables, "SUPERVISOR_PERSISTENT_LOGGING"),
-            os: DesiredOs::of(variables),
+            os: DesiredOs::from_variables(variables),
         }
     }
 }

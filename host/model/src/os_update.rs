@@ -88,7 +88,7 @@ impl DesiredOs {
     /// Reads the requested version from these variables; `None` unless both are present and
     /// readable.
     #[must_use]
-    pub fn of(variables: &BTreeMap<String, String>) -> Option<Self> {
+    pub fn from_variables(variables: &BTreeMap<String, String>) -> Option<Self> {
         Some(DesiredOs {
             version: variables.get(OS_VERSION)?.parse().ok()?,
             bundle: variables.get(OS_BUNDLE)?.parse().ok()?,
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_version_and_where_it_is_are_wanted_together() {
         let both = variables("2026.3.1", "https://os.acme.example/2026.3.1.raucb");
-        let desired = DesiredOs::of(&both).unwrap();
+        let desired = DesiredOs::from_variables(&both).unwrap();
         assert_eq!(desired.version.as_str(), "2026.3.1");
         assert!(!desired.bundle.is_plain_http());
         assert_eq!(problems(&both), [""; 0]);
@@ -143,10 +143,10 @@ mod tests {
             ),
         ] {
             let one = variables(version, bundle);
-            assert_eq!(DesiredOs::of(&one), None);
+            assert_eq!(DesiredOs::from_variables(&one), None);
             assert_eq!(problems(&one), [expected]);
         }
-        assert_eq!(DesiredOs::of(&variables("", "")), None);
+        assert_eq!(DesiredOs::from_variables(&variables("", "")), None);
         assert_eq!(problems(&variables("", "")), [""; 0]);
     }
 
@@ -159,7 +159,7 @@ mod tests {
             "http://10.0.0.1/a.raucb",
             "/data/a.raucb",
         ] {
-            let desired = DesiredOs::of(&variables("1", bundle)).unwrap();
+            let desired = DesiredOs::from_variables(&variables("1", bundle)).unwrap();
             assert_eq!(desired.bundle.as_str(), bundle);
             assert_eq!(desired.bundle.is_plain_http(), bundle.starts_with("http:"));
         }
@@ -187,7 +187,7 @@ mod tests {
             &long,
         ] {
             let pair = variables("1", bundle);
-            assert_eq!(DesiredOs::of(&pair), None, "{bundle:?}");
+            assert_eq!(DesiredOs::from_variables(&pair), None, "{bundle:?}");
             let problems = problems(&pair).join(" ");
             assert!(
                 problems.contains("`SUPERVISOR_OS_BUNDLE` is `"),
@@ -198,7 +198,7 @@ mod tests {
         }
         for version in [" ", "1 2", "-1", "1\n", "\u{ff11}", &"1".repeat(129)] {
             let pair = variables(version, "/data/a");
-            assert_eq!(DesiredOs::of(&pair), None, "{version:?}");
+            assert_eq!(DesiredOs::from_variables(&pair), None, "{version:?}");
             let problems = problems(&pair).join(" ");
             assert!(
                 problems.contains("`SUPERVISOR_OS_VERSION` is `"),

@@ -55,7 +55,7 @@ pub enum FirewallMode {
 impl Settings {
     /// Reads the settings from these variables.
     #[must_use]
-    pub fn of(variables: &BTreeMap<String, String>) -> Self {
+    pub fn from_variables(variables: &BTreeMap<String, String>) -> Self {
         let milliseconds = |key| {
             let number = u64::try_from(number(variables, key));
             Duration::from_millis(number.unwrap_or_default())
@@ -87,7 +87,7 @@ impl Settings {
 impl Default for Settings {
     /// Returns the settings without any variable.
     fn default() -> Self {
-        Settings::of(&BTreeMap::new())
+        Settings::from_variables(&BTreeMap::new())
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
         let variables = variables
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let settings = Settings::of(&variables.collect());
+        let settings = Settings::from_variables(&variables.collect());
         assert_eq!(settings.poll_interval, Duration::from_secs(60));
         assert!(!settings.vpn && settings.delta);
         assert_eq!(settings.firewall, FirewallMode::Auto);

@@ -59,10 +59,10 @@ type Ask = Box<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 /// The system's resolver. Cloning shares its threads.
 #[derive(Clone)]
 pub struct SystemNames {
-    shared: Arc<Shared>,
+    shared: Arc<ResolverState>,
 }
 
-struct Shared {
+struct ResolverState {
     ask: Ask,
     questions: Mutex<Questions>,
     within: Duration,
@@ -90,7 +90,7 @@ impl SystemNames {
         ask: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> SystemNames {
         SystemNames {
-            shared: Arc::new(Shared {
+            shared: Arc::new(ResolverState {
                 ask: Box::new(ask),
                 questions: Mutex::default(),
                 within,
@@ -164,7 +164,7 @@ impl Questions {
     }
 }
 
-impl Shared {
+impl ResolverState {
     /// Processes queries until there are none left.
     fn work(&self) {
         while let Some(host) = self.next() {

@@ -72,7 +72,7 @@ impl Firewall {
     /// The kernel's firewall, in the network namespace of this process. If `nft` is a bare name, it is looked up in the
     /// folders of the host's programs.
     #[must_use]
-    pub fn of_kernel(nft: impl Into<PathBuf>) -> Self {
+    pub fn from_nft(nft: impl Into<PathBuf>) -> Self {
         Firewall {
             nft: Some(nft.into()),
         }

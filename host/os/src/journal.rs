@@ -41,11 +41,11 @@ const ENVIRONMENT: [&str; 5] = ["PATH", "TZ", "LANG", "LC_ALL", "LC_TIME"];
 /// The host's journal. Clones share the limits on readers.
 #[derive(Debug, Clone)]
 pub struct Journal {
-    shared: Arc<Shared>,
+    shared: Arc<JournalState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct JournalState {
     program: PathBuf,
     host_root: PathBuf,
     readers: Arc<Semaphore>,
@@ -107,7 +107,7 @@ impl Journal {
     #[must_use]
     pub fn new(program: impl Into<PathBuf>, host_root: impl Into<PathBuf>) -> Self {
         Journal {
-            shared: Arc::new(Shared {
+            shared: Arc::new(JournalState {
                 program: program.into(),
                 host_root: host_root.into(),
                 readers: Arc::new(Semaphore::new(AT_ONCE)),

@@ -60,12 +60,12 @@ pub(crate) fn components_of(
     app: &DesiredApp,
     kind: ComponentKind,
 ) -> Box<dyn Iterator<Item = (&str, &str)> + '_> {
-    fn of<C>(object: &DesiredObject<C>) -> (&str, &str) {
+    fn name_and_digest<C>(object: &DesiredObject<C>) -> (&str, &str) {
         (&object.engine_name, &object.digest)
     }
     match kind {
-        ComponentKind::Volume => Box::new(app.volumes.values().map(of)),
-        ComponentKind::Network => Box::new(app.networks.values().map(of)),
+        ComponentKind::Volume => Box::new(app.volumes.values().map(name_and_digest)),
+        ComponentKind::Network => Box::new(app.networks.values().map(name_and_digest)),
     }
 }
 

@@ -79,7 +79,7 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
     let mut walk = ForecastWalk {
         desired,
         begun: &current.busy,
-        model: DeviceModel::of(current),
+        model: DeviceModel::from_state(current),
         waits: BTreeMap::new(),
         causes: why::Causes::default(),
         forecast: Forecast::default(),
@@ -158,7 +158,7 @@ impl ForecastWalk<'_> {
     }
 
     fn note(&mut self, stage: usize, step: AnyStep) {
-        let reason = self.causes.of(&step, &self.model.state);
+        let reason = self.causes.explain(&step, &self.model.state);
         let app = self.app_of(&step);
         let mut foreseen = ForecastStep {
             stage,

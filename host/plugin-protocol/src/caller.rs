@@ -35,7 +35,7 @@ pub enum CallerScope {
 impl Caller {
     /// Creates a caller that is not a plugin.
     #[must_use]
-    pub fn of(scope: CallerScope) -> Caller {
+    pub fn from_scope(scope: CallerScope) -> Caller {
         Caller {
             scope,
             plugin: None,

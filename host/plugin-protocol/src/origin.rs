@@ -20,7 +20,7 @@ impl Origin {
     #[must_use]
     pub fn outside(scope: CallerScope) -> Origin {
         Origin {
-            caller: Caller::of(scope),
+            caller: Caller::from_scope(scope),
             depth: 0,
         }
     }

@@ -7,7 +7,7 @@ use plugin_protocol::{Blueprint, Capability, ComponentFacts, GuestCode, GuestPlu
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
-use crate::Shared;
+use crate::RuntimeState;
 use crate::export_types;
 use crate::exports::ExportIndices;
 use crate::plugin::{Plugin, PluginHandle};
@@ -16,13 +16,13 @@ use crate::wasi_http;
 
 /// An opened component.
 pub(crate) struct Code {
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     component: Component,
     facts: ComponentFacts,
 }
 
 impl Code {
-    pub(crate) fn new(shared: Arc<Shared>, component: Component) -> Code {
+    pub(crate) fn new(shared: Arc<RuntimeState>, component: Component) -> Code {
         let facts = facts(&shared, &component);
         Code {
             shared,
@@ -43,7 +43,7 @@ impl GuestCode for Code {
     }
 }
 
-fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
+fn facts(shared: &RuntimeState, component: &Component) -> ComponentFacts {
     let engine = &shared.pool.engine;
     let types = component.component_type();
     let interface = |(name, item): (&str, _)| {
@@ -71,7 +71,7 @@ fn facts(shared: &Shared, component: &Component) -> ComponentFacts {
         .granted(engine, &all, |linker| linker.instantiate_pre(component));
     match linked {
         Ok(pre) => {
-            let exports = ExportIndices::of(&pre);
+            let exports = ExportIndices::new(&pre);
             facts.has_handler = exports.answers_requests();
             facts.actions = exports.actions();
             facts.link_error = export_types::mismatch(engine, &types)

@@ -26,7 +26,7 @@ macro_rules! exports {
         }
 
         impl ExportIndices {
-            pub(crate) fn of(component: &InstancePre<Guest>) -> ExportIndices {
+            pub(crate) fn new(component: &InstancePre<Guest>) -> ExportIndices {
                 ExportIndices {
                     $($export: $export::GuestIndices::new(component).ok(),)*
                 }

@@ -14,7 +14,7 @@ const TRACE: usize = 1 << 10;
 const ENDED_ITSELF: &str = "it ended itself (`process::exit`); return an error instead";
 
 /// Derives the failure from wasmtime's error for a call in a store with this data.
-pub(crate) fn of(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> Failure {
+pub(crate) fn classify(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> Failure {
     let limits = &guest.blueprint.limits;
     let trap = error.downcast_ref::<Trap>().copied();
     if cpu_exceeded && matches!(trap, Some(Trap::Interrupt)) {

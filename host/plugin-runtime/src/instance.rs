@@ -78,7 +78,7 @@ impl Instance {
         let instance = match started {
             Ok(Ok(instance)) => instance,
             Ok(Err(error)) => {
-                return Err(failure::of(&error, store.data(), meter.exceeded()));
+                return Err(failure::classify(&error, store.data(), meter.exceeded()));
             }
             Err(_) => return Err(Failure::Wall { limit: wall }),
         };

@@ -67,11 +67,11 @@ pub fn open_page_map() -> bool {
 
 /// A runtime in this process.
 pub struct Runtime {
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
 }
 
 /// State that all plugins share.
-struct Shared {
+struct RuntimeState {
     pool: Arc<Pool>,
     spares: WarmPool,
     linkers: Linkers,
@@ -92,7 +92,7 @@ impl Runtime {
             .map_err(|error| EngineError(format!("{error:#}")))?;
         let pool = Arc::new(pool);
         Ok(Runtime {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RuntimeState {
                 spares: WarmPool::start(Arc::clone(&pool), resources.return_memory),
                 pool,
                 linkers: Linkers::default(),

@@ -12,7 +12,7 @@ use plugin_protocol::{
 };
 use wasmtime::component::{Component, InstancePre};
 
-use crate::Shared;
+use crate::RuntimeState;
 use crate::exports::ExportIndices;
 use crate::failure;
 use crate::guest::Guest;
@@ -30,7 +30,7 @@ pub(crate) struct Plugin {
     pub(crate) memories: u32,
     pub(crate) memory_share: Arc<MemoryShare>,
     host: Arc<dyn HostCalls>,
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     /// Whether it can no longer be called.
     retired: AtomicBool,
 }
@@ -43,7 +43,7 @@ pub(crate) struct LinkedComponent {
 
 impl Plugin {
     pub(crate) fn new(
-        shared: &Arc<Shared>,
+        shared: &Arc<RuntimeState>,
         component: &Component,
         blueprint: Blueprint,
         host: Arc<dyn HostCalls>,
@@ -55,7 +55,7 @@ impl Plugin {
         Plugin {
             linked: match linked {
                 Ok(pre) => Ok(LinkedComponent {
-                    exports: ExportIndices::of(&pre),
+                    exports: ExportIndices::new(&pre),
                     pre,
                 }),
                 Err(error) => Err(format!("it cannot be linked: {error:#}")),
@@ -170,9 +170,11 @@ impl Plugin {
         };
         match outcome {
             Some(Ok(Ok(answer))) => Ok(answer),
-            Some(Ok(Err(error)) | Err(error)) => {
-                Err(failure::of(&error, instance.store.data(), meter.exceeded()))
-            }
+            Some(Ok(Err(error)) | Err(error)) => Err(failure::classify(
+                &error,
+                instance.store.data(),
+                meter.exceeded(),
+            )),
             None => Err(Failure::Cpu {
                 limit: self.limits().cpu,
             }),

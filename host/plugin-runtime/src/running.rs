@@ -218,7 +218,7 @@ async fn run(
         Ok(Ok(end)) => end,
         Ok(Err(error)) | Err(error) => {
             let exceeded = instance.meter.exceeded();
-            Err(failure::of(&error, instance.store.data(), exceeded))
+            Err(failure::classify(&error, instance.store.data(), exceeded))
         }
     };
     (instance, end)

@@ -22,12 +22,12 @@ const STALLED: Duration = Duration::from_secs(10);
 
 /// The ticking of one engine; it stops when this is dropped.
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerState>,
     thread: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct TickerState {
     /// How many guests are running.
     running: AtomicUsize,
     /// Whether any guest has begun since the last tick.
@@ -39,11 +39,11 @@ struct Shared {
 }
 
 /// A guest is running as long as this exists.
-pub(crate) struct TickerGuard<'a>(&'a Shared);
+pub(crate) struct TickerGuard<'a>(&'a TickerState);
 
 impl Ticker {
     pub(crate) fn start(engine: &Engine) -> std::io::Result<Ticker> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<TickerState>::default();
         let (weak, of_thread) = (engine.weak(), Arc::clone(&shared));
         let tick = move || {
             while let Some(engine) = weak.upgrade() {
@@ -91,7 +91,7 @@ impl Ticker {
     }
 }
 
-impl Shared {
+impl TickerState {
     /// Waits until the next tick.
     fn wait(&self) {
         for _ in 0..LINGER {

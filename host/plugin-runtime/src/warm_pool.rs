@@ -26,7 +26,7 @@ const EACH: usize = 2;
 /// The prepared instances.
 pub(crate) struct WarmPool {
     pool: Arc<Pool>,
-    shared: Arc<Shared>,
+    shared: Arc<WarmPoolState>,
     /// One for each plugin whose instances are being created; they end with this.
     makers: Mutex<JoinSet<()>>,
     /// Accepts used instances, or `None` for one that has already been thrown away.
@@ -34,7 +34,7 @@ pub(crate) struct WarmPool {
     clearing: JoinHandle<()>,
 }
 
-struct Shared {
+struct WarmPoolState {
     /// The most instances of all plugins together.
     most: usize,
     /// The plugin called last comes first.
@@ -57,7 +57,7 @@ impl WarmPool {
     pub(crate) fn start(pool: Arc<Pool>, return_memory: Option<fn()>) -> WarmPool {
         let (used, to_drop) = mpsc::unbounded_channel::<Option<Instance>>();
         let clearing = tokio::spawn(clear(to_drop, return_memory));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WarmPoolState {
             most: pool.slots() / 2,
             entries: Mutex::default(),
         });
@@ -168,7 +168,7 @@ async fn clear(
     }
 }
 
-impl Shared {
+impl WarmPoolState {
     /// Returns a token whose holder creates the instances of `plugin`; `None` if a task already does so, or if the
     /// plugin does not start in time.
     fn begin(&self, plugin: &Arc<Plugin>) -> Option<Arc<()>> {

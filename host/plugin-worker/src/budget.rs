@@ -28,7 +28,7 @@ pub(crate) struct CallBudget {
 
 impl CallBudget {
     /// Creates the budget of one plugin.
-    pub(crate) fn of_plugin() -> Self {
+    pub(crate) fn for_plugin() -> Self {
         CallBudget {
             arguments: Arc::new(Semaphore::new(HOST_CALL_BYTES)),
             answers: Arc::new(Semaphore::new(HOST_ANSWER_BYTES)),
@@ -36,7 +36,7 @@ impl CallBudget {
     }
 
     /// Creates the budget of all plugins of a worker.
-    pub(crate) fn of_worker() -> Self {
+    pub(crate) fn for_worker() -> Self {
         CallBudget {
             arguments: Arc::new(Semaphore::new(ALL_HOST_CALL_BYTES)),
             answers: Arc::new(Semaphore::new(ALL_HOST_ANSWER_BYTES)),
@@ -45,7 +45,7 @@ impl CallBudget {
 
     /// Returns the host's count for what has this budget in the worker: twice the arguments, since calls that the worker
     /// has cancelled end a little later here.
-    pub(crate) fn of_host(self) -> Self {
+    pub(crate) fn for_host(self) -> Self {
         let more = |arguments: &Semaphore| Semaphore::new(2 * arguments.available_permits());
         CallBudget {
             arguments: Arc::new(more(&self.arguments)),

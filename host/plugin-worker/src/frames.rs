@@ -34,7 +34,7 @@ pub(crate) enum FrameKind {
 }
 
 impl FrameKind {
-    fn of(byte: u8) -> Result<FrameKind> {
+    fn from_byte(byte: u8) -> Result<FrameKind> {
         match byte {
             0 => Ok(FrameKind::Message),
             1 => Ok(FrameKind::Piece),
@@ -82,7 +82,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                         let what = format!("a frame of {length} bytes, more than {most}");
                         return Poll::Ready(Err(invalid(what)));
                     }
-                    let kind = FrameKind::of(head[4])?;
+                    let kind = FrameKind::from_byte(head[4])?;
                     if self.buffer.len() >= HEAD + length {
                         self.buffer.advance(HEAD);
                         let content = self.buffer.split_to(length).freeze();
@@ -123,12 +123,12 @@ pub(crate) struct Frames(Vec<u8>);
 
 impl Frames {
     pub(crate) fn message<T: Serialize>(message: &T) -> Result<Frames> {
-        Frames::of_message(FrameKind::Message, message)
+        Frames::from_message(FrameKind::Message, message)
     }
 
     /// Creates a frame with the reason why a body broke off.
     pub(crate) fn broken<T: Serialize>(reason: &T) -> Result<Frames> {
-        Frames::of_message(FrameKind::Broken, reason)
+        Frames::from_message(FrameKind::Broken, reason)
     }
 
     /// Adds a body, or a part of one, in pieces.
@@ -158,7 +158,7 @@ impl Frames {
         self.0.put_u8(kind as u8);
     }
 
-    fn of_message<T: Serialize>(kind: FrameKind, message: &T) -> Result<Frames> {
+    fn from_message<T: Serialize>(kind: FrameKind, message: &T) -> Result<Frames> {
         let mut frames = Frames::default();
         frames.add_head(kind, 0);
         let bytes = postcard::to_extend(message, frames.0);

@@ -57,10 +57,10 @@ pub struct WorkerWalls {
 /// A runtime in processes without rights: one for all plugins without folders, and one for each set of folders, which
 /// can reach only these.
 pub struct WorkerRuntime {
-    shared: Arc<Shared>,
+    shared: Arc<WorkerSet>,
 }
 
-struct Shared {
+struct WorkerSet {
     config: WorkerConfig,
     main: Arc<Worker>,
     of_folders: Mutex<HashMap<Vec<FolderView>, Weak<Worker>>>,
@@ -76,7 +76,7 @@ impl WorkerRuntime {
         // It may block, and nothing waits for it.
         tokio::task::spawn_blocking(move || groups::sweep(&control_groups));
         WorkerRuntime {
-            shared: Arc::new(Shared {
+            shared: Arc::new(WorkerSet {
                 main: Worker::start(config.clone(), Vec::new(), memory),
                 config,
                 of_folders: Mutex::default(),
@@ -102,7 +102,7 @@ impl WorkerRuntime {
     }
 }
 
-impl Shared {
+impl WorkerSet {
     /// Returns the worker of plugins that see these folders.
     fn worker(&self, folders: &[FolderView]) -> Arc<Worker> {
         if folders.is_empty() {

@@ -210,7 +210,7 @@ mod tests {
     use crate::socket::{halves, pair};
 
     fn part() -> BudgetPart {
-        let [own, all] = [CallBudget::of_plugin(), CallBudget::of_worker()];
+        let [own, all] = [CallBudget::for_plugin(), CallBudget::for_worker()];
         own.for_arguments(&all, 1).unwrap()
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::loaded::LoadedPlugin;
 use crate::pins::Pin;
 use crate::routes::{ReservedRoutes, overlap};
-use crate::table::{Entry, Other, PolicyStanding, Standing, Table};
+use crate::table::{Entry, FileStanding, PolicyStanding, Table, UnservedContent};
 use crate::text::{LONGEST, one_line};
 use plugin_manifest::{Action, Manifest};
 
@@ -16,7 +16,7 @@ pub(crate) struct Assembly<'a> {
     before: &'a Table,
     reserved: &'a ReservedRoutes,
     serving: BTreeMap<PathBuf, Arc<LoadedPlugin>>,
-    others: BTreeMap<PathBuf, Other>,
+    others: BTreeMap<PathBuf, UnservedContent>,
     waiting: Vec<(PathBuf, Arc<LoadedPlugin>)>,
     expected: Vec<ExpectedPlugin>,
 }
@@ -66,7 +66,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Notes that the file's current content does not serve.
-    pub(crate) fn set_aside(&mut self, file: PathBuf, other: Other) {
+    pub(crate) fn set_aside(&mut self, file: PathBuf, other: UnservedContent) {
         self.others.insert(file, other);
     }
 
@@ -88,10 +88,10 @@ impl<'a> Assembly<'a> {
                     self.set_aside_for_now(&mut table, file, &plugin.manifest, digest);
                 }
                 Err(reason) => {
-                    let other = Other {
+                    let other = UnservedContent {
                         manifest: Some(plugin.manifest.clone()),
                         digest: plugin.digest.clone(),
-                        standing: Standing::refused(reason),
+                        standing: FileStanding::refused(reason),
                     };
                     self.others.insert(file, other);
                 }
@@ -148,10 +148,10 @@ impl<'a> Assembly<'a> {
         let name = Arc::from(manifest.name.as_str());
         table.expected_routes.add(&name, &manifest.routes);
         table.expected_actions.extend(&manifest.provides);
-        let other = Other {
+        let other = UnservedContent {
             manifest: Some(manifest.clone()),
             digest,
-            standing: Standing::Loading,
+            standing: FileStanding::Loading,
         };
         self.others.insert(file, other);
     }
@@ -290,22 +290,22 @@ fn log_change(file: &Path, before: Option<&Entry>, now: &Entry) {
         && before.and_then(other) != other(now)
     {
         match &now_other.standing {
-            Standing::Refused(reason) if now.serving.is_some() => {
+            FileStanding::Refused(reason) if now.serving.is_some() => {
                 tracing::error!(
                     file,
                     "plugin `{file}` does not load, so its previous version stays in use: {}",
                     one_line(reason, LONGEST)
                 );
             }
-            Standing::Refused(reason) => {
+            FileStanding::Refused(reason) => {
                 tracing::error!(
                     file,
                     "plugin `{file}` does not load: {}",
                     one_line(reason, LONGEST)
                 );
             }
-            Standing::OtherBoard => tracing::info!(file, "plugin `{file}` is for other boards"),
-            Standing::Loading => tracing::debug!(file, "plugin `{file}` is being loaded"),
+            FileStanding::OtherBoard => tracing::info!(file, "plugin `{file}` is for other boards"),
+            FileStanding::Loading => tracing::debug!(file, "plugin `{file}` is being loaded"),
         }
     }
 }

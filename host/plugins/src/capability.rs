@@ -16,7 +16,7 @@ pub(crate) enum Import {
 }
 
 /// Returns what the import called `name` (`package/interface@version`) requires.
-pub(crate) fn of_import(name: &str) -> Import {
+pub(crate) fn classify_import(name: &str) -> Import {
     let interface = name.split('@').next().unwrap_or(name);
     if ALWAYS.contains(&interface) {
         return Import::Always;
@@ -66,26 +66,26 @@ mod tests {
     #[test]
     fn versions_of_an_import_do_not_matter() {
         assert_eq!(
-            of_import("platform:supervisor/led@1.0.0"),
+            classify_import("platform:supervisor/led@1.0.0"),
             Import::With(Capability::Led, Vec::new())
         );
         assert_eq!(
-            of_import("platform:supervisor/led@1.7.0"),
+            classify_import("platform:supervisor/led@1.7.0"),
             Import::With(Capability::Led, Vec::new())
         );
         assert_eq!(
-            of_import("wasi:clocks/wall-clock@0.2.6"),
+            classify_import("wasi:clocks/wall-clock@0.2.6"),
             Import::With(Capability::Clock, vec![Capability::Files])
         );
-        assert_eq!(of_import("wasi:io/poll@0.2.6"), Import::Always);
-        assert_eq!(of_import("wasi:http/types@0.2.3"), Import::Always);
+        assert_eq!(classify_import("wasi:io/poll@0.2.6"), Import::Always);
+        assert_eq!(classify_import("wasi:http/types@0.2.3"), Import::Always);
         assert_eq!(
-            of_import("wasi:http/outgoing-handler@0.2.3"),
+            classify_import("wasi:http/outgoing-handler@0.2.3"),
             Import::With(Capability::Http, Vec::new())
         );
-        assert_eq!(of_import("wasi:sockets/tcp@0.2.6"), Import::Unknown);
+        assert_eq!(classify_import("wasi:sockets/tcp@0.2.6"), Import::Unknown);
         assert_eq!(
-            of_import("platform:supervisor/ledger@1.0.0"),
+            classify_import("platform:supervisor/ledger@1.0.0"),
             Import::Unknown
         );
     }

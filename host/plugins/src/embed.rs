@@ -35,7 +35,7 @@ pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
 
 fn embed(file: &Path) -> Result<(), String> {
     let (_, mut wasm) = bytes(file)?;
-    Manifest::of(&wasm).map_err(|error| chain(&error))?;
+    Manifest::from_wasm(&wasm).map_err(|error| chain(&error))?;
     let beside = signature::file_beside(file);
     let failed = |error: std::io::Error| format!("`{}`: {error}", beside.display());
     let Some(text) = signature::read(&beside).map_err(failed)? else {

@@ -107,7 +107,7 @@ impl Watcher {
     fn start(plugin: &Arc<LoadedPlugin>, starts: bool) -> Watcher {
         let kinds = plugin.manifest.event_kinds();
         let has_started = Arc::new(AtomicBool::new(!kinds.contains(&EventKind::Start)));
-        let pending = Arc::new(PendingEvents::of(kinds));
+        let pending = Arc::new(PendingEvents::new(kinds));
         let is_first = starts && plugin.context.services.device.is_first_start();
         pending.add(PluginEvent::Start(is_first));
         let calling = call_for_each(

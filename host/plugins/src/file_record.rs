@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::loaded::LoadedPlugin;
 use crate::policy::Grants;
 use crate::settled_file::{FileHead, Stamp};
-use crate::table::{Other, Standing};
+use crate::table::{FileStanding, UnservedContent};
 use plugin_manifest::Manifest;
 
 /// A file in a plugin folder.
@@ -154,8 +154,8 @@ impl FileRecord {
     }
 
     /// Returns its entry in the report if it is not the version in use.
-    pub(crate) fn other(&self, standing: Standing) -> Other {
-        Other {
+    pub(crate) fn other(&self, standing: FileStanding) -> UnservedContent {
+        UnservedContent {
             manifest: self.manifest().cloned(),
             digest: self.digest().unwrap_or_default().to_owned(),
             standing,

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::capability::{Import, of_import};
+use crate::capability::{Import, classify_import};
 use crate::policy::Grants;
 use plugin_manifest::{Capability, INTERFACE, Manifest, STOCK_ROUTES, is_of_stock_plugins};
 
@@ -110,7 +110,7 @@ pub(crate) fn check<'a>(
     };
     let mut wrong = Vec::new();
     for import in imports {
-        match of_import(import) {
+        match classify_import(import) {
             Import::Always => {}
             Import::With(first, others) if needs(&first) || others.iter().any(needs) => {}
             Import::With(first, _) => {

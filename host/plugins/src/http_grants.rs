@@ -85,7 +85,7 @@ impl HttpGrant {
             return None;
         }
         let uri: Uri = format!("{scheme}://{authority}/").parse().ok()?;
-        let Destination { is_tls, host, port } = Destination::of(&uri)?;
+        let Destination { is_tls, host, port } = Destination::from_uri(&uri)?;
         Some(HttpGrant {
             is_tls,
             host,
@@ -97,7 +97,7 @@ impl HttpGrant {
 
 impl Destination {
     /// Returns `None` for anything that is not an absolute HTTP address, or contains a user.
-    pub(crate) fn of(uri: &Uri) -> Option<Destination> {
+    pub(crate) fn from_uri(uri: &Uri) -> Option<Destination> {
         let scheme = uri.scheme()?;
         let is_tls = match scheme {
             scheme if *scheme == Scheme::HTTPS => true,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn reach(grants: &HttpGrants, url: &str) -> Option<Reach> {
-        Some(grants.reach(&Destination::of(&url.parse().ok()?)?))
+        Some(grants.reach(&Destination::from_uri(&url.parse().ok()?)?))
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             "https://api.acme.example:99999/",
             "https://api.acme.example:/",
         ] {
-            let destination = url.parse().ok().and_then(|uri| Destination::of(&uri));
+            let destination = url.parse().ok().and_then(|uri| Destination::from_uri(&uri));
             assert_eq!(destination, None, "{url}");
         }
     }

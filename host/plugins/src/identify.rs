@@ -23,10 +23,10 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The action. Cloning shares it.
 #[derive(Clone)]
 pub(crate) struct Identify {
-    shared: Arc<Shared>,
+    shared: Arc<IdentifyState>,
 }
 
-struct Shared {
+struct IdentifyState {
     actions: Actions,
     state: Mutex<State>,
     /// The result of the last run; changes when a run ends.
@@ -52,7 +52,7 @@ impl Identify {
             over: false,
             again: false,
         };
-        let shared = Shared {
+        let shared = IdentifyState {
             actions: actions.clone(),
             state: Mutex::new(state),
             ended: watch::Sender::new(Ok(())),
@@ -119,7 +119,7 @@ impl Identify {
     }
 }
 
-impl Shared {
+impl IdentifyState {
     /// Runs the provider, and again if a request came too late for it to notice.
     async fn run(&self, origin: Origin) {
         loop {

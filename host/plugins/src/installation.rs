@@ -285,7 +285,7 @@ fn open_upload(path: &Path) -> Result<(SecureDir, fs::File), String> {
 /// Reads the file that has arrived, and checks that it is the plugin of this name.
 fn read(upload: &Path, name: &str) -> Result<(Vec<u8>, Manifest), InstallRefusal> {
     let (_, wasm) = bytes(upload).map_err(InstallRefusal::Failed)?;
-    let manifest = Manifest::of(&wasm).map_err(|error| {
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| {
         let reason = chain(&error);
         InstallRefusal::Invalid(format!("the body is not a plugin: {reason}"))
     })?;

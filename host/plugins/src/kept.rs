@@ -88,7 +88,7 @@ impl KeptVersions {
     }
 
     /// Returns the versions of `file`.
-    pub(crate) fn of(&self, file: &Path) -> Option<Versions> {
+    pub(crate) fn versions(&self, file: &Path) -> Option<Versions> {
         self.folder.index.lock().get(file).cloned()
     }
 
@@ -107,7 +107,7 @@ impl KeptVersions {
     /// not wait.
     pub(crate) fn keep(&mut self, file: &Path, digest: &str, signature: Option<Arc<[u8]>>) {
         let is_requested = |of: &String| of == digest;
-        let is_kept = self.of(file).is_some_and(|of| of.latest == digest);
+        let is_kept = self.versions(file).is_some_and(|of| of.latest == digest);
         if is_kept || self.requested.get(file).is_some_and(is_requested) {
             return;
         }

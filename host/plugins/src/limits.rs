@@ -11,7 +11,7 @@ use plugin_manifest::WrittenLimits;
 pub use plugin_protocol::Limits;
 
 /// Returns the limits of a plugin.
-pub(crate) fn of(manifest: &WrittenLimits, policy: &WrittenLimits) -> Limits {
+pub(crate) fn resolve(manifest: &WrittenLimits, policy: &WrittenLimits) -> Limits {
     let written = policy.over(manifest).over(&WrittenLimits::DEFAULTS);
     let value = |limit: Option<u32>| limit.unwrap_or_default();
     Limits {
@@ -46,14 +46,14 @@ mod tests {
     #[test]
     fn the_policy_decides_over_the_manifest_and_the_manifest_over_the_defaults() {
         let written = |text: &str| toml::from_str::<WrittenLimits>(text).unwrap();
-        let limits = of(
+        let limits = resolve(
             &written("memory_mib = 4\ncpu_ms = 5"),
             &written("memory_mib = 8"),
         );
         let expected = Limits {
             memory: 8 << 20,
             cpu: Duration::from_millis(5),
-            ..of(&WrittenLimits::default(), &WrittenLimits::default())
+            ..resolve(&WrittenLimits::default(), &WrittenLimits::default())
         };
         assert_eq!(limits, expected);
     }

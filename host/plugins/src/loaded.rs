@@ -329,7 +329,7 @@ impl LoadContext {
         } else {
             manifest.limits.within_defaults()
         };
-        let limits = limits::of(&own_limits, &grants.limits);
+        let limits = limits::resolve(&own_limits, &grants.limits);
         let is_boards_own = grants
             .boards
             .include(&self.services.device.identity().device_type);

@@ -30,7 +30,7 @@ use crate::loaded::{Counters, LoadContext};
 use crate::newest::NewestVersions;
 use crate::routes::ReservedRoutes;
 use crate::settled_file::{FileHead, MOST_FILES, PluginFolders, Stamp, plugin_files, read_head};
-use crate::table::{Standing, Table};
+use crate::table::{FileStanding, Table};
 use crate::text::cut;
 use policy_state::PolicyState;
 use verdict::Verdict;
@@ -143,7 +143,7 @@ impl Loader {
             } else if record.reading.is_some() {
                 record.read_again = true;
             } else if record.stamp.is_none()
-                || record.stamp != Stamp::of(&file).ok()
+                || record.stamp != Stamp::read(&file).ok()
                 || record.is_signed_by_others_than(&self.policy.keys)
             {
                 self.begin_to_read(&file, &mut record);
@@ -326,7 +326,7 @@ impl Loader {
                     if let Some(plugin) = loaded {
                         assembly.offer(file, Arc::clone(plugin));
                     } else if let Some(reason) = refused {
-                        let standing = Standing::refused(reason);
+                        let standing = FileStanding::refused(reason);
                         assembly.set_aside(file, record.other(standing));
                     } else if let (Some(head), Some(manifest), false) =
                         (record.head(), record.manifest(), serves)
@@ -338,15 +338,15 @@ impl Loader {
                             is_boards_own: self.is_boards_own(&grants),
                         });
                     } else {
-                        assembly.set_aside(file, record.other(Standing::Loading));
+                        assembly.set_aside(file, record.other(FileStanding::Loading));
                     }
                 }
-                Verdict::Unknown => assembly.set_aside(file, record.other(Standing::Loading)),
+                Verdict::Unknown => assembly.set_aside(file, record.other(FileStanding::Loading)),
                 Verdict::OtherBoard => {
-                    assembly.set_aside(file, record.other(Standing::OtherBoard));
+                    assembly.set_aside(file, record.other(FileStanding::OtherBoard));
                 }
                 Verdict::Refused(reason) => {
-                    assembly.set_aside(file, record.other(Standing::refused(reason)));
+                    assembly.set_aside(file, record.other(FileStanding::refused(reason)));
                 }
             }
         }

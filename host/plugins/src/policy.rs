@@ -201,7 +201,7 @@ impl Policy {
     ///
     /// # Errors
     /// If the name is not pinned to the file; says what its owner can do.
-    pub(crate) fn of(
+    pub(crate) fn grants(
         &self,
         plugin: &str,
         digest: &str,

@@ -111,7 +111,7 @@ fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String
         .files()
         .into_iter()
         .find_map(|file| {
-            let latest = candidate(&kept, kept.of(&file)?.latest).ok()?;
+            let latest = candidate(&kept, kept.versions(&file)?.latest).ok()?;
             (latest.manifest.name == plugin).then_some((file, latest))
         })
         .ok_or_else(|| {
@@ -121,9 +121,9 @@ fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String
             )
         })?;
     let (_, present) = bytes(&file)?;
-    let present_manifest = Manifest::of(&present).ok();
+    let present_manifest = Manifest::from_wasm(&present).ok();
     let to = if compiled_code::digest(&present) == latest.digest {
-        let before = kept.of(&file).and_then(|versions| versions.before);
+        let before = kept.versions(&file).and_then(|versions| versions.before);
         let before = before.ok_or_else(|| {
             format!(
                 "{} is the first version of it that was in use from `{}`",
@@ -146,7 +146,7 @@ fn candidate(kept: &KeptVersions, digest: String) -> Result<Candidate, String> {
     if compiled_code::digest(&wasm) != digest {
         return Err(format!("`{}` is damaged", component.display()));
     }
-    let manifest = Manifest::of(&wasm).map_err(|error| chain(&error))?;
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| chain(&error))?;
     Ok(Candidate {
         component,
         digest,
@@ -170,7 +170,7 @@ fn may_be_loaded(
     let file = PluginFile {
         manifest: &to.manifest,
         digest: &to.digest,
-        signatures: &Signatures::of(&to.component, &to.wasm, &keys),
+        signatures: &Signatures::load(&to.component, &to.wasm, &keys),
     };
     let device = DeviceRules {
         host_root: device.host_root,

@@ -36,7 +36,7 @@ impl RouteGrants {
     }
 
     /// Returns the first grant that reaches paths which only stock plugins answer.
-    pub(crate) fn of_stock_plugins(&self) -> Option<String> {
+    pub(crate) fn first_of_stock_plugins(&self) -> Option<String> {
         let mut grants = self.0.iter();
         let grant = grants.find(|grant| is_of_stock_plugins(&grant.pattern))?;
         Some(grant.to_string())
@@ -116,7 +116,7 @@ mod tests {
             ("/v2/*", Some("/v2/*")),
             ("/:any/device", Some("/:any/device")),
         ] {
-            assert_eq!(grant(granted).of_stock_plugins().as_deref(), expected);
+            assert_eq!(grant(granted).first_of_stock_plugins().as_deref(), expected);
         }
     }
 

@@ -107,10 +107,10 @@ struct FileStamp {
 }
 
 impl Stamp {
-    pub(crate) fn of(file: &Path) -> std::io::Result<Stamp> {
+    pub(crate) fn read(file: &Path) -> std::io::Result<Stamp> {
         Ok(Stamp {
-            file: FileStamp::of(file)?,
-            signature: FileStamp::of(&signature::file_beside(file)).ok(),
+            file: FileStamp::read(file)?,
+            signature: FileStamp::read(&signature::file_beside(file)).ok(),
         })
     }
 
@@ -126,7 +126,7 @@ impl Stamp {
 }
 
 impl FileStamp {
-    fn of(file: &Path) -> std::io::Result<FileStamp> {
+    fn read(file: &Path) -> std::io::Result<FileStamp> {
         let meta = fs::metadata(file)?;
         Ok(FileStamp {
             inode: meta.ino(),
@@ -171,7 +171,7 @@ pub(crate) async fn read_head(
         if settle {
             tokio::time::sleep(SETTLED).await;
         }
-        let unchanged = Stamp::of(&file).is_ok_and(|now| now == stamp);
+        let unchanged = Stamp::read(&file).is_ok_and(|now| now == stamp);
         if unchanged && stamp.file.size == size {
             return Ok((stamp, head));
         }
@@ -205,7 +205,7 @@ fn head(
     keys: Arc<[PublicKey]>,
     data: &dyn PluginData,
 ) -> Result<(Stamp, Option<u64>, FileHead), String> {
-    let stamp = Stamp::of(path).map_err(failed)?;
+    let stamp = Stamp::read(path).map_err(failed)?;
     let start = beginning(path).map_err(failed)?;
     if !COMPONENT.starts_with(&start)
         && let Err(error) = plugin_manifest::check_beginning(&start)
@@ -220,8 +220,8 @@ fn head(
         return Ok((stamp, None, head));
     }
     let (stamp, wasm) = bytes(path)?;
-    let manifest = Manifest::of(&wasm).map_err(|error| chain(&error));
-    let signatures = Signatures::of(path, &wasm, &keys);
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| chain(&error));
+    let signatures = Signatures::load(path, &wasm, &keys);
     let newest = match &manifest {
         Ok(manifest) if !signatures.keys.is_empty() => {
             newest::stored_version(data, &manifest.name)?
@@ -240,7 +240,7 @@ fn head(
 
 /// Reads the whole file, with a stamp to check whether it has changed since.
 pub(crate) fn bytes(path: &Path) -> Result<(Stamp, Vec<u8>), String> {
-    let stamp = Stamp::of(path).map_err(failed)?;
+    let stamp = Stamp::read(path).map_err(failed)?;
     let too_large = |size| Err(format!("it has {size} bytes, more than {SIZE}"));
     if stamp.file.size > SIZE {
         return too_large(stamp.file.size);

@@ -39,7 +39,7 @@ pub(crate) struct SignatureBeside {
 
 impl Signatures {
     /// Checks the signatures of the content `wasm` of `file` against `keys`.
-    pub(crate) fn of(file: &Path, wasm: &[u8], keys: &[PublicKey]) -> Signatures {
+    pub(crate) fn load(file: &Path, wasm: &[u8], keys: &[PublicKey]) -> Signatures {
         let mut signatures = Signatures::default();
         let beside = file_beside(file);
         let place = format!("the signature `{}`", beside.display());

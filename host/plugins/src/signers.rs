@@ -87,7 +87,7 @@ pub fn check_signatures(
     let KeysOfPolicy { keys, plugins } = toml::from_str(policy)?;
     let section = plugins.get(plugin);
     let public: Vec<PublicKey> = keys.public_keys().cloned().collect();
-    let signatures = Signatures::of(file, wasm, &public);
+    let signatures = Signatures::load(file, wasm, &public);
     let mut check = SignatureCheck {
         problems: signatures.problems.clone(),
         ..SignatureCheck::default()

@@ -68,7 +68,7 @@ impl PolicyStanding {
 pub(crate) struct Entry {
     pub(crate) serving: Option<Arc<LoadedPlugin>>,
     /// The file's current content, if it is not what serves.
-    pub(crate) other: Option<Other>,
+    pub(crate) other: Option<UnservedContent>,
 }
 
 impl Entry {
@@ -93,24 +93,24 @@ impl Entry {
             self.other.as_ref().map(|other| &other.standing),
         ) {
             (Some(_), _) => PluginState::Running,
-            (None, Some(Standing::Refused(_))) => PluginState::Refused,
-            (None, Some(Standing::Loading)) => PluginState::Loading,
-            (None, Some(Standing::OtherBoard) | None) => PluginState::OtherBoard,
+            (None, Some(FileStanding::Refused(_))) => PluginState::Refused,
+            (None, Some(FileStanding::Loading)) => PluginState::Loading,
+            (None, Some(FileStanding::OtherBoard) | None) => PluginState::OtherBoard,
         }
     }
 }
 
 #[derive(Clone)]
-pub(crate) struct Other {
+pub(crate) struct UnservedContent {
     /// If it could be read.
     pub(crate) manifest: Option<Manifest>,
     pub(crate) digest: String,
-    pub(crate) standing: Standing,
+    pub(crate) standing: FileStanding,
 }
 
 /// Why a file's current content does not serve.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum FileStanding {
     /// It is being read or compiled, or waits for another that is.
     Loading,
     /// It is for other boards than this one.
@@ -119,19 +119,19 @@ pub(crate) enum Standing {
     Refused(String),
 }
 
-impl Standing {
+impl FileStanding {
     /// Creates a refusal. A reason may contain text from the file, such as a line of its manifest or the names of its
     /// imports: it is cut.
-    pub(crate) fn refused(reason: impl Into<String>) -> Standing {
-        Standing::Refused(cut(reason.into()))
+    pub(crate) fn refused(reason: impl Into<String>) -> FileStanding {
+        FileStanding::Refused(cut(reason.into()))
     }
 }
 
-impl Other {
+impl UnservedContent {
     fn refused(&self) -> Option<&str> {
         match &self.standing {
-            Standing::Refused(reason) => Some(reason),
-            Standing::Loading | Standing::OtherBoard => None,
+            FileStanding::Refused(reason) => Some(reason),
+            FileStanding::Loading | FileStanding::OtherBoard => None,
         }
     }
 }
@@ -214,7 +214,7 @@ impl Table {
             .values()
             .filter_map(|entry| entry.other.as_ref());
         let mut standings = others.map(|other| &other.standing);
-        self.is_unread || standings.any(|standing| *standing == Standing::Loading)
+        self.is_unread || standings.any(|standing| *standing == FileStanding::Loading)
     }
 
     /// Returns whether it is known which plugin provides `action`, if any.
@@ -235,8 +235,8 @@ impl Table {
             .entries
             .values()
             .filter_map(|entry| entry.other.as_ref());
-        let mut others =
-            others.filter(|other| other.standing == Standing::Loading && other.manifest.is_none());
+        let mut others = others
+            .filter(|other| other.standing == FileStanding::Loading && other.manifest.is_none());
         self.is_unread || others.next().is_some()
     }
 
@@ -260,7 +260,7 @@ impl Table {
     ) -> Option<(PluginState, Option<String>)> {
         let entry = self.entries.get(file)?;
         match &entry.other {
-            Some(other) if other.digest == digest && other.standing != Standing::Loading => {
+            Some(other) if other.digest == digest && other.standing != FileStanding::Loading => {
                 let refused = other.refused().map(str::to_owned);
                 Some((entry.state(), refused))
             }
@@ -292,7 +292,7 @@ impl Table {
             } => Some(&plugin.manifest),
             Entry {
                 other: Some(other), ..
-            } if other.standing == Standing::Loading => other.manifest.as_ref(),
+            } if other.standing == FileStanding::Loading => other.manifest.as_ref(),
             _ => None,
         });
         let mut described: Vec<_> = manifests
@@ -412,7 +412,7 @@ fn report(file: &Path, entry: &Entry) -> PluginReport {
         interface: manifest.map(|manifest| manifest.interface.to_string()),
         digest: digest.cloned().unwrap_or_default(),
         state: entry.state(),
-        refused: other.and_then(Other::refused).map(str::to_owned),
+        refused: other.and_then(UnservedContent::refused).map(str::to_owned),
         routes: manifest
             .iter()
             .flat_map(|manifest| &manifest.routes)

@@ -89,7 +89,7 @@ pub(crate) fn trust(
         reason,
     };
     let (_, wasm) = bytes(file).map_err(failed)?;
-    let manifest = Manifest::of(&wasm).map_err(|error| failed(chain(&error)))?;
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| failed(chain(&error)))?;
     let mut lines = Lines::default();
     lines.describe(&manifest);
     let name = &manifest.name;
@@ -112,12 +112,12 @@ pub(crate) fn trust(
         };
         let maker = KeyFile::read(path).map_err(failed)?;
         keys.push(maker.public.key.clone());
-        let signatures = Signatures::of(file, &wasm, &keys);
+        let signatures = Signatures::load(file, &wasm, &keys);
         lines
             .pin_by_maker(&named, &maker, &signatures)
             .map_err(failed)?
     } else {
-        let signatures = Signatures::of(file, &wasm, &keys);
+        let signatures = Signatures::load(file, &wasm, &keys);
         lines.pin(&named, &signatures, &compiled_code::digest(&wasm))
     };
     lines.section(&manifest, &pin);
@@ -185,7 +185,7 @@ impl Lines {
         }
         let actions = manifest.provides.iter();
         for action in actions.filter(|action| action.has_one_provider()) {
-            self.comment(&format!("- to {} (`{}`)", of_action(*action), action));
+            self.comment(&format!("- to {} (`{}`)", describe_action(*action), action));
         }
         for kind in manifest.event_kinds() {
             self.comment(&format!("- to {} (event `{kind}`)", kind.may()));
@@ -350,7 +350,7 @@ fn to_be_filled_in(capability: Capability) -> Option<&'static str> {
     }
 }
 
-fn of_action(action: Action) -> &'static str {
+fn describe_action(action: Action) -> &'static str {
     match action {
         Action::Identify => "show people which device this is",
         Action::ProxyRedirector => {

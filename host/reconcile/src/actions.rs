@@ -78,29 +78,30 @@ impl Actions {
         self.queues.values().filter_map(VecDeque::front)
     }
 
-    pub(crate) fn of(&self, app: &AppUuid) -> Option<&OngoingAction> {
+    pub(crate) fn for_app(&self, app: &AppUuid) -> Option<&OngoingAction> {
         self.queues.get(app)?.front()
     }
 
-    pub(crate) fn of_mut(&mut self, app: &AppUuid) -> Option<&mut OngoingAction> {
+    pub(crate) fn for_app_mut(&mut self, app: &AppUuid) -> Option<&mut OngoingAction> {
         self.queues.get_mut(app)?.front_mut()
     }
 
     /// Returns the action of an app with this number, if it is being written to the store.
     pub(crate) fn in_writing(&mut self, app: &AppUuid, number: u64) -> Option<&mut OngoingAction> {
-        self.of_mut(app).filter(|underway| {
+        self.for_app_mut(app).filter(|underway| {
             underway.number == number && underway.state.phase == ActionPhase::Writing
         })
     }
 
     /// Returns whether the action of an app overrides users' locks.
     pub(crate) fn is_forced(&self, app: &AppUuid) -> bool {
-        self.of(app).is_some_and(|underway| underway.state.force)
+        self.for_app(app)
+            .is_some_and(|underway| underway.state.force)
     }
 
     /// Returns the previous state of an app, if its action restores that instead of the target.
     pub(crate) fn restored_app(&self, app: &AppUuid) -> Option<&DesiredApp> {
-        self.of(app)?.state.restores.as_deref()
+        self.for_app(app)?.state.restores.as_deref()
     }
 
     /// Returns the apps whose services somebody has requested to start, now or after they have stopped.

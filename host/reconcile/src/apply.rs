@@ -68,7 +68,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, span: Span, cancel: 
 }
 
 /// How the locks of an app are taken.
-pub(crate) struct Locking {
+pub(crate) struct LockPlan {
     pub scope: LockScope,
     /// Locks that are held already.
     pub held: Vec<Arc<UpdateLocks>>,
@@ -78,8 +78,8 @@ pub(crate) struct Locking {
 }
 
 /// Takes the locks that are not held yet, then starts the work of each service.
-pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locking: Locking) {
-    let span = step_span::of_locking(&locked);
+pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locking: LockPlan) {
+    let span = step_span::for_locking(&locked);
     let lock_report = StepReport::new(context, Subject::Locks(locked.app.clone()));
     let reports: Vec<(ServiceWork, StepReport)> = locked
         .work
@@ -91,7 +91,7 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
         .collect();
     let context = Arc::clone(context);
     let running = async move {
-        let Locking {
+        let LockPlan {
             scope,
             held: mut guards,
             policy,
@@ -123,7 +123,7 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
             // Each task holds the guards for as long as it runs, whatever happens to the loop.
             let guards = guards.clone();
             let context = Arc::clone(&context);
-            let span = step_span::of_service(&work.service);
+            let span = step_span::for_service(&work.service);
             let running = async move {
                 let guard = guards
                     .iter()

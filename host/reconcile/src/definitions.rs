@@ -16,12 +16,12 @@ use store::Definition;
 pub(crate) struct Definitions(BTreeMap<(String, String), Value>);
 
 /// Returns the definition of a service.
-pub(crate) fn of_service(service: &DesiredService) -> serde_json::Result<Definition> {
+pub(crate) fn define_service(service: &DesiredService) -> serde_json::Result<Definition> {
     definition(service_subject(&service.key), &service.digest, service)
 }
 
 /// Returns the definition of a volume or network.
-pub(crate) fn of_component(component: &DesiredComponent) -> serde_json::Result<Definition> {
+pub(crate) fn define_component(component: &DesiredComponent) -> serde_json::Result<Definition> {
     let subject = component_subject(component.kind(), component.engine_name());
     match component {
         DesiredComponent::Volume(volume) => definition(subject, &volume.digest, volume),

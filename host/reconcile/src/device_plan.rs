@@ -6,7 +6,7 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 
 use device_types::plan::{
-    Blocked, Blocker, DevicePlan, PlanState, SignedTargets, StepReason, Unplanned,
+    BlockReason, Blocker, DevicePlan, PlanState, SignedTargets, StepReason, UnplannedChange,
 };
 use model::{AppId, AppUuid, DesiredState, ImageRef, ServiceName};
 use plan::{AnyStep, CurrentState, Failure, ForecastStep, OsVerdict, Step, Subject, forecast};
@@ -157,7 +157,7 @@ impl LoopSnapshot {
         desired.or_else(|| Some(services.find(|held| held.key.app == *app)?.app_id))
     }
 
-    fn left_alone(&self, cloud_apps: &[(AppId, AppUuid)]) -> Vec<Unplanned> {
+    fn left_alone(&self, cloud_apps: &[(AppId, AppUuid)]) -> Vec<UnplannedChange> {
         let os = self.blocked_os.clone().into_iter();
         let mut left: Vec<_> = os
             .map(|blocker| unplanned_of(None, None, blocker))
@@ -195,7 +195,7 @@ impl LoopSnapshot {
 }
 
 fn held_locks(locks: &Locks, app_id: AppId, services: &BTreeSet<ServiceName>) -> Vec<Blocker> {
-    let services = locks.of_users(app_id, services).into_iter();
+    let services = locks.locked_by_users(app_id, services).into_iter();
     services
         .map(|service| Blocker::Lock { app_id, service })
         .collect()
@@ -205,11 +205,11 @@ fn unplanned_of(
     app: Option<(AppId, &AppUuid)>,
     service: Option<&ServiceName>,
     blocker: Blocker,
-) -> Unplanned {
-    Unplanned {
+) -> UnplannedChange {
+    UnplannedChange {
         app_id: app.map(|(id, _)| id),
         app_uuid: app.map(|(_, uuid)| uuid.clone()),
         service: service.cloned(),
-        blocked_by: vec![Blocked::from(blocker)],
+        blocked_by: vec![BlockReason::from(blocker)],
     }
 }

@@ -187,7 +187,7 @@ pub struct Exposure {
 }
 
 impl Exposure {
-    pub(crate) fn of(desired: Option<&DesiredState>, local_mode: bool) -> Self {
+    pub(crate) fn from_desired(desired: Option<&DesiredState>, local_mode: bool) -> Self {
         let apps = desired
             .into_iter()
             .flat_map(|desired| desired.apps.values());

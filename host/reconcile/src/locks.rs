@@ -252,7 +252,7 @@ impl Locks {
 
     /// Returns those `services` of `app` whose locks users hold, once per lock file. The result is a snapshot: taking
     /// the locks is the only way to be sure.
-    pub(crate) fn of_users(
+    pub(crate) fn locked_by_users(
         &self,
         app: AppId,
         services: &BTreeSet<ServiceName>,

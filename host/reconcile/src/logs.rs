@@ -232,7 +232,7 @@ impl LogHub {
         let Some(engine) = engines.get(source.engine) else {
             return;
         };
-        let mut position = self.positions.of(&container);
+        let mut position = self.positions.get(&container);
         loop {
             let (begin, mut resumed) = match position.map(ResumePoint::after) {
                 Some((begin, resumed)) => (begin, Some(resumed)),

@@ -178,7 +178,7 @@ impl OsUpdate {
             let is_wanted = desired.is_some_and(|os| os.version == *running);
             let is_committed = status.committed || self.committed.as_ref() == Some(running);
             if is_wanted && !is_committed && self.rejected(running).is_none() {
-                self.put_attempt(Some(StoredAttempt::of_somebody_else(running.clone())));
+                self.put_attempt(Some(StoredAttempt::by_other_party(running.clone())));
                 self.trial = Some(OsTrial::new(now));
                 notices.push(OsNotice::OnTrial(running.clone()));
             }

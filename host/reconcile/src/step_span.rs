@@ -4,7 +4,7 @@ use model::{OsVersion, ServiceKey};
 use plan::{LockedWork, Step};
 use tracing::{Span, info_span};
 
-pub(crate) fn of_step(step: &Step) -> Span {
+pub(crate) fn for_step(step: &Step) -> Span {
     match step {
         Step::PullImage { image, engine, .. } => {
             info_span!("pull-image", %image, engine = engine.map(display))
@@ -48,17 +48,17 @@ pub(crate) fn of_step(step: &Step) -> Span {
 }
 
 /// Returns the span of activating a version of the operating system, which is part of a reboot.
-pub(crate) fn of_activation(version: &OsVersion) -> Span {
+pub(crate) fn for_activation(version: &OsVersion) -> Span {
     info_span!("activate-os", %version)
 }
 
 /// Returns the span of taking an app's update locks.
-pub(crate) fn of_locking(locked: &LockedWork) -> Span {
+pub(crate) fn for_locking(locked: &LockedWork) -> Span {
     info_span!("lock-app", app = %locked.app, app_id = %locked.app_id)
 }
 
 /// Returns the span of all work on a service under its lock.
-pub(crate) fn of_service(key: &ServiceKey) -> Span {
+pub(crate) fn for_service(key: &ServiceKey) -> Span {
     info_span!(parent: None, "change-service", app = %key.app, service = %key.service)
 }
 
@@ -116,15 +116,15 @@ mod tests {
         };
         for (line, expected) in [
             (
-                logged(|| of_step(&pull(None))),
+                logged(|| for_step(&pull(None))),
                 "pull-image{image=web:1}".to_owned(),
             ),
             (
-                logged(|| of_step(&pull(Some(EngineKind::Wasm)))),
+                logged(|| for_step(&pull(Some(EngineKind::Wasm)))),
                 "pull-image{image=web:1 engine=wasm}".to_owned(),
             ),
             (
-                logged(|| of_service(&service)),
+                logged(|| for_service(&service)),
                 format!("change-service{{app={app} service=web}}"),
             ),
             (
@@ -133,28 +133,28 @@ mod tests {
                         version: version(),
                         bundle: "https://os.example/bundle".parse().unwrap(),
                     };
-                    of_step(&Step::StageOs { os })
+                    for_step(&Step::StageOs { os })
                 }),
                 "stage-os{version=2.1}".to_owned(),
             ),
             (
-                logged(|| of_step(&Step::CommitOs { version: version() })),
+                logged(|| for_step(&Step::CommitOs { version: version() })),
                 "commit-os{version=2.1}".to_owned(),
             ),
             (
-                logged(|| of_step(&Step::RollBackOs { version: version() })),
+                logged(|| for_step(&Step::RollBackOs { version: version() })),
                 "roll-back-os{version=2.1}".to_owned(),
             ),
             (
-                logged(|| of_step(&reboot(None))),
+                logged(|| for_step(&reboot(None))),
                 "reboot{reasons=\"the host name, the firewall\"}".to_owned(),
             ),
             (
-                logged(|| of_step(&reboot(Some(version())))),
+                logged(|| for_step(&reboot(Some(version())))),
                 "reboot{reasons=\"the host name, the firewall\" version=2.1}".to_owned(),
             ),
             (
-                logged(|| of_activation(&version())),
+                logged(|| for_activation(&version())),
                 "activate-os{version=2.1}".to_owned(),
             ),
         ] {

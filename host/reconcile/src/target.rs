@@ -65,14 +65,14 @@ impl TargetReader {
         let accepted_releases = judge.judge(&target, &self.facts, &self.store)?;
         Ok(ParsedTarget {
             accepted_releases,
-            ..self.of_the_cloud(target)?
+            ..self.accept_cloud_target(target)?
         })
     }
 
     /// Like [`Self::cloud`], for the stored target, which was judged before it was stored.
     pub(crate) fn stored_of_the_cloud(self, body: &Value) -> Result<ParsedTarget, SetTargetError> {
         let target = self.parse(body)?;
-        self.of_the_cloud(target)
+        self.accept_cloud_target(target)
     }
 
     /// Resolves a target that was accepted before, with the current state of the store and the device.
@@ -86,7 +86,7 @@ impl TargetReader {
         target.map_err(SetTargetError::Invalid)
     }
 
-    fn of_the_cloud(self, target: TargetState) -> Result<ParsedTarget, SetTargetError> {
+    fn accept_cloud_target(self, target: TargetState) -> Result<ParsedTarget, SetTargetError> {
         let (target, resolved) = self.resolve(target)?;
         let mut warnings = resolved.warnings;
         for (app, problems) in &resolved.rejected {

@@ -65,10 +65,10 @@ impl Targets {
             }
         }
         let target = self.in_force();
-        desired.host = target.map(|target| DesiredHost::of(&target.config));
+        desired.host = target.map(|target| DesiredHost::from_variables(&target.config));
         ActiveTarget {
             desired,
-            settings: Settings::of(&self.variables()),
+            settings: Settings::from_variables(&self.variables()),
             target: target.cloned(),
         }
     }
@@ -78,7 +78,7 @@ impl Targets {
         self.cloud.as_ref().map(|cloud| ActiveTarget {
             target: Some(Arc::clone(&cloud.target)),
             desired: (*cloud.desired).clone(),
-            settings: Settings::of(&cloud.target.config),
+            settings: Settings::from_variables(&cloud.target.config),
         })
     }
 

@@ -129,7 +129,7 @@ impl ReconcilerTask {
         let settings = EffectiveSettings {
             settings: self.target.settings.clone(),
             variables: self.host.variables(),
-            exposure: Exposure::of(self.target.desired.as_ref(), self.local_mode.is_on()),
+            exposure: Exposure::from_desired(self.target.desired.as_ref(), self.local_mode.is_on()),
         };
         publish(&self.context.channels.effective_settings, settings);
     }
@@ -204,7 +204,7 @@ impl ReconcilerTask {
         self.publication.waiting_on = plan.waiting_on;
         let mut acts = false;
         for step in plan.steps {
-            let span = step_span::of_step(&step);
+            let span = step_span::for_step(&step);
             match step {
                 Step::ReleaseLocks { app } => {
                     if !self.actions.has(&app) && self.host.quiesce.is_none() {

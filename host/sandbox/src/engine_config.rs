@@ -9,11 +9,11 @@ use crate::proposals;
 /// caller changes it (it does not affect compiled code).
 #[must_use]
 pub fn engine_config(profile: Profile) -> Config {
-    of_settings(&Settings::of(profile))
+    config_from_settings(&Settings::for_profile(profile))
 }
 
 /// Uses every field: by these settings the cache distinguishes its compiled code from code compiled with others.
-fn of_settings(settings: &Settings) -> Config {
+fn config_from_settings(settings: &Settings) -> Config {
     let Settings {
         wasmtime: _,
         proposals,

@@ -61,7 +61,7 @@ impl SecureDir {
             Some(parent) => make_all(parent).map_err(open_error(path))?,
             None => return Err(open_error(path)(io::ErrorKind::InvalidInput.into())),
         }
-        FolderLocation::of_path(path).make(access)
+        FolderLocation::from_path(path).make(access)
     }
 
     /// Opens the folder at `path`, if it exists.
@@ -69,7 +69,7 @@ impl SecureDir {
     /// # Errors
     /// [`DirError`]
     pub fn existing(path: &Path, access: Access) -> Result<Option<Self>, DirError> {
-        FolderLocation::of_path(path).existing(access)
+        FolderLocation::from_path(path).existing(access)
     }
 
     /// Like [`Self::open`], but a folder that cannot be trusted is moved away, with `.untrusted-` and a random
@@ -177,7 +177,7 @@ struct FolderLocation<'a> {
 }
 
 impl<'a> FolderLocation<'a> {
-    fn of_path(path: &'a Path) -> Self {
+    fn from_path(path: &'a Path) -> Self {
         FolderLocation {
             at: CWD,
             name: path,

@@ -13,7 +13,7 @@ impl Digest {
     /// Returns the digest of a JSON value in its canonical form: keys in the order of their bytes,
     /// no white space.
     #[must_use]
-    pub fn of_json(value: &Value) -> Digest {
+    pub fn hash_json(value: &Value) -> Digest {
         let mut hasher = Sha256::new();
         feed(&mut hasher, value);
         Digest(hex::encode(hasher.finalize()))
@@ -21,7 +21,7 @@ impl Digest {
 
     /// Returns the digest of an unchanged text.
     #[must_use]
-    pub fn of_text(text: &str) -> Digest {
+    pub fn hash_text(text: &str) -> Digest {
         Digest(hex::encode(Sha256::digest(text.as_bytes())))
     }
 }
@@ -80,17 +80,21 @@ mod tests {
     fn the_order_of_keys_is_no_difference_and_any_other_change_is() {
         let value = json!({ "b": [1, { "y": null, "x": "a\"b" }], "a": true });
         let same = json!({ "a": true, "b": [1, { "x": "a\"b", "y": null }] });
-        assert_eq!(Digest::of_json(&value), Digest::of_json(&same));
+        assert_eq!(Digest::hash_json(&value), Digest::hash_json(&same));
         // As any other program computes it.
         let canonical = r#"{"a":true,"b":[1,{"x":"a\"b","y":null}]}"#;
-        assert_eq!(Digest::of_json(&value), Digest::of_text(canonical));
+        assert_eq!(Digest::hash_json(&value), Digest::hash_text(canonical));
         for other in [
             json!({ "a": true, "b": [{ "x": "a\"b", "y": null }, 1] }),
             json!({ "a": true, "b": [1, { "x": "a\"b" }] }),
             json!({ "a": "true", "b": [1, { "x": "a\"b", "y": null }] }),
             json!({ "a": true, "b": [1, [{ "x": "a\"b", "y": null }]] }),
         ] {
-            assert_ne!(Digest::of_json(&value), Digest::of_json(&other), "{other}");
+            assert_ne!(
+                Digest::hash_json(&value),
+                Digest::hash_json(&other),
+                "{other}"
+            );
         }
     }
 }

@@ -55,7 +55,7 @@ pub fn judge(
         let Some(release) = &app.release else {
             continue;
         };
-        match of_app(app, release, policy, now) {
+        match judge_app(app, release, policy, now) {
             Ok((entry, statement)) => {
                 accepted.0.insert(uuid.clone(), entry);
                 statements.insert(uuid, statement);
@@ -93,7 +93,7 @@ pub fn judge(
     })
 }
 
-fn of_app(
+fn judge_app(
     app: &TargetApp,
     release: &TargetRelease,
     policy: &TargetPolicy,
@@ -107,7 +107,7 @@ fn of_app(
         ))
     })?;
     let text = SignedText::parse(text).map_err(|error| one(error.to_string()))?;
-    let digest = Digest::of_text(text.statement);
+    let digest = Digest::hash_text(text.statement);
     let before = now.accepted.0.get(&app.uuid);
     let is_known = before.is_some_and(|before| before.statement == digest);
     if !is_known {

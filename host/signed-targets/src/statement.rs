@@ -141,7 +141,7 @@ impl Statement {
     ///
     /// # Errors
     /// [`Unsignable`], for all reasons.
-    pub fn of(
+    pub fn from_app(
         app: &TargetApp,
         config: &BTreeMap<String, String>,
         allowances: &Allowances,
@@ -242,20 +242,20 @@ pub(crate) fn contract(service: &TargetService) -> Option<Digest> {
     let contract = service.contract.as_ref();
     contract
         .filter(|value| !value.is_null())
-        .map(Digest::of_json)
+        .map(Digest::hash_json)
 }
 
 pub(crate) fn compose(service: &TargetService) -> BTreeMap<String, Digest> {
     let fields = service.composition.iter();
     fields
-        .map(|(name, value)| (name.clone(), Digest::of_json(value)))
+        .map(|(name, value)| (name.clone(), Digest::hash_json(value)))
         .collect()
 }
 
 pub(crate) fn digests(
     definitions: &BTreeMap<String, serde_json::Map<String, Value>>,
 ) -> BTreeMap<String, Digest> {
-    let digest = |fields: &serde_json::Map<_, _>| Digest::of_json(&Value::Object(fields.clone()));
+    let digest = |fields: &serde_json::Map<_, _>| Digest::hash_json(&Value::Object(fields.clone()));
     definitions
         .iter()
         .map(|(name, fields)| (name.clone(), digest(fields)))

@@ -84,7 +84,7 @@ impl Owner {
     fn sign(&self, document: &mut Value, allowances: &Allowances) {
         let target = parse(document).unwrap();
         let app = target.apps.values().next().unwrap();
-        let statement = Statement::of(app, &target.config, allowances).unwrap();
+        let statement = Statement::from_app(app, &target.config, allowances).unwrap();
         let text = self.sign_text(&statement.to_text().unwrap());
         *signed(document) = text.into();
     }
@@ -253,7 +253,7 @@ fn what_a_registry_decides_and_what_nothing_allows_is_not_signed() {
     web["environment"]["MORE"] = "1".into();
     let target = parse(&document).unwrap();
     let app = target.apps.values().next().unwrap();
-    let reasons = Statement::of(app, &target.config, &allowances()).unwrap_err();
+    let reasons = Statement::from_app(app, &target.config, &allowances()).unwrap_err();
     assert!(matches!(
         &reasons[..],
         [Unsignable::NoDigest { .. }, Unsignable::Variable { variable, .. }] if variable == "MORE"

@@ -102,8 +102,8 @@ fn open_database(
 ) -> Result<(LoadedDatabase, Option<PathBuf>), StoreError> {
     match connect(path, known) {
         Ok(loaded) => Ok((loaded, None)),
-        Err(Unusable::Other(error)) => Err(error),
-        Err(Unusable::Corrupt(reason)) => {
+        Err(OpenFailure::Other(error)) => Err(error),
+        Err(OpenFailure::Corrupt(reason)) => {
             let aside = set_aside(path)?;
             tracing::error!(
                 path = %path.display(),
@@ -115,7 +115,8 @@ fn open_database(
             remove_old_asides(path);
             // The file is new: if it is corrupt too, the disk is at fault, not its previous contents.
             let loaded = connect(path, known);
-            let loaded = loaded.map_err(|error| error.of("begin an empty store in", path))?;
+            let loaded =
+                loaded.map_err(|error| error.into_error("begin an empty store in", path))?;
             Ok((loaded, Some(aside)))
         }
     }
@@ -123,11 +124,11 @@ fn open_database(
 
 /// Opens a copy of a sound database, only for reading.
 fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
-    let unusable = |error: Unusable| error.of("read the copy", path);
+    let unusable = |error: OpenFailure| error.into_error("read the copy", path);
     fs::symlink_metadata(path).map_err(file_error("look at", path))?;
     let loaded = connect(path, None).map_err(unusable)?;
     let read_only = loaded.connection.pragma_update(None, "query_only", true);
-    read_only.map_err(|error| unusable(Unusable::because(path, error)))?;
+    read_only.map_err(|error| unusable(OpenFailure::because(path, error)))?;
     Ok(loaded)
 }
 
@@ -140,34 +141,34 @@ pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
     if let Some(why) = copied::why_unwritable(folder) {
         return Err(file_error("write into", folder)(why));
     }
-    let loaded = connect(path, None).map_err(|error| error.of("open", path))?;
+    let loaded = connect(path, None).map_err(|error| error.into_error("open", path))?;
     Ok(loaded.connection)
 }
 
 /// The reason why a file cannot be opened in its current state.
-enum Unusable {
+enum OpenFailure {
     /// It is not a sound database of ours.
     Corrupt(String),
     /// The contents are not at fault.
     Other(StoreError),
 }
 
-impl Unusable {
+impl OpenFailure {
     /// Converts to the error for cases in which nothing is set aside, with the action on the file at `path`.
-    fn of(self, action: &'static str, path: &Path) -> StoreError {
+    fn into_error(self, action: &'static str, path: &Path) -> StoreError {
         match self {
-            Unusable::Corrupt(reason) => file_error(action, path)(io::Error::other(reason)),
-            Unusable::Other(error) => error,
+            OpenFailure::Corrupt(reason) => file_error(action, path)(io::Error::other(reason)),
+            OpenFailure::Other(error) => error,
         }
     }
 
     /// Interprets the failure of a statement on the file at `path`.
-    fn because(path: &Path, error: rusqlite::Error) -> Unusable {
+    fn because(path: &Path, error: rusqlite::Error) -> OpenFailure {
         match error {
             // A statement of ours does not match the existing tables.
-            rusqlite::Error::SqlInputError { msg, .. } => Unusable::Corrupt(msg),
+            rusqlite::Error::SqlInputError { msg, .. } => OpenFailure::Corrupt(msg),
             rusqlite::Error::SqliteFailure(code, Some(msg)) if code.code == ErrorCode::Unknown => {
-                Unusable::Corrupt(msg)
+                OpenFailure::Corrupt(msg)
             }
             error
                 if matches!(
@@ -175,9 +176,9 @@ impl Unusable {
                     Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
                 ) =>
             {
-                Unusable::Corrupt(error.to_string())
+                OpenFailure::Corrupt(error.to_string())
             }
-            source => Unusable::Other(StoreError::Open {
+            source => OpenFailure::Other(StoreError::Open {
                 path: path.to_owned(),
                 source,
             }),
@@ -186,30 +187,30 @@ impl Unusable {
 }
 
 /// Opens and checks the database, and creates it if there is none; the new one then belongs to `known`.
-fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, Unusable> {
+fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, OpenFailure> {
     match fs::symlink_metadata(path) {
         // SQLite treats an empty file as a new database, and a file of one byte as an empty one. Such a file was
         // truncated: ours have their header.
         Ok(found) if found.is_file() && found.len() < HEADER => {
-            return Err(Unusable::Corrupt("the file has no header".into()));
+            return Err(OpenFailure::Corrupt("the file has no header".into()));
         }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make(path)?;
         }
-        Err(error) => return Err(Unusable::Other(file_error("look at", path)(error))),
+        Err(error) => return Err(OpenFailure::Other(file_error("look at", path)(error))),
     }
-    let because = |error| Unusable::because(path, error);
+    let because = |error| OpenFailure::because(path, error);
     let (mut connection, found) = prepare(path).map_err(because)?;
     if found > known_version() {
-        return Err(Unusable::Other(StoreError::Newer {
+        return Err(OpenFailure::Other(StoreError::Newer {
             path: path.to_owned(),
             found,
             known: known_version(),
         }));
     }
     if let Some(reason) = fault(&connection, path).map_err(because)? {
-        return Err(Unusable::Corrupt(reason));
+        return Err(OpenFailure::Corrupt(reason));
     }
     // The uuid and the keys are essential to the device, so a file without them does not count as sound.
     match Identity::load(&mut connection, known) {
@@ -220,8 +221,8 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, U
                 identity,
             })
         }
-        Err(damaged @ StoreError::Damaged { .. }) => Err(Unusable::Corrupt(damaged.to_string())),
-        Err(other) => Err(Unusable::Other(other)),
+        Err(damaged @ StoreError::Damaged { .. }) => Err(OpenFailure::Corrupt(damaged.to_string())),
+        Err(other) => Err(OpenFailure::Other(other)),
     }
 }
 
@@ -236,9 +237,9 @@ pub(crate) fn write_log_into_file(connection: &Connection) {
 
 /// Creates an empty database, completely or not at all: under another name first, so a file with the real name has
 /// always been a valid database once.
-fn make(path: &Path) -> Result<(), Unusable> {
+fn make(path: &Path) -> Result<(), OpenFailure> {
     let new = beside(path, ".new");
-    let other = |action, path| move |error| Unusable::Other(file_error(action, path)(error));
+    let other = |action, path| move |error| OpenFailure::Other(file_error(action, path)(error));
     let left_over = COMPANIONS.map(|companion| beside(&new, companion));
     // A log without its database would be mistaken for the new one's.
     let logs = LOGS.map(|companion| beside(path, companion));
@@ -252,13 +253,13 @@ fn make(path: &Path) -> Result<(), Unusable> {
         .mode(0o600)
         .open(&new)
         .map_err(other("make", path))?;
-    let (connection, _) = prepare(&new).map_err(|error| Unusable::because(&new, error))?;
+    let (connection, _) = prepare(&new).map_err(|error| OpenFailure::because(&new, error))?;
     // The last connection to close merges the log into the file and removes it.
     connection
         .close()
-        .map_err(|(_, error)| Unusable::because(&new, error))?;
+        .map_err(|(_, error)| OpenFailure::because(&new, error))?;
     fs::rename(&new, path).map_err(other("make", path))?;
-    sync_folder_of(path).map_err(Unusable::Other)
+    sync_folder_of(path).map_err(OpenFailure::Other)
 }
 
 fn prepare(path: &Path) -> rusqlite::Result<(Connection, i64)> {

@@ -53,7 +53,7 @@ pub(crate) fn forget(state_dir: &Path) {
 
 /// Returns the address of the supervisor that runs on this state folder; `None` if none runs, or if
 /// it does not listen yet.
-pub(crate) fn of_running(state_dir: &Path) -> Option<SocketAddr> {
+pub(crate) fn find_running(state_dir: &Path) -> Option<SocketAddr> {
     let lock = File::open(state_dir.join(store::LOCK_NAME)).ok()?;
     match flock(&lock, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {}
@@ -74,17 +74,17 @@ mod tests {
     fn the_address_is_told_only_while_a_supervisor_holds_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        assert_eq!(of_running(path), None);
+        assert_eq!(find_running(path), None);
         let store = store::Store::open(path).unwrap();
-        assert_eq!(of_running(path), None);
+        assert_eq!(find_running(path), None);
         let address = "127.0.0.1:1234".parse().unwrap();
         let file = AddressFile::write(path, &[address]).unwrap();
-        assert_eq!(of_running(path), Some(address));
+        assert_eq!(find_running(path), Some(address));
         drop(store);
         // The file of a killed supervisor does not count. A program that another test is starting has this test's open
         // files for a moment, and with them the lock.
         let deadline = Instant::now() + Duration::from_secs(60);
-        while let Some(address) = of_running(path) {
+        while let Some(address) = find_running(path) {
             assert!(Instant::now() < deadline, "{address}");
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -223,7 +223,7 @@ mod tests {
         let (sender, receiver) = watch::channel(Arc::clone(&off));
         let stop = CancellationToken::new();
         let ends = state.follow(
-            settings(Firewall::of_kernel("/nowhere/nft")),
+            settings(Firewall::from_nft("/nowhere/nft")),
             receiver,
             &stop,
         );

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
-use api::{Events, Listening};
+use api::{Events, ListenSwitch};
 use engine::Scope;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::{Firewall, KernelGpio, KernelI2c};
@@ -90,7 +90,7 @@ impl Parts {
         };
         let engines =
             engines::choose(configuration, scope, cache.clone(), rule.clone(), addresses).await?;
-        let engines = match registry_account::of(&host.config_json, store, membership.access()) {
+        let engines = match registry_account::read(&host.config_json, store, membership.access()) {
             Some((registry, account)) => engines.with_account(registry, account),
             None => engines,
         };
@@ -124,7 +124,7 @@ impl Parts {
             rehearses: configuration.host_actions == HostActions::Rehearse,
             boots: boots.clone(),
             events: events.clone(),
-            listening: Listening::default(),
+            listening: ListenSwitch::default(),
             agreed: Arc::default(),
         };
         let host_settings = HostSettings::new(
@@ -160,7 +160,7 @@ impl Parts {
         let firewall_ends = firewall.follow(
             FirewallSettings {
                 firewall: match configuration.host_actions {
-                    HostActions::Dbus => Firewall::of_kernel("nft"),
+                    HostActions::Dbus => Firewall::from_nft("nft"),
                     HostActions::Rehearse => Firewall::rehearsal(),
                 },
                 api_port,

@@ -238,7 +238,7 @@ mod tests {
                 reachable,
                 own: Arc::new(|| {
                     let ip = |text: &str| text.parse().unwrap();
-                    Ok(OwnAddresses::of(
+                    Ok(OwnAddresses::new(
                         vec![ip("192.168.1.20"), ip("172.17.0.1")],
                         vec![(ip("172.17.0.1"), ip("255.255.0.0"))],
                     ))

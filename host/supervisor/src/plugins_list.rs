@@ -67,9 +67,9 @@ struct Listing {
 
 impl Listing {
     fn read(configuration: &Configuration) -> Result<Listing> {
-        match RunningSupervisor::of(&configuration.state_dir)? {
-            Some(supervisor) => of_running(&supervisor),
-            None => of_folders(configuration),
+        match RunningSupervisor::find(&configuration.state_dir)? {
+            Some(supervisor) => list_running(&supervisor),
+            None => list_folders(configuration),
         }
     }
 
@@ -89,7 +89,7 @@ impl Listing {
 }
 
 /// Asks the running supervisor.
-fn of_running(supervisor: &RunningSupervisor) -> Result<Listing> {
+fn list_running(supervisor: &RunningSupervisor) -> Result<Listing> {
     let mut body = supervisor.get("/v3/plugins")?.ok()?;
     Ok(Listing {
         is_running: true,
@@ -100,7 +100,7 @@ fn of_running(supervisor: &RunningSupervisor) -> Result<Listing> {
 
 /// Loads the plugins as `supervisor run` would, but calls none. The code that it compiles is
 /// discarded, since the state folder may not exist or may not be writable for us.
-fn of_folders(configuration: &Configuration) -> Result<Listing> {
+fn list_folders(configuration: &Configuration) -> Result<Listing> {
     let scratch = tempfile::tempdir().context("failed to make a temporary folder")?;
     let rule = walls::rule(configuration);
     let cache = walls::cache(configuration, scratch.path(), &rule)?;
@@ -120,7 +120,7 @@ fn of_folders(configuration: &Configuration) -> Result<Listing> {
             HostServices {
                 os: host.os,
                 journal: host.journal,
-                data: Arc::new(Idle),
+                data: Arc::new(OfflineData),
                 device: Arc::new(StoppedDevice(board)),
                 locks: Arc::new(plugins::Unavailable),
                 host_name: Arc::new(plugins::Unavailable),
@@ -165,9 +165,9 @@ impl plugins::Device for StoppedDevice {
 }
 
 /// The store of plugins that are not called.
-struct Idle;
+struct OfflineData;
 
-impl plugins::PluginData for Idle {
+impl plugins::PluginData for OfflineData {
     fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
         Ok(None)
     }

@@ -34,7 +34,7 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
     let configuration = configuration::resolve(*flags)?;
     let mut after = 0;
     loop {
-        let Some(supervisor) = RunningSupervisor::of(&configuration.state_dir)? else {
+        let Some(supervisor) = RunningSupervisor::find(&configuration.state_dir)? else {
             bail!(
                 "no supervisor is running with the state folder `{}`, and the lines are in its memory: the host's \
                  journal has older ones",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Events, Listening};
+use api::{Events, ListenSwitch};
 use device_types::Event;
 use device_types::event::{Audience, PowerRequested};
 use model::{ActionError, PowerAction};
@@ -37,7 +37,7 @@ pub(crate) struct Power {
     pub(crate) boots: Arc<Boots>,
     pub(crate) events: Events,
     /// Ends when the host goes down.
-    pub(crate) listening: Listening,
+    pub(crate) listening: ListenSwitch,
     /// The action for which the host goes down, once that is certain.
     pub(crate) agreed: Arc<Mutex<Option<PowerAction>>>,
 }

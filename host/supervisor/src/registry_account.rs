@@ -7,7 +7,7 @@ use store::Store;
 
 /// Returns the registry's host and the account there; `None` if there is no cloud, or it names no
 /// registry.
-pub(crate) fn of(
+pub(crate) fn read(
     config: &ConfigJson,
     store: &Store,
     access: Option<CloudAccess>,

@@ -36,8 +36,8 @@ impl RunningSupervisor {
     ///
     /// # Errors
     /// The device's key cannot be read.
-    pub(crate) fn of(state_dir: &Path) -> Result<Option<RunningSupervisor>> {
-        let Some(address) = address::of_running(state_dir) else {
+    pub(crate) fn find(state_dir: &Path) -> Result<Option<RunningSupervisor>> {
+        let Some(address) = address::find_running(state_dir) else {
             return Ok(None);
         };
         let key = store::read_global_key(state_dir)?;

@@ -27,7 +27,7 @@ pub(crate) fn cache(
     folder: &Path,
     rule: &Arc<ConfinementRule>,
 ) -> Result<Cache, CompileError> {
-    let limits = Limits::of_board(memory_of_board());
+    let limits = Limits::for_board(memory_of_board());
     let cache = Cache::new(folder.join("compiled"), &configuration.compiler, limits)?;
     let rule = Arc::clone(rule);
     Ok(cache.requiring_confinement(move || rule.is_required()))

@@ -55,7 +55,7 @@ fn prepare_folder(
         // Whoever can write next to a folder of the host could otherwise have this process, which may do everything,
         // create one elsewhere.
         FolderOwner::Host => fs::File::open(host)?.into(),
-        FolderOwner::Supervisor => SupervisorFolder::of_path(host)
+        FolderOwner::Supervisor => SupervisorFolder::from_path(host)
             .ok_or(io::ErrorKind::InvalidInput)?
             .open()?,
     };
@@ -100,7 +100,10 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
             assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
         }
-        SupervisorFolder::of_path(&path).unwrap().prepare().unwrap();
+        SupervisorFolder::from_path(&path)
+            .unwrap()
+            .prepare()
+            .unwrap();
         prepare_folder(&folder(path, FolderOwner::Supervisor), None, None).unwrap();
     }
 

@@ -75,7 +75,7 @@ impl<F: Future> PacedGuest<F> {
         PacedGuest {
             guest: Box::pin(guest),
             activity,
-            share: Share::of(nano_cpus),
+            share: Share::from_nano_cpus(nano_cpus),
             pause: None,
         }
     }
@@ -122,7 +122,7 @@ struct Share {
 }
 
 impl Share {
-    fn of(nano_cpus: u64) -> Option<Self> {
+    fn from_nano_cpus(nano_cpus: u64) -> Option<Self> {
         if nano_cpus == 0 || nano_cpus >= 1_000_000_000 {
             return None;
         }
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_share_lets_through_its_part_of_the_time() {
         let begin = Instant::now();
-        let mut share = Share::of(250_000_000).unwrap();
+        let mut share = Share::from_nano_cpus(250_000_000).unwrap();
         share.counted = begin;
         let slice = Duration::from_millis(10);
         let (mut now, mut used) = (begin, Duration::ZERO);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn idle_time_is_not_saved_up_for_long() {
         let begin = Instant::now();
-        let mut share = Share::of(500_000_000).unwrap();
+        let mut share = Share::from_nano_cpus(500_000_000).unwrap();
         share.counted = begin;
         let later = begin + Duration::from_secs(3600);
         assert!(share.spend(Duration::from_millis(50), later).is_none());
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn no_limit_and_whole_cpus_need_no_account() {
         for nano_cpus in [0, 1_000_000_000, 4_000_000_000] {
-            assert!(Share::of(nano_cpus).is_none(), "{nano_cpus}");
+            assert!(Share::from_nano_cpus(nano_cpus).is_none(), "{nano_cpus}");
         }
     }
 }

@@ -31,27 +31,27 @@ impl PortMap {
 
     /// Returns the real port of `port`; `None` if the service is not bound to it.
     pub(crate) fn real(&self, protocol: Protocol, port: u16) -> Option<u16> {
-        self.bound.lock().of(protocol).get(&port).copied()
+        self.bound.lock().for_protocol(protocol).get(&port).copied()
     }
 
     /// Whether this is the real port of any port.
     pub(crate) fn is_real(&self, protocol: Protocol, real: u16) -> bool {
         self.bound
             .lock()
-            .of(protocol)
+            .for_protocol(protocol)
             .values()
             .any(|other| *other == real)
     }
 
     pub(crate) fn bind(&self, protocol: Protocol, port: u16, real: u16) {
         let mut bound = self.bound.lock();
-        bound.of_mut(protocol).insert(port, real);
+        bound.for_protocol_mut(protocol).insert(port, real);
         self.save(&bound);
     }
 
     pub(crate) fn release(&self, protocol: Protocol, port: u16) {
         let mut bound = self.bound.lock();
-        if bound.of_mut(protocol).remove(&port).is_some() {
+        if bound.for_protocol_mut(protocol).remove(&port).is_some() {
             self.save(&bound);
         }
     }

@@ -130,7 +130,7 @@ impl Rules {
         let inner = SocketAddr::new(v4.into(), port);
         let real = self.own_port(v4, protocol, port).or_else(|| {
             let mut tables = self.port_tables(v4);
-            tables.find_map(|table| table.of(protocol).get(&port).copied())
+            tables.find_map(|table| table.for_protocol(protocol).get(&port).copied())
         })?;
         let real = SocketAddr::new(v4.into(), real);
         remember(&mut self.memory.lock().changed, (real, inner));
@@ -191,7 +191,12 @@ impl Rules {
             let is_own = v4 == self.network.address && self.ports.is_real(protocol, port);
             let mut tables = self.port_tables(v4);
             return is_own
-                || tables.any(|table| table.of(protocol).values().any(|real| *real == port));
+                || tables.any(|table| {
+                    table
+                        .for_protocol(protocol)
+                        .values()
+                        .any(|real| *real == port)
+                });
         }
         let is_a_machine = !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast();
         if !is_a_machine || !self.network.outward {

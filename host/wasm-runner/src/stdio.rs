@@ -29,9 +29,9 @@ const MOST: f64 = (64 << 10) as f64;
 
 /// The log of a service, for its streams and for us.
 #[derive(Clone)]
-pub(crate) struct ServiceLog(Arc<Mutex<Shared>>);
+pub(crate) struct ServiceLog(Arc<Mutex<LogState>>);
 
-struct Shared {
+struct LogState {
     file: LogFile,
     /// Bytes that may be printed; below 0 after a write of many short lines.
     room: f64,
@@ -40,7 +40,7 @@ struct Shared {
 
 impl ServiceLog {
     pub(crate) fn new(file: LogFile) -> Self {
-        ServiceLog(Arc::new(Mutex::new(Shared {
+        ServiceLog(Arc::new(Mutex::new(LogState {
             file,
             room: BURST,
             counted: Instant::now(),

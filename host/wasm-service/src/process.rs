@@ -26,14 +26,14 @@ impl ProcessId {
     /// # Errors
     /// If `/proc` cannot be read.
     pub fn own() -> io::Result<Self> {
-        ProcessId::of(std::process::id())
+        ProcessId::from_pid(std::process::id())
     }
 
     /// Returns the id of the process that has this number now.
     ///
     /// # Errors
     /// If there is none.
-    pub fn of(pid: u32) -> io::Result<Self> {
+    pub fn from_pid(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let start = pid.and_then(|pid| Some((pid.as_raw_pid(), start_time(pid)?)));
         let (pid, start) = start.ok_or(io::ErrorKind::NotFound)?;

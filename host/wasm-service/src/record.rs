@@ -198,7 +198,7 @@ pub struct PortTable {
 impl PortTable {
     /// Returns the ports of one protocol.
     #[must_use]
-    pub fn of(&self, protocol: Protocol) -> &BTreeMap<u16, u16> {
+    pub fn for_protocol(&self, protocol: Protocol) -> &BTreeMap<u16, u16> {
         match protocol {
             Protocol::Tcp => &self.tcp,
             Protocol::Udp => &self.udp,
@@ -206,7 +206,7 @@ impl PortTable {
     }
 
     /// Returns the ports of one protocol.
-    pub fn of_mut(&mut self, protocol: Protocol) -> &mut BTreeMap<u16, u16> {
+    pub fn for_protocol_mut(&mut self, protocol: Protocol) -> &mut BTreeMap<u16, u16> {
         match protocol {
             Protocol::Tcp => &mut self.tcp,
             Protocol::Udp => &mut self.udp,

@@ -42,7 +42,7 @@ impl SupervisorFolder {
     /// Returns the place with this path. The path comes from a record: whether it is in the supervisor's folder was
     /// checked when that was written.
     #[must_use]
-    pub fn of_path(path: &Path) -> Option<Self> {
+    pub fn from_path(path: &Path) -> Option<Self> {
         SupervisorFolder::below(path.ancestors().nth(DEPTH)?, path)
     }
 
@@ -117,7 +117,7 @@ mod tests {
         }
 
         fn folder(&self) -> SupervisorFolder {
-            SupervisorFolder::of_path(&self.top().join("services/7/web")).unwrap()
+            SupervisorFolder::from_path(&self.top().join("services/7/web")).unwrap()
         }
 
         fn assert_victim_is_untouched(&self) {

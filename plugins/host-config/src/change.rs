@@ -163,7 +163,7 @@ fn host_name(value: &Value) -> Result<Setting<String>, String> {
 }
 
 fn kind(field: &str, value: &Value) -> Result<ProxyKind, String> {
-    let kind = value.as_str().and_then(ProxyKind::of_name);
+    let kind = value.as_str().and_then(ProxyKind::from_name);
     kind.ok_or_else(|| {
         let names: Vec<_> = ProxyKind::ALL.map(ProxyKind::name).into();
         refused(field, value, &format!("one of {}", names.join(", ")))

@@ -50,7 +50,7 @@ async fn get() -> Result<Json<HostConfig>, Error> {
     };
     Ok(Json(HostConfig {
         network: NetworkShown {
-            proxy: ProxyShown::of(state, no_proxy),
+            proxy: ProxyShown::from_state(state, no_proxy),
             hostname: hostname.unwrap_or_else(default_host_name),
             dns,
         },
@@ -87,7 +87,7 @@ async fn work(change: &Change) -> Result<Work, Refusal> {
     } else {
         State::Direct
     };
-    Work::of(change, &state, default_host_name).map_err(Refusal::invalid)
+    Work::new(change, &state, default_host_name).map_err(Refusal::invalid)
 }
 
 impl Work {

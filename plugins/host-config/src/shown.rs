@@ -44,7 +44,7 @@ pub(crate) struct ProxyShown {
 
 impl ProxyShown {
     /// Creates the answer; `None` if connections are not redirected.
-    pub(crate) fn of(state: State, no_proxy: Vec<String>) -> Option<Self> {
+    pub(crate) fn from_state(state: State, no_proxy: Vec<String>) -> Option<Self> {
         let Redirection { proxy, dns } = match state {
             State::Direct => return None,
             State::Unusable(_) => {

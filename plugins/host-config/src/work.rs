@@ -19,7 +19,7 @@ impl Work {
     ///
     /// # Errors
     /// The missing field of a new proxy.
-    pub(crate) fn of(
+    pub(crate) fn new(
         change: &Change,
         state: &State,
         default_host_name: impl FnOnce() -> String,

@@ -27,7 +27,7 @@ pub(crate) fn read(conf: &Conf) -> Result<Redirection, String> {
         .ok_or("it has no complete block `redsocks`")?;
     let field = |key: &str| block.get(key).ok_or(format!("`{key}` is missing"));
     let kind = field("type")?;
-    let kind = ProxyKind::of_name(kind).ok_or("`type` is not a known type")?;
+    let kind = ProxyKind::from_name(kind).ok_or("`type` is not a known type")?;
     let address = field("ip")?;
     if !is_address(address) {
         return Err("`ip` is neither an IPv4 address nor a host name".to_owned());

@@ -66,7 +66,7 @@ async fn tags() -> Result<Json<Tags>, Error> {
 
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Queued {
+struct QueuedAnswer {
     status: &'static str,
 }
 
@@ -76,7 +76,7 @@ async fn set_tags(Fields(tags): Fields<BTreeMap<String, String>>) -> Result<Resp
     if !tags.is_empty() {
         cloud::queue(KIND, tags).await?;
     }
-    let queued = Json(Queued { status: "success" }).answer()?;
+    let queued = Json(QueuedAnswer { status: "success" }).answer()?;
     Ok(queued.with_status(202))
 }
 
@@ -107,7 +107,7 @@ mod tests {
     fn the_description_has_the_schemas_of_what_is_answered() {
         let mut schemas = plugin_test_host::schemas();
         schemas.subschema_for::<Tags>();
-        schemas.subschema_for::<Queued>();
+        schemas.subschema_for::<QueuedAnswer>();
         plugin_test_host::assert_described(include_str!("../openapi.json"), schemas);
     }
 }

@@ -16,12 +16,12 @@ const POLICY: &str = "[plugins.tags]\ngrants = [\"cloud\"]\nrecords = [\"device_
 
 /// A cloud that gives this answer, and records what is queued.
 #[derive(Clone)]
-struct Fake {
+struct TagCloud {
     rows: Result<Vec<Value>, CloudRefusal>,
     queued: Arc<Mutex<Vec<(String, String)>>>,
 }
 
-impl Cloud for Fake {
+impl Cloud for TagCloud {
     fn records<'a>(
         &'a self,
         kind: &'a str,
@@ -45,8 +45,8 @@ impl Cloud for Fake {
     }
 }
 
-async fn with(rows: Result<Vec<Value>, CloudRefusal>) -> (RunningHost, Fake) {
-    let fake = Fake {
+async fn with(rows: Result<Vec<Value>, CloudRefusal>) -> (RunningHost, TagCloud) {
+    let fake = TagCloud {
         rows,
         queued: Arc::default(),
     };
@@ -178,7 +178,7 @@ async fn what_is_no_tag_is_refused_and_nothing_is_queued() {
 
 #[tokio::test]
 async fn the_policy_says_which_records_are_reached() {
-    let fake = Fake {
+    let fake = TagCloud {
         rows: Ok(Vec::new()),
         queued: Arc::default(),
     };

@@ -25,7 +25,7 @@ impl Component {
     ///
     /// # Errors
     /// It cannot be built or read, or is not a plugin; the message is the same as on a device.
-    pub(crate) fn of(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
+    pub(crate) fn load(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
         match &arguments.file {
             Some(file) => Component::read(file.clone()),
             None => {
@@ -38,7 +38,7 @@ impl Component {
     /// Reads the file that the arguments name, or the existing build of the project; builds it if there is none.
     ///
     /// # Errors
-    /// As [`Component::of`].
+    /// As [`Component::load`].
     pub(crate) fn as_it_is(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
         if arguments.file.is_none() {
             let project = ProjectFolder::open(&arguments.project.project)?;
@@ -47,7 +47,7 @@ impl Component {
                 return Component::read(built);
             }
         }
-        Component::of(arguments, output)
+        Component::load(arguments, output)
     }
 
     /// Reads a file.
@@ -63,8 +63,8 @@ impl Component {
             file.display()
         );
         let wasm = std::fs::read(&file).with_context(unreadable)?;
-        let manifest =
-            Manifest::of(&wasm).with_context(|| format!("`{}` is not a plugin", file.display()))?;
+        let manifest = Manifest::from_wasm(&wasm)
+            .with_context(|| format!("`{}` is not a plugin", file.display()))?;
         Ok(Component {
             file,
             wasm,
@@ -77,7 +77,7 @@ impl Component {
     /// # Errors
     /// It is not a plugin.
     pub(crate) fn in_memory(wasm: Vec<u8>) -> Result<Component> {
-        let manifest = Manifest::of(&wasm).context("it is not a plugin")?;
+        let manifest = Manifest::from_wasm(&wasm).context("it is not a plugin")?;
         Ok(Component {
             // The characters that are allowed in a plugin's name cannot lead to another folder.
             file: PathBuf::from(format!("{}.wasm", manifest.name)),

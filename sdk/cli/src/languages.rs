@@ -44,7 +44,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if language != Language::Rust {
         add_sections(project, &mut wasm)?;
     }
-    let manifest = Manifest::of(&wasm).with_context(|| {
+    let manifest = Manifest::from_wasm(&wasm).with_context(|| {
         format!(
             "what was built of `{}` is not a plugin",
             project.path.display()

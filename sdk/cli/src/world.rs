@@ -165,7 +165,7 @@ mod tests {
         let manifest = Project::parse(&text).unwrap().manifest;
         let folder = tempfile::tempdir().unwrap();
         let on_a_device = load(&folder.path().join("device"), &manifest).unwrap();
-        let functions = async_imports::of_world(&on_a_device.resolve, on_a_device.id);
+        let functions = async_imports::list(&on_a_device.resolve, on_a_device.id);
         for (interface, function) in [
             ("serial", "[static]port.open"),
             ("serial", "[method]port.read"),
@@ -179,7 +179,7 @@ mod tests {
         let synchronous = folder.path().join("synchronous");
         write_without_async_imports(&synchronous, &manifest).unwrap();
         let world = read(&synchronous).unwrap();
-        let left = async_imports::of_world(&world.resolve, world.id);
+        let left = async_imports::list(&world.resolve, world.id);
         assert!(left.is_empty(), "{left:?}");
     }
 }

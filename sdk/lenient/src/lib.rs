@@ -31,14 +31,14 @@ const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
 /// # Errors
 /// Only those of the format itself.
 pub fn int<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-    Ok(match Plain::read(deserializer)? {
-        Plain::Int(number) => Some(number),
-        Plain::Float(number) if number.fract() == 0.0 && number.abs() <= LARGEST_EXACT =>
+    Ok(match PlainValue::read(deserializer)? {
+        PlainValue::Int(number) => Some(number),
+        PlainValue::Float(number) if number.fract() == 0.0 && number.abs() <= LARGEST_EXACT =>
         {
             #[expect(clippy::cast_possible_truncation, reason = "whole, and in range")]
             Some(number as i64)
         }
-        Plain::Text(text) => parse_int(&text),
+        PlainValue::Text(text) => parse_int(&text),
         _ => None,
     })
 }
@@ -56,16 +56,16 @@ pub fn positive_int<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 /// # Errors
 /// Only those of the format itself.
 pub fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(match Plain::read(deserializer)? {
-        Plain::Bool(value) => value,
-        Plain::Int(number) => number == 1,
+    Ok(match PlainValue::read(deserializer)? {
+        PlainValue::Bool(value) => value,
+        PlainValue::Int(number) => number == 1,
         #[expect(
             clippy::float_cmp,
             reason = "`1.0` in JSON is the number 1 to its clients"
         )]
-        Plain::Float(number) => number == 1.0,
-        Plain::Text(text) => truthy_text(&text),
-        Plain::Other => false,
+        PlainValue::Float(number) => number == 1.0,
+        PlainValue::Text(text) => truthy_text(&text),
+        PlainValue::Other => false,
     })
 }
 
@@ -74,8 +74,8 @@ pub fn truthy<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Err
 /// # Errors
 /// Only those of the format itself.
 pub fn string<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Ok(match Plain::read(deserializer)? {
-        Plain::Text(text) if !["", "null", "undefined"].contains(&text.as_str()) => Some(text),
+    Ok(match PlainValue::read(deserializer)? {
+        PlainValue::Text(text) if !["", "null", "undefined"].contains(&text.as_str()) => Some(text),
         _ => None,
     })
 }
@@ -100,7 +100,7 @@ pub fn parse_int(text: &str) -> Option<i64> {
 }
 
 /// Any value; only the plain ones matter here.
-enum Plain {
+enum PlainValue {
     Bool(bool),
     Int(i64),
     Float(f64),
@@ -108,7 +108,7 @@ enum Plain {
     Other,
 }
 
-impl Plain {
+impl PlainValue {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PlainVisitor)
     }
@@ -117,56 +117,56 @@ impl Plain {
 struct PlainVisitor;
 
 impl<'de> Visitor<'de> for PlainVisitor {
-    type Value = Plain;
+    type Value = PlainValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Plain, E> {
-        Ok(Plain::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<PlainValue, E> {
+        Ok(PlainValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Plain, E> {
-        Ok(Plain::Int(value))
+    fn visit_i64<E>(self, value: i64) -> Result<PlainValue, E> {
+        Ok(PlainValue::Int(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Plain, E> {
-        Ok(i64::try_from(value).map_or(Plain::Other, Plain::Int))
+    fn visit_u64<E>(self, value: u64) -> Result<PlainValue, E> {
+        Ok(i64::try_from(value).map_or(PlainValue::Other, PlainValue::Int))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Plain, E> {
-        Ok(Plain::Float(value))
+    fn visit_f64<E>(self, value: f64) -> Result<PlainValue, E> {
+        Ok(PlainValue::Float(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Plain, E> {
-        Ok(Plain::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<PlainValue, E> {
+        Ok(PlainValue::Text(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Plain, E> {
-        Ok(Plain::Text(value))
+    fn visit_string<E>(self, value: String) -> Result<PlainValue, E> {
+        Ok(PlainValue::Text(value))
     }
 
-    fn visit_unit<E>(self) -> Result<Plain, E> {
-        Ok(Plain::Other)
+    fn visit_unit<E>(self) -> Result<PlainValue, E> {
+        Ok(PlainValue::Other)
     }
 
-    fn visit_none<E>(self) -> Result<Plain, E> {
-        Ok(Plain::Other)
+    fn visit_none<E>(self) -> Result<PlainValue, E> {
+        Ok(PlainValue::Other)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Plain, D::Error> {
-        Plain::read(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<PlainValue, D::Error> {
+        PlainValue::read(deserializer)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Plain, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<PlainValue, A::Error> {
         while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Plain::Other)
+        Ok(PlainValue::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Plain, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<PlainValue, A::Error> {
         while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Plain::Other)
+        Ok(PlainValue::Other)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::problems::{Place, PlacedValue, Problems};
 use crate::project::ProjectParts;
 
 /// A plugin that every device would accept.
-pub(crate) struct Plugin {
+pub(crate) struct CheckedPlugin {
     pub(crate) manifest: Manifest,
     /// The functions that answer the manifest's routes, in that order.
     pub(crate) handlers: Vec<syn::Path>,
@@ -96,8 +96,8 @@ pub(crate) fn check(
     parts: Vec<Part>,
     package: &Package,
     problems: &mut Problems,
-) -> Plugin {
-    let mut plugin = Plugin {
+) -> CheckedPlugin {
+    let mut plugin = CheckedPlugin {
         manifest: Manifest {
             name: identity.name,
             version: identity.version,
@@ -166,7 +166,7 @@ pub(crate) fn check(
     plugin
 }
 
-fn actions(lines: Vec<ActionLine>, plugin: &mut Plugin, problems: &mut Problems) {
+fn actions(lines: Vec<ActionLine>, plugin: &mut CheckedPlugin, problems: &mut Problems) {
     for (index, ActionLine { name, function }) in lines.into_iter().enumerate() {
         if index == COUNT {
             let message = format!("a plugin has at most {COUNT} actions: leave out the others");
@@ -239,7 +239,7 @@ fn capability_list() -> String {
 }
 
 /// Adds the routes to `plugin`.
-fn routes(lines: Vec<RouteLine>, plugin: &mut Plugin, problems: &mut Problems) {
+fn routes(lines: Vec<RouteLine>, plugin: &mut CheckedPlugin, problems: &mut Problems) {
     for (index, line) in lines.into_iter().enumerate() {
         let place = line.path.place;
         if index == COUNT {

@@ -4,7 +4,7 @@ use plugin_manifest::Project;
 use proc_macro2::TokenStream;
 use syn::Error;
 
-use crate::check::{Identity, Plugin, check};
+use crate::check::{CheckedPlugin, Identity, check};
 use crate::package::Package;
 use crate::part::{Content, Part, PartKind};
 use crate::problems::{Place, Problems};
@@ -24,7 +24,7 @@ pub(crate) struct Declaration {
 
 /// A plugin that every device accepts.
 pub(crate) struct ValidPlugin {
-    pub(crate) plugin: Plugin,
+    pub(crate) plugin: CheckedPlugin,
     /// The text of its manifest.
     pub(crate) manifest: String,
 }
@@ -63,7 +63,7 @@ fn make(
     project: Option<ProjectParts>,
     package: &Package,
     problems: &mut Problems,
-) -> Plugin {
+) -> CheckedPlugin {
     let identity = Identity::new(project.as_ref(), package, problems);
     let mut parts = project.map(|project| project.parts).unwrap_or_default();
     for part in input.parts {
@@ -99,7 +99,7 @@ fn make(
     check(identity, parts, package, problems)
 }
 
-fn finish(plugin: Option<Plugin>, mut problems: Problems) -> Result<ValidPlugin, Error> {
+fn finish(plugin: Option<CheckedPlugin>, mut problems: Problems) -> Result<ValidPlugin, Error> {
     let mut manifest = String::new();
     if let (Some(plugin), true) = (&plugin, problems.is_empty()) {
         // Everything has been checked at its place. This is for a rule that is added later and forgotten here.

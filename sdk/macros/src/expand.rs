@@ -5,7 +5,7 @@ use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 
-use crate::check::Plugin;
+use crate::check::CheckedPlugin;
 use crate::declare::{Declaration, ValidPlugin};
 use crate::package::Package;
 
@@ -108,7 +108,7 @@ fn beside_cargo_toml(path: &str) -> TokenStream {
 }
 
 /// Returns the export `handler`, which calls the function of the route.
-fn endpoint(plugin: &Plugin) -> TokenStream {
+fn endpoint(plugin: &CheckedPlugin) -> TokenStream {
     let checks = plugin.manifest.routes.iter().zip(&plugin.handlers);
     let checks = checks.map(|(route, handler)| check_names(route, handler));
     // A handler may have any name, including that of a variable here.

@@ -22,7 +22,7 @@ impl Manifest {
     ///
     /// # Errors
     /// If there is no usable one.
-    pub fn of(wasm: &[u8]) -> Result<Manifest, ManifestError> {
+    pub fn from_wasm(wasm: &[u8]) -> Result<Manifest, ManifestError> {
         check_beginning(wasm)?;
         let Some(section) = section(wasm, SECTION)? else {
             return Err(ManifestError::Invalid(format!(

@@ -16,7 +16,7 @@ enum Level {
 struct Id(u32);
 
 #[derive(Debug, PartialEq, Deserialize)]
-struct Everything {
+struct AllFields {
     name: String,
     count: u8,
     #[serde(default)]
@@ -34,7 +34,7 @@ fn pairs(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn everything(text: &str) -> Result<Everything, String> {
+fn everything(text: &str) -> Result<AllFields, String> {
     read("query parameter", pairs(text)).map_err(|error| error.message().to_owned())
 }
 
@@ -42,7 +42,7 @@ fn everything(text: &str) -> Result<Everything, String> {
 fn each_value_is_read_as_its_fields_type() {
     let found =
         everything("name=Ada+L%C3%A9&count=3&loud=true&level=high&tag=a&tag=b&ratio=.5&id=7&x=y");
-    let expected = Everything {
+    let expected = AllFields {
         name: "Ada L\u{e9}".to_owned(),
         count: 3,
         loud: true,
@@ -128,7 +128,7 @@ fn one_parameter_reads_as_a_plain_value_and_several_as_a_tuple() {
 #[test]
 fn names_that_do_not_fit_are_the_authors_mistake_and_values_are_the_callers() {
     #[derive(Debug, Deserialize)]
-    struct Other {
+    struct OtherField {
         #[expect(dead_code, reason = "it cannot be read")]
         other: String,
     }
@@ -140,7 +140,7 @@ fn names_that_do_not_fit_are_the_authors_mistake_and_values_are_the_callers() {
                   `/v3/things/:id`: path parameter";
     for (found, expected) in [
         (
-            status::<Other>("id=7"),
+            status::<OtherField>("id=7"),
             (500, format!("{blamed} `other` is missing")),
         ),
         (
@@ -158,7 +158,7 @@ fn names_that_do_not_fit_are_the_authors_mistake_and_values_are_the_callers() {
             ),
         ),
         (
-            status::<(Other,)>("id=7"),
+            status::<(OtherField,)>("id=7"),
             (
                 500,
                 format!("{blamed}s: is one value, but several are expected"),

@@ -20,13 +20,15 @@ impl Values {
     fn only(mut self) -> Result<String, FieldProblem> {
         match (self.0.pop(), self.0.is_empty()) {
             (Some(value), true) => Ok(value),
-            _ => Err(FieldProblem::of_value("is given more than once".to_owned())),
+            _ => Err(FieldProblem::for_value(
+                "is given more than once".to_owned(),
+            )),
         }
     }
 }
 
 fn refused(value: &str, expected: impl Display) -> FieldProblem {
-    FieldProblem::of_value(format!("must be {expected}, not `{}`", shortened(value)))
+    FieldProblem::for_value(format!("must be {expected}, not `{}`", shortened(value)))
 }
 
 impl IntoDeserializer<'_, FieldProblem> for Values {
@@ -162,7 +164,7 @@ impl<'de> de::Deserializer<'de> for Values {
     fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldProblem> {
         self.only()?;
         let text = "is one value, but several are expected";
-        Err(FieldProblem::of_names(None, text))
+        Err(FieldProblem::for_names(None, text))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(

@@ -411,7 +411,7 @@ fn stock_plugins(components: &[PathBuf]) -> Result<String> {
     for component in components {
         let wasm = std::fs::read(component)
             .with_context(|| format!("cannot read `{}`", component.display()))?;
-        if let Ok(manifest) = Manifest::of(&wasm) {
+        if let Ok(manifest) = Manifest::from_wasm(&wasm) {
             let mut stock = toml::Table::new();
             let routes = manifest
                 .routes

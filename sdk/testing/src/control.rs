@@ -1,7 +1,7 @@
 //! The protocol between this crate and the tool.
 //!
 //! The tool is started as `supervisor-plugin harness SOCKET` and receives a [`Setup`] as one line of JSON on its
-//! standard input, which stays open as long as the device is needed. It answers with one line of JSON, a [`Started`],
+//! standard input, which stays open as long as the device is needed. It answers with one line of JSON, a [`StartOutcome`],
 //! and then serves HTTP on the socket: requests to [`DEVICE`] are for the plugins, requests to [`HARNESS`] have a
 //! [`Command`] as their body.
 
@@ -66,7 +66,7 @@ pub struct Setup {
 
 /// The outcome of the tool's start.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Started {
+pub enum StartOutcome {
     /// The plugins are loaded.
     Ready {
         /// The root folder of the device's files.

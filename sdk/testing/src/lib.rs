@@ -37,6 +37,6 @@ pub use running::RunningHost;
 #[doc(hidden)]
 pub mod protocol {
     pub use crate::control::{
-        CALLER, Command, DEVICE, GpioState, HARNESS, Setup, Started, UpdateLocks, VERSION,
+        CALLER, Command, DEVICE, GpioState, HARNESS, Setup, StartOutcome, UpdateLocks, VERSION,
     };
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin, Command};
 
-use crate::control::{Setup, Started};
+use crate::control::{Setup, StartOutcome};
 
 /// The name of the program.
 const NAME: &str = "supervisor-plugin";
@@ -77,14 +77,14 @@ pub(crate) async fn start(program: &Path, setup: &Setup) -> Result<Tool> {
         )
     })?;
     match started {
-        Started::Ready { root } => Ok(Tool {
+        StartOutcome::Ready { root } => Ok(Tool {
             root,
             socket,
             _child: child,
             _input: input,
             _folder: folder,
         }),
-        Started::Failed(why) => bail!("{why}"),
+        StartOutcome::Failed(why) => bail!("{why}"),
     }
 }
 

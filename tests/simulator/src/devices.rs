@@ -59,7 +59,7 @@ impl Common {
             agent: user_agent(&branding.api_level, Some(OS), Some("prod")),
             protocol: branding.tunnel_protocol(),
             supervisor: branding.api_level,
-            settings: Settings::of(&Default::default()),
+            settings: Settings::from_variables(&Default::default()),
             interval,
             download,
             connections: OnceLock::new(),

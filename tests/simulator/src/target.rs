@@ -42,7 +42,7 @@ impl Target {
         let variables = config_variables::known(given.collect(), &prefixes);
         Some(Target {
             apps,
-            settings: Settings::of(&variables),
+            settings: Settings::from_variables(&variables),
         })
     }
 

@@ -87,7 +87,7 @@ impl Fleet {
             ..Allowances::default()
         };
         let app = target.apps.values().next().unwrap();
-        let statement = Statement::of(app, &target.config, &allowances).unwrap();
+        let statement = Statement::from_app(app, &target.config, &allowances).unwrap();
         let statement = statement.to_text().unwrap();
         let signature = minisign::sign(None, &key.sk, statement.as_bytes(), None, None);
         SignedText {

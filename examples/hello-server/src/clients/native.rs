@@ -11,7 +11,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Clients(TcpListener);
 
 impl Clients {
-    pub(crate) fn of_port(port: u16) -> Result<Self> {
+    pub(crate) fn listen(port: u16) -> Result<Self> {
         TcpListener::bind(("0.0.0.0", port)).map(Clients)
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    pub(crate) fn of_port(port: u16) -> Result<Self> {
+    pub(crate) fn listen(port: u16) -> Result<Self> {
         let socket = create_tcp_socket(IpAddressFamily::Ipv4).map_err(error)?;
         let arrival = socket.subscribe();
         let address = (0, 0, 0, 0);

@@ -31,9 +31,9 @@ impl Description {
     }
 
     /// Returns the document with these plugins, serialized.
-    pub(crate) fn of(&self, level: &str, plugins: Vec<PluginRoutes>) -> Bytes {
+    pub(crate) fn document(&self, level: &str, plugins: Vec<PluginRoutes>) -> Bytes {
         let version = self.hasher.hash_one(&plugins);
-        self.json.of(version, |_| {
+        self.json.get(version, |_| {
             (self.describe)(level, plugins).to_string().into()
         })
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::router::{JSON, TEXT, answer, failed, post};
 use crate::LocalModeAuth;
-use crate::fake::{Answer, FakeDevice, Fixture, fixture, two_apps};
+use crate::fake::{FakeDevice, Fixture, TestAnswer, fixture, two_apps};
 
 /// Returns a device that answers every action with `outcome`.
 fn device(status: DeviceStatus, outcome: Result<(), ActionError>) -> Fixture {
@@ -32,13 +32,13 @@ fn single(outcome: Result<(), ActionError>) -> Fixture {
     device(status, outcome)
 }
 
-async fn ask(device: &Fixture, path: &str, body: &str) -> Answer {
+async fn ask(device: &Fixture, path: &str, body: &str) -> TestAnswer {
     device
         .ask(post(device, path, "application/json", body))
         .await
 }
 
-fn text(status: u16, body: &str) -> Answer {
+fn text(status: u16, body: &str) -> TestAnswer {
     answer(status, TEXT, body)
 }
 

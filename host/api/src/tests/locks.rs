@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::router::failed;
 use crate::LocalModeAuth;
-use crate::fake::{Answer, FakeDevice, Fixture, fixture, request, two_apps};
+use crate::fake::{FakeDevice, Fixture, TestAnswer, fixture, request, two_apps};
 
 fn device(device: FakeDevice) -> Fixture {
     *device.status.lock().unwrap() = Arc::new(two_apps());
@@ -27,7 +27,7 @@ fn lock(app: u64, service: &str, holder: LockHolder) -> UpdateLock {
     }
 }
 
-async fn ask(device: &Fixture, method: &str, path: &str, key: &str, body: &str) -> Answer {
+async fn ask(device: &Fixture, method: &str, path: &str, key: &str, body: &str) -> TestAnswer {
     let mut request = request(method, path, key);
     let json = "application/json".parse().unwrap();
     request.headers_mut().insert("content-type", json);
@@ -35,7 +35,7 @@ async fn ask(device: &Fixture, method: &str, path: &str, key: &str, body: &str) 
     device.ask(request).await
 }
 
-async fn put(device: &Fixture, path: &str, body: &Value) -> Answer {
+async fn put(device: &Fixture, path: &str, body: &Value) -> TestAnswer {
     ask(device, "PUT", path, &device.key, &body.to_string()).await
 }
 

@@ -2,8 +2,8 @@
 
 use device_types::Moment;
 use device_types::plan::{
-    Blocked, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, SignedTargets, StepKind,
-    StepReason, StepState, Unplanned,
+    BlockReason, Blocker, DevicePlan, ImageUser, PlanState, PlanStep, SignedTargets, StepKind,
+    StepReason, StepState, UnplannedChange,
 };
 use model::{AppId, EngineKind};
 use serde_json::{Value, json};
@@ -35,9 +35,9 @@ fn step(number: usize, kind: StepKind) -> PlanStep {
     }
 }
 
-fn blocked(by: Blocker) -> Vec<Blocked> {
+fn blocked(by: Blocker) -> Vec<BlockReason> {
     let message = "a reason".to_owned();
-    vec![Blocked { by, message }]
+    vec![BlockReason { by, message }]
 }
 
 /// Returns a pull for two apps, with one service each, and an engine that is missing.
@@ -82,13 +82,13 @@ fn planned() -> Fixture {
             step(4, StepKind::RemoveImage),
         ],
         unplanned: vec![
-            Unplanned {
+            UnplannedChange {
                 app_id: Some(AppId(2)),
                 app_uuid: None,
                 service: None,
                 blocked_by: blocked(Blocker::NotOurs),
             },
-            Unplanned {
+            UnplannedChange {
                 app_id: None,
                 app_uuid: None,
                 service: None,

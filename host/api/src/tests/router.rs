@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::KeyOwner;
 
 use crate::client_connection::ClientConnection;
-use crate::fake::{Answer, FakeDevice, Fixture, fixture, fixture_with, request, two_apps};
+use crate::fake::{FakeDevice, Fixture, TestAnswer, fixture, fixture_with, request, two_apps};
 use crate::{Body, LocalModeAuth, ServiceKeys, Settings, core_routes};
 
 pub(super) const JSON: &str = "application/json; charset=utf-8";
@@ -33,8 +33,8 @@ fn with_two_apps() -> Fixture {
     fixture
 }
 
-pub(super) fn answer(status: u16, content_type: &str, body: &str) -> Answer {
-    Answer {
+pub(super) fn answer(status: u16, content_type: &str, body: &str) -> TestAnswer {
+    TestAnswer {
         status,
         content_type: (!content_type.is_empty()).then(|| content_type.to_owned()),
         allow: None,
@@ -42,7 +42,7 @@ pub(super) fn answer(status: u16, content_type: &str, body: &str) -> Answer {
     }
 }
 
-pub(super) fn failed(status: u16, message: &str) -> Answer {
+pub(super) fn failed(status: u16, message: &str) -> TestAnswer {
     let body = json!({"status": "failed", "message": message}).to_string();
     answer(status, JSON, &body)
 }

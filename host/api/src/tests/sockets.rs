@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::bounds::LISTENER_CONNECTIONS;
 use crate::fake::{FakeDevice, Fixture, fixture};
-use crate::{KeylessAccess, Listener, Listening, LocalModeAuth, serve};
+use crate::{KeylessAccess, ListenSwitch, Listener, LocalModeAuth, serve};
 
 /// Longer than anything here takes, unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ async fn served(device: FakeDevice) -> SocketServer {
             ..KeylessAccess::default()
         },
     };
-    let listening = Listening::default();
+    let listening = ListenSwitch::default();
     let server = tokio::spawn(serve(fixture.app.clone(), vec![listener], listening));
     SocketServer {
         fixture,

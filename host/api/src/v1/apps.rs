@@ -10,7 +10,7 @@ use model::{Action, AppUuid, DeviceStatus, ServiceName, ServiceStatus, Verb};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::action_body::Forced;
+use crate::action_body::ForceFlag;
 use crate::answer::{Failure, Json};
 use crate::body::Fields;
 use crate::caller::Caller;
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post(path, move |api, caller, path, body| {
             act(api, caller, path, body, verb)
         })
-        .taking::<Forced>()
+        .taking::<ForceFlag>()
         .answering([
             Answer::json("the action is complete", schema::<ActedContainer>),
             NOT_THE_ONLY,
@@ -153,7 +153,7 @@ async fn act(
     State(api): State<Api>,
     caller: Caller,
     Path([id]): Path<1>,
-    Fields(body): Fields<Forced>,
+    Fields(body): Fields<ForceFlag>,
     verb: fn(ServiceName) -> Verb,
 ) -> Result<Response, Failure> {
     let id = lenient::parse_int(&id).ok_or_else(|| refused("Invalid app id"))?;

@@ -48,7 +48,7 @@ struct FirstService {
 
 async fn device(State(api): State<Api>) -> WrittenJson {
     let state = StateVersion::current(&*api.device);
-    WrittenJson(api.device_state.of(state, |state| {
+    WrittenJson(api.device_state.get(state, |state| {
         write(&state.status, &state.facts, &api.settings.branding)
     }))
 }

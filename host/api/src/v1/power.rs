@@ -5,7 +5,7 @@ use http::StatusCode;
 use model::{ActionError, PowerAction};
 
 use super::actions::DataAndError;
-use crate::action_body::Forced;
+use crate::action_body::ForceFlag;
 use crate::answer::Json;
 use crate::body::Fields;
 use crate::operation::{Answer, Content, schema};
@@ -17,7 +17,7 @@ pub(crate) fn routes() -> Vec<Route> {
         let answer =
             |status, about| Answer::new(status, about, Content::Json(schema::<DataAndError>));
         Route::post(path, move |api, body| power(api, body, action))
-            .taking::<Forced>()
+            .taking::<ForceFlag>()
             .answering([
                 answer(202, "the device is about to go down"),
                 answer(423, "an update lock is held and `force` is not given"),
@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 async fn power(
     State(api): State<Api>,
-    Fields(body): Fields<Forced>,
+    Fields(body): Fields<ForceFlag>,
     action: PowerAction,
 ) -> (StatusCode, Json<DataAndError>) {
     let (status, data, error) = match api.device.power(action, body.force).await {

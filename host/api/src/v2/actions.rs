@@ -5,7 +5,7 @@ use axum::extract::State;
 use http::StatusCode;
 use model::{Action, ServiceName, Verb};
 
-use crate::action_body::{Forced, ServiceAction};
+use crate::action_body::{ForceFlag, ServiceAction};
 use crate::answer::Failure;
 use crate::body::Fields;
 use crate::caller::Caller;
@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post(path, move |api, caller, path, body| {
             act_on_app(api, caller, path, body, verb)
         })
-        .taking::<Forced>()
+        .taking::<ForceFlag>()
         .answering([
             Answer::OK,
             Answer::failed(400, "`appId` is not a number"),
@@ -102,7 +102,7 @@ async fn act_on_app(
     State(api): State<Api>,
     caller: Caller,
     Path([app]): Path<1>,
-    Fields(body): Fields<Forced>,
+    Fields(body): Fields<ForceFlag>,
     verb: Verb,
 ) -> Result<&'static str, Failure> {
     let app = app_number(&app, &caller, "Missing app id")?;

@@ -86,7 +86,7 @@ async fn all(State(api): State<Api>, caller: Caller) -> WrittenJson {
         Scope::All => {
             let state = StateVersion::current(&*api.device);
             let draw = |state: &StateVersion| write(&state.status, Scope::All);
-            api.applications.of(state, draw)
+            api.applications.get(state, draw)
         }
         scope @ Scope::App(_) => write(&api.device.status(), scope).into(),
     })

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value};
 
-use crate::action_body::Forced;
+use crate::action_body::ForceFlag;
 use crate::answer::{Failure, Json};
 use crate::body::Document;
 use crate::caller::{Caller, Scope};
@@ -111,8 +111,8 @@ async fn set_target(
         ));
     }
     // The target is passed on with all of its fields: reading it as a type too would take its memory twice.
-    let forced = Forced::deserialize(&target);
-    let Forced { force } = forced.map_err(|error| Failure::invalid(error.to_string()))?;
+    let forced = ForceFlag::deserialize(&target);
+    let ForceFlag { force } = forced.map_err(|error| Failure::invalid(error.to_string()))?;
     match api
         .device
         .set_local_target(Value::Object(target), force)

@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::new(Method::DELETE, "/v3/locks/:appId/:service", delete)
             .summary("releases the update lock that was taken over the API")
             .answering([
-                Answer::json("the lock is released", schema::<Done>),
+                Answer::json("the lock is released", schema::<LockReleaseAnswer>),
                 Answer::failed(400, "`appId` is not a number"),
                 Answer::OTHER_APP,
                 Answer::failed(
@@ -76,7 +76,7 @@ struct Locks {
 
 /// The body of `PUT /v3/locks/:appId/:service`.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Taken")]
+#[schemars(rename = "LockAnswer")]
 struct LeaseAnswer {
     status: &'static str,
     lock: Lock,
@@ -84,7 +84,7 @@ struct LeaseAnswer {
 
 /// The body of `DELETE /v3/locks/:appId/:service`.
 #[derive(Serialize, JsonSchema)]
-struct Done {
+struct LockReleaseAnswer {
     status: &'static str,
 }
 
@@ -99,7 +99,7 @@ async fn list(State(api): State<Api>, caller: Caller) -> Result<Json<Locks>, Fai
         .filter(|lock| caller.scope.covers(lock.app));
     Ok(Json(Locks {
         status: "success",
-        locks: covered.map(Lock::of).collect(),
+        locks: covered.map(Lock::from_update_lock).collect(),
     }))
 }
 
@@ -109,18 +109,20 @@ async fn put(
     Fields(lease): Fields<LeaseRequest>,
 ) -> Result<Json<LeaseAnswer>, Failure> {
     let service = service_of_device(&api, app, &service)?;
-    let lock = api.device.lease_lock(lease.of_service(app, service)?);
+    let lock = api
+        .device
+        .lease_lock(lease.into_lock_request(app, service)?);
     let lock = lock.await?;
     Ok(Json(LeaseAnswer {
         status: "success",
-        lock: Lock::of(lock),
+        lock: Lock::from_update_lock(lock),
     }))
 }
 
 async fn delete(
     State(api): State<Api>,
     LockTarget { app, service }: LockTarget,
-) -> Result<Json<Done>, Failure> {
+) -> Result<Json<LockReleaseAnswer>, Failure> {
     let result = match (service_of_device(&api, app, &service), service.parse()) {
         (Ok(service), _) => api.device.give_lock_back(app, service).await,
         // A service that has disappeared meanwhile may have left its lock.
@@ -131,7 +133,7 @@ async fn delete(
         (Err(unknown), Err(_)) => return Err(unknown),
     };
     result?;
-    Ok(Json(Done { status: "success" }))
+    Ok(Json(LockReleaseAnswer { status: "success" }))
 }
 
 /// The service in a path, whose app the key covers.

@@ -24,5 +24,5 @@ fn description(_: &mut SchemaGenerator) -> Schema {
 async fn describe(State(api): State<Api>) -> WrittenJson {
     api.endpoints.listed().await;
     let level = &api.settings.branding.api_level;
-    WrittenJson(api.description.of(level, api.endpoints.routes()))
+    WrittenJson(api.description.document(level, api.endpoints.routes()))
 }

@@ -25,7 +25,7 @@ const KEPT_FOR: Duration = Duration::from_secs(30);
 const KEPT: usize = 256 << 10;
 
 /// The request. Dropping it ends it properly.
-pub(super) struct Live {
+pub(super) struct LiveUpload {
     encoder: GzEncoder<Vec<u8>>,
     chunks: UnboundedSender<Bytes>,
     /// Bytes in `chunks`.
@@ -36,8 +36,8 @@ pub(super) struct Live {
     wrote: Instant,
 }
 
-impl Live {
-    pub(super) fn open(sink: &dyn LogSink) -> Live {
+impl LiveUpload {
+    pub(super) fn open(sink: &dyn LogSink) -> LiveUpload {
         let (chunks, receiver) = unbounded_channel::<Bytes>();
         let queued = Arc::new(AtomicUsize::new(0));
         let left = Arc::clone(&queued);
@@ -45,7 +45,7 @@ impl Live {
             left.fetch_sub(chunk.len(), Ordering::Relaxed);
         });
         let now = Instant::now();
-        Live {
+        LiveUpload {
             encoder: GzEncoder::new(Vec::new(), Compression::default()),
             chunks,
             queued,
@@ -133,7 +133,7 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveUpload {
     fn drop(&mut self) {
         let _ = self.encoder.try_finish();
         let rest = std::mem::take(self.encoder.get_mut());

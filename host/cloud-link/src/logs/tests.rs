@@ -10,7 +10,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 
-use super::live::Live;
+use super::live::LiveUpload;
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -331,8 +331,8 @@ async fn nobody_who_does_not_want_logs_gets_any() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_too_slow_costs_lines_and_no_memory_and_says_how_many() {
     let (chunks, mut body) = {
-        struct Slow(Mutex<Option<BoxStream<'static, Bytes>>>);
-        impl LogSink for Slow {
+        struct SlowSink(Mutex<Option<BoxStream<'static, Bytes>>>);
+        impl LogSink for SlowSink {
             fn stream(
                 &self,
                 body: BoxStream<'static, Bytes>,
@@ -345,8 +345,8 @@ async fn a_connection_that_is_too_slow_costs_lines_and_no_memory_and_says_how_ma
                 std::future::pending().boxed()
             }
         }
-        let slow = Slow(Mutex::default());
-        let live = Live::open(&slow);
+        let slow = SlowSink(Mutex::default());
+        let live = LiveUpload::open(&slow);
         let body = slow.0.lock().take().unwrap();
         (live, body)
     };

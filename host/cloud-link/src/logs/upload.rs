@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::live::{self, Live};
+use super::live::{self, LiveUpload};
 use super::spool::Spool;
 use super::{IDLE, LogLine, LogShipping, LogSink, LogSource};
 use crate::client::CloudError;
@@ -31,7 +31,7 @@ pub(super) struct Upload {
     spool: Arc<Mutex<Spool>>,
     /// There are lines on the disk, or lost lines that were not reported.
     waits: bool,
-    live: Option<Live>,
+    live: Option<LiveUpload>,
     sending: Option<LogTransfer>,
     backoff: Backoff,
     /// The time of the next attempt.
@@ -124,7 +124,7 @@ impl Upload {
                 () = or_never(batch.is_due().map(sleep_until)) => {
                     self.bring(std::mem::take(&mut batch).lines).await;
                 }
-                answer = or_never(self.live.as_mut().map(Live::ended)) => self.broke(answer).await,
+                answer = or_never(self.live.as_mut().map(LiveUpload::ended)) => self.broke(answer).await,
                 answer = or_never(sending.map(|sending| &mut sending.request)) => {
                     self.sent(answer).await;
                 }
@@ -137,7 +137,7 @@ impl Upload {
                     }
                 }
                 () = stop.cancelled() => {
-                    let left = self.live.take().map(Live::not_sent).unwrap_or_default();
+                    let left = self.live.take().map(LiveUpload::not_sent).unwrap_or_default();
                     let left: Vec<_> = left.into_iter().chain(batch.lines).collect();
                     if !left.is_empty() {
                         self.on_disk(move |spool| spool.append(&left)).await;
@@ -152,7 +152,7 @@ impl Upload {
     async fn bring(&mut self, mut lines: Vec<Vec<u8>>) {
         let may_open = !self.waits && self.sending.is_none() && Instant::now() >= self.next;
         if self.live.is_none() && may_open {
-            self.live = Some(Live::open(&*self.sink));
+            self.live = Some(LiveUpload::open(&*self.sink));
         }
         let Some(live) = &mut self.live else {
             self.waits = true;

@@ -33,9 +33,9 @@ impl Sink for Cloud {
     }
 }
 
-struct Quick;
+struct QuickDevice;
 
-impl Device for Quick {
+impl Device for QuickDevice {
     fn take(&self, _: Value, _: bool) -> BoxFuture<'_, Result<(), TargetRefusal>> {
         async { Ok(()) }.boxed()
     }
@@ -74,7 +74,7 @@ fn start(store: Store, answers: Vec<CloudError>) -> Rig {
     let queue = Queue::start(
         store.clone(),
         Arc::new(cloud),
-        Arc::new(Quick),
+        Arc::new(QuickDevice),
         stop.clone(),
     );
     Rig {

@@ -9,7 +9,7 @@ use crate::Moment;
 /// One reason why a step is blocked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Blocked {
+pub struct BlockReason {
     /// The reason as data.
     #[serde(flatten)]
     pub by: Blocker,
@@ -17,9 +17,9 @@ pub struct Blocked {
     pub message: String,
 }
 
-impl From<Blocker> for Blocked {
+impl From<Blocker> for BlockReason {
     fn from(by: Blocker) -> Self {
-        Blocked {
+        BlockReason {
             message: by.to_string(),
             by,
         }

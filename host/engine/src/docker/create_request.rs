@@ -47,7 +47,7 @@ pub(super) fn build(
 ) -> Result<CreateRequest, EngineError> {
     let config = spec.config;
     let mut left_out = LeftOut::default();
-    let network = Network::of(spec)?;
+    let network = Network::from_spec(spec)?;
     let joins = network.joins(config, &mut left_out);
 
     let mut labels = config.labels.clone();

@@ -38,7 +38,7 @@ const CONTAINER_ACTIONS: [&str; 10] = [
 /// labels, so those of all owners arrive.
 const OTHER_ACTIONS: [&str; 3] = ["destroy", "delete", "untag"];
 
-pub(super) async fn of_scope(
+pub(super) async fn follow_scope(
     connection: &Arc<Connection>,
     scope: &Scope,
 ) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
@@ -67,7 +67,7 @@ pub(super) async fn of_scope(
 }
 
 /// Returns the events of one container's starts and its removal.
-pub(super) async fn of_container(
+pub(super) async fn follow_container(
     connection: &Arc<Connection>,
     id: &ContainerId,
 ) -> Result<BoxStream<'static, Message>, EngineError> {

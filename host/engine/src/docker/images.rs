@@ -23,7 +23,7 @@ impl Images for Docker {
         Ok(summaries
             .iter()
             .filter_map(|image| {
-                of_docker(&image.id, &image.repo_tags, &image.repo_digests, image.size)
+                image_from_docker(&image.id, &image.repo_tags, &image.repo_digests, image.size)
             })
             .collect())
     }
@@ -108,7 +108,7 @@ impl Docker {
         let tags = details.repo_tags.unwrap_or_default();
         let digests = details.repo_digests.unwrap_or_default();
         let id = details.id.unwrap_or_default();
-        let mut image = of_docker(&id, &tags, &digests, details.size.unwrap_or_default());
+        let mut image = image_from_docker(&id, &tags, &digests, details.size.unwrap_or_default());
         if let Some(image) = &mut image
             && !image.references.contains(reference)
         {
@@ -163,7 +163,7 @@ impl Docker {
     }
 }
 
-fn of_docker(id: &str, tags: &[String], digests: &[String], size: i64) -> Option<Image> {
+fn image_from_docker(id: &str, tags: &[String], digests: &[String], size: i64) -> Option<Image> {
     let names = tags.iter().chain(digests);
     let names = names.filter(|name| !name.starts_with("<none>"));
     Some(Image {

@@ -117,7 +117,7 @@ impl Follower {
     /// printed by a run that has ended already; from then on it waits for a start.
     async fn attach_again(&mut self) -> Result<(), EngineError> {
         let Some(starts) = &mut self.starts else {
-            self.starts = Some(events::of_container(&self.connection, &self.id).await?);
+            self.starts = Some(events::follow_container(&self.connection, &self.id).await?);
             return self.attach().await;
         };
         match starts.next().await {

@@ -89,7 +89,10 @@ impl Docker {
         };
         let answer = self.api().await?.list_networks(Some(options)).await;
         let networks = answer.map_err(|error| self.failed("list the networks", error))?;
-        Ok(networks.into_iter().filter_map(of_docker).collect())
+        Ok(networks
+            .into_iter()
+            .filter_map(network_from_docker)
+            .collect())
     }
 
     /// Returns the networks of `filters` with exactly this name; the engine's own filter also
@@ -132,7 +135,7 @@ fn pool(pool: &IpamPool) -> IpamConfig {
     }
 }
 
-fn of_docker(network: bollard::models::Network) -> Option<Network> {
+fn network_from_docker(network: bollard::models::Network) -> Option<Network> {
     Some(Network {
         engine: EngineKind::Docker,
         id: network.id?,

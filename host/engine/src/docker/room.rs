@@ -81,7 +81,7 @@ impl Docker {
         if self.disk.free(&folder).is_ok_and(|free| free >= PLENTY) {
             return Ok(());
         }
-        let repository = Repository::of(image, auth)?;
+        let repository = Repository::new(image, auth)?;
         let architecture = go_architecture(about.architecture.as_deref().unwrap_or_default());
         let Some(manifest) = manifest_for(&repository, architecture).await? else {
             return Ok(());

@@ -75,7 +75,7 @@ fn auth() -> RegistryAuth {
 const BASIC: &str = "Basic ZF8xOnNlY3JldA==";
 
 async fn manifest(registry: &FakeRegistry, digest: Option<&str>) -> Result<String, EngineError> {
-    let repository = Repository::of(&registry.image(), Some(&auth()))?;
+    let repository = Repository::new(&registry.image(), Some(&auth()))?;
     let bytes = repository.manifest(digest).await?;
     Ok(String::from_utf8(bytes).unwrap())
 }

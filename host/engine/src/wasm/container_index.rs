@@ -150,5 +150,5 @@ impl Contents {
 /// Returns `None` if there is no such file.
 fn mark_of(path: &Path) -> Option<FileMark> {
     let metadata = fs::symlink_metadata(path).ok()?;
-    Some(FileMark::of(&metadata))
+    Some(FileMark::from_metadata(&metadata))
 }

@@ -17,7 +17,7 @@ use wasm_service::record::{self, STATE, State, Status};
 
 use super::component_file::file_path;
 use super::record::{CONTAINER, ContainerRecord};
-use super::{Shared, Wasm, addresses, cgroups, folders, logs, unsupported};
+use super::{Wasm, WasmState, addresses, cgroups, folders, logs, unsupported};
 use crate::{
     ContainerSpec, Containers, CreatedContainer, EngineError, EngineEvent, LogLine, LogsFrom,
 };
@@ -100,7 +100,7 @@ impl Containers for Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     pub(super) fn list_containers(&self) -> Vec<Container> {
         self.our_current_containers()
             .map(|record| container(&record, &self.state(&record.id)))

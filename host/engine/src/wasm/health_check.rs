@@ -19,7 +19,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// Describes a valid test, if this one cannot be checked.
-pub(super) fn of_service(config: &ServiceConfig) -> Result<Option<HealthCheck>, String> {
+pub(super) fn read(config: &ServiceConfig) -> Result<Option<HealthCheck>, String> {
     let Some(check) = &config.healthcheck else {
         return Ok(None);
     };

@@ -16,7 +16,7 @@ use super::component_file::{
     too_large,
 };
 use super::record::ContainerRecord;
-use super::{Shared, folders};
+use super::{WasmState, folders};
 use crate::{EngineError, EngineEvent};
 
 /// One reference to an image.
@@ -34,12 +34,12 @@ pub(super) struct ImageRecord {
 /// A component that is stored but not named by a record yet. It is not swept while this value
 /// exists.
 pub(super) struct ArrivingImages {
-    shared: Arc<Shared>,
+    shared: Arc<WasmState>,
     id: EngineImageId,
 }
 
 impl ArrivingImages {
-    pub(super) fn new(shared: &Arc<Shared>, id: &EngineImageId) -> Self {
+    pub(super) fn new(shared: &Arc<WasmState>, id: &EngineImageId) -> Self {
         let (shared, id) = (shared.clone(), id.clone());
         *shared.arriving.lock().entry(id.clone()).or_default() += 1;
         ArrivingImages { shared, id }
@@ -58,7 +58,7 @@ impl Drop for ArrivingImages {
     }
 }
 
-impl Shared {
+impl WasmState {
     pub(super) fn list_images(&self) -> Result<Vec<Image>, EngineError> {
         let _changing = self.changing.lock();
         let mut images: BTreeMap<String, Image> = BTreeMap::new();
@@ -88,7 +88,7 @@ impl Shared {
             return self.has_component(&record.id).then_some(record);
         };
         let path = file_path(&record.reference).ok()?;
-        let mark = FileMark::of(&fs::metadata(&path).ok()?);
+        let mark = FileMark::from_metadata(&fs::metadata(&path).ok()?);
         if mark == mark_before {
             return Some(record);
         }
@@ -229,7 +229,7 @@ impl Shared {
             reference: reference.clone(),
             id,
             size: bytes.len() as u64,
-            file: Some(FileMark::of(&metadata)),
+            file: Some(FileMark::from_metadata(&metadata)),
         };
         Ok((record, arriving))
     }

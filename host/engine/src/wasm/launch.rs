@@ -11,13 +11,13 @@ use wasm_service::SupervisorFolder;
 use wasm_service::record::{Api, ExtraHost, Folder, FolderOwner, Launch, Network, OwnNetwork};
 
 use super::record::ContainerRecord;
-use super::{Shared, cgroups, health_check, unsupported};
+use super::{WasmState, cgroups, health_check, unsupported};
 use crate::EngineError;
 
 /// The period that CPU time in `cpu_quota` refers to, in microseconds.
 const QUOTA_PERIOD: u64 = 100_000;
 
-impl Shared {
+impl WasmState {
     /// # Errors
     /// [`EngineError::NotFound`] if something that it needs is gone.
     pub(super) fn launch(
@@ -55,7 +55,7 @@ impl Shared {
                 NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_) => Vec::new(),
             },
             // Whoever set the target was warned about an impossible check.
-            health_check: health_check::of_service(config).ok().flatten(),
+            health_check: health_check::read(config).ok().flatten(),
         })
     }
 

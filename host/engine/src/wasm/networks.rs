@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use wasm_service::record::{self, MEMBERS, Member, Members};
 
 use super::record::ContainerRecord;
-use super::{Shared, Wasm, folders};
+use super::{Wasm, WasmState, folders};
 use crate::{EngineError, EngineEvent, NetworkSpec, Networks};
 
 /// The record, in the network's folder.
@@ -44,7 +44,7 @@ impl Networks for Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     fn list_networks(&self) -> Vec<Network> {
         self.network_records()
             .map(|(_, network)| network)

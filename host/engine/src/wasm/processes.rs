@@ -20,7 +20,7 @@ use wasm_service::{Backoff, starts_again};
 use super::containers::KILLED;
 use super::readable::readable;
 use super::record::ContainerRecord;
-use super::{Shared, Wasm};
+use super::{Wasm, WasmState};
 use crate::{EngineError, EngineEvent};
 
 /// How long a killed process may take to disappear.
@@ -156,7 +156,7 @@ impl Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     /// Records that a container without a process has ended.
     fn note_end(&self, id: &ContainerId) {
         let mut state = self.state(id);
@@ -232,7 +232,7 @@ fn should_run(record: &ContainerRecord, state: &State) -> bool {
 /// Waits for the end of a container's process, and starts it again if that is its policy; `None` is
 /// a process that has ended already. Ends with the engine.
 async fn keep_running(
-    shared: Weak<Shared>,
+    shared: Weak<WasmState>,
     id: ContainerId,
     mut process: Option<ProcessId>,
     mut backoff: Backoff,
@@ -290,7 +290,7 @@ impl Wasm {
     }
 }
 
-fn upgrade(shared: &Weak<Shared>) -> Option<Wasm> {
+fn upgrade(shared: &Weak<WasmState>) -> Option<Wasm> {
     shared.upgrade().map(|shared| Wasm { shared })
 }
 

@@ -110,7 +110,7 @@ impl Wasm {
         auth: Option<&RegistryAuth>,
         progress: &(dyn Fn(PullProgress) + Send + Sync),
     ) -> Result<(Vec<ImageRecord>, ArrivingImages), EngineError> {
-        let repository_of_image = Repository::of(image, auth)?;
+        let repository_of_image = Repository::new(image, auth)?;
         let bytes = repository_of_image.manifest(None).await?;
         let digest = sha256_digest(&bytes);
         let mut manifest = Manifest::parse(image, &bytes)?;

@@ -14,7 +14,7 @@ use wasm_service::process::ProcessId;
 use wasm_service::record::{self, LAUNCH};
 
 use super::record::ContainerRecord;
-use super::{Shared, Wasm, walls};
+use super::{Wasm, WasmState, walls};
 use crate::EngineError;
 
 /// How long a process may take to report that its service runs.
@@ -111,7 +111,7 @@ fn failed(
     EngineError::failed(format!("start the container `{}`", record.name), error)
 }
 
-async fn start(shared: &Shared, folder: &Path) -> io::Result<StartOutcome> {
+async fn start(shared: &WasmState, folder: &Path) -> io::Result<StartOutcome> {
     let mut child = Command::new(&shared.config.runner)
         .arg("wasm-service")
         .arg("--record")

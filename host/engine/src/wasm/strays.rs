@@ -14,7 +14,7 @@ use wasm_service::process::ProcessId;
 use super::processes::DEATH;
 use super::readable::readable;
 use super::record::ContainerRecord;
-use super::{Shared, Wasm, cgroups};
+use super::{Wasm, WasmState, cgroups};
 use crate::EngineError;
 
 impl Wasm {
@@ -50,7 +50,7 @@ impl Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     /// Kills what is in the container's control groups; if it has none, the processes of its user.
     fn kill_strays(&self, record: &ContainerRecord) -> io::Result<Vec<OwnedFd>> {
         if let Some(found) = cgroups::kill(record, &self.scope)? {
@@ -88,7 +88,7 @@ fn kill_all_of(uid: u32, spared: &[ProcessId]) -> io::Result<Vec<OwnedFd>> {
             continue;
         }
         // Otherwise it has ended.
-        let Ok(process) = ProcessId::of(pid.as_raw_pid().unsigned_abs()) else {
+        let Ok(process) = ProcessId::from_pid(pid.as_raw_pid().unsigned_abs()) else {
             continue;
         };
         if spared.contains(&process) {
@@ -133,7 +133,7 @@ mod tests {
         let uid = 1_800_000_000 + 2 * std::process::id();
         let (mut hidden, mut successor) = (sleep_as(uid), sleep_as(uid));
         let mut foreign = sleep_as(uid + 1);
-        let spared = ProcessId::of(successor.id()).unwrap();
+        let spared = ProcessId::from_pid(successor.id()).unwrap();
         assert_eq!(kill_all_of(uid, &[spared]).unwrap().len(), 1);
         assert_eq!(hidden.wait().unwrap().signal(), Some(9));
         for kept in [&mut successor, &mut foreign] {

@@ -46,7 +46,7 @@ pub(super) fn warnings(config: &ServiceConfig) -> Vec<String> {
         .filter(|(_, is_set)| *is_set)
         .map(|(field, _)| sentence(field))
         .collect();
-    warnings.extend(health_check::of_service(config).err());
+    warnings.extend(health_check::read(config).err());
     let has_fixed_address = config.networks.values().any(|network| {
         network.ipv4_address.is_some()
             || network.ipv6_address.is_some()

@@ -9,7 +9,7 @@ use model::ContainerId;
 use sha2::{Digest as _, Sha256};
 use wasm_service::record::ServiceUser;
 
-use super::Shared;
+use super::WasmState;
 use super::record::ContainerRecord;
 use crate::EngineError;
 
@@ -103,7 +103,7 @@ struct NameInApp {
     service: String,
 }
 
-impl Shared {
+impl WasmState {
     /// Returns the record of a container that is about to be started, with its own user if that is possible.
     pub(super) fn record_with_user(
         &self,

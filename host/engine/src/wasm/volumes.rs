@@ -7,7 +7,7 @@ use model::{EngineKind, Mount, Volume, VolumeConfig};
 use serde::{Deserialize, Serialize};
 use wasm_service::record;
 
-use super::{Shared, Wasm, folders};
+use super::{Wasm, WasmState, folders};
 use crate::{EngineError, EngineEvent, VolumeSpec, Volumes};
 
 /// The name of the record, in the volume's folder.
@@ -40,7 +40,7 @@ impl Volumes for Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     fn list_volumes(&self) -> Vec<Volume> {
         let names = folders::names(&self.folders.volumes).into_iter();
         names

@@ -2,7 +2,7 @@
 
 use confinement::Report;
 
-use super::{Shared, Wasm};
+use super::{Wasm, WasmState};
 use crate::{ConfinedService, EngineError};
 
 impl Wasm {
@@ -11,7 +11,7 @@ impl Wasm {
     }
 }
 
-impl Shared {
+impl WasmState {
     /// Returns the walls of the running services, each as reported by its process.
     fn walls(&self) -> Vec<ConfinedService> {
         let services = self.our_current_containers().filter_map(|record| {

@@ -41,7 +41,7 @@ promise!(
         // Its base is present, so only its own layer is needed.
         let (engine, base) = (suite.engine(), suite.image());
         engine.pull_image(&base, None, &|_| {}).await.unwrap();
-        let repository = Repository::of(&image, None).unwrap();
+        let repository = Repository::new(&image, None).unwrap();
         let manifest = repository.manifest(None).await.unwrap();
         let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
         let layers = manifest["layers"].as_array().unwrap();

@@ -280,7 +280,7 @@ fn a_state_that_names_another_process_ends_the_service_and_not_that_process() {
             .unwrap();
         let path = fixture.container(&id).join(STATE);
         let state = State {
-            process: Some(ProcessId::of(victim.id()).unwrap()),
+            process: Some(ProcessId::from_pid(victim.id()).unwrap()),
             ..fixture.state_of(&id)
         };
         record::write(&path, &state).unwrap();

@@ -17,7 +17,7 @@ pub(super) fn label(branding: &Branding) -> String {
 /// Returns SHA-256, in hexadecimal, of a service's configuration without its digest label. CPUs are not part of the
 /// serialized form (docs/spec/device.md#compose-compared). An image that is named by its digest counts as that digest:
 /// the same image often has another name in the next release.
-pub(super) fn of_service(config: &ServiceConfig, branding: &Branding) -> String {
+pub(super) fn compute_for_service(config: &ServiceConfig, branding: &Branding) -> String {
     let mut value = to_value(config);
     if let Some(labels) = value.get_mut("labels").and_then(Value::as_object_mut) {
         labels.remove(&label(branding));
@@ -29,7 +29,7 @@ pub(super) fn of_service(config: &ServiceConfig, branding: &Branding) -> String 
 }
 
 /// Returns SHA-256, in hexadecimal, of a value's canonical JSON: keys sorted, no white space.
-pub(super) fn of(value: &impl Serialize) -> String {
+pub(super) fn compute(value: &impl Serialize) -> String {
     hashed(&to_value(value))
 }
 
@@ -89,7 +89,7 @@ mod tests {
     fn the_order_of_keys_has_no_meaning() {
         let one = json!({ "b": [1, { "y": null, "x": "é\"" }], "a": true });
         let other = json!({ "a": true, "b": [1, { "x": "é\"", "y": null }] });
-        assert_eq!(of(&one), of(&other));
+        assert_eq!(compute(&one), compute(&other));
         let mut text = String::new();
         write_canonical(&one, &mut text);
         assert_eq!(text, r#"{"a":true,"b":[1,{"x":"é\"","y":null}]}"#);
@@ -97,6 +97,6 @@ mod tests {
 
     #[test]
     fn the_order_of_items_has_a_meaning() {
-        assert_ne!(of(&json!([1, 2])), of(&json!([2, 1])));
+        assert_ne!(compute(&json!([1, 2])), compute(&json!([2, 1])));
     }
 }

@@ -13,7 +13,7 @@ pub const HANDOVER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Returns the user's labels: `io.<old>.…` becomes `io.platform.…`, also as a word within the rest,
 /// for each alias that the branding lists. A label in the new form takes precedence over the same
 /// one in an older form.
-pub(super) fn of_user(
+pub(super) fn rewrite_user_labels(
     given: BTreeMap<String, String>,
     branding: &Branding,
 ) -> BTreeMap<String, String> {
@@ -58,7 +58,7 @@ fn in_our_namespace(name: &str, branding: &Branding) -> Option<String> {
 }
 
 /// Returns the labels that mark an object as belonging to one app.
-pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, String> {
+pub(super) fn app_labels(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, String> {
     let mut labels = facts.branding.device_labels(&facts.uuid);
     labels.insert(facts.branding.label("app-id"), app.id.to_string());
     labels.insert(facts.branding.label("app-uuid"), app.uuid.to_string());
@@ -66,10 +66,10 @@ pub(super) fn of_app(app: &TargetApp, facts: &DeviceFacts) -> BTreeMap<String, S
 }
 
 /// Returns the labels that mark a container as belonging to one service.
-pub(super) fn of_service(place: ServiceContext<'_>) -> BTreeMap<String, String> {
+pub(super) fn service_labels(place: ServiceContext<'_>) -> BTreeMap<String, String> {
     let ServiceContext { service, facts, .. } = place;
     let branding = &facts.branding;
-    let mut labels = of_app(place.app, facts);
+    let mut labels = app_labels(place.app, facts);
     labels.insert(branding.label("service-id"), service.id.to_string());
     labels.insert(branding.label("service-name"), service.name.to_string());
     labels
@@ -126,7 +126,7 @@ mod tests {
             ("com.example.old", "kept"),
         ]);
         assert_eq!(
-            of_user(given.clone(), &branding),
+            rewrite_user_labels(given.clone(), &branding),
             labels(&[
                 ("io.platform.features.platform-api", "1"),
                 ("io.platform.update.strategy", "kill-then-download"),
@@ -134,7 +134,10 @@ mod tests {
                 ("com.example.old", "kept"),
             ])
         );
-        assert_eq!(of_user(given.clone(), &Branding::default()), given);
+        assert_eq!(
+            rewrite_user_labels(given.clone(), &Branding::default()),
+            given
+        );
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn network(
         enable_ipv6: reader.flag("enable_ipv6"),
         internal: reader.flag("internal"),
         config_only: reader.flag("config_only"),
-        labels: labels::of_user(reader.pairs("labels"), &facts.branding),
+        labels: labels::rewrite_user_labels(reader.pairs("labels"), &facts.branding),
         ..NetworkConfig::default()
     };
     if let Some(fields) = reader.record("ipam") {
@@ -52,7 +52,7 @@ pub(super) fn network(
         });
     }
     reader.finish();
-    let mut forced = labels::of_app(app, facts);
+    let mut forced = labels::app_labels(app, facts);
     if !config.ipam.is_empty() {
         forced.insert(facts.branding.label("private.ipam.config"), "true".into());
     }
@@ -80,7 +80,7 @@ pub(super) fn undefined(
         let network = finished(
             network_name(&app.uuid, name),
             config,
-            labels::of_app(app, facts),
+            labels::app_labels(app, facts),
             facts,
         );
         added.insert(name.to_owned(), network);
@@ -120,7 +120,7 @@ fn finished(
     forced: BTreeMap<String, String>,
     facts: &DeviceFacts,
 ) -> DesiredNetwork {
-    let digest = digest::of(&config);
+    let digest = digest::compute(&config);
     config.labels.extend(forced);
     config
         .labels

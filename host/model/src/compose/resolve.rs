@@ -94,7 +94,7 @@ pub fn resolve(
         };
         resolved.desired.apps.insert(uuid.clone(), desired);
     }
-    resolved.desired.host = Some(DesiredHost::of(&target.config));
+    resolved.desired.host = Some(DesiredHost::from_variables(&target.config));
     resolved.warnings = findings.into_warnings();
     Ok(resolved)
 }

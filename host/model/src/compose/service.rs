@@ -54,9 +54,12 @@ pub(super) fn service(
         ..
     } = place;
     let branding = &facts.branding;
-    let mut labels = labels::of_user(reader.pairs("labels"), branding);
-    labels.extend(labels::of_user(service.labels.clone(), branding));
-    labels.extend(labels::of_service(place));
+    let mut labels = labels::rewrite_user_labels(reader.pairs("labels"), branding);
+    labels.extend(labels::rewrite_user_labels(
+        service.labels.clone(),
+        branding,
+    ));
+    labels.extend(labels::service_labels(place));
 
     let mut depends_on = dependencies::depends_on(&mut reader);
     let Attachments {
@@ -148,7 +151,7 @@ pub(super) fn service(
     reader.finish();
 
     let rules = UpdateRules::from_labels(&config.labels, branding);
-    let digest = digest::of_service(&config, branding);
+    let digest = digest::compute_for_service(&config, branding);
     config
         .labels
         .insert(digest::label(branding), digest.clone());

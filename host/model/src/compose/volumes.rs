@@ -15,7 +15,7 @@ pub(super) fn volume(
     let config = VolumeConfig {
         driver: reader.text("driver").unwrap_or_else(|| "local".into()),
         driver_opts: reader.pairs("driver_opts"),
-        labels: labels::of_user(reader.pairs("labels"), &facts.branding),
+        labels: labels::rewrite_user_labels(reader.pairs("labels"), &facts.branding),
     };
     reader.finish();
     finished(name, config, app, facts)
@@ -38,8 +38,8 @@ fn finished(
     app: &TargetApp,
     facts: &DeviceFacts,
 ) -> DesiredVolume {
-    let digest = digest::of(&config);
-    config.labels.extend(labels::of_app(app, facts));
+    let digest = digest::compute(&config);
+    config.labels.extend(labels::app_labels(app, facts));
     config
         .labels
         .insert(digest::label(&facts.branding), digest.clone());

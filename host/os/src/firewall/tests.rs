@@ -69,7 +69,7 @@ impl Network {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
-            runtime.unwrap().block_on(work(Firewall::of_kernel("nft")))
+            runtime.unwrap().block_on(work(Firewall::from_nft("nft")))
         })
     }
 
@@ -318,7 +318,7 @@ fn the_table_is_ours_alone_and_the_same_however_often_it_is_put() {
 
 #[tokio::test]
 async fn a_host_without_nft_says_what_to_install() {
-    let firewall = Firewall::of_kernel("/nowhere/nft");
+    let firewall = Firewall::from_nft("/nowhere/nft");
     for outcome in [
         firewall.put(&rules()).await,
         firewall.remove().await,

@@ -181,16 +181,16 @@ impl Drop for HeldLine {
 }
 
 /// Counts one caller that waits for the next edge, until dropped.
-struct Waiting<'a>(&'a HeldLine);
+struct WaitGuard<'a>(&'a HeldLine);
 
-impl Waiting<'_> {
-    fn begin(line: &HeldLine) -> Result<Waiting<'_>, GpioError> {
+impl WaitGuard<'_> {
+    fn begin(line: &HeldLine) -> Result<WaitGuard<'_>, GpioError> {
         line.with(|line| line.waiting += 1)?;
-        Ok(Waiting(line))
+        Ok(WaitGuard(line))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         let _ = self.0.with(|line| line.waiting -= 1);
     }
@@ -225,7 +225,7 @@ impl GpioLine for HeldLine {
                     Some(edge) => return Ok(edge),
                     // An edge that comes in between leaves a permit.
                     None => {
-                        let _waiting = Waiting::begin(self)?;
+                        let _waiting = WaitGuard::begin(self)?;
                         self.noted.notified().await;
                     }
                 }

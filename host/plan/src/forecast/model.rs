@@ -22,7 +22,7 @@ pub(super) struct DeviceModel {
 
 impl DeviceModel {
     /// Returns a model of the current state, with nothing under way and nothing held back.
-    pub(super) fn of(current: &CurrentState) -> Self {
+    pub(super) fn from_state(current: &CurrentState) -> Self {
         let mut state = current.clone();
         state.busy.clear();
         // Parts of the host that cannot be configured are not tried by a step.

@@ -19,14 +19,14 @@ pub(super) struct Causes {
 }
 
 impl Causes {
-    pub(super) fn of(&mut self, step: &AnyStep, state: &CurrentState) -> StepReason {
+    pub(super) fn explain(&mut self, step: &AnyStep, state: &CurrentState) -> StepReason {
         match step {
-            AnyStep::Locked(service, step) => self.of_locked(service, step, state),
-            AnyStep::Free(step) => self.of_free(step),
+            AnyStep::Locked(service, step) => self.explain_locked(service, step, state),
+            AnyStep::Free(step) => self.explain_free(step),
         }
     }
 
-    fn of_free(&mut self, step: &Step) -> StepReason {
+    fn explain_free(&mut self, step: &Step) -> StepReason {
         match step {
             Step::PullImage { .. } => StepReason::Missing,
             Step::RemoveImage { .. } => StepReason::Unused,
@@ -45,7 +45,7 @@ impl Causes {
         }
     }
 
-    fn of_locked(
+    fn explain_locked(
         &mut self,
         service: &ServiceKey,
         step: &LockedStep,

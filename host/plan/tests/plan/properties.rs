@@ -14,7 +14,7 @@ use crate::world::World;
 
 /// The random parts of one service.
 #[derive(Debug, Clone)]
-struct Drawn {
+struct RandomService {
     image: &'static str,
     config: &'static str,
     volume: bool,
@@ -37,7 +37,7 @@ const STRATEGIES: [UpdateStrategy; 5] = [
 
 const SERVICES: [&str; 4] = ["a", "b", "c", "d"];
 
-fn drawn() -> impl Strategy<Value = Drawn> {
+fn drawn() -> impl Strategy<Value = RandomService> {
     (
         select(&["x:1", "x:2", "y:1", "wasm:1", "wasm:2"][..]),
         select(&["", "", "", "other"][..]),
@@ -60,7 +60,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
                 running,
                 strategy,
                 requires_reboot,
-            )| Drawn {
+            )| RandomService {
                 image,
                 config,
                 volume,
@@ -75,11 +75,11 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 }
 
 /// Services of one app, some left out. The links between them go backwards, so there is no cycle.
-fn services() -> impl Strategy<Value = Vec<Option<Drawn>>> {
+fn services() -> impl Strategy<Value = Vec<Option<RandomService>>> {
     vec(prop::option::weighted(0.75, drawn()), SERVICES.len())
 }
 
-fn build(app: &str, all: &[Option<Drawn>], at: usize, release: u64) -> Option<Service> {
+fn build(app: &str, all: &[Option<RandomService>], at: usize, release: u64) -> Option<Service> {
     let drawn = all[at].clone()?;
     let before = |place: usize| (place < at && all[place].is_some()).then(|| SERVICES[place]);
     let mut built = service(app, SERVICES[at], drawn.image)
@@ -109,7 +109,7 @@ fn build(app: &str, all: &[Option<Drawn>], at: usize, release: u64) -> Option<Se
     Some(built)
 }
 
-fn image_of(all: &[Option<Drawn>], name: &str) -> &'static str {
+fn image_of(all: &[Option<RandomService>], name: &str) -> &'static str {
     let place = SERVICES
         .iter()
         .position(|service| *service == name)
@@ -131,7 +131,7 @@ fn engine_of(service: &Service) -> EngineKind {
 
 /// Services, release, whether a network and a volume exist in addition to those that are used, and whether they have
 /// another configuration.
-type RandomTarget = (Vec<Option<Drawn>>, u64, [bool; 2], bool);
+type RandomTarget = (Vec<Option<RandomService>>, u64, [bool; 2], bool);
 
 /// Draws one desired app; `None` for an app that is to be removed.
 fn wanted_app() -> impl Strategy<Value = Option<RandomTarget>> {
@@ -144,7 +144,7 @@ fn wanted_app() -> impl Strategy<Value = Option<RandomTarget>> {
 /// One existing app: its services, the release of each, the states of its containers, and its other objects.
 #[derive(Debug, Clone)]
 struct RandomApp {
-    services: Vec<Option<Drawn>>,
+    services: Vec<Option<RandomService>>,
     release: u64,
     states: Vec<ContainerState>,
     doubled: Option<usize>,
@@ -275,7 +275,7 @@ prop_compose! {
             };
             desired = desired.app(app, release);
             let config = if changed { "other" } else { "" };
-            let uses = |of: fn(&Drawn) -> bool| services.iter().flatten().any(of);
+            let uses = |of: fn(&RandomService) -> bool| services.iter().flatten().any(of);
             if components[0] || uses(|drawn| drawn.network) {
                 desired = desired.network(app, "front", config);
             }

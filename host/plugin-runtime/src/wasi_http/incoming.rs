@@ -69,7 +69,7 @@ pub(crate) async fn run(
     };
     let end = returned.unwrap_or_else(|error| {
         let exceeded = instance.meter.exceeded();
-        Err(failure::of(&error, instance.store.data(), exceeded))
+        Err(failure::classify(&error, instance.store.data(), exceeded))
     });
     (instance, end)
 }

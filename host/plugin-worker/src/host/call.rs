@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use super::entry::PluginEntry;
 use super::host_calls::instance_of;
 use super::plugin::RemotePlugin;
-use super::session::{Conversation, Session};
+use super::session::{OpenConversation, Session};
 use crate::body::write_body;
 use crate::frames::{Frame, FrameKind, decode};
 use crate::socket::WriteHalf;
@@ -49,7 +49,7 @@ impl Call {
 
     /// Marks the call as done: the worker need not be notified any more, and if it has answered, the conversation can
     /// be used again.
-    fn finish(&mut self, conversation: Option<Conversation>) {
+    fn finish(&mut self, conversation: Option<OpenConversation>) {
         self.conversation = None;
         if let Some(conversation) = conversation {
             self.session.take_back(conversation);
@@ -165,7 +165,7 @@ async fn ask(
     serving: &ServedCall,
     question: &Question,
     mut body: Option<RequestStream>,
-) -> Result<(Call, Conversation, Reply), Failure> {
+) -> Result<(Call, OpenConversation, Reply), Failure> {
     let mut ended: Option<Arc<Session>> = None;
     loop {
         let leased = plugin.session(ended.as_ref()).await?;
@@ -249,7 +249,7 @@ async fn pump(stream: RequestStream, mut write: WriteHalf) {
 /// The body of an answer, as it arrives from the worker.
 struct AnswerPieces {
     /// `None` once it has ended.
-    conversation: Option<Conversation>,
+    conversation: Option<OpenConversation>,
     call: Call,
 }
 

@@ -46,7 +46,7 @@ impl PluginEntry {
             host,
             calls: Mutex::default(),
             asks: AtomicUsize::new(0),
-            budget: CallBudget::of_plugin().of_host(),
+            budget: CallBudget::for_plugin().for_host(),
             asks_identity: AtomicBool::new(false),
         })
     }

@@ -51,7 +51,7 @@ impl ProcessGroups {
 
     /// Returns the group of no process, with its files in an ordinary folder, for instances with this much memory.
     #[cfg(test)]
-    pub(super) fn of_folder(folder: &Path, memory: usize) -> ProcessGroups {
+    pub(super) fn from_folder(folder: &Path, memory: usize) -> ProcessGroups {
         let group = confinement::ControlGroup {
             path: folder.to_owned(),
             walls: vec![confinement::Wall::Memory],

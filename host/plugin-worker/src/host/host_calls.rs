@@ -39,7 +39,7 @@ pub(super) async fn serve(generation: u64, registry: Arc<Registry>, socket: Owne
         registry,
         instances: HashMap::new(),
         answers: Outbox::start(write),
-        budget: CallBudget::of_worker().of_host(),
+        budget: CallBudget::for_worker().for_host(),
     };
     while let Some(Frame(kind, content)) = reader.next().await? {
         if kind != FrameKind::Message {
@@ -255,7 +255,7 @@ mod tests {
                 registry: Arc::new(Mutex::new(registry)),
                 instances: HashMap::new(),
                 answers: Outbox::start(write),
-                budget: CallBudget::of_worker().of_host(),
+                budget: CallBudget::for_worker().for_host(),
             },
             _entries: entries.to_vec(),
             answers: FrameReader::new(read, MOST_OF_WORKER * 2),

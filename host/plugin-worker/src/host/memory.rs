@@ -100,7 +100,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let limit = folder.path().join("memory.max");
         fs::write(&limit, "the first").unwrap();
-        let groups = Arc::new(ProcessGroups::of_folder(folder.path(), 64 << 20));
+        let groups = Arc::new(ProcessGroups::from_folder(folder.path(), 64 << 20));
         let (notes, others) = notes::pair().unwrap();
         let (sender, mut seen) = unbounded_channel();
         let others = Notes::new(others).unwrap();

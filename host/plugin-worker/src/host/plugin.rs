@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use super::entry::PluginEntry;
 use super::session::{Lease, Session};
 use super::supervision::Worker;
-use super::{Shared, call};
+use super::{WorkerSet, call};
 use crate::wire::{Note, Question, Reply};
 
 /// Returns a new number for code or a plugin; none is used twice.
@@ -30,7 +30,7 @@ struct CodeFile {
     id: u64,
     /// Open for as long as a worker may need to open it.
     file: File,
-    shared: Arc<Shared>,
+    shared: Arc<WorkerSet>,
 }
 
 impl Drop for CodeFile {
@@ -51,7 +51,7 @@ pub(super) struct RemoteCode {
 
 impl RemoteCode {
     /// Opens it in the worker of plugins without folders.
-    pub(super) async fn open(shared: Arc<Shared>, file: File) -> Result<RemoteCode, String> {
+    pub(super) async fn open(shared: Arc<WorkerSet>, file: File) -> Result<RemoteCode, String> {
         let session = shared.main.session().await?;
         let code = CodeFile {
             id: next(),
@@ -82,7 +82,7 @@ impl GuestCode for RemoteCode {
     fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
         let worker = self.code.shared.worker(&blueprint.folders);
         let entry = PluginEntry::new(host);
-        let loadable = Arc::new(Loadable {
+        let loadable = Arc::new(LoadParameters {
             id: next(),
             code: Arc::clone(&self.code),
             blueprint,
@@ -113,7 +113,7 @@ impl GuestCode for RemoteCode {
 }
 
 /// Everything needed to load a plugin in a worker.
-pub(super) struct Loadable {
+pub(super) struct LoadParameters {
     pub(super) id: u64,
     code: Arc<CodeFile>,
     pub(super) blueprint: Blueprint,
@@ -123,7 +123,7 @@ pub(super) struct Loadable {
     loading: Mutex<()>,
 }
 
-impl Loadable {
+impl LoadParameters {
     /// Loads it into the process if necessary.
     pub(super) async fn load(&self, session: &Arc<Session>) -> Result<(), Failure> {
         if self.loaded.load(SeqCst) == session.generation {
@@ -152,7 +152,7 @@ impl Loadable {
 
 /// A plugin in a worker.
 pub(super) struct RemotePlugin {
-    loadable: Arc<Loadable>,
+    loadable: Arc<LoadParameters>,
     pub(super) entry: Arc<PluginEntry>,
     worker: Arc<Worker>,
 }

@@ -116,7 +116,7 @@ fn look(process: Option<u32>) -> Activity {
     for task in tasks.flatten() {
         // A thread that has ended in the meantime has nothing to report.
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        if let Some((is_awake, used)) = of_thread(&stat) {
+        if let Some((is_awake, used)) = parse_thread(&stat) {
             activity.is_awake |= is_awake;
             activity.used += used;
         }
@@ -125,7 +125,7 @@ fn look(process: Option<u32>) -> Activity {
 }
 
 /// Parses a line as in `/proc/PID/stat`: the name of the thread in brackets, its state, and later its times in ticks.
-fn of_thread(stat: &str) -> Option<(bool, Duration)> {
+fn parse_thread(stat: &str) -> Option<(bool, Duration)> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split_ascii_whitespace();
     let is_awake = matches!(fields.next()?, "R" | "D");
@@ -182,15 +182,18 @@ mod tests {
         let line = "12 (a) R 1 (b) S 1 2 3 4 5 6 7 8 9 10 30 20 0 0 20 0 1 0 100";
         let ticks = rustix::param::clock_ticks_per_second();
         let used = Duration::from_millis(50 * 1000 / ticks);
-        assert_eq!(of_thread(line), Some((false, used)));
-        assert_eq!(of_thread(&line.replace(" S ", " R ")), Some((true, used)));
+        assert_eq!(parse_thread(line), Some((false, used)));
+        assert_eq!(
+            parse_thread(&line.replace(" S ", " R ")),
+            Some((true, used))
+        );
         for damaged in [
             "",
             "1 (a)",
             "1 (a) R 2",
             "1 (a) R 1 2 3 4 5 6 7 8 9 10 x 20",
         ] {
-            assert_eq!(of_thread(damaged), None, "{damaged}");
+            assert_eq!(parse_thread(damaged), None, "{damaged}");
         }
         assert!(look(Some(std::process::id())).is_awake);
         assert!(look(None).is_awake);

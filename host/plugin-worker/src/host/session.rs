@@ -46,7 +46,7 @@ pub(super) struct Session {
 }
 
 /// A conversation that is under way.
-pub(super) struct Conversation {
+pub(super) struct OpenConversation {
     pub(super) socket: ConversationSocket,
     lease: Lease,
 }
@@ -105,7 +105,7 @@ impl Session {
         self: &Arc<Self>,
         question: &Question,
         descriptor: Option<BorrowedFd<'_>>,
-    ) -> Result<Conversation> {
+    ) -> Result<OpenConversation> {
         let lease = Lease::new(self);
         let frames = Frames::message(question)?;
         let idle = match descriptor {
@@ -120,7 +120,7 @@ impl Session {
         if let Some(write) = &mut socket.write {
             write.write_all(frames.bytes()).await?;
         }
-        Ok(Conversation { socket, lease })
+        Ok(OpenConversation { socket, lease })
     }
 
     async fn begin(&self, descriptor: Option<BorrowedFd<'_>>) -> Result<ConversationSocket> {
@@ -140,7 +140,7 @@ impl Session {
     }
 
     /// Takes back a conversation whose answer was read to its end.
-    pub(super) fn take_back(&self, Conversation { socket, lease }: Conversation) {
+    pub(super) fn take_back(&self, OpenConversation { socket, lease }: OpenConversation) {
         drop(lease);
         // A conversation that delivered more than was requested is not used again.
         if socket.write.is_some() && socket.reader.is_drained() {

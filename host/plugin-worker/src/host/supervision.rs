@@ -17,7 +17,7 @@ use super::demand::Demand;
 use super::ending::{End, until_end};
 use super::host_calls::Registry;
 use super::memory::InstanceMemory;
-use super::plugin::Loadable;
+use super::plugin::LoadParameters;
 use super::process::{self, Process};
 use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls};
@@ -39,7 +39,7 @@ pub(super) struct Worker {
     demand: Arc<Demand>,
     pub(super) registry: Arc<Registry>,
     /// The plugins that are loaded again into each new process.
-    pub(super) plugins: Mutex<HashMap<u64, Weak<Loadable>>>,
+    pub(super) plugins: Mutex<HashMap<u64, Weak<LoadParameters>>>,
     /// The walls around its latest process.
     walls: Mutex<Option<Report>>,
     /// Why there is no process.

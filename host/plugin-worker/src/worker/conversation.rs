@@ -152,7 +152,7 @@ impl Worker {
         file: Option<OwnedFd>,
     ) -> std::result::Result<(), String> {
         let code = self.open(code, file).await?;
-        let loaded = code.plugin(blueprint, self.host.of_plugin(plugin));
+        let loaded = code.plugin(blueprint, self.host.for_plugin(plugin));
         self.plugins.lock().insert(plugin, loaded);
         Ok(())
     }

@@ -47,7 +47,7 @@ impl HostLink {
             identities: Mutex::default(),
             callers: Mutex::default(),
             latest: AtomicU64::new(0),
-            budget: CallBudget::of_worker(),
+            budget: CallBudget::for_worker(),
         });
         tokio::spawn(read_all(Arc::clone(&link), read));
         Ok(link)
@@ -74,11 +74,11 @@ impl HostLink {
     }
 
     /// Returns the host for one plugin.
-    pub(super) fn of_plugin(self: &Arc<Self>, plugin: u64) -> Arc<dyn HostCalls> {
+    pub(super) fn for_plugin(self: &Arc<Self>, plugin: u64) -> Arc<dyn HostCalls> {
         Arc::new(RemoteHost {
             link: Arc::clone(self),
             plugin,
-            budget: CallBudget::of_plugin(),
+            budget: CallBudget::for_plugin(),
         })
     }
 
@@ -262,7 +262,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_whose_arguments_find_no_room_is_refused_at_once_and_others_are_not() {
         let (link, _host, _answers) = connected();
-        let (plugin, other) = (link.of_plugin(1), link.of_plugin(2));
+        let (plugin, other) = (link.for_plugin(1), link.for_plugin(2));
         let mut begun: Vec<_> = (0..LARGE).map(|_| set(&plugin, MEGABYTE)).collect();
         for _ in 0..10 {
             assert_eq!(set(&plugin, MEGABYTE).now_or_never(), REFUSED);
@@ -277,14 +277,14 @@ mod tests {
     #[tokio::test]
     async fn two_plugins_with_many_arguments_leave_no_room_for_a_third_and_give_it_back() {
         let (link, mut host, _answers) = connected();
-        let plugins = [1, 2].map(|number| link.of_plugin(number));
+        let plugins = [1, 2].map(|number| link.for_plugin(number));
         let begin = |plugin| {
             (0..LARGE)
                 .map(|_| set(plugin, MEGABYTE))
                 .collect::<Vec<_>>()
         };
         let begun = plugins.each_ref().map(begin);
-        let third = link.of_plugin(3);
+        let third = link.for_plugin(3);
         let refused = CallRefusal::Busy(Bound::AllHostCalls(ALL_HOST_CALL_BYTES));
         assert_eq!(set(&third, MEGABYTE).now_or_never(), Some(Err(refused)));
         drop(begun);
@@ -300,7 +300,7 @@ mod tests {
     #[tokio::test]
     async fn the_arguments_of_a_cancelled_call_count_until_they_are_sent() {
         let (link, mut host, _answers) = connected();
-        let plugin = link.of_plugin(1);
+        let plugin = link.for_plugin(1);
         for _ in 0..LARGE {
             // Cancelled as soon as it has begun.
             assert_eq!(set(&plugin, MEGABYTE).now_or_never(), None);
@@ -320,7 +320,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_is_sent_once_there_is_room_for_its_answer() {
         let (link, mut host, answers) = connected();
-        let plugin = link.of_plugin(1);
+        let plugin = link.for_plugin(1);
         let begun = (0..2 * LONG_ANSWERS).map(|_| tokio::spawn(keys(&plugin)));
         let begun: Vec<_> = begun.collect();
         for number in 0..2 * LONG_ANSWERS {

@@ -30,7 +30,7 @@ struct Content {
 }
 
 impl PendingEvents {
-    pub(super) fn of(kinds: BTreeSet<EventKind>) -> PendingEvents {
+    pub(super) fn new(kinds: BTreeSet<EventKind>) -> PendingEvents {
         PendingEvents {
             kinds,
             content: Mutex::default(),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn all() -> PendingEvents {
-        PendingEvents::of(EventKind::all().iter().copied().collect())
+        PendingEvents::new(EventKind::all().iter().copied().collect())
     }
 
     fn take_all(pending: &PendingEvents) -> Vec<PluginEvent> {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_plugin_is_called_for_what_it_asks_for_and_nothing_else() {
-        let pending = PendingEvents::of([EventKind::Connection].into());
+        let pending = PendingEvents::new([EventKind::Connection].into());
         pending.add(PluginEvent::Start(false));
         pending.add(change("main", None, Some("Running")));
         pending.add(PluginEvent::Connection(true));

@@ -17,10 +17,10 @@ const CLOCK_CHECK: Duration = Duration::from_secs(60);
 struct Timer {
     name: String,
     schedule: Schedule,
-    due: Due,
+    due: DueTime,
 }
 
-enum Due {
+enum DueTime {
     /// After an interval, regardless of the clock.
     At(Instant),
     /// At a clock time, in seconds since the Unix epoch.
@@ -35,7 +35,7 @@ pub(super) async fn run(schedules: BTreeMap<String, Schedule>, pending: Arc<Pend
         .map(|(name, schedule)| Timer {
             name,
             schedule,
-            due: Due::after(schedule, start, time),
+            due: DueTime::after(schedule, start, time),
         })
         .collect();
     loop {
@@ -54,15 +54,15 @@ pub(super) async fn run(schedules: BTreeMap<String, Schedule>, pending: Arc<Pend
 impl Timer {
     /// Returns whether it is due, and if so, sets the next time.
     fn is_due(&mut self, now: Instant, time: u64) -> bool {
-        let next = Due::after(self.schedule, now, time);
+        let next = DueTime::after(self.schedule, now, time);
         let is_due = match (&mut self.due, &next) {
-            (Due::At(at), _) => *at <= now,
-            (Due::AtTime(at), Due::AtTime(next)) => {
+            (DueTime::At(at), _) => *at <= now,
+            (DueTime::AtTime(at), DueTime::AtTime(next)) => {
                 // The clock may have been set back.
                 *at = (*at).min(*next);
                 *at <= time
             }
-            (Due::AtTime(_), Due::At(_)) => false,
+            (DueTime::AtTime(_), DueTime::At(_)) => false,
         };
         if is_due {
             self.due = next;
@@ -71,20 +71,20 @@ impl Timer {
     }
 }
 
-impl Due {
-    fn after(schedule: Schedule, now: Instant, time: u64) -> Due {
+impl DueTime {
+    fn after(schedule: Schedule, now: Instant, time: u64) -> DueTime {
         let wait = schedule.wait(time);
         match schedule {
-            Schedule::Every(_) => Due::At(now + wait),
-            Schedule::Daily(_) | Schedule::Weekly(_) => Due::AtTime(time + wait.as_secs()),
+            Schedule::Every(_) => DueTime::At(now + wait),
+            Schedule::Daily(_) | Schedule::Weekly(_) => DueTime::AtTime(time + wait.as_secs()),
         }
     }
 
     fn wait(&self, now: Instant, time: u64) -> Duration {
         match self {
-            Due::At(at) => at.saturating_duration_since(now),
+            DueTime::At(at) => at.saturating_duration_since(now),
             // Slightly more, so that the second has begun.
-            Due::AtTime(at) => Duration::from_secs(at.saturating_sub(time))
+            DueTime::AtTime(at) => Duration::from_secs(at.saturating_sub(time))
                 .saturating_add(Duration::from_millis(1))
                 .min(CLOCK_CHECK),
         }
@@ -106,7 +106,7 @@ mod tests {
         Timer {
             name: "poll".to_owned(),
             schedule,
-            due: Due::after(schedule, now, time),
+            due: DueTime::after(schedule, now, time),
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_schedule_that_is_due_is_an_event() {
         let kinds = [plugin_manifest::EventKind::Schedule].into();
-        let pending = Arc::new(PendingEvents::of(kinds));
+        let pending = Arc::new(PendingEvents::new(kinds));
         let schedules = BTreeMap::from([("poll".to_owned(), "every 1h".parse().unwrap())]);
         let timing = tokio::spawn(run(schedules, Arc::clone(&pending)));
         let begin = Instant::now();

@@ -19,7 +19,7 @@ fn two_versions_of_a_file_are_kept_and_found_again() {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("a.wasm");
     let kept = KeptVersions::open(root.path());
-    assert_eq!(kept.of(&file), None);
+    assert_eq!(kept.versions(&file), None);
     let mut digests = Vec::new();
     for version in ["one", "two", "three"] {
         fs::write(&file, version).unwrap();
@@ -36,7 +36,7 @@ fn two_versions_of_a_file_are_kept_and_found_again() {
         before: Some(two.clone()),
     };
     let again = KeptVersions::open(root.path());
-    assert_eq!(again.of(&file), Some(versions));
+    assert_eq!(again.versions(&file), Some(versions));
     assert_eq!(fs::read(again.component(two)).unwrap(), b"two");
     let mut expected = vec![INDEX.to_owned()];
     for digest in [two, three] {

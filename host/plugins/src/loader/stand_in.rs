@@ -25,7 +25,7 @@ impl Loader {
             if !is_refused || serves || record.stands_in_for.is_some() {
                 continue;
             }
-            let Some(versions) = self.kept.of(file) else {
+            let Some(versions) = self.kept.versions(file) else {
                 continue;
             };
             // Otherwise the kept version is the one that cannot be loaded.
@@ -54,7 +54,7 @@ impl Loader {
 
     /// Returns the version that stands in for `file`, once it is loaded, unless another file has its name by now.
     pub(super) fn stand_in(&self, file: &Path, claims: &Claims) -> Option<&Arc<LoadedPlugin>> {
-        let versions = self.kept.of(file)?;
+        let versions = self.kept.versions(file)?;
         let component = self.kept.component(&versions.latest);
         let record = self.files.get(&component)?;
         let is_its = record.stands_in_for.as_deref() == Some(file);

@@ -42,7 +42,7 @@ impl Policy {
         newest: Option<&Version>,
     ) -> Result<Grants, String> {
         let Manifest { name, version, .. } = file.manifest;
-        let grants = match self.of(name, file.digest, file.signatures, device.host_root) {
+        let grants = match self.grants(name, file.digest, file.signatures, device.host_root) {
             Err(_) if device.allow_unpinned => self.without_pin(name, device.host_root),
             pinned => pinned?,
         };

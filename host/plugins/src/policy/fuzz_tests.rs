@@ -77,7 +77,7 @@ fn whatever_stands_in_a_policy_gives_nothing_to_a_file_that_it_does_not_pin() {
         .map(|name| format!("[plugins.{name}]\nsha256 = [\"{PINNED}\"]\n"))
         .concat();
     let granted = |policy: &Policy, name: &str, digest: &str| {
-        policy.of(name, digest, &Signatures::default(), Path::new("/"))
+        policy.grants(name, digest, &Signatures::default(), Path::new("/"))
     };
     for text in good() {
         let policy = Policy::parse(&files, &text, &stock).expect("a good policy");

@@ -123,7 +123,7 @@ impl Grants {
     /// What cannot be granted.
     pub(super) fn check(&self) -> Result<(), String> {
         self.limits.check().map_err(|error| error.to_string())?;
-        if let Some(route) = self.routes.of_stock_plugins() {
+        if let Some(route) = self.routes.first_of_stock_plugins() {
             return Err(format!(
                 "the route `{route}` reaches below `/v1` or `/v2`, where stock plugins answer and no others"
             ));

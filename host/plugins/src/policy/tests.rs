@@ -34,7 +34,7 @@ fn pin(file: &[u8]) -> String {
 
 /// Returns what the policy grants to `file`, which claims the name `plugin`.
 fn granted(policy: &Policy, plugin: &str, file: &[u8]) -> Result<BTreeSet<Capability>, String> {
-    let grants = policy.of(
+    let grants = policy.grants(
         plugin,
         &compiled_code::digest(file),
         &Signatures::default(),
@@ -236,7 +236,7 @@ fn routes_and_actions_are_the_sections_or_the_layouts_and_never_both_for_another
     let gets = |owner: &str, file: &[u8], route: &str| {
         let policy = parse_both(owner, &stock).unwrap();
         let grants = policy
-            .of(
+            .grants(
                 "a",
                 &compiled_code::digest(file),
                 &Signatures::default(),
@@ -355,7 +355,7 @@ fn a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
         ),
     ] {
         let digest = compiled_code::digest(file.as_bytes());
-        let granted = policy.of(plugin, &digest, &signatures, Path::new("/"));
+        let granted = policy.grants(plugin, &digest, &signatures, Path::new("/"));
         match (granted, expected) {
             (Ok(grants), Ok(expected)) => assert_eq!(grants.pin, expected, "{plugin}, {file}"),
             (Err(error), Err(expected)) => {

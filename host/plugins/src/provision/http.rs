@@ -82,7 +82,7 @@ fn checked(request: HttpRequest) -> Result<(http::Request<Vec<u8>>, Destination)
         ));
     };
     let uri = url.parse::<Uri>().ok();
-    let destination = uri.as_ref().and_then(Destination::of);
+    let destination = uri.as_ref().and_then(Destination::from_uri);
     let (Some(uri), Some(destination)) = (uri, destination) else {
         return Err(invalid(
             "its `url` must be an address such as `https://api.acme.example/path`",

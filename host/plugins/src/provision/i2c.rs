@@ -24,7 +24,7 @@ const SHOWN_NAME: usize = 64;
 pub(crate) struct I2cTurns(Mutex<BTreeMap<PathBuf, Arc<Semaphore>>>);
 
 impl I2cTurns {
-    fn of(&self, bus: PathBuf) -> Arc<Semaphore> {
+    fn for_bus(&self, bus: PathBuf) -> Arc<Semaphore> {
         let mut turns = self.0.lock();
         let turn = turns.entry(bus);
         Arc::clone(turn.or_insert_with(|| Arc::new(Semaphore::new(1))))
@@ -52,7 +52,7 @@ impl PluginContext {
             let turn = self
                 .hardware
                 .i2c_turns
-                .of(bus.clone())
+                .for_bus(bus.clone())
                 .acquire_owned()
                 .await;
             let turn = turn.map_err(|_| stopping())?;

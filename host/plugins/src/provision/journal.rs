@@ -22,7 +22,7 @@ impl PluginContext {
         holdings: &Holdings,
         JournalOpen { options }: JournalOpen,
     ) -> Result<Handle, JournalError> {
-        let reader = self.services.journal.read(&of_host(options)).await;
+        let reader = self.services.journal.read(&to_host_options(options)).await;
         let reader = reader.map_err(|error| {
             let message = error.to_string();
             match error {
@@ -48,14 +48,14 @@ pub(super) async fn read(
     let source = holdings.journal(reader)?;
     Ok(
         match poll_fn(|context| source.poll_read(used, context)).await? {
-            Next::Bytes(bytes) => Piece::Bytes(bytes.to_vec()),
-            Next::End => Piece::End,
-            Next::Broken => Piece::Broken,
+            JournalPiece::Bytes(bytes) => Piece::Bytes(bytes.to_vec()),
+            JournalPiece::End => Piece::End,
+            JournalPiece::Broken => Piece::Broken,
         },
     )
 }
 
-fn of_host(options: JournalOptions) -> os::JournalOptions {
+fn to_host_options(options: JournalOptions) -> os::JournalOptions {
     os::JournalOptions {
         all: options.all,
         follow: options.follow,
@@ -82,7 +82,7 @@ struct Reading {
     plugin: Arc<str>,
 }
 
-enum Next {
+enum JournalPiece {
     Bytes(Bytes),
     End,
     Broken,
@@ -99,7 +99,11 @@ impl JournalSource {
     }
 
     /// Returns what comes after the first `used` bytes.
-    fn poll_read(&self, used: u64, context: &mut Context<'_>) -> Poll<Result<Next, Refusal>> {
+    fn poll_read(
+        &self,
+        used: u64,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<JournalPiece, Refusal>> {
         let mut reading = self.0.lock();
         let length = reading.piece.len();
         let of_piece = used.checked_sub(reading.before);
@@ -111,21 +115,21 @@ impl JournalSource {
         if of_piece < length {
             let mut rest = reading.piece.clone();
             rest.advance(of_piece);
-            return Poll::Ready(Ok(Next::Bytes(rest)));
+            return Poll::Ready(Ok(JournalPiece::Bytes(rest)));
         }
         (reading.before, reading.piece) = (used, Bytes::new());
         Poll::Ready(Ok(match ready!(reading.reader.poll_piece(context)) {
             Ok(Some(piece)) => {
                 reading.piece = piece.clone();
-                Next::Bytes(piece)
+                JournalPiece::Bytes(piece)
             }
-            Ok(None) => Next::End,
+            Ok(None) => JournalPiece::End,
             Err(error) => {
                 tracing::warn!(
                     plugin = &*reading.plugin,
                     "reading the journal failed: {error}"
                 );
-                Next::Broken
+                JournalPiece::Broken
             }
         }))
     }
@@ -158,12 +162,12 @@ impl http_body::Body for JournalBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         Poll::Ready(match ready!(self.source.poll_read(self.used, context)) {
-            Ok(Next::Bytes(bytes)) => {
+            Ok(JournalPiece::Bytes(bytes)) => {
                 self.used = self.used.saturating_add(bytes.len() as u64);
                 Some(Ok(Frame::data(bytes)))
             }
-            Ok(Next::End) => None,
-            Ok(Next::Broken) | Err(_) => Some(Err(BodyError {
+            Ok(JournalPiece::End) => None,
+            Ok(JournalPiece::Broken) | Err(_) => Some(Err(BodyError {
                 plugin: self.plugin.to_string(),
             })),
         })

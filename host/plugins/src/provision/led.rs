@@ -35,7 +35,7 @@ pub(crate) struct Leds {
 
 /// The state of an LED before a plugin took it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Before {
+pub(crate) struct LedSnapshot {
     brightness: u32,
     /// The kernel's trigger, or `none`; `None` if the LED has no such file.
     trigger: Option<String>,
@@ -94,7 +94,7 @@ impl Leds {
         let other = |error: io::Error| LedError::Other(format!("LED `{name}`: {error}"));
         let Some(held) = self
             .memory
-            .hold(&folder, || Before::read(&folder))
+            .hold(&folder, || LedSnapshot::read(&folder))
             .map_err(other)?
         else {
             return Err(LedError::Busy(format!(
@@ -126,8 +126,8 @@ impl Light {
     }
 }
 
-impl Before {
-    fn read(folder: &Path) -> io::Result<Before> {
+impl LedSnapshot {
+    fn read(folder: &Path) -> io::Result<LedSnapshot> {
         let trigger = match text(&folder.join("trigger")) {
             Ok(list) => Some(chosen(&list).to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -142,7 +142,7 @@ impl Before {
                 ))
             })
             .collect();
-        Ok(Before {
+        Ok(LedSnapshot {
             brightness: number(&folder.join("brightness"))?,
             trigger,
             timing,

@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::provision::led::Before;
+use crate::provision::led::LedSnapshot;
 
 /// How long to wait for an LED that is being restored for its previous holder.
 const RESTORED_WITHIN: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ enum Hold {
 #[derive(Serialize, Deserialize)]
 struct Note {
     led: PathBuf,
-    before: Before,
+    before: LedSnapshot,
 }
 
 /// Proof that an LED is held; dropping it restores and releases the LED.
@@ -81,7 +81,7 @@ impl LedMemory {
     pub(crate) fn hold(
         self: &Arc<Self>,
         led: &Path,
-        before: impl FnOnce() -> io::Result<Before>,
+        before: impl FnOnce() -> io::Result<LedSnapshot>,
     ) -> io::Result<Option<LedHold>> {
         {
             let is_restoring =

@@ -40,7 +40,7 @@ pub(crate) struct Port {
 struct PortHold(PathBuf);
 
 impl PortHold {
-    fn of(path: PathBuf) -> Option<PortHold> {
+    fn take(path: PathBuf) -> Option<PortHold> {
         let is_free = HELD.lock().insert(path.clone());
         // Only created then: dropping it releases the port.
         is_free.then(|| PortHold(path))
@@ -66,7 +66,7 @@ fn open(name: &str, settings: SerialSettings) -> Result<Port, SerialError> {
     };
     // Two names may lead to one port, such as those below /dev/serial/by-id.
     let path = std::fs::canonicalize(name).map_err(failed)?;
-    let Some(held) = PortHold::of(path.clone()) else {
+    let Some(held) = PortHold::take(path.clone()) else {
         return Err(SerialError::Busy(format!(
             "another call holds the serial port `{name}`"
         )));

@@ -34,12 +34,12 @@ fn beside(content: &[u8], signature: &[u8], keys: &[PublicKey]) -> Signatures {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.wasm");
     fs::write(file_beside(&file), signature).unwrap();
-    Signatures::of(&file, content, keys)
+    Signatures::load(&file, content, keys)
 }
 
 /// Returns the signatures of a content with none next to it.
 fn inside(content: &[u8], keys: &[PublicKey]) -> Signatures {
-    Signatures::of(Path::new("/nowhere/a.wasm"), content, keys)
+    Signatures::load(Path::new("/nowhere/a.wasm"), content, keys)
 }
 
 /// Returns `content` with a signature as its last section.
@@ -178,7 +178,7 @@ fn a_signature_that_never_ends_is_refused_and_not_waited_for() {
     let signature = file_beside(&file);
     rustix::fs::mkfifoat(rustix::fs::CWD, &signature, 0o600.into()).unwrap();
     let refused = |folder: &str| {
-        let signatures = Signatures::of(&file, &plugin(), &[public(&pair())]);
+        let signatures = Signatures::load(&file, &plugin(), &[public(&pair())]);
         assert!(signatures.keys.is_empty() && signatures.beside.is_none());
         let problems = signatures.problems.join("; ");
         assert!(problems.contains("cannot be read"), "{folder}: {problems}");

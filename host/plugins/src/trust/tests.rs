@@ -87,9 +87,9 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     );
     let policy = owner.policy(&lines);
     let grants = policy
-        .of("acme", &digest, &Signatures::default(), Path::new("/"))
+        .grants("acme", &digest, &Signatures::default(), Path::new("/"))
         .unwrap();
-    let manifest = Manifest::of(&wasm).unwrap();
+    let manifest = Manifest::from_wasm(&wasm).unwrap();
     check_routes_and_actions(&manifest, &grants, Path::new("policy.toml")).unwrap();
     assert!(grants.grants.contains(&Capability::Led));
 

@@ -194,7 +194,7 @@ pub(crate) fn setup() -> Setup {
 /// Lists the file as one that the layout ships with, together with those of the same name that are already listed: it
 /// may answer and provide everything in its manifest.
 fn pin(root: &Path, content: &[u8]) {
-    let Ok(manifest) = Manifest::of(content) else {
+    let Ok(manifest) = Manifest::from_wasm(content) else {
         return;
     };
     let list = root.join("stock-plugins.toml");

@@ -52,7 +52,7 @@ fn actions_of_one_app_are_done_in_the_order_of_the_requests() {
     assert!(actions.is_forced(&shop) && !actions.is_forced(&bakery));
     let first = actions.take(&shop).unwrap();
     assert!(first.state.force && !actions.is_forced(&shop));
-    let next = actions.of_mut(&shop).unwrap();
+    let next = actions.for_app_mut(&shop).unwrap();
     assert!(next.number > first.number);
     next.state.phase = ActionPhase::Writing;
     let number = next.number;
@@ -195,7 +195,7 @@ fn the_planner_recreates_and_clears_what_an_action_in_progress_says() {
         assert_eq!(actions.apps_to_start().contains(&app), starts, "{row}");
         assert!(current.restored.is_empty() && actions.restored_app(&app).is_none());
         let before = shop("c0", json!([]));
-        actions.of_mut(&app).unwrap().state.restores = Some(Box::new(before.clone()));
+        actions.for_app_mut(&app).unwrap().state.restores = Some(Box::new(before.clone()));
         actions.describe(&mut current);
         assert!(current.restored.contains(&app));
         assert_eq!(actions.restored_app(&app), Some(&before));

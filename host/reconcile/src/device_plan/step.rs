@@ -1,6 +1,6 @@
 //! One step of the device's plan.
 
-use device_types::plan::{Blocked, Blocker, ImageUser, PlanStep, StepKind, StepState};
+use device_types::plan::{BlockReason, Blocker, ImageUser, PlanStep, StepKind, StepState};
 use model::{EngineKind, ImageRef};
 use plan::{AnyStep, ComponentKind, ContainerRef, ForecastStep, LockedStep, StartService, Step};
 
@@ -38,7 +38,7 @@ impl LoopSnapshot {
             os_version: None,
             progress: None,
             users: Vec::new(),
-            blocked_by: blockers.into_iter().map(Blocked::from).collect(),
+            blocked_by: blockers.into_iter().map(BlockReason::from).collect(),
         };
         match &step.step {
             AnyStep::Free(free) => {

@@ -149,12 +149,12 @@ impl Locks {
             };
             if let Err(refusal) = placed {
                 lock.release();
-                table.insert(key.clone(), Lease::of(record, request.ttl));
+                table.insert(key.clone(), Lease::new(record, request.ttl));
                 self.leases.forget(&mut table, app, service);
                 return Err(refusal);
             }
         }
-        let lease = Lease::of(record, request.ttl);
+        let lease = Lease::new(record, request.ttl);
         let update_lock = UpdateLock {
             app,
             service: Some(service.clone()),
@@ -302,7 +302,7 @@ impl Locks {
 }
 
 impl Lease {
-    fn of(record: LockRecord, left: Duration) -> Self {
+    fn new(record: LockRecord, left: Duration) -> Self {
         Lease {
             record,
             until: Instant::now() + left,

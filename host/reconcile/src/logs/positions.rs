@@ -56,7 +56,7 @@ impl Positions {
         }
     }
 
-    pub(super) fn of(&self, container: &ContainerId) -> Option<LogPosition> {
+    pub(super) fn get(&self, container: &ContainerId) -> Option<LogPosition> {
         self.0.lock().of.get(container).copied()
     }
 
@@ -162,12 +162,12 @@ mod tests {
         for at in [10, 20, 20] {
             positions.passed(&container, at);
         }
-        let (from, mut resumed) = ResumePoint::after(positions.of(&container).unwrap());
+        let (from, mut resumed) = ResumePoint::after(positions.get(&container).unwrap());
         assert_eq!(from, LogsFrom::Since(20));
         let has: Vec<_> = [20, 20, 20, 30, 20].map(|at| resumed.has(&line(at))).into();
         assert_eq!(has, [true, true, false, false, false]);
         positions.forget();
-        assert_eq!(positions.of(&container), None);
+        assert_eq!(positions.get(&container), None);
     }
 
     #[test]
@@ -190,8 +190,8 @@ mod tests {
             positions.passed(&format!("c{number}").parse().unwrap(), number);
         }
         assert_eq!(positions.0.lock().of.len(), MOST);
-        assert_eq!(positions.of(&"c99".parse().unwrap()), None);
-        assert!(positions.of(&"c100".parse().unwrap()).is_some());
+        assert_eq!(positions.get(&"c99".parse().unwrap()), None);
+        assert!(positions.get(&"c100".parse().unwrap()).is_some());
     }
 
     #[test]
@@ -205,8 +205,8 @@ mod tests {
         let kept = store.log_positions().unwrap();
         assert_eq!(kept[&container].timestamp_ms, 7);
         assert_eq!(
-            Positions::new(kept).of(&container),
-            positions.of(&container)
+            Positions::new(kept).get(&container),
+            positions.get(&container)
         );
     }
 }

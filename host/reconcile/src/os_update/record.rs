@@ -64,7 +64,7 @@ impl StoredAttempt {
         StoredAttempt {
             boot: Some(boot),
             phase: StoredPhase::Activating,
-            ..StoredAttempt::of_somebody_else(version)
+            ..StoredAttempt::by_other_party(version)
         }
     }
 
@@ -81,7 +81,7 @@ impl StoredAttempt {
     }
 
     /// Returns an attempt for a version that runs although this supervisor did not activate it.
-    pub(super) fn of_somebody_else(version: OsVersion) -> Self {
+    pub(super) fn by_other_party(version: OsVersion) -> Self {
         StoredAttempt {
             version,
             boot: None,

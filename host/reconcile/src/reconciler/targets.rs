@@ -112,7 +112,7 @@ impl Reconciler {
     /// Returns the parts of the boot configuration in these variables that will not be applied, as far as that can be
     /// determined in time.
     async fn warnings_of_host(&self, variables: &BTreeMap<String, String>) -> Vec<String> {
-        let host = DesiredHost::of(variables);
+        let host = DesiredHost::from_variables(variables);
         if host.boot_config.is_empty() {
             return Vec::new();
         }

@@ -15,7 +15,9 @@ pub(super) async fn create(
     component: &DesiredComponent,
 ) -> StepResult {
     let (kind, name) = (component.kind(), component.engine_name());
-    context.define(definitions::of_component(component)).await?;
+    context
+        .define(definitions::define_component(component))
+        .await?;
     context.log(format!("Creating {kind} '{name}'"));
     let api = context.engine(engine)?;
     let (created, labels) = match component {

@@ -180,7 +180,9 @@ pub(crate) async fn create_and_start(
     let label = format!("'{} {}'", service.key.service, service.config.image);
     context.service_is(&service.key, ServiceState::Installing);
     context.log(format!("Installing service {label}"));
-    context.define(definitions::of_service(&service)).await?;
+    context
+        .define(definitions::define_service(&service))
+        .await?;
     let name = service.container_name();
     let mut config = service.config;
     if let Some(container) = &network_container {

@@ -19,7 +19,7 @@ impl ReconcilerTask {
     /// Advances every action as far as possible without a plan.
     pub(super) fn begin_actions(&mut self) {
         for app in self.actions.apps() {
-            let Some(underway) = self.actions.of(&app) else {
+            let Some(underway) = self.actions.for_app(&app) else {
                 continue;
             };
             if let Some(why) = underway.refusal(self.target.desired.as_ref()) {
@@ -56,7 +56,7 @@ impl ReconcilerTask {
         // A back-off of the update does not apply to the action.
         self.retries.steps.remove(&Subject::Locks(app.clone()));
         let mut scope = LockScope::Named;
-        if let Some(underway) = self.actions.of_mut(app) {
+        if let Some(underway) = self.actions.for_app_mut(app) {
             scope = underway.lock_scope();
             underway.begin_locking();
         }
@@ -89,7 +89,7 @@ impl ReconcilerTask {
         app: &AppUuid,
         outcome: &Result<(), StepFailure>,
     ) -> bool {
-        let Some(underway) = self.actions.of_mut(app) else {
+        let Some(underway) = self.actions.for_app_mut(app) else {
             return false;
         };
         match underway.end_locking(outcome, Instant::now()) {
@@ -106,9 +106,9 @@ impl ReconcilerTask {
 
     fn start_action(&mut self, app: &AppUuid) {
         let services = self.view.services_of(app);
-        let underway = self.actions.of(app);
+        let underway = self.actions.for_app(app);
         let restores = underway.and_then(|it| self.as_it_is(app, &it.state.verb));
-        let Some(underway) = self.actions.of_mut(app) else {
+        let Some(underway) = self.actions.for_app_mut(app) else {
             return;
         };
         match underway.begin(&services, restores) {
@@ -157,7 +157,7 @@ impl ReconcilerTask {
     pub(super) fn conclude_actions(&mut self) -> bool {
         let mut moved = false;
         for app in self.actions.apps() {
-            let Some(underway) = self.actions.of(&app) else {
+            let Some(underway) = self.actions.for_app(&app) else {
                 continue;
             };
             if !underway.disturbs() || !self.is_reached(&app, underway) {
@@ -174,7 +174,7 @@ impl ReconcilerTask {
     }
 
     fn restore(&mut self, app: &AppUuid) {
-        let Some(underway) = self.actions.of_mut(app) else {
+        let Some(underway) = self.actions.for_app_mut(app) else {
             return;
         };
         underway.state.phase = ActionPhase::Restoring;

@@ -18,7 +18,7 @@ pub(super) struct HeldLocks {
 }
 
 impl HeldLocks {
-    pub(super) fn of(&self, app: &AppUuid) -> Vec<Arc<UpdateLocks>> {
+    pub(super) fn for_app(&self, app: &AppUuid) -> Vec<Arc<UpdateLocks>> {
         self.guards.get(app).cloned().unwrap_or_default()
     }
 

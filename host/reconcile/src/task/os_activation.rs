@@ -29,7 +29,7 @@ impl ReconcilerTask {
         self.context.log(format!(
             "Activating version {version} of the operating system"
         ));
-        let span = step_span::of_activation(&version);
+        let span = step_span::for_activation(&version);
         self.send_os(version, OsProgress::Activating, None, None);
         let context = Arc::clone(&self.context);
         let running = async move {

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::ReconcilerTask;
-use crate::apply::{self, Locking};
+use crate::apply::{self, LockPlan};
 use crate::locks::LockScope;
 use crate::messages::StepFailure;
 use crate::{LockPolicy, PendingUpdate};
@@ -47,8 +47,8 @@ impl ReconcilerTask {
         update: Option<PendingUpdate>,
     ) {
         self.in_flight.begin_locked(&locked);
-        let held = self.held_locks.of(&locked.app);
-        let locking = Locking {
+        let held = self.held_locks.for_app(&locked.app);
+        let locking = LockPlan {
             scope,
             held,
             policy,
@@ -61,7 +61,7 @@ impl ReconcilerTask {
     /// update. In local mode, the developer alone decides.
     fn pending_update(&self, locked: &LockedWork, policy: LockPolicy) -> Option<PendingUpdate> {
         let app = &locked.app;
-        let is_begun = !self.held_locks.of(app).is_empty();
+        let is_begun = !self.held_locks.for_app(app).is_empty();
         let runs = !self.view.services_of(app).is_empty();
         if policy == LockPolicy::Override || is_begun || !runs || self.local_mode.is_on() {
             return None;

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 use device::Image;
 use draw::Draw;
-use life::{Client, Ending, live};
+use life::{Client, LifeOutcome, live};
 use story::Story;
 
 /// The number of updates, unless `RANDOM_KILLS` sets another.
@@ -91,8 +91,8 @@ fn update(seed: u64, empty: &Image) -> bool {
     // Undisturbed: this is the expected result.
     let mut client = Client::default();
     let (expected, steps) = match live(ready.copy(), None, &story, &mut client) {
-        Ending::Settled(picture, steps) => (picture, steps),
-        Ending::Killed(_) => unreachable!("nobody killed it"),
+        LifeOutcome::Settled(picture, steps) => (picture, steps),
+        LifeOutcome::Killed(_) => unreachable!("nobody killed it"),
     };
     expected.check(&story);
     drop(failing);
@@ -107,11 +107,11 @@ fn update(seed: u64, empty: &Image) -> bool {
     let mut killed = false;
     let found = loop {
         match live(image, left.next(), &story, &mut client) {
-            Ending::Killed(rest) => {
+            LifeOutcome::Killed(rest) => {
                 killed = true;
                 image = rest;
             }
-            Ending::Settled(picture, _) => break picture,
+            LifeOutcome::Settled(picture, _) => break picture,
         }
     };
     found.check(&story);

@@ -68,6 +68,10 @@ fn the_settings_name_the_version_of_wasmtime_that_is_built_in() {
         .map(|package| package["version"].as_str().unwrap())
         .collect();
     for profile in PROFILES {
-        assert_eq!(versions, [Settings::of(profile).wasmtime], "{profile}");
+        assert_eq!(
+            versions,
+            [Settings::for_profile(profile).wasmtime],
+            "{profile}"
+        );
     }
 }

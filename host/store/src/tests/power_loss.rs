@@ -74,7 +74,7 @@ fn folder_in_memory() -> tempfile::TempDir {
 /// The life of a device from its first start, with a second start in the middle.
 fn life_of_a_store() -> Record {
     let folder = folder_in_memory();
-    let recorder = Recorder::of(folder.path());
+    let recorder = Recorder::start(folder.path());
     let mut steps = Vec::new();
     let mut store = open(folder.path());
     steps.push((recorder.count(), contents(&store)));
@@ -203,7 +203,7 @@ fn a_start_after_a_power_cut_may_itself_be_cut() {
         let before = after(&life.before, &life.ops[..position], fate);
         let folder = folder_in_memory();
         put(&before, folder.path());
-        let recorder = Recorder::of(folder.path());
+        let recorder = Recorder::start(folder.path());
         drop(open(folder.path()));
         let start = Record {
             before,
@@ -231,7 +231,7 @@ fn a_change_of_the_schema_is_whole_or_not_at_all_whenever_the_power_is_cut() {
         .unwrap();
     drop(store);
     let file = std::fs::read(folder.path().join(FILE_NAME)).unwrap();
-    let recorder = Recorder::of(folder.path());
+    let recorder = Recorder::start(folder.path());
     let store = open(folder.path());
     let held = contents(&store);
     drop(store);

@@ -94,7 +94,7 @@ impl OwnAddresses {
     }
 
     #[cfg(test)]
-    pub(crate) fn of(interfaces: Vec<IpAddr>, bridges: Vec<(IpAddr, IpAddr)>) -> Self {
+    pub(crate) fn new(interfaces: Vec<IpAddr>, bridges: Vec<(IpAddr, IpAddr)>) -> Self {
         OwnAddresses {
             interfaces,
             bridges,
@@ -250,7 +250,7 @@ mod tests {
         assert!(own.contain("::ffff:127.0.0.1".parse().unwrap()));
         assert!(!own.contain("192.0.2.1".parse().unwrap()));
         let ip = |text: &str| text.parse().unwrap();
-        let own = OwnAddresses::of(
+        let own = OwnAddresses::new(
             vec![ip("10.0.0.5")],
             vec![
                 (ip("172.17.0.1"), ip("255.255.0.0")),

@@ -24,7 +24,7 @@ fn work(network: Value, state: &State) -> Result<Work, String> {
     let Value::Object(body) = json!({ "network": network }) else {
         panic!("an object")
     };
-    Work::of(&Change::read(&body)?, state, || "0123456".to_owned())
+    Work::new(&Change::read(&body)?, state, || "0123456".to_owned())
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Call {
 
 pub(crate) async fn run(arguments: &Bench, output: &Output) -> Result<ExitCode> {
     let call = Call::parse(&arguments.request, arguments.body.as_deref())?;
-    let component = Component::of(&arguments.component, output)?;
+    let component = Component::load(&arguments.component, output)?;
     let trial = Trial::on(&arguments.device)?;
     let host = trial.start(&component).await?;
     let before = resident_kib();

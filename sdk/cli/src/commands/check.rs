@@ -29,7 +29,7 @@ struct Findings {
 }
 
 pub(crate) async fn run(arguments: &Check, output: &Output) -> Result<ExitCode> {
-    let findings = match Component::of(&arguments.component, output) {
+    let findings = match Component::load(&arguments.component, output) {
         Ok(component) => findings(arguments, &component).await?,
         // This command has to report a file that is not a plugin.
         Err(error) if arguments.component.file.is_some() => Findings {

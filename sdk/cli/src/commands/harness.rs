@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use supervisor_testing::protocol::{
-    CALLER, Command, GpioState, HARNESS, Setup, Started, UpdateLocks, VERSION,
+    CALLER, Command, GpioState, HARNESS, Setup, StartOutcome, UpdateLocks, VERSION,
 };
 use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -48,13 +48,13 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     let device = match start(&line).await {
         Ok(device) => device,
         Err(error) => {
-            say(&Started::Failed(format!("{error:#}")))?;
+            say(&StartOutcome::Failed(format!("{error:#}")))?;
             return Ok(ExitCode::FAILURE);
         }
     };
     let listener = UnixListener::bind(socket)
         .with_context(|| format!("cannot listen at `{}`", socket.display()))?;
-    say(&Started::Ready {
+    say(&StartOutcome::Ready {
         root: device.root(),
     })?;
     let device: Device = Arc::new(RwLock::new(Some(device)));
@@ -75,7 +75,7 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
 }
 
 /// Writes a line for the test to standard output.
-fn say(started: &Started) -> Result<()> {
+fn say(started: &StartOutcome) -> Result<()> {
     println!("{}", serde_json::to_string(started)?);
     Ok(())
 }

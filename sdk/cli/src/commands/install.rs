@@ -19,7 +19,7 @@ pub(crate) async fn run(arguments: &Install, output: &Output) -> Result<ExitCode
             let pulled = plugin_artifact::pull(&name).await;
             pulled.context("cannot get it from the registry")?.component
         }
-        None => Component::of(&arguments.component, output)?,
+        None => Component::load(&arguments.component, output)?,
     };
     let client = DeviceClient::new(&arguments.devices)?;
     let name = &component.manifest.name;

@@ -12,7 +12,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
 
-use self::requests::{Served, answer};
+use self::requests::{ServedPlugin, answer};
 use self::watcher::Watcher;
 use crate::arguments::Run;
 use crate::commands::trial::Trial;
@@ -37,10 +37,10 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         )
     })?;
     let address = listener.local_addr()?;
-    let served = Arc::new(RwLock::new(Served::Nothing));
+    let served = Arc::new(RwLock::new(ServedPlugin::Nothing));
     // Before the first build, so that no saved file is missed.
     let watcher = match (&arguments.component.file, arguments.no_watch) {
-        (None, false) => Some(Watcher::of(&arguments.component.project.project)?),
+        (None, false) => Some(Watcher::new(&arguments.component.project.project)?),
         _ => None,
     };
     start(arguments, &folder, &served, output).await?;
@@ -55,8 +55,8 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         ended = server => ended?.context("the server has ended")?,
         error = follow(watcher, arguments, &folder, &served, output) => return Err(error),
     }
-    let last = std::mem::replace(&mut *served.write().await, Served::Nothing);
-    if let Served::Plugin(host) = last {
+    let last = std::mem::replace(&mut *served.write().await, ServedPlugin::Nothing);
+    if let ServedPlugin::Plugin(host) = last {
         drop(host.stop().await);
     }
     Ok(ExitCode::SUCCESS)
@@ -67,7 +67,7 @@ async fn follow(
     watcher: Option<Watcher>,
     arguments: &Run,
     folder: &Path,
-    served: &RwLock<Served>,
+    served: &RwLock<ServedPlugin>,
     output: &Output,
 ) -> anyhow::Error {
     let Some(mut watcher) = watcher else {
@@ -91,22 +91,22 @@ async fn follow(
 async fn start(
     arguments: &Run,
     folder: &Path,
-    served: &RwLock<Served>,
+    served: &RwLock<ServedPlugin>,
     output: &Output,
 ) -> Result<()> {
-    let component = Component::of(&arguments.component, output)?;
+    let component = Component::load(&arguments.component, output)?;
     let trial = Trial::on(&arguments.device)?
         .with_policy(arguments.policy.as_deref())?
         .with_state(Some(folder));
     let mut place = served.write().await;
     // Two hosts running at once would share the store and the LEDs.
-    if let Served::Plugin(host) = std::mem::replace(&mut *place, Served::Nothing) {
+    if let ServedPlugin::Plugin(host) = std::mem::replace(&mut *place, ServedPlugin::Nothing) {
         drop(host.stop().await);
     }
     let manifest = &component.manifest;
     match trial.start(&component).await {
         Ok(host) => {
-            *place = Served::Plugin(host);
+            *place = ServedPlugin::Plugin(host);
             for route in &manifest.routes {
                 output.note(&format!("  {route}"));
             }
@@ -114,7 +114,7 @@ async fn start(
             Ok(())
         }
         Err(error) => {
-            *place = Served::Refused(format!("{error:#}"));
+            *place = ServedPlugin::Refused(format!("{error:#}"));
             Err(error.context("a device would not load the plugin"))
         }
     }

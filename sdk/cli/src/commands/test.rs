@@ -30,7 +30,7 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
     for file in &files {
         tests.push(TestFile::read(file)?);
     }
-    let component = Component::of(&arguments.component, output)?;
+    let component = Component::load(&arguments.component, output)?;
     let started = Instant::now();
     let mut passed = 0_u32;
     let mut failed = Vec::new();

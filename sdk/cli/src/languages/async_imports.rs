@@ -19,7 +19,7 @@ const FUNCTION: u8 = 0x40;
 const ASYNC_FUNCTION: u8 = 0x43;
 
 /// Returns the asynchronous functions that a world imports, each as the interface and the function.
-pub(crate) fn of_world(resolve: &Resolve, world: WorldId) -> BTreeSet<(String, String)> {
+pub(crate) fn list(resolve: &Resolve, world: WorldId) -> BTreeSet<(String, String)> {
     let mut functions = BTreeSet::new();
     for (key, item) in &resolve.worlds[world].imports {
         if let WorldItem::Interface { id, .. } = item {

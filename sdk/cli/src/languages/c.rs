@@ -8,7 +8,7 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
-use super::capability_use::{self, CapabilityUse, code_of, files_in, of_interface};
+use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
 use super::{async_imports, core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -97,7 +97,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
 /// All imports block: C has no other way to wait.
 fn blocking_imports(world: &World) -> AsyncFilterSet {
     let mut filters = AsyncFilterSet::default();
-    for (interface, function) in async_imports::of_world(&world.resolve, world.id) {
+    for (interface, function) in async_imports::list(&world.resolve, world.id) {
         filters.push(&format!("-import:{interface}#{function}"));
     }
     filters
@@ -109,9 +109,9 @@ fn capability_uses(folder: &Path) -> Result<Vec<CapabilityUse>> {
     for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
         for (index, line) in code_of(&file).lines().enumerate() {
             let header = header(line).filter(|name| !folder.join(name).is_file());
-            let header = header.and_then(|name| of_interface(name.strip_suffix(".h")?));
+            let header = header.and_then(|name| find_capability(name.strip_suffix(".h")?));
             let bindings = line.split(|char: char| !(char.is_alphanumeric() || char == '_'));
-            let bindings = bindings.filter_map(of_binding);
+            let bindings = bindings.filter_map(find_bound_capability);
             uses.extend(
                 header
                     .into_iter()
@@ -135,10 +135,10 @@ fn header(line: &str) -> Option<&str> {
 }
 
 /// Returns the capability of a name in the bindings, such as `platform_supervisor_host_name_get`.
-fn of_binding(name: &str) -> Option<Capability> {
+fn find_bound_capability(name: &str) -> Option<Capability> {
     let name = name.strip_prefix("platform_supervisor_")?;
     let ends = name.match_indices('_').map(|(end, _)| end);
-    ends.filter_map(|end| of_interface(&name[..end]))
+    ends.filter_map(|end| find_capability(&name[..end]))
         .next_back()
 }
 

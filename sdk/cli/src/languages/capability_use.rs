@@ -42,7 +42,7 @@ pub(super) fn check(project: &ProjectFolder, uses: Vec<CapabilityUse>) -> Result
 
 /// Returns the capability with the interface `platform:supervisor/NAME`; the words of `name` may also be separated by
 /// underscores. Interfaces that need no capability have none.
-pub(super) fn of_interface(name: &str) -> Option<Capability> {
+pub(super) fn find_capability(name: &str) -> Option<Capability> {
     let interface = format!("platform:supervisor/{}", name.replace('_', "-"));
     let mut all = Capability::all().iter().copied();
     all.find(|capability| capability.imports().contains(&interface.as_str()))
@@ -129,7 +129,7 @@ mod tests {
             ("clock", None),
             ("", None),
         ] {
-            assert_eq!(of_interface(name), expected, "{name}");
+            assert_eq!(find_capability(name), expected, "{name}");
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
 
-use super::capability_use::{self, CapabilityUse, code_of, files_in, of_interface};
+use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
 use super::{core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -127,7 +127,7 @@ fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
             let name = name
                 .strip_prefix("imports/platform_supervisor_")
                 .unwrap_or(name);
-            uses.extend(of_interface(name).map(|capability| CapabilityUse {
+            uses.extend(find_capability(name).map(|capability| CapabilityUse {
                 capability,
                 file: file.clone(),
                 line: index + 1,

@@ -69,11 +69,8 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     command.arg(script).arg(task.to_string());
     toolchain::run(&mut command)?;
     let mut wasm = std::fs::read(&component).context("cannot read what was built")?;
-    async_imports::declare(
-        &mut wasm,
-        &async_imports::of_world(&world.resolve, world.id),
-    )
-    .context("componentize-qjs has written a component that this tool does not understand")?;
+    async_imports::declare(&mut wasm, &async_imports::list(&world.resolve, world.id))
+        .context("componentize-qjs has written a component that this tool does not understand")?;
     write_file(&component, &wasm)?;
     Ok(component)
 }

@@ -28,7 +28,7 @@ pub(crate) struct Author {
 }
 
 /// The output of a command.
-pub(crate) struct Printed {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -94,7 +94,7 @@ impl Author {
 
     /// Types lines into a shell in the author's folder, which stops at the first one that fails. The tool is on the
     /// path.
-    pub(crate) fn shell(&self, lines: &str, variables: &[(&str, String)]) -> Printed {
+    pub(crate) fn shell(&self, lines: &str, variables: &[(&str, String)]) -> CommandOutput {
         let tools = Path::new(TOOL).parent().unwrap().display();
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new("sh");
@@ -104,21 +104,21 @@ impl Author {
         for (name, value) in variables {
             command.env(name, value);
         }
-        Printed::by(command)
+        CommandOutput::by(command)
     }
 
     /// Runs a command in a folder below the author's.
-    pub(crate) fn run_in(&self, folder: &str, words: &str) -> Printed {
-        Printed::by(self.command(&self.path(folder), words.split_whitespace()))
+    pub(crate) fn run_in(&self, folder: &str, words: &str) -> CommandOutput {
+        CommandOutput::by(self.command(&self.path(folder), words.split_whitespace()))
     }
 
-    pub(crate) fn run(&self, words: &str) -> Printed {
+    pub(crate) fn run(&self, words: &str) -> CommandOutput {
         self.run_in("", words)
     }
 
     /// Runs a command with arguments that contain spaces.
-    pub(crate) fn run_words(&self, words: &[&str]) -> Printed {
-        Printed::by(self.command(&self.path(""), words.iter().copied()))
+    pub(crate) fn run_words(&self, words: &[&str]) -> CommandOutput {
+        CommandOutput::by(self.command(&self.path(""), words.iter().copied()))
     }
 
     /// Creates a project whose dependencies have the versions of this repository: they are built already.
@@ -143,7 +143,7 @@ impl Author {
     }
 
     /// Starts a command that runs until it is dropped.
-    pub(crate) fn start_in(&self, folder: &str, words: &str) -> Started {
+    pub(crate) fn start_in(&self, folder: &str, words: &str) -> RunningCommand {
         let mut command = self.command(&self.path(folder), words.split_whitespace());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
@@ -154,14 +154,14 @@ impl Author {
                 seen.lock().unwrap().push(line);
             }
         });
-        Started { child, lines }
+        RunningCommand { child, lines }
     }
 }
 
-impl Printed {
-    fn by(mut command: Command) -> Printed {
+impl CommandOutput {
+    fn by(mut command: Command) -> CommandOutput {
         let output: Output = command.output().unwrap();
-        Printed {
+        CommandOutput {
             code: output.status.code().unwrap(),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
@@ -169,13 +169,13 @@ impl Printed {
     }
 
     #[track_caller]
-    pub(crate) fn succeeds(self) -> Printed {
+    pub(crate) fn succeeds(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{}\n{}", self.out, self.err);
         self
     }
 
     #[track_caller]
-    pub(crate) fn fails(self) -> Printed {
+    pub(crate) fn fails(self) -> CommandOutput {
         assert_eq!(self.code, 1, "{}\n{}", self.out, self.err);
         self
     }
@@ -188,12 +188,12 @@ impl Printed {
 }
 
 /// A running command.
-pub(crate) struct Started {
+pub(crate) struct RunningCommand {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-impl Started {
+impl RunningCommand {
     /// Waits until it has printed a line that contains this.
     pub(crate) async fn until_printed(&self, text: &str) -> String {
         tests::until(text, || async {
@@ -207,7 +207,7 @@ impl Started {
     }
 }
 
-impl Drop for Started {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -107,7 +107,7 @@ async fn check(language: &str, source: &str, more: fn(&Capability) -> &'static s
 /// have.
 async fn start_beside_others(author: &Author, port: &str) -> RunningHost {
     let component = author.path("rails/rails.wasm");
-    let manifest = Manifest::of(&fs::read(&component).unwrap()).unwrap();
+    let manifest = Manifest::from_wasm(&fs::read(&component).unwrap()).unwrap();
     let needs = manifest.capabilities.iter();
     let grants: Vec<String> = needs.map(|need| need.name.to_string()).collect();
     let policy = format!(

@@ -1,7 +1,7 @@
 //! The code of docs/plugin-tool.md and docs/plugins.md in languages other than Rust: it builds, and it fits the SDK's
 //! types. `sdk/python/tests/test_documentation.py` does the same for Python.
 
-use crate::author::{Author, Printed, downloads};
+use crate::author::{Author, CommandOutput, downloads};
 use crate::capabilities;
 use crate::languages::can_build;
 
@@ -42,7 +42,7 @@ fn code(language: &str) -> String {
 }
 
 /// Returns a project that consists of the page's code, which is built.
-fn built(language: &str, source: &str, text: &str) -> (Author, Printed) {
+fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
     let author = Author::with_project(language);
     author.write(&format!("rails/{source}"), text);
     for (from, to) in [

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tests::{Supervisor, until_within};
 
-use crate::author::{Author, Printed};
+use crate::author::{Author, CommandOutput};
 use crate::languages::can_build;
 
 /// The time limit for compiling the page's plugin on a busy machine: Python's has 20 MB.
@@ -84,7 +84,7 @@ impl Device {
     }
 
     /// Types lines as root of the device, with its own paths and address in place of the page's.
-    fn run(&self, lines: &str) -> Printed {
+    fn run(&self, lines: &str) -> CommandOutput {
         let path = |below: &str| self.author.path(below).display().to_string();
         let variables = [
             ("HOME", path("home")),

@@ -108,7 +108,7 @@ fn whatever_stands_in_a_manifest_is_refused_or_within_bounds() {
                 at
             };
             wasm.splice(at..end, bytes);
-            check(Manifest::of(&wasm), wasm.len())
+            check(Manifest::from_wasm(&wasm), wasm.len())
         },
     );
 }

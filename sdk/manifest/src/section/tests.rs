@@ -28,7 +28,10 @@ fn the_section_is_found_at_any_depth_and_only_once() {
     let section = custom(SECTION, GOOD.as_bytes());
     let top = [COMPONENT, &section].concat();
     let nested = around(&[MODULE, &section].concat());
-    assert_eq!(Manifest::of(&top).unwrap(), Manifest::of(&nested).unwrap());
+    assert_eq!(
+        Manifest::from_wasm(&top).unwrap(),
+        Manifest::from_wasm(&nested).unwrap()
+    );
 
     for (file, expected) in [
         (
@@ -65,7 +68,7 @@ fn the_section_is_found_at_any_depth_and_only_once() {
             "it is cut off or damaged at byte 11: ",
         ),
     ] {
-        let error = Manifest::of(&file).unwrap_err().to_string();
+        let error = Manifest::from_wasm(&file).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
 }
@@ -73,6 +76,6 @@ fn the_section_is_found_at_any_depth_and_only_once() {
 proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let _ = Manifest::of(&[COMPONENT, &bytes].concat());
+        let _ = Manifest::from_wasm(&[COMPONENT, &bytes].concat());
     }
 }

@@ -68,7 +68,7 @@ fn what_is_signed_is_shown_and_can_be_checked() {
         ..Allowances::default()
     };
     let config = [("HOST_FIREWALL_MODE".to_owned(), "on".to_owned())].into();
-    let statement = Statement::of(&app, &config, &allowances).unwrap();
+    let statement = Statement::from_app(&app, &config, &allowances).unwrap();
     let shown = shown::in_words(&statement, "acme/pump", "c1");
     for part in [
         "version 7, without a time limit",

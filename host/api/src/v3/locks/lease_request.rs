@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use crate::answer::Failure;
 
 /// The body of `PUT /v3/locks/:appId/:service`. A field is `None` if it is missing or not of its type; other fields are
-/// refused. [`Self::of_service`] does both only after the service is known to exist.
+/// refused. [`Self::into_lock_request`] does both only after the service is known to exist.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Wish", extend("required" = ["reason", "ttl"]))]
+#[schemars(rename = "LockRequest", extend("required" = ["reason", "ttl"]))]
 pub(super) struct LeaseRequest {
     /// Why the service must not be disturbed, on one line.
     #[serde(default, deserialize_with = "text")]
@@ -65,7 +65,7 @@ impl LeaseRequest {
     ///
     /// # Errors
     /// Returns 400 if a field is missing, wrong or unknown; the message names it.
-    pub(super) fn of_service(
+    pub(super) fn into_lock_request(
         self,
         app: AppId,
         service: ServiceName,
@@ -117,7 +117,7 @@ mod tests {
 
     fn refusal(body: Value) -> String {
         let lease: LeaseRequest = serde_json::from_value(body).unwrap();
-        let outcome = lease.of_service(AppId(1), "web".parse().unwrap());
+        let outcome = lease.into_lock_request(AppId(1), "web".parse().unwrap());
         match outcome.unwrap_err() {
             Failure::Refused(status, message) => {
                 assert_eq!(status, 400);
@@ -156,7 +156,9 @@ mod tests {
         for (word, survives) in [("true", true), ("false", false)] {
             let body = json!({ "reason": "r", "ttl": "60", "survivesReboot": word });
             let lease: LeaseRequest = serde_json::from_value(body).unwrap();
-            let request = lease.of_service(AppId(1), "web".parse().unwrap()).unwrap();
+            let request = lease
+                .into_lock_request(AppId(1), "web".parse().unwrap())
+                .unwrap();
             assert_eq!(request.survives_reboot, survives);
         }
     }

@@ -68,7 +68,7 @@ enum LockFileKind {
 }
 
 impl Lock {
-    pub(super) fn of(lock: UpdateLock) -> Self {
+    pub(super) fn from_update_lock(lock: UpdateLock) -> Self {
         let of_supervisor = Lock {
             app_id: lock.app.0,
             service: lock.service.map(|service| service.to_string()),

@@ -57,7 +57,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn of(spec: &ContainerSpec<'_>) -> Result<Self, EngineError> {
+    pub(super) fn from_spec(spec: &ContainerSpec<'_>) -> Result<Self, EngineError> {
         let plain = |mode: &str, joinable| Network {
             mode: mode.to_owned(),
             name: mode.to_owned(),

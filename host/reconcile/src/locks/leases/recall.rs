@@ -95,6 +95,6 @@ impl Locks {
             record.expires_in_boot = boot::uptime_ms().saturating_add(ms);
             self.store_lock(&record)?;
         }
-        Ok(Some(Lease::of(record, left)))
+        Ok(Some(Lease::new(record, left)))
     }
 }

@@ -69,7 +69,7 @@ impl ReconcilerTask {
     /// Records a failed step as the failure of the action that needs it.
     pub(in crate::task) fn step_of_action_failed(&mut self, subject: &Subject, reason: &str) {
         for app in self.actions.apps() {
-            let Some(underway) = self.actions.of(&app) else {
+            let Some(underway) = self.actions.for_app(&app) else {
                 continue;
             };
             if underway.disturbs()

@@ -18,7 +18,7 @@ use super::switch::KillSwitch;
 use crate::fake_host::FakeHost;
 use crate::rig::{DEADLINE, facts};
 
-pub(super) enum Ending {
+pub(super) enum LifeOutcome {
     Killed(Image),
     /// The target is reached, after this number of steps.
     Settled(Box<Picture>, usize),
@@ -38,16 +38,16 @@ pub(super) fn live(
     kill_at: Option<usize>,
     story: &Story,
     client: &mut Client,
-) -> Ending {
+) -> LifeOutcome {
     let runtime = runtime();
     let ending = runtime.block_on(async {
         let device = Device::start(image, kill_at, story.is_managed);
         tokio::select! {
             biased;
-            image = device.switch.killed() => Ending::Killed(image),
+            image = device.switch.killed() => LifeOutcome::Killed(image),
             () = client.follow(&device, story) => {
                 let picture = Picture::take(&device.reconciler, &device.store, &device.image);
-                Ending::Settled(Box::new(picture), device.switch.steps())
+                LifeOutcome::Settled(Box::new(picture), device.switch.steps())
             }
         }
     });

@@ -318,7 +318,7 @@ impl DrawnApp {
                 let mut known = SERVICES.iter().flatten();
                 let id = known.position(|known| known == name).unwrap() + 1;
                 if is_managed {
-                    ((*name).to_owned(), service.of_a_cloud(id))
+                    ((*name).to_owned(), service.cloud_form(id))
                 } else {
                     (id.to_string(), service.local(name, id))
                 }
@@ -363,7 +363,7 @@ impl DrawnService {
         merged([ids, self.rest(), self.composition()])
     }
 
-    fn of_a_cloud(&self, id: usize) -> Value {
+    fn cloud_form(&self, id: usize) -> Value {
         let ids = json!({ "id": id, "image_id": id, "composition": self.composition() });
         merged([ids, self.rest()])
     }

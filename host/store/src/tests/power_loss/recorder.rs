@@ -35,7 +35,7 @@ struct OpenFile {
 pub(super) struct Recorder(PathBuf);
 
 impl Recorder {
-    pub(super) fn of(folder: &Path) -> Recorder {
+    pub(super) fn start(folder: &Path) -> Recorder {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(register);
         let folder = folder.canonicalize().unwrap();

@@ -20,15 +20,15 @@ pub(super) fn steps() -> Vec<Step> {
                 .pragma_update(None, "wal_autocheckpoint", 10)
                 .unwrap();
         })],
-        of_targets(),
-        of_the_reconciler(),
-        of_plugins_and_services(),
-        of_the_device(),
+        target_steps(),
+        reconciler_steps(),
+        plugin_and_service_steps(),
+        device_steps(),
     ];
     all.into_iter().flatten().collect()
 }
 
-fn of_targets() -> Vec<Step> {
+fn target_steps() -> Vec<Step> {
     let long = |fill: &str| json!({ "local": { "apps": fill.repeat(20_000) } });
     let set = move |source, state: serde_json::Value| {
         step(move |store| store.set_target(source, &state).unwrap())
@@ -50,7 +50,7 @@ fn of_targets() -> Vec<Step> {
     ]
 }
 
-fn of_the_reconciler() -> Vec<Step> {
+fn reconciler_steps() -> Vec<Step> {
     let image = |reference: &'static str, id| {
         step(move |store| {
             let record = ImageRecord {
@@ -94,7 +94,7 @@ fn of_the_reconciler() -> Vec<Step> {
     ]
 }
 
-fn of_plugins_and_services() -> Vec<Step> {
+fn plugin_and_service_steps() -> Vec<Step> {
     let lock = |name: &'static str, ttl| {
         step(move |store| {
             let record = LockRecord {
@@ -138,7 +138,7 @@ fn of_plugins_and_services() -> Vec<Step> {
     ]
 }
 
-fn of_the_device() -> Vec<Step> {
+fn device_steps() -> Vec<Step> {
     let positions = |lines| {
         step(move |store| {
             let position = LogPosition {

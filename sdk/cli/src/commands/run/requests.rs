@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::RwLock;
 
 /// What is currently served.
-pub(crate) enum Served {
+pub(crate) enum ServedPlugin {
     /// Nothing has been built yet.
     Nothing,
     /// The running plugin.
@@ -21,14 +21,14 @@ pub(crate) enum Served {
 }
 
 /// Answers one request, and shows it to the author.
-pub(crate) async fn answer(served: Arc<RwLock<Served>>, request: Request<Body>) -> Response {
+pub(crate) async fn answer(served: Arc<RwLock<ServedPlugin>>, request: Request<Body>) -> Response {
     let started = Instant::now();
     let what = format!("{} {}", request.method(), request.uri().path());
     let served = served.read().await;
     let response = match &*served {
-        Served::Plugin(host) => host.call(request).await.map(Body::new),
-        Served::Refused(reason) => unavailable(reason),
-        Served::Nothing => unavailable("the plugin is being built"),
+        ServedPlugin::Plugin(host) => host.call(request).await.map(Body::new),
+        ServedPlugin::Refused(reason) => unavailable(reason),
+        ServedPlugin::Nothing => unavailable("the plugin is being built"),
     };
     let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
     let status = response.status();

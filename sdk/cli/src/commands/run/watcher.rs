@@ -33,7 +33,7 @@ impl Watcher {
     ///
     /// # Errors
     /// The system cannot watch it.
-    pub(crate) fn of(folder: &Path) -> Result<Watcher> {
+    pub(crate) fn new(folder: &Path) -> Result<Watcher> {
         let folder = folder
             .canonicalize()
             .with_context(|| format!("there is no folder `{}`", folder.display()))?;

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [[event]]
-//! update_gate = { services = ["press"] }      # or one of the others of `Happening`
+//! update_gate = { services = ["press"] }      # or another field of `EventToml`
 //! answer = { postpone = "the press is running", seconds = 60 }
 //! ```
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::languages::capability_use::{CapabilityUse, code_of, of_interface};
+use crate::languages::capability_use::{CapabilityUse, code_of, find_capability};
 
 /// The name of the SDK in the sources.
 const SDK: &str = "supervisor-sdk";
@@ -117,7 +117,7 @@ fn capability_of(module: &str) -> Option<plugin_manifest::Capability> {
         }
         name.push(char.to_ascii_lowercase());
     }
-    of_interface(&name)
+    find_capability(&name)
 }
 
 /// Returns the file that `file` imports as `module`, which may lack its extension, or name the JavaScript that
