@@ -165,7 +165,7 @@ fn router(server: ServerState) -> Router {
 
 /// Applies the steps for requests that are not for pages.
 async fn for_programs(request: Request, next: Next) -> Response {
-    let origin = cors::Origin::of(&request);
+    let origin = cors::Origin::from_request(&request);
     let mut response = if origin.is_preflight() {
         StatusCode::OK.into_response()
     } else {

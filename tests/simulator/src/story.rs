@@ -233,8 +233,8 @@ impl Story<'_> {
         Ok(Phase {
             name: name.to_owned(),
             seconds: begun.at.elapsed().as_secs_f64(),
-            target_delay: target_delays.map(Spread::of),
-            report_delay: (!report_delays.is_empty()).then(|| Spread::of(report_delays)),
+            target_delay: target_delays.map(Spread::from_times),
+            report_delay: (!report_delays.is_empty()).then(|| Spread::from_times(report_delays)),
             polls: self.common.tally.polls() - begun.polls,
             reports: self.common.tally.reports() - begun.reports,
             errors: self.troubles.times() - begun.errors,

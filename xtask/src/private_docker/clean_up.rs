@@ -65,7 +65,7 @@ pub(super) fn remove_traces(folder: &Path) {
     for bridge in bridges_of(folder) {
         let _ = quietly("ip", &["link", "delete", &bridge]);
     }
-    if let Some(addresses) = Addresses::of(folder) {
+    if let Some(addresses) = Addresses::load(folder) {
         addresses.release();
     }
     owned_folder::remove(folder);

@@ -218,7 +218,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn condition_of_rule(&self, row: &TableRow<'a>, rule: &Expression) -> Result<Expr, QueryError> {
-        self.condition(&Scope::of_rule(row.clone()), rule, Nulls::Allowed)
+        self.condition(&Scope::new_for_rule(row.clone()), rule, Nulls::Allowed)
     }
 
     /// Returns the rule of the row that a link refers to.

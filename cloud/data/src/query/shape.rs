@@ -46,7 +46,7 @@ impl<'a> Compiler<'a> {
         path: &Expansion,
         at: usize,
     ) -> Result<Listing, QueryError> {
-        let scope = Scope::of(row.clone());
+        let scope = Scope::new(row.clone());
         let fields = self.json_fields(&scope, options, path, at)?;
         let longest = fields
             .iter()

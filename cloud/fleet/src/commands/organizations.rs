@@ -46,7 +46,7 @@ struct Organization {
 }
 
 impl Organization {
-    fn of(row: Row, myself: Option<i64>) -> Self {
+    fn from_row(row: Row, myself: Option<i64>) -> Self {
         let members = row.organization_membership.len();
         let mine = row
             .organization_membership
@@ -142,7 +142,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
     let me = myself(cloud).await?;
     let all: Vec<Organization> = rows
         .into_iter()
-        .map(|row| Organization::of(row, me))
+        .map(|row| Organization::from_row(row, me))
         .collect();
     output.rows(
         &all,
@@ -233,7 +233,7 @@ pub(crate) async fn run(
 async fn read(cloud: &Cloud, id: i64) -> Result<Organization> {
     let row: Option<Row> = cloud.row(&format!("organization({id})"), FIELDS).await?;
     let gone = || Failure::not_found("the organization no longer exists");
-    Ok(Organization::of(
+    Ok(Organization::from_row(
         row.ok_or_else(gone)?,
         myself(cloud).await?,
     ))

@@ -148,7 +148,7 @@ impl Person {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.command(arguments).output().expect("fleet");
-        Ran::of(arguments, &output)
+        Ran::new(arguments, &output)
     }
 
     /// Runs a command with text on standard input.
@@ -165,7 +165,7 @@ impl Person {
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().expect("its end");
-        Ran::of(arguments, &output)
+        Ran::new(arguments, &output)
     }
 
     /// Returns the output of a command that must succeed.
@@ -205,7 +205,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    fn of(arguments: &[&str], output: &Output) -> Self {
+    fn new(arguments: &[&str], output: &Output) -> Self {
         Ran {
             command: format!("fleet {}", arguments.join(" ")),
             code: output.status.code().unwrap_or(-1),
@@ -224,7 +224,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) fn of(cloud: &Cloud) -> Self {
+    pub(crate) fn new(cloud: &Cloud) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

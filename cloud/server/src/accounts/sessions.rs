@@ -41,7 +41,7 @@ pub(crate) async fn login(
     let guest = Identity::guest();
     cloud.auth.charge(&guest, &parts)?;
     let login: Login = body::typed(&parts.headers, body, cloud.auth.longest_body(&guest)).await?;
-    let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
+    let beginning = SessionOrigin::new(&parts.headers, from, SignInKind::Api);
     let token = signed_in(&cloud, &login.username, login.password, from, beginning).await?;
     Ok(text(token))
 }

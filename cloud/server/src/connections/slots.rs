@@ -68,7 +68,7 @@ impl Slots {
         let group = if is_trusted(&self.proxies, from) {
             Group::Proxies
         } else {
-            Group::Network(Network::of(from))
+            Group::Network(Network::from_address(from))
         };
         let mut table = self.table.lock();
         let of_it = table.count(group);

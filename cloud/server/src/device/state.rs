@@ -169,7 +169,10 @@ async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refus
     if let Some(remembered) = server.devices.states.get(uuid) {
         let (device, fleets) = (remembered.device.id, &remembered.depends);
         let generations = &server.devices.states.generations;
-        match generations.of(&cloud.database, device, fleets).await? {
+        match generations
+            .for_device(&cloud.database, device, fleets)
+            .await?
+        {
             None => {
                 server.devices.states.forget(uuid);
                 return Ok(None);

@@ -31,7 +31,7 @@ impl Names {
     }
 
     /// Returns the name of a row; its resource if it has none.
-    pub(crate) fn of(&self, resource: &str, id: i64) -> String {
+    pub(crate) fn name(&self, resource: &str, id: i64) -> String {
         let named = self
             .ids
             .iter()

@@ -15,7 +15,7 @@ const TIME: Duration = Duration::from_secs(5);
 pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     let mut section = Section::new("Reports of devices");
     scene::each(kinds, large, async |scene, name| {
-        of(scene, name, &mut section).await
+        measure_scene(scene, name, &mut section).await
     })
     .await?;
     section.note(
@@ -25,7 +25,7 @@ pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     Ok(section)
 }
 
-async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
+async fn measure_scene(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
     let size = scene.devices;
     let moved = |to: usize| {
         let (commit, image) = (&scene.commits[to], &scene.images[to]);

@@ -71,7 +71,7 @@ struct Entry {
 impl<'a> Repository<'a> {
     /// `name` is the repository of a deleted image. The token is valid only for this repository; tokens to delete are
     /// never issued to anybody else.
-    pub(super) fn of(
+    pub(super) fn new(
         server: &Server,
         client: &'a Client,
         url: &'a str,

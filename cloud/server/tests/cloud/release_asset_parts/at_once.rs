@@ -23,7 +23,7 @@ const BEGIN: usize = 300_000;
 struct CloudDatabase(Database);
 
 impl CloudDatabase {
-    async fn of(cloud: &Cloud) -> Self {
+    async fn open(cloud: &Cloud) -> Self {
         let options = Options::default().with_connections(2);
         let database = Database::open(&cloud.database, &options).await;
         CloudDatabase(database.expect("the database"))
@@ -130,7 +130,7 @@ async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = CloudDatabase::of(&cloud).await;
+        let kept = CloudDatabase::open(&cloud).await;
         let (uuid, part) = begun(&ann, &asset).await;
         let [one, two, three] = [1, 2, 3].map(other_bytes);
         let path = format!("{asset}/commitUpload");
@@ -170,7 +170,7 @@ async fn a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = CloudDatabase::of(&cloud).await;
+        let kept = CloudDatabase::open(&cloud).await;
         let before = kept.files().await;
         let (uuid, part) = begun(&ann, &asset).await;
         let sending = Sending::begun(&cloud, &kept, &part, &other_bytes(1), 1).await;
@@ -195,7 +195,7 @@ async fn of_two_commits_at_once_one_takes_the_file() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = CloudDatabase::of(&cloud).await;
+        let kept = CloudDatabase::open(&cloud).await;
         let before = kept.files().await;
         let path = format!("{asset}/commitUpload");
         for round in 1..=5 {
