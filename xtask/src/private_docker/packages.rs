@@ -3,10 +3,10 @@
 use anyhow::{Result, bail};
 
 use crate::busybox;
-use crate::packages::{Needed, install_if_debian_root, program};
+use crate::packages::{RequiredPackage, install_if_debian_root, program};
 
 /// Program and Debian package.
-pub(crate) const NEEDED: &[Needed] = &[
+pub(crate) const NEEDED: &[RequiredPackage] = &[
     ("dockerd", "docker.io"),
     ("containerd", "containerd"),
     ("iptables", "iptables"),

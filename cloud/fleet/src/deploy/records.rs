@@ -27,11 +27,11 @@ pub(super) struct Records<'a> {
     pub(super) release: i64,
     pub(super) commit: String,
     /// The image whose blobs are being copied.
-    current: Option<Current>,
+    current: Option<CurrentImage>,
     services: Vec<Value>,
 }
 
-struct Current {
+struct CurrentImage {
     image: i64,
     service: String,
     location: String,
@@ -101,7 +101,7 @@ impl<'a> Records<'a> {
         let path = format!("image({image})");
         let row: Option<Location> = self.cloud.row(&path, LOCATION).await?;
         let location = row.map(|row| row.location).unwrap_or_default();
-        self.current = Some(Current {
+        self.current = Some(CurrentImage {
             image,
             service: service.to_owned(),
             location: location.clone(),

@@ -37,7 +37,7 @@ pub(crate) async fn current(
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
     let cloud = &server.cloud;
-    let Poll {
+    let DevicePoll {
         remembered,
         right,
         secret_values,
@@ -82,7 +82,7 @@ pub(crate) async fn older(
 }
 
 /// A permitted request for the state of a device.
-struct Poll {
+struct DevicePoll {
     remembered: CachedState,
     right: RowRight,
     secret_values: SecretValues,
@@ -91,7 +91,11 @@ struct Poll {
 
 /// Begins a poll of any version. Returns none for a deleted device, whoever the caller is: it should keep what it has,
 /// since any other answer would make whole fleets retry again and again.
-async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
+async fn polled(
+    server: &Server,
+    uuid: &str,
+    request: Request,
+) -> Result<Option<DevicePoll>, Refusal> {
     let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await;
@@ -106,7 +110,7 @@ async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<
     let identity = identity?;
     let right = permitted(cloud, &identity, remembered.device).await?;
     note_poll(server, &identity, &remembered);
-    Ok(Some(Poll {
+    Ok(Some(DevicePoll {
         secret_values: if remembered.device.is_own_key(&identity) {
             SecretValues::Shown
         } else {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::place::Kind;
 use super::scene::{self, Scene, key, uuid};
-use super::walk::{Until, walk};
+use super::walk::{WalkEnd, walk};
 use crate::figures::Section;
 
 const TIME: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ async fn measure_scene(scene: &Scene, name: &str, section: &mut Section) -> Resu
             .flat_map(|report| (0..size).map(move |device| request(device, report)))
             .collect();
         let address = scene.address()?;
-        let walked = walk(&scene.cloud, address, requests, 200, Until::After(TIME)).await?;
+        let walked = walk(&scene.cloud, address, requests, 200, WalkEnd::After(TIME)).await?;
         let what = format!("{what}, {size} devices, {name}");
         section.add(what, walked.summary(), "", "");
     }
