@@ -2,7 +2,7 @@
 //! to it (docs/CONTRIBUTING.md).
 //!
 //! A participle alone is meaningless to a reader who has not seen the value's origin: `Asked` and `Taken` were the
-//! names of ten types each, for ten different things. [`check`] finds the regular ones by their endings, and knows those
+//! names of ten types each, for ten different things. [`check`] finds regular ones by their endings, and knows those
 //! irregular ones that were most common; it cannot know them all. It also finds types of one crate with the same name.
 
 use std::collections::BTreeMap;

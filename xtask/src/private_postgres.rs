@@ -55,7 +55,7 @@ impl PrivatePostgres {
             install_if_debian_root(&["postgresql"], "the tests of the database")?;
         }
         let programs = programs().context("not installed: postgresql")?;
-        for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
+        for folder in owned_folder::find_without_owner(FOLDER_PREFIX) {
             end_and_remove(&folder);
         }
         let folder = owned_folder::create_in_memory(FOLDER_PREFIX, ROOM)

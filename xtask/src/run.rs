@@ -81,7 +81,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub(crate) fn run(arguments: RunArguments) -> Result<()> {
     let runtime = interrupted::runtime()?;
     // Steps that can fail early come before the build, which may take minutes.
-    let killed = traces::of_killed_runs();
+    let killed = traces::end_killed_runs();
     let listen = free_address(arguments.listen)?;
     let cloud_at =
         if arguments.local {

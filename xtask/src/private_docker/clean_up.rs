@@ -17,7 +17,7 @@ use super::addresses::Addresses;
 use super::{STOP_TIMEOUT, quietly};
 
 /// Ends everything that was started in `folder`, by any process.
-pub(super) fn of_folder(folder: &Path) {
+pub(super) fn clean_folder(folder: &Path) {
     let socket = folder.join("docker.sock");
     remove_objects(&format!("unix://{}", socket.display()));
     for name in ["docker-registry", "dockerd"] {

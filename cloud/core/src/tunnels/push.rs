@@ -56,7 +56,7 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
     let push = &connections.push;
     let fleets = mem::take(&mut push.queue.lock().fleets);
     if !fleets.is_empty() {
-        match of_fleets(connections, &fleets).await {
+        match find_devices(connections, &fleets).await {
             Ok(devices) => {
                 let mut queue = push.queue.lock();
                 for device in devices {
@@ -108,7 +108,7 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
 }
 
 /// Returns the devices of fleets, and devices whose system or supervisor belongs to one of the fleets.
-async fn of_fleets(
+async fn find_devices(
     connections: &DeviceConnections,
     fleets: &HashSet<i64>,
 ) -> Result<Vec<i64>, DataError> {

@@ -58,7 +58,7 @@ impl LivePage for FleetSettingsPage {
                     (card("switches", "Switches", &switches.placed()))
                 }
                 (people(visitor, fleet, organization.as_ref()).await?)
-                @if let Some(organization) = &organization { (quotas::of_owner(visitor, organization).await?) }
+                @if let Some(organization) = &organization { (quotas::render_owner(visitor, organization).await?) }
             }
             (tags_section(&tags, may_change, KeyValueKind::FleetTag, fleet.id, &fleet.settings_place()))
             @if may_change { (delete_form("fleet", &fleet.place(), CONSEQUENCES, &word)) }

@@ -87,13 +87,13 @@ impl<'a> Compiler<'a> {
         if self.dialect == Dialect::Sqlite {
             return Ok(listing.select);
         }
-        self.of_rows(listing.select, |rows| {
+        self.select_from_rows(listing.select, |rows| {
             format!("CAST(row_to_json(\"{rows}\") AS text)")
         })
     }
 
     /// Returns an expression over the rows of a statement; it receives their name.
-    pub(super) fn of_rows(
+    pub(super) fn select_from_rows(
         &self,
         rows: SelectStatement,
         expression: impl FnOnce(&str) -> String,
