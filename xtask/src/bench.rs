@@ -15,7 +15,7 @@ use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::simulate;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct BenchArguments {
     /// Measure only these sections: calls, start, endpoints, docker, many, languages, neighbours, versions; cloud, or
     /// one of the cloud's: data, polls, reports, push, fleets; first-answer. The page then stays unchanged
     sections: Vec<String>,
@@ -46,7 +46,7 @@ const OF_CLOUD: [&str; 6] = ["cloud", "data", "polls", "reports", "push", "fleet
 /// named: its figures are in docs/plugins.md.
 const FIRST_ANSWER: &str = "first-answer";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &BenchArguments) -> Result<()> {
     let sections = &arguments.sections;
     let is_section = |name: &&String| {
         let name = name.as_str();
@@ -84,8 +84,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn on_device(arguments: &Arguments) -> Result<String> {
-    let layout = layout::build(&layout::Arguments { release: true })?;
+fn on_device(arguments: &BenchArguments) -> Result<String> {
+    let layout = layout::build(&layout::BuildArguments { release: true })?;
     build_components(&guest_crates()?)?;
     let docker = match install_packages_if_debian_root().and_then(|()| PrivateDocker::start()) {
         Ok(docker) => Some(docker),
@@ -111,7 +111,7 @@ fn on_device(arguments: &Arguments) -> Result<String> {
     figures_of(bench)
 }
 
-fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
+fn on_cloud(arguments: &BenchArguments, is_first: bool) -> Result<String> {
     let mut programs = simulate::build("fleet-cloud")?;
     simulate::build("simulator")?;
     programs.pop();
@@ -134,7 +134,7 @@ fn on_cloud(arguments: &Arguments, is_first: bool) -> Result<String> {
 
 /// The test of the page's commands prints how long they take.
 fn first_answer() -> Result<()> {
-    let layout = layout::build(&layout::Arguments { release: true })?;
+    let layout = layout::build(&layout::BuildArguments { release: true })?;
     if let Some(skipped) = for_tests::languages() {
         skipped.account_for()?;
     }

@@ -26,7 +26,7 @@ pub(crate) fn push(uri: &str, registry: &str) -> Result<()> {
     let repository = format!("{registry}/busybox");
     runtime()?.block_on(async {
         let docker = Docker::connect_with_host(uri)?.negotiate_version().await?;
-        let archive = match of_this_machine() {
+        let archive = match find_on_this_machine() {
             Some(busybox) => root_file_system(&busybox)?,
             None => pulled(&docker).await?,
         };
@@ -49,7 +49,7 @@ pub(crate) fn push(uri: &str, registry: &str) -> Result<()> {
 }
 
 /// Returns the machine's own program if it needs no other files in a container.
-pub(crate) fn of_this_machine() -> Option<PathBuf> {
+pub(crate) fn find_on_this_machine() -> Option<PathBuf> {
     program("busybox").filter(|busybox| is_static(busybox))
 }
 

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 
-use crate::packages::{Needed, install_quietly, program, require};
+use crate::packages::{RequiredPackage, install_quietly, program, require};
 use crate::private_docker;
 use crate::private_postgres::{self, POSTGRES, PrivatePostgres};
 use crate::test_kernel::{self, KERNEL};
@@ -18,13 +18,13 @@ const CHROMIUM: &str = "SUPERVISOR_TEST_CHROMIUM";
 /// The variable that the tests of several replicas read: a program that does not come from the system.
 const NATS: &str = "SUPERVISOR_TEST_NATS";
 
-const BROWSER: &[Needed] = &[("chromium", "chromium")];
-const BROKER: &[Needed] = &[("nats-server", "nats-server")];
+const BROWSER: &[RequiredPackage] = &[("chromium", "chromium")];
+const BROKER: &[RequiredPackage] = &[("nats-server", "nats-server")];
 /// The shells, in addition to bash, in which the tests of `fleet completion` load its scripts.
-const SHELLS: &[Needed] = &[("fish", "fish"), ("zsh", "zsh")];
+const SHELLS: &[RequiredPackage] = &[("fish", "fish"), ("zsh", "zsh")];
 /// Replacements for a device's host: a system bus with systemd's services on it, journals, a redirector of connections,
 /// a separate clock, the filters of a unit.
-const STAND_INS: &[Needed] = &[
+const STAND_INS: &[RequiredPackage] = &[
     ("dbus-daemon", "dbus-daemon"),
     (
         "/usr/lib/python3/dist-packages/dbusmock",
@@ -44,7 +44,7 @@ const STAND_INS: &[Needed] = &[
 ];
 
 /// The programs with which the tool of plugin authors installs the toolchains of other languages.
-const LANGUAGES: &[Needed] = &[
+const LANGUAGES: &[RequiredPackage] = &[
     ("python3", "python3"),
     ("/usr/share/doc/python3-venv", "python3-venv"),
     ("node", "nodejs"),

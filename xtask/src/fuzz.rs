@@ -10,7 +10,7 @@ use crate::for_tests;
 use crate::layout::{self, build_components, components_folder, guest_crates};
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct FuzzArguments {
     /// Seconds to run each target
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     seconds: u64,
@@ -129,7 +129,7 @@ const TARGETS: [Target; 16] = [
 /// The package whose targets run a built device.
 const BLACK_BOX: &str = "tests";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &FuzzArguments) -> Result<()> {
     let is_wanted = |Target(name, ..): &&Target| {
         arguments.targets.is_empty() || arguments.targets.iter().any(|target| target == name)
     };
@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let layout = match targets.iter().find(needs_device) {
         Some(_) => {
             build_components(&guest_crates()?)?;
-            Some(layout::build(&layout::Arguments { release: false })?)
+            Some(layout::build(&layout::BuildArguments { release: false })?)
         }
         None => None,
     };

@@ -51,7 +51,7 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
 struct Crate(BTreeMap<String, BTreeSet<String>>);
 
 /// The imports of modules.
-type Graph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+type ImportGraph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 impl Crate {
     fn new(folder: &str, files: &[TextFile]) -> Self {
@@ -105,7 +105,7 @@ impl Crate {
         problems
     }
 
-    fn graph(&self) -> Graph<'_> {
+    fn graph(&self) -> ImportGraph<'_> {
         let modules = self.0.iter().map(|(module, paths)| {
             let imports = paths.iter().filter_map(|path| {
                 let path = self.absolute(module, path).or_else(|| {
@@ -193,7 +193,7 @@ fn is_in(module: &str, whole: &str) -> bool {
 }
 
 /// Returns the largest sets of modules that all import each other, directly or through others of them.
-fn circles<'a>(graph: &Graph<'a>) -> BTreeSet<BTreeSet<&'a str>> {
+fn circles<'a>(graph: &ImportGraph<'a>) -> BTreeSet<BTreeSet<&'a str>> {
     let reached = |module: &'a str| {
         let mut reached = BTreeSet::new();
         let mut next = vec![module];
@@ -203,7 +203,7 @@ fn circles<'a>(graph: &Graph<'a>) -> BTreeSet<BTreeSet<&'a str>> {
         }
         reached
     };
-    let reached: Graph<'a> = graph.keys().map(|it| (*it, reached(it))).collect();
+    let reached: ImportGraph<'a> = graph.keys().map(|it| (*it, reached(it))).collect();
     let circles = reached.iter().map(|(module, imports)| {
         let back = |import: &&&str| reached.get(*import).is_some_and(|it| it.contains(module));
         imports.iter().filter(back).copied().collect()
@@ -214,7 +214,7 @@ fn circles<'a>(graph: &Graph<'a>) -> BTreeSet<BTreeSet<&'a str>> {
 }
 
 /// Names the files on the shortest way from the first module of a circle back to it.
-fn describe(circle: &BTreeSet<&str>, graph: &Graph<'_>) -> String {
+fn describe(circle: &BTreeSet<&str>, graph: &ImportGraph<'_>) -> String {
     let first = circle.first().copied().unwrap_or_default();
     let mut ways = VecDeque::from([vec![first]]);
     let mut visited = BTreeSet::new();

@@ -13,7 +13,7 @@ use crate::cargo::{self, Steps, WASM_TARGET};
 use crate::{sbom, simulate, stock_plugins};
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct BuildArguments {
     /// Optimize and strip the programs
     #[arg(long)]
     pub(crate) release: bool,
@@ -53,7 +53,7 @@ pub(crate) const FEATURES_FOR_TESTS: [&str; 3] =
 /// The number of steps that [`build_in`] announces.
 pub(crate) const STEPS: usize = 4;
 
-pub(crate) fn build(arguments: &Arguments) -> Result<Layout> {
+pub(crate) fn build(arguments: &BuildArguments) -> Result<Layout> {
     build_in(arguments, &mut Steps::new(STEPS))
 }
 
@@ -79,11 +79,11 @@ pub(crate) fn built() -> Result<Layout> {
 /// build would compile nearly all of their dependencies a second time.
 pub(crate) fn build_for_tests() -> Result<Layout> {
     let mut steps = Steps::new(STEPS - 1);
-    build_around_programs(&Arguments { release: false }, &mut steps)
+    build_around_programs(&BuildArguments { release: false }, &mut steps)
 }
 
 /// Like [`build`], as the first [`STEPS`] of more.
-pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
+pub(crate) fn build_in(arguments: &BuildArguments, steps: &mut Steps) -> Result<Layout> {
     steps.begin("the programs of devices and of the cloud");
     for program in program_builds(arguments) {
         cargo::finish(cargo::cargo(program))?;
@@ -95,7 +95,7 @@ pub(crate) fn build_in(arguments: &Arguments, steps: &mut Steps) -> Result<Layou
 }
 
 /// Returns the profile of the programs, except for those of the cloud in a release.
-fn profile(arguments: &Arguments) -> &'static str {
+fn profile(arguments: &BuildArguments) -> &'static str {
     if arguments.release { "release" } else { "dev" }
 }
 
@@ -106,7 +106,7 @@ fn folder_of(profile: &str) -> &str {
 
 /// Returns the profile of `supervisor-compile`. Outside of a release it is the profile of the other programs, which
 /// optimizes the code generator: dependencies that both have with the same features are built once.
-pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
+pub(crate) fn compiler_profile(arguments: &BuildArguments) -> &'static str {
     if arguments.release { "compiler" } else { "dev" }
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn compiler_profile(arguments: &Arguments) -> &'static str {
 ///
 /// A release takes four builds: features of shared crates for the programs of the cloud and of authors must not reach
 /// devices, and the cloud is built for speed rather than size. Otherwise a single build compiles each dependency once.
-fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
+fn program_builds(arguments: &BuildArguments) -> Vec<Vec<&'static str>> {
     let build = |programs: &[&'static str], more: &[&'static str]| {
         let packages = programs.iter().flat_map(|program| ["--package", *program]);
         [&["build"][..], &packages.collect::<Vec<_>>(), more].concat()
@@ -135,7 +135,7 @@ fn program_builds(arguments: &Arguments) -> Vec<Vec<&'static str>> {
 }
 
 /// Puts the programs from [`program_builds`] or the build of the tests into the layout.
-pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result<()> {
+pub(crate) fn install_programs(layout: &Layout, arguments: &BuildArguments) -> Result<()> {
     for program in OF_CLOUD.into_iter().chain(RESIDENT).chain(OF_AUTHORS) {
         let profile = if arguments.release && program == "fleet-cloud" {
             simulate::PROFILE
@@ -154,7 +154,7 @@ pub(crate) fn install_programs(layout: &Layout, arguments: &Arguments) -> Result
 }
 
 /// Builds the compiler of plugins, the plugins and the policy.
-fn build_around_programs(arguments: &Arguments, steps: &mut Steps) -> Result<Layout> {
+fn build_around_programs(arguments: &BuildArguments, steps: &mut Steps) -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
 
     steps.begin("the compiler of plugins");
@@ -298,14 +298,14 @@ mod tests {
 
     #[test]
     fn what_is_shipped_is_built_without_what_tests_alone_need() {
-        let shipped = program_builds(&Arguments { release: true });
+        let shipped = program_builds(&BuildArguments { release: true });
         for build in &shipped {
             let optimized = ["--release", "--profile"]
                 .iter()
                 .any(|it| build.contains(it));
             assert!(optimized && !build.contains(&"--features"), "{build:?}");
         }
-        let tested = program_builds(&Arguments { release: false });
+        let tested = program_builds(&BuildArguments { release: false });
         assert!(tested[0].contains(&"supervisor/abort-at"), "{tested:?}");
     }
 

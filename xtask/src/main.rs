@@ -54,15 +54,15 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Build everything, and start a cloud, a registry and a device that follows a sample release
-    Run(run::Arguments),
+    Run(run::RunArguments),
     /// Set up everything that the tests need, and run all tests of the workspace
-    Test(test::Arguments),
+    Test(test::TestArguments),
     /// Build the programs and plugins into target/dist, in a layout that runs wherever you copy it
-    Build(layout::Arguments),
+    Build(layout::BuildArguments),
     /// Measure speed and memory, and write the figures into docs/benchmarks.md
-    Bench(bench::Arguments),
+    Bench(bench::BenchArguments),
     /// Simulate a fleet: devices with the real link to a cloud and nothing behind it (see its `--help`)
-    Simulate(simulate::Arguments),
+    Simulate(simulate::SimulateArguments),
     /// Start the Docker engine and the registry of the tests, and keep them running until Ctrl-C
     #[command(hide = true)]
     DockerForTests,
@@ -72,7 +72,7 @@ enum Command {
     /// Check formatting, names, phrases, struct sizes, imports, citations, lints, dependencies, as continuous integration does
     Check,
     /// Fuzz parsers, statements and endpoints
-    Fuzz(fuzz::Arguments),
+    Fuzz(fuzz::FuzzArguments),
     /// Check only the dependencies: licences, sources, duplicate and yanked versions, known vulnerabilities
     Dependencies,
 }

@@ -2,35 +2,55 @@
 //! to it (docs/CONTRIBUTING.md).
 //!
 //! A participle alone is meaningless to a reader who has not seen the value's origin: `Asked` and `Taken` were the
-//! names of ten types each, for ten different things. [`check`] knows the ones that were most common; it cannot know
-//! them all.
+//! names of ten types each, for ten different things. [`check`] finds regular ones by their endings, and knows those
+//! irregular ones that were most common; it cannot know them all. It also finds types of one crate with the same name.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 
 use crate::rust_code::code;
 use crate::text_files::{TextFile, numbered};
 
-/// Names that types must not have.
-const PARTICIPLES: [&str; 24] = [
-    "Asked", "Begun", "Counted", "Ended", "Expected", "Fetched", "Found", "Given", "Granted",
-    "Heard", "Held", "Kept", "Known", "Missed", "Read", "Received", "Said", "Seen", "Sent",
-    "Shown", "Taken", "Told", "Wanted", "Written",
+/// Irregular participles and past tenses, which types must not be called.
+const PARTICIPLES: [&str; 20] = [
+    "Begun", "Built", "Done", "Drawn", "Found", "Given", "Gone", "Heard", "Held", "Kept", "Known",
+    "Ran", "Read", "Said", "Seen", "Sent", "Shown", "Taken", "Told", "Written",
+];
+/// The endings of regular participles.
+const ENDINGS: [&str; 2] = ["ed", "ing"];
+/// Nouns that end like participles.
+const NOUNS: [&str; 10] = [
+    "Binding", "Branding", "Framing", "Keyring", "Led", "Listing", "Need", "Reading", "Ring",
+    "Setting",
 ];
 /// Identifiers that must not occur: each named results, messages, targets and rows alike.
 const IDENTIFIERS: [&str; 6] = ["asked", "heard", "said", "taken", "told", "wanted"];
 /// The keywords that declare a type.
 const DECLARATIONS: [&str; 4] = ["enum ", "struct ", "trait ", "type "];
+/// The sources of the crate whose types may have the same names: plugin authors use them by the paths of their modules.
+const SDK: &str = "sdk/src/";
+/// Types that are declared twice, for different targets: the sources of the crate, and the name.
+const ALTERNATIVES: [(&str, &str); 1] = [("examples/hello-server/src/", "Clients")];
 
-/// Fails if a type or another identifier of the repository has one of these names.
+/// Fails if a type or another identifier of the repository has one of these names, or if two types of a crate have the
+/// same name.
 pub(crate) fn check(files: &[TextFile]) -> Result<()> {
-    let problems: Vec<String> = files.iter().flat_map(problems).collect();
-    if problems.is_empty() {
-        return Ok(());
+    let participles: Vec<String> = files.iter().flat_map(problems).collect();
+    if !participles.is_empty() {
+        bail!(
+            "participles are names:\n{}\ncall each by a noun that says what it is",
+            participles.join("\n")
+        );
     }
-    bail!(
-        "participles are names:\n{}\ncall each by a noun that says what it is",
-        problems.join("\n")
-    )
+    let duplicates = duplicates(files);
+    if !duplicates.is_empty() {
+        bail!(
+            "types of a crate have the same name:\n{}\ngive each a name of its own",
+            duplicates.join("\n")
+        );
+    }
+    Ok(())
 }
 
 /// Returns the names of one file that need to be others, as `path:line: sentence`.
@@ -56,27 +76,138 @@ fn identifier(line: &str) -> Option<&'static str> {
 }
 
 /// Returns the participle that names the type which a line of code declares.
-fn participle(line: &str) -> Option<&'static str> {
-    let mut rest = line.trim_start();
-    if let Some(public) = rest.strip_prefix("pub") {
-        rest = public.trim_start();
-        if rest.starts_with('(') {
-            rest = rest.split_once(')')?.1.trim_start();
+///
+/// A regular one may name an associated type, which is read together with its trait.
+fn participle(line: &str) -> Option<&str> {
+    let TypeDeclaration { keyword, name, .. } = TypeDeclaration::parse(line)?;
+    let is_associated = keyword == "type " && line.starts_with(' ');
+    let is_one_word = name.chars().skip(1).all(|c| c.is_ascii_lowercase());
+    let is_regular =
+        is_one_word && ENDINGS.into_iter().any(|it| name.ends_with(it)) && !NOUNS.contains(&name);
+    (PARTICIPLES.contains(&name) || (is_regular && !is_associated)).then_some(name)
+}
+
+/// Returns a sentence for each name that several types of one crate have, without private types and tests.
+///
+/// A type in an inline module is indented, and not counted.
+fn duplicates(files: &[TextFile]) -> Vec<String> {
+    let tests: Vec<String> = files.iter().flat_map(test_modules).collect();
+    let mut places: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
+    for file in files {
+        let Some(sources) = find_sources(&file.path).filter(|sources| *sources != SDK) else {
+            continue;
+        };
+        if tests.iter().any(|test| is_of_module(&file.path, test)) {
+            continue;
+        }
+        for (line, text) in numbered(&code(&file.text)) {
+            let declaration = TypeDeclaration::parse(text).filter(|_| text.starts_with("pub"));
+            if let Some(declaration) = declaration
+                && declaration.is_for_whole_crate()
+                && !ALTERNATIVES.contains(&(sources, declaration.name))
+            {
+                let name = declaration.name.to_owned();
+                let place = format!("{}:{line}", file.path);
+                places.entry((sources, name)).or_default().push(place);
+            }
         }
     }
-    let declared = DECLARATIONS
-        .iter()
-        .find_map(|keyword| rest.strip_prefix(keyword))?;
-    let end = declared.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let name = &declared[..end.unwrap_or(declared.len())];
-    PARTICIPLES
-        .into_iter()
-        .find(|participle| *participle == name)
+    places.retain(|_, places| places.len() > 1);
+    let sentences = places.into_iter().map(|((_, name), places)| {
+        let places = places.join(" and ");
+        format!("{places}: a type is called `{name}`")
+    });
+    sentences.collect()
+}
+
+/// Returns the folder of a crate's sources, with a slash at the end, for a Rust file in it.
+fn find_sources(path: &str) -> Option<&str> {
+    let at = path.find("/src/")?;
+    path.ends_with(".rs").then(|| &path[..at + "/src/".len()])
+}
+
+/// Returns the modules in files of their own that one file declares for tests, each as the path of its folder.
+fn test_modules(file: &TextFile) -> Vec<String> {
+    let Some(path) = file.path.strip_suffix(".rs") else {
+        return Vec::new();
+    };
+    let is_root = |name: &str| matches!(name, "lib" | "main" | "mod");
+    let folder = match path.rsplit_once('/') {
+        Some((folder, name)) if is_root(name) => folder,
+        _ => path,
+    };
+    let code = code(&file.text);
+    let lines = code.lines().zip(code.lines().skip(1));
+    let modules = lines.filter_map(|(attribute, line)| {
+        let mut words = attribute.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_for_tests = attribute.starts_with("#[cfg(") && words.any(|word| word == "test");
+        let (_, declaration) = split_visibility(line);
+        let name = declaration.strip_prefix("mod ")?.strip_suffix(';')?;
+        is_for_tests.then(|| format!("{folder}/{name}"))
+    });
+    modules.collect()
+}
+
+/// Returns whether a file is a module, given by the path of its folder, or a part of it.
+fn is_of_module(path: &str, module: &str) -> bool {
+    let rest = path.strip_prefix(module);
+    rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+/// The beginning of a declaration of a type.
+struct TypeDeclaration<'a> {
+    /// Such as `pub(crate)`; empty for a private type.
+    visibility: &'a str,
+    /// One of [`DECLARATIONS`].
+    keyword: &'static str,
+    name: &'a str,
+}
+
+impl<'a> TypeDeclaration<'a> {
+    /// Reads the declaration with which a line of code begins, if it does.
+    fn parse(line: &'a str) -> Option<Self> {
+        let (visibility, rest) = split_visibility(line.trim_start());
+        let keyword = DECLARATIONS
+            .into_iter()
+            .find(|keyword| rest.starts_with(*keyword))?;
+        let declared = &rest[keyword.len()..];
+        let end = declared.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        Some(TypeDeclaration {
+            visibility,
+            keyword,
+            name: &declared[..end.unwrap_or(declared.len())],
+        })
+    }
+
+    /// Returns whether all of its crate may use the type.
+    fn is_for_whole_crate(&self) -> bool {
+        matches!(self.visibility, "pub" | "pub(crate)")
+    }
+}
+
+/// Splits a declaration into its visibility, which may be empty, and the rest.
+fn split_visibility(declaration: &str) -> (&str, &str) {
+    let Some(rest) = declaration.strip_prefix("pub") else {
+        return ("", declaration);
+    };
+    let in_parentheses = match rest.find(')') {
+        Some(end) if rest.starts_with('(') => end + 1,
+        _ => 0,
+    };
+    let (visibility, rest) = declaration.split_at("pub".len() + in_parentheses);
+    (visibility, rest.trim_start())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn file(path: &str, text: &str) -> TextFile {
+        TextFile {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        }
+    }
 
     #[test]
     fn types_that_participles_name_are_problems() {
@@ -86,12 +217,75 @@ mod tests {
             ("pub(in crate::a) enum Wanted {", Some("Wanted")),
             ("pub trait Read {", Some("Read")),
             ("type Kept<'a> = &'a str;", Some("Kept")),
+            ("    type Kept = u8;", Some("Kept")),
+            ("pub struct Shared;", Some("Shared")),
+            ("enum Standing {", Some("Standing")),
+            ("    struct Mirrored<'a> {", Some("Mirrored")),
+            ("type Needed = u8;", Some("Needed")),
+            ("pub(super) struct Gone;", Some("Gone")),
+            ("    type Returned;", None),
+            ("    type Returned = Returned;", None),
+            ("pub(crate) struct Setting {", None),
+            ("pub struct Need {", None),
+            ("struct Keyring(u8);", None),
             ("struct AskedQuestion {", None),
+            ("struct SampleReading {", None),
             ("    Asked,", None),
             ("// struct Asked", None),
             ("let file: Taken = x;", None),
         ] {
             assert_eq!(participle(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn public_types_of_a_crate_with_the_same_name_are_problems() {
+        for (path, text, is_problem) in [
+            ("a/src/y.rs", "pub enum A {", true),
+            ("a/src/y/z.rs", "pub(crate) type A = u8;", true),
+            ("a/src/y.rs", "pub trait A<T> {", true),
+            ("a/src/y.rs", "pub struct AB;", false),
+            ("b/src/y.rs", "pub struct A;", false),
+            ("a/b/src/y.rs", "pub struct A;", false),
+            ("a/tests/y.rs", "pub struct A;", false),
+            ("a/src/y.md", "pub struct A;", false),
+            ("a/src/tests.rs", "pub struct A;", false),
+            ("a/src/tests/y.rs", "pub struct A;", false),
+            ("a/src/y.rs", "struct A;", false),
+            ("a/src/y.rs", "pub(super) struct A;", false),
+            ("a/src/y.rs", "mod b {\n    pub struct A;", false),
+            ("a/src/y.rs", "/*\npub struct A; */", false),
+        ] {
+            let files = [
+                file("a/src/lib.rs", "#[cfg(test)]\nmod tests;\npub struct A;"),
+                file(path, text),
+            ];
+            assert_eq!(duplicates(&files).len() == 1, is_problem, "{path} {text}");
+        }
+        let in_two_files = |sources: &str| {
+            let files = ["x", "y"].map(|name| file(&format!("{sources}{name}.rs"), "pub enum A {"));
+            duplicates(&files)
+        };
+        assert_eq!(
+            in_two_files("a/src/"),
+            ["a/src/x.rs:1 and a/src/y.rs:1: a type is called `A`"]
+        );
+        assert!(in_two_files(SDK).is_empty());
+    }
+
+    #[test]
+    fn modules_for_tests_are_found_by_their_attributes() {
+        for (path, text, expected) in [
+            ("a/lib.rs", "#[cfg(test)]\nmod tests;", "a/tests"),
+            ("a/b.rs", "#[cfg(test)]\npub mod fake;", "a/b/fake"),
+            ("a/b.rs", "#[cfg(all(test, c))]\nmod d;", "a/b/d"),
+            ("a/b.rs", "#[cfg(feature = \"test\")]\nmod c;", ""),
+            ("a/b.rs", "#[cfg(test)]\nmod tests {", ""),
+            ("a/b.rs", "#[cfg(test)]\nuse c::C;\nmod c;", ""),
+            ("a/b.md", "#[cfg(test)]\nmod tests;", ""),
+        ] {
+            let modules = test_modules(&file(path, text)).concat();
+            assert_eq!(modules, expected, "{path} {text}");
         }
     }
 
@@ -121,10 +315,6 @@ mod tests {
 
     #[test]
     fn a_problem_says_where_the_name_is() {
-        let file = |path: &str, text: &str| TextFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        };
         let text = "use b;\n\nstruct Told;\n";
         assert_eq!(
             problems(&file("host/a.rs", text)),

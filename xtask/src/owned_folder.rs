@@ -35,7 +35,7 @@ fn create_in(parent: &Path, prefix: &str) -> Result<PathBuf> {
 }
 
 /// Returns the folders of earlier runs whose process was killed.
-pub(crate) fn of_dead_owners(prefix: &str) -> Vec<PathBuf> {
+pub(crate) fn find_without_owner(prefix: &str) -> Vec<PathBuf> {
     let parents = [std::env::temp_dir(), MEMORY.into()];
     let entries = parents
         .iter()

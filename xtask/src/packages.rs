@@ -9,11 +9,12 @@ use anyhow::{Context, Result, anyhow};
 use crate::cargo::finish;
 
 /// A program of the system, or the path of another file, and the Debian package that contains it.
-pub(crate) type Needed = (&'static str, &'static str);
+pub(crate) type RequiredPackage = (&'static str, &'static str);
 
 /// Returns the packages of those that are missing on this machine.
-fn missing(needed: &[Needed]) -> Vec<&'static str> {
-    let is_missing = |(file, _): &&Needed| !Path::new(file).exists() && program(file).is_none();
+fn missing(needed: &[RequiredPackage]) -> Vec<&'static str> {
+    let is_missing =
+        |(file, _): &&RequiredPackage| !Path::new(file).exists() && program(file).is_none();
     let missing = needed.iter().filter(is_missing);
     missing.map(|(_, package)| *package).collect()
 }
@@ -22,7 +23,7 @@ fn missing(needed: &[Needed]) -> Vec<&'static str> {
 ///
 /// # Errors
 /// The command that failed.
-pub(crate) fn install_quietly(needed: &[Needed]) -> Result<()> {
+pub(crate) fn install_quietly(needed: &[RequiredPackage]) -> Result<()> {
     install(&missing(needed), |mut command| {
         let output = command.stdin(Stdio::null()).output();
         let output = output.context("failed to start apt-get")?;
@@ -38,7 +39,7 @@ pub(crate) fn install_quietly(needed: &[Needed]) -> Result<()> {
 ///
 /// # Errors
 /// Those that are still missing, and why their installation failed if it was tried.
-pub(crate) fn require(needed: &[Needed], what_for: &str) -> Result<()> {
+pub(crate) fn require(needed: &[RequiredPackage], what_for: &str) -> Result<()> {
     let installed = install_if_debian_root(&missing(needed), what_for);
     let missing = missing(needed);
     if missing.is_empty() {

@@ -51,8 +51,8 @@ impl PrivateDocker {
     /// What is missing, if this machine cannot run them; the suites are skipped then.
     pub(crate) fn start() -> Result<Self> {
         packages::check()?;
-        for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
-            clean_up::of_folder(&folder);
+        for folder in owned_folder::find_without_owner(FOLDER_PREFIX) {
+            clean_up::clean_folder(&folder);
         }
         // In the temporary folder, because the path of a socket is limited to 107 bytes.
         let folder = owned_folder::create(FOLDER_PREFIX)
@@ -63,7 +63,7 @@ impl PrivateDocker {
             children: Vec::new(),
         };
         let folder = docker.folder.clone();
-        clean_up_when_interrupted(move || clean_up::of_folder(&folder));
+        clean_up_when_interrupted(move || clean_up::clean_folder(&folder));
         docker.start_engine()?;
         docker.start_registry()?;
         busybox::push(&docker.docker_uri(), &docker.registry)?;

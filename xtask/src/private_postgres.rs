@@ -17,12 +17,12 @@ use rustix::process::Signal;
 
 use crate::interrupted::clean_up_when_interrupted;
 use crate::owned_folder;
-use crate::packages::{Needed, install_if_debian_root, program};
+use crate::packages::{RequiredPackage, install_if_debian_root, program};
 use crate::processes::{self, read_pid};
 
 /// The package of its programs, and one of its files that usually shows whether it is installed; [`programs`] knows for
 /// sure.
-pub(crate) const PACKAGE: &[Needed] = &[("/usr/share/doc/postgresql", "postgresql")];
+pub(crate) const PACKAGE: &[RequiredPackage] = &[("/usr/share/doc/postgresql", "postgresql")];
 
 /// The variable that the tests of the database read: the address of a server whose user may create databases.
 pub(crate) const POSTGRES: &str = "SUPERVISOR_TEST_POSTGRES";
@@ -55,7 +55,7 @@ impl PrivatePostgres {
             install_if_debian_root(&["postgresql"], "the tests of the database")?;
         }
         let programs = programs().context("not installed: postgresql")?;
-        for folder in owned_folder::of_dead_owners(FOLDER_PREFIX) {
+        for folder in owned_folder::find_without_owner(FOLDER_PREFIX) {
             end_and_remove(&folder);
         }
         let folder = owned_folder::create_in_memory(FOLDER_PREFIX, ROOM)

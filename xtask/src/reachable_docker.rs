@@ -43,12 +43,12 @@ const SHARED_NETWORK: &str = "supervisor0";
 pub(crate) struct ReachableDocker {
     engine: String,
     registry: String,
-    keep: Before,
+    keep: KeptObjects,
 }
 
 /// Things that existed before and must be kept.
 #[derive(Clone, Copy, Default)]
-struct Before {
+struct KeptObjects {
     shared_network: bool,
     image: bool,
 }
@@ -150,9 +150,9 @@ impl Drop for ReachableDocker {
     }
 }
 
-async fn before(docker: &Docker) -> Before {
+async fn before(docker: &Docker) -> KeptObjects {
     let networks = docker.list_networks(None::<ListNetworksOptions>).await;
-    Before {
+    KeptObjects {
         shared_network: networks
             .unwrap_or_default()
             .iter()
@@ -161,7 +161,7 @@ async fn before(docker: &Docker) -> Before {
     }
 }
 
-fn clean_up(engine: &str, registry: &str, keep: Before) {
+fn clean_up(engine: &str, registry: &str, keep: KeptObjects) {
     let Ok(runtime) = runtime() else { return };
     runtime.block_on(async {
         match docker_address::connect(engine).await {
@@ -190,7 +190,7 @@ async fn after_dead_owners(docker: &Docker) {
         if !processes::is_xtask(owner) {
             println!("cleaning up after an earlier run of the tests in the Docker engine");
             // It is no longer known whether the shared network and the image existed before.
-            let keep = Before {
+            let keep = KeptObjects {
                 shared_network: true,
                 image: true,
             };
@@ -201,7 +201,7 @@ async fn after_dead_owners(docker: &Docker) {
 
 /// Removes the registry at `registry`, the containers and images that came from it, and everything that belongs to the
 /// devices of those containers.
-async fn remove_what_came_from(docker: &Docker, registry: &str, keep: Before) {
+async fn remove_what_came_from(docker: &Docker, registry: &str, keep: KeptObjects) {
     let label = format!("{REGISTRY_LABEL}={registry}");
     let labelled = HashMap::from([("label", vec![label.as_str()])]);
     let mut devices = HashSet::new();

@@ -35,7 +35,7 @@ use session_folder::SessionFolder;
 use traces::Traces;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct RunArguments {
     /// Optimize and strip the supervisor
     #[arg(long)]
     release: bool,
@@ -78,10 +78,10 @@ pub(crate) struct Arguments {
 /// The polling interval for conditions that have no notification.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(arguments: Arguments) -> Result<()> {
+pub(crate) fn run(arguments: RunArguments) -> Result<()> {
     let runtime = interrupted::runtime()?;
     // Steps that can fail early come before the build, which may take minutes.
-    let killed = traces::of_killed_runs();
+    let killed = traces::end_killed_runs();
     let listen = free_address(arguments.listen)?;
     let cloud_at =
         if arguments.local {
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
     } else {
         let mut steps = Steps::new(layout::STEPS + sample_steps);
         let release = arguments.release;
-        let layout = layout::build_in(&layout::Arguments { release }, &mut steps)?;
+        let layout = layout::build_in(&layout::BuildArguments { release }, &mut steps)?;
         (layout, steps)
     };
     let samples = if arguments.no_sample {
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<()> {
             let cleaned = traces.remove_services(&layout).await;
             warn_of(cleaned.and_then(|()| traces.remove_folder()));
         }
-        let addresses = Addresses {
+        let addresses = RunAddresses {
             device: listen,
             cloud: cloud_at,
         };
@@ -135,15 +135,15 @@ fn free_address(address: SocketAddr) -> Result<SocketAddr> {
 }
 
 /// The addresses that things listen on.
-struct Addresses {
+struct RunAddresses {
     device: SocketAddr,
     /// `None` if there is no cloud.
     cloud: Option<SocketAddr>,
 }
 
 async fn session(
-    arguments: Arguments,
-    addresses: Addresses,
+    arguments: RunArguments,
+    addresses: RunAddresses,
     engine: Engine,
     layout: &Layout,
     samples: Option<Samples>,

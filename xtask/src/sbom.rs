@@ -30,8 +30,8 @@ pub(crate) const PROGRAMS: [&str; 6] = [
 /// Writes the list into a folder.
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let plugins = crates_in("plugins")?;
-    let host = Graph::of(&host_target()?)?;
-    let components = Graph::of(WASM_TARGET)?;
+    let host = Graph::load(&host_target()?)?;
+    let components = Graph::load(WASM_TARGET)?;
     let checksums = checksums(&cargo::repository().join("Cargo.lock"))?;
     let mut inventory = Inventory::default();
     inventory.take(&host, PROGRAMS.iter().copied())?;
@@ -59,7 +59,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(target: &str) -> Result<Self> {
+    fn load(target: &str) -> Result<Self> {
         let output = cargo::cargo(["metadata", "--format-version=1", "--locked"])
             .args(["--filter-platform", target])
             .output()

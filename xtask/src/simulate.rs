@@ -13,13 +13,13 @@ pub(crate) const PROFILE: &str = "cloud";
 
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct Arguments {
+pub(crate) struct SimulateArguments {
     /// Passed on to the simulator, which parses them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &SimulateArguments) -> Result<()> {
     let wants_help = arguments
         .rest
         .iter()

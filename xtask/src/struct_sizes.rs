@@ -88,7 +88,7 @@ fn is_field(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(fields: usize) -> String {
+    fn source(fields: usize) -> String {
         let field = |number| {
             format!(
                 "    /// Its docs: x.\n    #[serde(default)]\n    pub(crate) a{number}: Vec<\n        u8,\n    >,\n"
@@ -101,13 +101,16 @@ mod tests {
     #[test]
     fn a_struct_with_too_many_fields_is_named_with_their_number() {
         let path = "host/reconcile/src/task.rs";
-        assert_eq!(large_structs(path, &of(MOST_FIELDS)), []);
-        assert_eq!(large_structs(path, &of(MOST_FIELDS + 1)), [("Loop", 13)]);
+        assert_eq!(large_structs(path, &source(MOST_FIELDS)), []);
+        assert_eq!(
+            large_structs(path, &source(MOST_FIELDS + 1)),
+            [("Loop", 13)]
+        );
     }
 
     #[test]
     fn a_struct_is_exempt_in_its_own_file_only() {
-        let grants = of(20).replace("Loop", "Grants");
+        let grants = source(20).replace("Loop", "Grants");
         let own_file = "host/plugins/src/policy/grants.rs";
         assert_eq!(large_structs(own_file, &grants), []);
         let other_file = "host/plugins/src/policy.rs";

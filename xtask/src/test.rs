@@ -14,7 +14,7 @@ use crate::sdk_tests;
 use crate::test_programs::TestPrograms;
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct TestArguments {
     /// The Docker engine of the tests: one that the command starts (`private`, needs root on Debian), the one that
     /// `docker` would use (`reachable`), or none; `auto` tries them in this order
     #[arg(long, value_enum, default_value = "auto", value_name = "ENGINE")]
@@ -37,7 +37,7 @@ enum DockerChoice {
 const DOCKER: &str = "SUPERVISOR_TEST_DOCKER";
 const REGISTRY: &str = "SUPERVISOR_TEST_REGISTRY";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
     let everything = arguments.rest.is_empty();
     // Most of this time is spent waiting for downloads.
     let preparation = everything.then(for_tests::begin);
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// The layout that tests run.
-const UNOPTIMIZED: layout::Arguments = layout::Arguments { release: false };
+const UNOPTIMIZED: layout::BuildArguments = layout::BuildArguments { release: false };
 /// The number of tests of one program that run concurrently.
 const THREADS: &str = "RUST_TEST_THREADS";
 /// The crate that is tested separately.

@@ -7,13 +7,13 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::cargo;
-use crate::packages::{Needed, require};
+use crate::packages::{RequiredPackage, require};
 
 /// The variable that the tests read: the folder with `vmlinuz` and modules.
 pub(crate) const KERNEL: &str = "SUPERVISOR_TEST_KERNEL";
 
 /// The tools that create it, and that run it.
-pub(crate) const TOOLS: &[Needed] = &[
+pub(crate) const TOOLS: &[RequiredPackage] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("/bin/busybox", "busybox-static"),
     ("make", "make"),

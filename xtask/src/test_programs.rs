@@ -71,7 +71,7 @@ impl TestPrograms {
         let mut programs: Vec<TestProgram> = messages
             .filter_map(|line| {
                 let message: Value = serde_json::from_slice(line).unwrap_or_default();
-                TestProgram::of_message(&message, &repository)
+                TestProgram::from_message(&message, &repository)
             })
             .collect();
         programs.sort_by_key(|program| {
@@ -148,7 +148,7 @@ fn is_unit_tests(source: &Path) -> bool {
 
 impl TestProgram {
     /// Returns the program that a message of cargo announces, if any.
-    fn of_message(message: &Value, repository: &Path) -> Option<Self> {
+    fn from_message(message: &Value, repository: &Path) -> Option<Self> {
         if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
             return None;
         }

@@ -132,7 +132,7 @@ impl Auth {
             credential: "session",
             credential_id: Some(claims.session),
         });
-        Ok(Identity::of_session(row.id(0)?, claims))
+        Ok(Identity::from_session(row.id(0)?, claims))
     }
 
     /// Records the use of a session, while the request continues.

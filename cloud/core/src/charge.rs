@@ -13,7 +13,7 @@ use crate::limits::{Network, Payer};
 pub fn payer(identity: &Identity, parts: &Parts) -> Payer {
     match identity.actor() {
         Some(actor) => Payer::Actor(actor),
-        None => Payer::Network(Network::of(address(&parts.extensions))),
+        None => Payer::Network(Network::from_address(address(&parts.extensions))),
     }
 }
 

@@ -75,7 +75,7 @@ impl Identity {
     }
 
     /// Returns the user of a valid session, with the user's actor.
-    pub fn of_session(actor: i64, claims: SessionClaims) -> Self {
+    pub fn from_session(actor: i64, claims: SessionClaims) -> Self {
         Identity {
             caller: Caller::Holder {
                 role: Role::User,

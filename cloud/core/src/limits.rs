@@ -26,10 +26,10 @@ pub struct RateLimits {
 }
 
 impl RateLimits {
-    pub fn of(limits: &Limits) -> Self {
+    pub fn new(limits: &Limits) -> Self {
         RateLimits {
             requests: RateLimiter::keyed(governor::Quota::per_minute(limits.requests_per_minute)),
-            attempts: Attempts::of(limits),
+            attempts: Attempts::new(limits),
             clock: DefaultClock::default(),
         }
     }

@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_password_itself_is_taken() {
-        let network = Network::of(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let network = Network::from_address(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let Ok(place) = HashQueue::default().enter(network) else {
             panic!("a place");
         };
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn the_line_is_short_and_no_network_has_all_of_it() {
         let line = HashQueue::default();
-        let at = |last| Network::of(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
+        let at = |last| Network::from_address(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)));
         let mut held = Vec::new();
         for _ in 0..PLACES_OF_ONE {
             held.push(line.enter(at(1)).unwrap_or_else(|_| panic!("a place")));

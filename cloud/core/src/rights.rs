@@ -37,7 +37,7 @@ impl Cloud {
         let right = right.into();
         let caller = &identity.caller;
         let own = if identity.is_key() {
-            RowRight::of_device_itself(caller, device.id, device.actor, right)
+            RowRight::from_device_key(caller, device.id, device.actor, right)
         } else {
             None
         };

@@ -58,7 +58,7 @@ impl Sessions {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
+    pub async fn load(database: &Database, keyring: &Keyring) -> Result<Self> {
         // If several replicas start at once, the secret of one is stored, and all use it.
         let made = random_text(32)?;
         let secret = setting::read_or_write_secret(database, keyring, SECRET, &made).await?;
@@ -114,7 +114,7 @@ mod tests {
             let keyring = Keyring::default();
             // Opened first, so that all of them search for the secret before it exists.
             let replicas = futures::future::try_join_all(
-                databases.iter().map(|it| Sessions::of(it, &keyring)),
+                databases.iter().map(|it| Sessions::load(it, &keyring)),
             )
             .await;
             let replicas = replicas.expect("a secret");

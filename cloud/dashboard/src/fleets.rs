@@ -10,7 +10,7 @@ use super::form::{Form, Search};
 use super::live::{LiveFragment, LivePage, live_page, show};
 use super::page::{Page, Section};
 use super::problem::PageResult;
-use super::rows::{Named, ReleaseName, fleet_place};
+use super::rows::{NamedRow, ReleaseName, fleet_place};
 use super::show::{badge, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
@@ -34,7 +34,7 @@ struct FleetRow {
     is_public: bool,
     should_track_latest_release: bool,
     #[serde(rename = "is_for__device_type")]
-    device_type: Vec<Named>,
+    device_type: Vec<NamedRow>,
     #[serde(rename = "should_be_running__release")]
     release: Vec<ReleaseName>,
     #[serde(rename = "owns__device")]
@@ -153,8 +153,8 @@ fn row(fleet: &FleetRow, online: i64) -> Markup {
 
 async fn new(visitor: SessionUser) -> PageResult<Markup> {
     let query = "$select=id,name&$orderby=name asc";
-    let organizations: Vec<Named> = visitor.rows("/organization", query).await?;
-    let types: Vec<Named> = visitor.rows("/device_type", query).await?;
+    let organizations: Vec<NamedRow> = visitor.rows("/organization", query).await?;
+    let types: Vec<NamedRow> = visitor.rows("/device_type", query).await?;
     let main = html! {
         h1 { "New fleet" }
         form.card.stack method="post" action="/dashboard/fleets" hx-post="/dashboard/fleets"

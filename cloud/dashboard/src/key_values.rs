@@ -67,7 +67,7 @@ pub(crate) struct ServiceKeyValue {
 ///
 /// # Errors
 /// As [`list`].
-pub(crate) async fn of_services(
+pub(crate) async fn load_service_variables(
     visitor: &SessionUser,
     fleet: i64,
 ) -> PageResult<Vec<ServiceKeyValue>> {

@@ -16,7 +16,7 @@ use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
 use super::problem::{PageError, PageResult};
 use super::recent_sign_in::{explained, with_password};
-use super::rows::Named;
+use super::rows::NamedRow;
 use super::show::{card, head, table};
 use super::state::Routes;
 use super::visitor::SessionUser;
@@ -102,7 +102,10 @@ async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
 }
 
 /// The usage and limits of the organization that owns a fleet, with a form for people who may change the limits.
-pub(super) async fn of_owner(visitor: &SessionUser, organization: &Named) -> PageResult<Markup> {
+pub(super) async fn render_owner(
+    visitor: &SessionUser,
+    organization: &NamedRow,
+) -> PageResult<Markup> {
     let usage = usage(&visitor.cloud, organization.id).await?;
     let may_change = is_one(&visitor.cloud, &visitor.identity).await?;
     let quotas = html! {

@@ -144,7 +144,7 @@ impl Tag {
 
 /// A row that people choose by its name: `id,name`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Named {
+pub(crate) struct NamedRow {
     pub(crate) id: i64,
     pub(crate) name: String,
 }

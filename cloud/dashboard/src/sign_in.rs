@@ -32,7 +32,7 @@ async fn ask(
     Search(search): Search,
 ) -> PageResult {
     let next = local(search.text("next")).unwrap_or(FIRST);
-    if visitor::of(&cloud, &headers).await?.is_some() {
+    if visitor::find_user(&cloud, &headers).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
     }
     Ok(form(next, "", None).into_response())
@@ -47,7 +47,7 @@ async fn sign_in(
     let next = local(form_data.text("next")).unwrap_or(FIRST);
     let name = form_data.text("username");
     let password = form_data.exact("password").to_owned();
-    let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
+    let beginning = SessionOrigin::new(&headers, from, SignInKind::Dashboard);
     match sessions::signed_in(&cloud, name, password, from, beginning).await {
         Ok(token) => {
             let cookie = visitor::session_cookie(&cloud, &token)?;
@@ -99,7 +99,7 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
 
 /// Ends the session, also for anybody who has a copy of its cookie.
 async fn sign_out(State(cloud): State<SharedCloud>, headers: HeaderMap) -> PageResult {
-    if let Some(visitor) = visitor::of(&cloud, &headers).await? {
+    if let Some(visitor) = visitor::find_user(&cloud, &headers).await? {
         sessions::end(&cloud, &visitor.claims).await?;
     }
     let cookie = visitor::expired_cookie(&cloud);

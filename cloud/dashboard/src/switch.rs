@@ -66,7 +66,11 @@ impl Switch {
     }
 
     /// Returns those settings that mean this switch, in order of precedence.
-    fn of<'a>(&self, branding: &Branding, settings: &'a [KeyValue]) -> Vec<&'a KeyValue> {
+    fn find_settings<'a>(
+        &self,
+        branding: &Branding,
+        settings: &'a [KeyValue],
+    ) -> Vec<&'a KeyValue> {
         let named = |name: &str| {
             branding
                 .variables(name)
@@ -78,7 +82,7 @@ impl Switch {
 
     fn stand(&self, branding: &Branding, own: &[KeyValue], fleet: &[KeyValue]) -> SwitchState {
         let first = |settings| {
-            self.of(branding, settings)
+            self.find_settings(branding, settings)
                 .first()
                 .and_then(|it| flag(it.value.as_deref()?))
         };
@@ -159,7 +163,7 @@ async fn turn(visitor: SessionUser, form: Form) -> PageResult {
     let value = if on { "true" } else { "false" };
     key_values::set(&visitor, kind, owner, &name, value).await?;
     // Settings under its other names would contradict it.
-    for other in switch.of(branding, &own) {
+    for other in switch.find_settings(branding, &own) {
         if other.name != name {
             key_values::remove(&visitor, kind, other.id).await?;
         }

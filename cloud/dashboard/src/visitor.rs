@@ -66,7 +66,7 @@ impl FromRequestParts<DashboardState> for SessionUser {
         parts: &mut Parts,
         state: &DashboardState,
     ) -> Result<Self, Response> {
-        match of(&state.cloud, &parts.headers).await {
+        match find_user(&state.cloud, &parts.headers).await {
             Ok(Some(visitor)) => match state.cloud.auth.charge(&visitor.identity, parts) {
                 Ok(()) => Ok(visitor),
                 Err(error) => Err(PageError(error).into_response()),
@@ -81,7 +81,7 @@ impl FromRequestParts<DashboardState> for SessionUser {
 ///
 /// # Errors
 /// If the database fails.
-pub(crate) async fn of(
+pub(crate) async fn find_user(
     cloud: &SharedCloud,
     headers: &HeaderMap,
 ) -> PageResult<Option<SessionUser>> {
@@ -163,7 +163,7 @@ pub(super) async fn renewed_cookie(
         return None;
     }
     // Without a session, or if the database fails, the cookie is left unchanged.
-    let visitor = of(cloud, headers).await.ok().flatten()?;
+    let visitor = find_user(cloud, headers).await.ok().flatten()?;
     let token = cloud.auth.sessions.token(visitor.claims).ok()?;
     session_cookie(cloud, &token).ok()
 }

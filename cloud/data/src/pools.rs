@@ -88,7 +88,7 @@ impl<T> PerPool<T> {
         }
     }
 
-    pub(crate) fn of(&self, pool: Pool) -> &T {
+    pub(crate) fn get(&self, pool: Pool) -> &T {
         match pool {
             Pool::Devices => &self.devices,
             Pool::People => &self.people,
@@ -157,10 +157,10 @@ impl Pools {
     pub(crate) async fn lease(&self, pool: Pool) -> Result<Lease, DataError> {
         Ok(match self {
             Pools::Sqlite { readers, .. } => {
-                Lease::Sqlite(readers.of(pool).reader().boxed().await?)
+                Lease::Sqlite(readers.get(pool).reader().boxed().await?)
             }
             Pools::Postgres { pools, losses } => {
-                let session = losses.note(pools.of(pool).session().boxed().await)?;
+                let session = losses.note(pools.get(pool).session().boxed().await)?;
                 Lease::Postgres(session, losses.clone())
             }
         })

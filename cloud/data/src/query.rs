@@ -273,7 +273,7 @@ fn filter<'a>(
     row: &TableRow<'a>,
     options: &Options,
 ) -> Result<Option<Expr>, QueryError> {
-    let scope = Scope::of(row.clone());
+    let scope = Scope::new(row.clone());
     let filter = options.filter.as_ref();
     let filter = filter.map(|filter| compiler.condition(&scope, filter, Nulls::Allowed));
     filter.transpose()

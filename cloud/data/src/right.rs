@@ -12,7 +12,7 @@ use crate::statement::{Sql, sql};
 use crate::transaction::Transaction;
 
 /// Proof of a caller's right on a row. It exists only after a check: [`Database::right`], [`Database::rights`] and
-/// [`Transaction::right`] query the database, [`RowRight::of_device_itself`] checks the declared rights.
+/// [`Transaction::right`] query the database, [`RowRight::from_device_key`] checks the declared rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRight {
     table: &'static str,
@@ -55,7 +55,7 @@ impl RowRight {
     /// devices. `None` if the key belongs to another actor, or the model declares no such right of devices on
     /// themselves. The caller must know that the row `device` has this actor.
     #[must_use]
-    pub fn of_device_itself(
+    pub fn from_device_key(
         caller: &Caller,
         device: i64,
         actor: i64,
@@ -176,21 +176,21 @@ mod tests {
     #[test]
     fn a_device_has_the_declared_rights_on_itself_and_no_others() {
         let own = key(Role::DeviceKey, 5);
-        let to_read = RowRight::of_device_itself(&own, 7, 5, Method::Read);
+        let to_read = RowRight::from_device_key(&own, 7, 5, Method::Read);
         let to_read = to_read.expect("a device reads itself");
         assert!(to_read.is_to(Method::Read, "device", 7));
         assert!(!to_read.is_to(Method::Update, "device", 7));
         assert!(!to_read.is_to(Method::Read, "device", 8));
         assert!(!to_read.is_to(Method::Read, "application", 7));
         for action in [Action::ReadTargetState, Action::WriteLog, Action::CloudLink] {
-            assert!(RowRight::of_device_itself(&own, 7, 5, action).is_some());
+            assert!(RowRight::from_device_key(&own, 7, 5, action).is_some());
         }
         for right in [
             Right::from(Method::Delete),
             Right::from(Method::Create),
             Right::from(Action::CreateDeviceKey),
         ] {
-            assert_eq!(RowRight::of_device_itself(&own, 7, 5, right), None);
+            assert_eq!(RowRight::from_device_key(&own, 7, 5, right), None);
         }
         for other in [
             key(Role::DeviceKey, 6),
@@ -198,7 +198,7 @@ mod tests {
             key(Role::User, 5),
             Caller::guest(),
         ] {
-            assert_eq!(RowRight::of_device_itself(&other, 7, 5, Method::Read), None);
+            assert_eq!(RowRight::from_device_key(&other, 7, 5, Method::Read), None);
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) mod secret;
 mod system_release;
 mod tracking;
 
-pub(crate) use image::of_these_releases_alone;
+pub(crate) use image::find_unshared_images;
 pub(crate) use invite::invitee;
 pub(crate) use people::{give_slugs, member};
 use resources::Resource;

@@ -52,7 +52,7 @@ async fn migrate(database: &Database, model: &Model) -> Result<(), DataError> {
     let dialect = database.dialect();
     let mut transaction = database.begin().await?;
     alone(&mut transaction).await?;
-    let present = ExistingSchema::of(&mut transaction).await?;
+    let present = ExistingSchema::load(&mut transaction).await?;
     let is_older = match present.columns("platform_setting") {
         None => true,
         Some(_) => check_version(&mut transaction).await?,

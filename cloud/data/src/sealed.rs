@@ -69,7 +69,7 @@ impl SealedColumn {
     }
 
     fn place(&self, id: i64) -> Place {
-        Place::of_row(self.table, self.column, id)
+        Place::from_row(self.table, self.column, id)
     }
 }
 
@@ -79,7 +79,7 @@ impl SealedColumn {
 /// [`DataError::Keys`] if a key is missing, or differs from the one of its name; if the database fails.
 pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), DataError> {
     for (name, stored) in records(database).await? {
-        let place = Place::of_setting(&name);
+        let place = Place::from_setting(&name);
         match keyring.open(&place, &stored) {
             Ok(_) => {}
             Err(UnreadableSecret::NoKey { key, .. }) => {
@@ -104,7 +104,7 @@ pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), Da
         return Ok(());
     };
     let name = format!("{RECORD}{first}");
-    let place = Place::of_setting(&name);
+    let place = Place::from_setting(&name);
     let stored = setting::read_or_write(database, &name, &keyring.seal(&place, KNOWN)?).await?;
     // If two programs start to use different keys of one name, one of them is wrong.
     keyring.open(&place, &stored)?;
@@ -136,7 +136,7 @@ async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataErr
     .with(prefix)
     .with(format!("{RECORD}%"));
     let setting = database.row(&settings).await?;
-    let place = setting.map(|row| Ok(Place::of_setting(&row.some_text(0)?)));
+    let place = setting.map(|row| Ok(Place::from_setting(&row.some_text(0)?)));
     place.transpose()
 }
 

@@ -47,7 +47,7 @@ pub async fn read_or_write_secret(
     name: &str,
     value: &str,
 ) -> Result<String, DataError> {
-    let place = Place::of_setting(name);
+    let place = Place::from_setting(name);
     let stored = read_or_write(database, name, &keyring.seal(&place, value)?).await?;
     Ok(keyring.open(&place, &stored)?)
 }

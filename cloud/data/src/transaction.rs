@@ -40,7 +40,7 @@ impl Database {
         let backend = match &self.pools {
             Pools::Sqlite { writer, .. } => Backend::Sqlite(writer.turn().boxed().await?),
             Pools::Postgres { pools, losses } => {
-                let pool = pools.of(self.pool);
+                let pool = pools.get(self.pool);
                 let begin = async || losses.note(pool.begin().boxed().await);
                 // Nothing has been done yet: another connection will do.
                 Backend::Postgres(match begin().await {

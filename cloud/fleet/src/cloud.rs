@@ -41,7 +41,7 @@ impl Cloud {
     ///
     /// # Errors
     /// If nobody is signed in.
-    pub(crate) async fn of_session() -> Result<Self> {
+    pub(crate) async fn from_session() -> Result<Self> {
         let session = Session::current()?;
         let mut cloud = Cloud::at(&session.url, Some(session.token))?;
         if session.kept {

@@ -35,7 +35,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     let platform = if deploy.all_platforms {
         None
     } else {
-        Some(platform::of_fleet(cloud, fleet.id).await?)
+        Some(platform::find_for_fleet(cloud, fleet.id).await?)
     };
     let registries = Registries::new(cloud)?;
     let mut sources = Vec::new();

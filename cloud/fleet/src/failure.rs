@@ -37,7 +37,7 @@ pub(crate) struct Failure {
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    fn of(kind: Kind, message: impl Display) -> Self {
+    fn new(kind: Kind, message: impl Display) -> Self {
         Failure {
             kind,
             message: message.to_string(),
@@ -48,19 +48,19 @@ impl Failure {
     }
 
     pub(crate) fn failed(message: impl Display) -> Self {
-        Self::of(Kind::Failed, message)
+        Self::new(Kind::Failed, message)
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {
-        Self::of(Kind::Usage, message)
+        Self::new(Kind::Usage, message)
     }
 
     pub(crate) fn not_allowed(message: impl Display) -> Self {
-        Self::of(Kind::NotAllowed, message)
+        Self::new(Kind::NotAllowed, message)
     }
 
     pub(crate) fn not_found(message: impl Display) -> Self {
-        Self::of(Kind::NotFound, message)
+        Self::new(Kind::NotFound, message)
     }
 
     /// Describes a file that cannot be read.
@@ -160,7 +160,7 @@ impl From<RegistryError> for Failure {
         Failure {
             hint,
             source,
-            ..Failure::of(kind, message)
+            ..Failure::new(kind, message)
         }
     }
 }

@@ -43,7 +43,7 @@ async fn done(command: Command, output: &Output) -> Result<()> {
         }
         _ => {}
     }
-    let cloud = &Cloud::of_session().await?;
+    let cloud = &Cloud::from_session().await?;
     match command {
         Command::Login(_)
         | Command::Logout

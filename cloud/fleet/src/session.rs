@@ -38,12 +38,12 @@ impl Session {
     /// If neither is complete.
     pub(crate) fn current() -> Result<Self> {
         let file = read(&file()?)?;
-        Self::of(file, variable("FLEET_URL"), variable("FLEET_TOKEN"))
+        Self::new(file, variable("FLEET_URL"), variable("FLEET_TOKEN"))
     }
 
-    fn of(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
+    fn new(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
         let has_token = file.token.is_some();
-        let sources = Sources::of(file, url, token)?;
+        let sources = Sources::new(file, url, token)?;
         let (url, _) = sources.url.ok_or_else(signed_out)?;
         match sources.token {
             Some((token, from)) => Ok(Session {
@@ -71,7 +71,7 @@ struct Sources {
 
 impl Sources {
     /// Combines the file with the variables of the environment, which take precedence.
-    fn of(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
+    fn new(file: SessionFile, url: Option<String>, token: Option<String>) -> Result<Self> {
         let url = url.as_deref().map(checked_url).transpose()?;
         // The file's token belongs to the file's cloud, and is sent to no other.
         let same = url.is_none() || url == file.url;
@@ -127,7 +127,7 @@ const VARIABLES: [&str; 5] = [
 pub(crate) fn settings() -> Result<Settings> {
     let path = file()?;
     let Sources { url, token } =
-        Sources::of(read(&path)?, variable("FLEET_URL"), variable("FLEET_TOKEN"))?;
+        Sources::new(read(&path)?, variable("FLEET_URL"), variable("FLEET_TOKEN"))?;
     let (url, url_from) = url.unzip();
     let (token, credential_from) = token.unzip();
     Ok(Settings {
@@ -303,7 +303,7 @@ mod tests {
             (None, own("k"), Some(("https://a", "k"))),
             (own("https://b"), None, None),
         ] {
-            let session = Session::of(kept(), url.clone(), token);
+            let session = Session::new(kept(), url.clone(), token);
             match (session, expected) {
                 (Ok(session), Some((url, token))) => {
                     assert_eq!((session.url.as_str(), session.token.as_str()), (url, token));
@@ -313,7 +313,7 @@ mod tests {
                 (Err(failure), Some(_)) => panic!("{failure}"),
             }
         }
-        let nobody = Session::of(SessionFile::default(), None, None);
+        let nobody = Session::new(SessionFile::default(), None, None);
         assert!(nobody.is_err_and(|failure| failure.kind == Kind::NotAllowed));
     }
 

@@ -5,13 +5,13 @@ use crate::error::ParseError;
 
 /// Decoded text, and the original place of each of its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedText {
     pub(crate) text: String,
     /// For each byte of `text` its place in the request, plus one for the end.
     places: Vec<usize>,
 }
 
-impl Decoded {
+impl DecodedText {
     /// Returns the place in the request of byte `at` of the text.
     pub(crate) fn place(&self, at: usize) -> usize {
         let last = self.places.last().copied().unwrap_or_default();
@@ -29,7 +29,7 @@ pub(crate) enum Plus {
 }
 
 /// Decodes a part that begins at byte `begin` of the request.
-pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, ParseError> {
+pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<DecodedText, ParseError> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut places = Vec::with_capacity(raw.len() + 1);
     let mut quoted = false;
@@ -58,7 +58,7 @@ pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<Decoded, Par
     }
     places.push(begin + raw.len());
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Decoded { text, places }),
+        Ok(text) => Ok(DecodedText { text, places }),
         Err(error) => {
             let at = places.get(error.utf8_error().valid_up_to());
             let at = at.copied().unwrap_or(begin);

@@ -7,7 +7,7 @@ use winnow::stream::{LocatingSlice, Location, Stateful};
 use winnow::token::{any, literal, one_of, take_while};
 
 use crate::error::{MAX_CALCULATIONS, MAX_DEPTH, MAX_ITEMS, MAX_LINKS, ParseError};
-use crate::raw::Decoded;
+use crate::raw::DecodedText;
 use crate::request::{Key, Literal, Name, Value};
 
 /// The text being read, with the current nesting depth.
@@ -16,14 +16,14 @@ pub(crate) type Input<'a> = Stateful<LocatingSlice<&'a str>, ReaderState<'a>>;
 /// State that the parsers share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReaderState<'a> {
-    decoded: &'a Decoded,
+    decoded: &'a DecodedText,
     depth: usize,
     calculations: usize,
 }
 
 /// Reads all of `decoded` with `parser`; `then` describes what may follow in an error message.
 pub(crate) fn read_all<'a, T>(
-    decoded: &'a Decoded,
+    decoded: &'a DecodedText,
     then: &'static str,
     mut parser: impl Parser<Input<'a>, T, ErrMode<ContextError>>,
 ) -> Result<T, ParseError> {

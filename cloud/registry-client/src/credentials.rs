@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 /// Returns the value of an `Authorization` header for a registry, or `None` if no credential is stored.
-pub(crate) fn of(host: &str) -> Option<String> {
+pub(crate) fn load(host: &str) -> Option<String> {
     let folder = match env::var_os("DOCKER_CONFIG") {
         Some(folder) => PathBuf::from(folder),
         None => PathBuf::from(env::var_os("HOME")?).join(".docker"),

@@ -33,7 +33,7 @@ pub struct Blob {
 impl Blob {
     /// Describes bytes whose media type does not matter.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn from_bytes(bytes: &[u8]) -> Self {
         Blob {
             media_type: String::new(),
             digest: sha256(bytes),

@@ -41,7 +41,7 @@ impl Repository<'_> {
     /// # Errors
     /// The registry does not accept them.
     pub async fn put_bytes(&self, bytes: Bytes) -> Result<()> {
-        let blob = Blob::of(&bytes);
+        let blob = Blob::from_bytes(&bytes);
         if self.has(&blob.digest).await? {
             return Ok(());
         }

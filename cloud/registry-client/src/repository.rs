@@ -77,7 +77,7 @@ impl Registries {
             place: place.clone(),
             client: client.clone(),
             credential: match access.account {
-                Account::Stored(_) => credentials::of(&place.host),
+                Account::Stored(_) => credentials::load(&place.host),
                 Account::Tokens(_) => None,
             },
             access,

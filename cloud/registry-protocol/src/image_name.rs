@@ -77,7 +77,7 @@ impl FromStr for ImageName {
 impl Place {
     /// Parses a repository with its registry, such as `registry.example.com/v2/abc`.
     #[must_use]
-    pub fn of_location(location: &str) -> Option<Self> {
+    pub fn from_location(location: &str) -> Option<Self> {
         let (host, repository) = location.split_once('/')?;
         let place = Place {
             host: host.to_owned(),
@@ -210,9 +210,9 @@ mod tests {
         ] {
             assert!(text.parse::<ImageName>().is_err(), "{text}");
         }
-        assert!(Place::of_location("r.io/v2/ab").is_some());
-        assert!(Place::of_location("r.io/v2/../ab").is_none());
-        assert!(Place::of_location("r.io").is_none());
+        assert!(Place::from_location("r.io/v2/ab").is_some());
+        assert!(Place::from_location("r.io/v2/../ab").is_none());
+        assert!(Place::from_location("r.io").is_none());
     }
 
     #[test]

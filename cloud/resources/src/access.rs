@@ -46,7 +46,7 @@ impl Role {
 
     /// Returns the role of a key with this word; `None` if no key has it.
     #[must_use]
-    pub fn of_key(word: &str) -> Option<Role> {
+    pub fn from_key_word(word: &str) -> Option<Role> {
         [Role::UserKey, Role::ProvisioningKey, Role::DeviceKey]
             .into_iter()
             .find(|role| word == <&str>::from(role))

@@ -43,7 +43,7 @@ pub enum Check {
 impl Check {
     /// Returns the text as it is stored; `None` if it does not meet the requirement.
     #[must_use]
-    pub fn of<'a>(self, text: &'a str, branding: &Branding) -> Option<Cow<'a, str>> {
+    pub fn apply<'a>(self, text: &'a str, branding: &Branding) -> Option<Cow<'a, str>> {
         match self {
             Check::Username => {
                 return username(text).filter(|name| !branding.is_reserved_handle(name));
@@ -79,7 +79,7 @@ impl Check {
     }
 
     /// Returns a regular expression, in the syntax of browsers, that finds invalid characters in a name, not reserved
-    /// prefixes or words. User interfaces use it for the check that [`Check::of`] repeats.
+    /// prefixes or words. User interfaces use it for the check that [`Check::apply`] repeats.
     #[must_use]
     pub const fn wrong_pattern(self) -> Option<&'static str> {
         match self {

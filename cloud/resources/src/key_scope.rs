@@ -99,7 +99,9 @@ impl KeyLimits {
         if method == Method::Read {
             return true;
         }
-        if PEOPLE.contains(&resource) || (self.fleet.is_some() && of_fleet(resource).is_none()) {
+        if PEOPLE.contains(&resource)
+            || (self.fleet.is_some() && find_fleet_filter(resource).is_none())
+        {
             return false;
         }
         self.scope.is_none_or(|scope| scope.writes(resource))
@@ -126,7 +128,7 @@ impl KeyLimits {
 /// Returns a filter of the query language for the rows of a resource that belong to the fleet `@fleet`; `None` for a
 /// resource whose rows belong to no fleet.
 #[must_use]
-pub fn of_fleet(resource: &str) -> Option<&'static str> {
+pub fn find_fleet_filter(resource: &str) -> Option<&'static str> {
     Some(match resource {
         "application" => "id eq @fleet",
         "application_tag"

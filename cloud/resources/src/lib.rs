@@ -27,7 +27,7 @@ pub use access::{Action, Grant, Method, Methods, Permit, Role, Rows};
 pub use branding::Branding;
 pub use check::Check;
 pub use field::{Column, Constant, Default, Field, Input, OnDelete, Readers, Type, Writer};
-pub use key_scope::{KeyLimits, KeyScope, of_fleet};
+pub use key_scope::{KeyLimits, KeyScope, find_fleet_filter};
 pub use model::{Model, v7};
 pub use release_version::{NoVersion, ReleaseVersion, split_os_version};
 pub use resource::{Navigation, Resource, Source, Step};

@@ -18,7 +18,7 @@ pub struct Model {
 
 impl Model {
     /// Indexes resources by their names.
-    fn of(resources: Vec<Resource>) -> Self {
+    fn from_resources(resources: Vec<Resource>) -> Self {
         let mut by_name = HashMap::new();
         for (at, resource) in resources.iter().enumerate() {
             by_name.insert(resource.name, at);
@@ -42,7 +42,7 @@ impl Model {
         let faults: Vec<String> = applied.filter_map(Result::err).collect();
         Model {
             faults,
-            ..Model::of(resources)
+            ..Model::from_resources(resources)
         }
     }
 
@@ -77,7 +77,7 @@ impl Model {
     }
 }
 
-static V7: LazyLock<Model> = LazyLock::new(|| Model::of(declared::all()));
+static V7: LazyLock<Model> = LazyLock::new(|| Model::from_resources(declared::all()));
 
 /// Returns the current version.
 #[must_use]

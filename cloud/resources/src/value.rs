@@ -129,7 +129,7 @@ impl Field {
             return Some(StoredValue::Text(text.to_owned()));
         };
         // The result of a check must meet the length limits as well.
-        let text = check.of(text, branding)?;
+        let text = check.apply(text, branding)?;
         has_characters(&text, min, max).then(|| StoredValue::Text(text.into_owned()))
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// Returns the configured limits, and as many connections as the system allows if nothing is configured.
-    pub(crate) fn of(limits: &Limits) -> Self {
+    pub(crate) fn from_limits(limits: &Limits) -> Self {
         Self::with_files(limits, getrlimit(Resource::Nofile).current)
     }
 

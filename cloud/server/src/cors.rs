@@ -22,7 +22,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    pub(crate) fn of(request: &Request) -> Self {
+    pub(crate) fn from_request(request: &Request) -> Self {
         match (is_browser(request.headers()), request.method()) {
             (false, _) => Origin::Program,
             (true, &Method::OPTIONS) => Origin::Preflight,

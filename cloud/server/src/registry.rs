@@ -74,7 +74,7 @@ impl Registry {
     ///
     /// # Errors
     /// If the database fails, or the stored value is not a key.
-    pub(crate) async fn of(database: &Database, keyring: &Keyring) -> Result<Self> {
+    pub(crate) async fn load(database: &Database, keyring: &Keyring) -> Result<Self> {
         // If several replicas start at once, the key of one is stored, and all use it.
         let made = serde_json::to_string(&made()?)?;
         let stored = setting::read_or_write_secret(database, keyring, KEPT, &made).await?;

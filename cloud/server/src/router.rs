@@ -110,8 +110,8 @@ fn router(server: ServerState) -> Router {
         .route("/auth/v1/token", get(token::give))
         .route("/config", get(settings::config))
         .route("/config/vars", get(settings::variables))
-        .route("/os/v1/config", get(settings::of_hosts))
-        .route("/os/v1/config/", get(settings::of_hosts))
+        .route("/os/v1/config", get(settings::get_host_configuration))
+        .route("/os/v1/config/", get(settings::get_host_configuration))
         .route("/device-types/v1", get(device_types::all))
         .route("/device-types/v1/", get(device_types::all))
         .route("/device-types/v1/{slug}", get(device_types::one))
@@ -140,8 +140,11 @@ fn router(server: ServerState) -> Router {
             get(state::older).patch(report::patch_older),
         )
         .route("/device/v3/{uuid}/state", get(state::current))
-        .route("/device/v3/fleet/{uuid}/state", get(state::of_fleet))
-        .route("/device/v3/fleet/{uuid}/state/", get(state::of_fleet))
+        .route("/device/v3/fleet/{uuid}/state", get(state::get_fleet_state))
+        .route(
+            "/device/v3/fleet/{uuid}/state/",
+            get(state::get_fleet_state),
+        )
         .route("/device/v3/state", patch(report::patch))
         .route("/device/v3/tags", patch(tags::patch))
         .fallback(elsewhere)
@@ -165,7 +168,7 @@ fn router(server: ServerState) -> Router {
 
 /// Applies the steps for requests that are not for pages.
 async fn for_programs(request: Request, next: Next) -> Response {
-    let origin = cors::Origin::of(&request);
+    let origin = cors::Origin::from_request(&request);
     let mut response = if origin.is_preflight() {
         StatusCode::OK.into_response()
     } else {

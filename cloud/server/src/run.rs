@@ -84,7 +84,7 @@ fn log_to_stderr(format: LogFormat) {
 /// If the database cannot be used.
 pub(crate) fn print_registry_certificate(arguments: Serve) -> Result<()> {
     with_database(arguments, async |database, keyring| {
-        let registry = Registry::of(database, keyring).await?;
+        let registry = Registry::load(database, keyring).await?;
         print!("{}", registry.certificate());
         Ok(())
     })
@@ -166,7 +166,7 @@ async fn run(configuration: Configuration) -> Result<()> {
     // Installed first: a reader of the next line may already send a signal.
     let stop_requested = stop_requested()?;
     tracing::info!("listening at http://{}", listener.local_addr()?);
-    let bounds = Bounds::of(&cloud.configuration.limits);
+    let bounds = Bounds::from_limits(&cloud.configuration.limits);
     let proxies = cloud.configuration.trusted_proxies.clone();
     let serving = connections::serve(listener, App::new(server), bounds, proxies, stop.clone());
     let serving = tokio::spawn(serving);
@@ -188,10 +188,10 @@ async fn run(configuration: Configuration) -> Result<()> {
 async fn assembled(configuration: Configuration, database: Database) -> Result<Server> {
     secrets::check(&database, &configuration.keyring).await?;
     let keyring = &configuration.keyring;
-    let sessions = Sessions::of(&database, keyring)
+    let sessions = Sessions::load(&database, keyring)
         .await
         .context("failed to load the secret that signs sessions")?;
-    let tokens = Registry::of(&database, keyring)
+    let tokens = Registry::load(&database, keyring)
         .await
         .context("failed to load the key that signs tokens for the registry")?;
     let bus = match &configuration.bus {
@@ -220,7 +220,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<S
             bus: bus.clone(),
             sessions,
             keys: Keys::default(),
-            limits: RateLimits::of(&configuration.limits),
+            limits: RateLimits::new(&configuration.limits),
             tunnel_server_key: configuration.tunnel_server_key.clone(),
             longest_body: configuration.limits.body,
         },

@@ -64,7 +64,7 @@ impl CloseMessage {
         self.code == close_reason.code()
     }
 
-    fn of(frame: &CloseFrame) -> Self {
+    fn from_frame(frame: &CloseFrame) -> Self {
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         CloseMessage {
             code: frame.code.into(),
@@ -97,7 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     ) -> Poll<Option<Result<Message, Error>>> {
         let message = ready!(self.stream.poll_next_unpin(cx));
         if let Some(Ok(Message::Close(Some(frame)))) = &message {
-            self.last_word = Some(CloseMessage::of(frame));
+            self.last_word = Some(CloseMessage::from_frame(frame));
         }
         Poll::Ready(message)
     }

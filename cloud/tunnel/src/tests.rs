@@ -43,9 +43,9 @@ struct Device {
     dropped: Arc<AtomicBool>,
 }
 
-struct Gone(Arc<AtomicBool>);
+struct DropRecorder(Arc<AtomicBool>);
 
-impl Drop for Gone {
+impl Drop for DropRecorder {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -55,7 +55,7 @@ impl Device {
     async fn answer(self, request: Request<Incoming>) -> Response<Body> {
         match request.uri().path() {
             "/endless" => {
-                let gone = Gone(self.dropped);
+                let gone = DropRecorder(self.dropped);
                 let pieces = self.pieces;
                 let endless = stream::repeat_with(move || {
                     let _held = &gone;

@@ -37,11 +37,11 @@ pub(crate) struct Device {
 
 impl Device {
     pub(crate) fn new(arguments: &[&str]) -> Result<Self> {
-        Self::of(&distribution(), arguments)
+        Self::from_layout(&distribution(), arguments)
     }
 
     /// A device of another layout than that of this version.
-    pub(crate) fn of(layout: &Path, arguments: &[&str]) -> Result<Self> {
+    pub(crate) fn from_layout(layout: &Path, arguments: &[&str]) -> Result<Self> {
         let folders = tempfile::tempdir()?;
         std::fs::create_dir(folders.path().join("host"))?;
         let port = HeldPort::new()?;

@@ -74,7 +74,7 @@ fn device_info() -> Result<Original> {
 
 /// Copies of one plugin in Rust.
 pub(crate) async fn measure() -> Result<Section> {
-    let mut section = of_copies("A hundred plugins", &[device_info()?]).await?;
+    let mut section = measure_copies("A hundred plugins", &[device_info()?]).await?;
     section.note(
         "Copies of `device-info` with a manifest each. What is not anonymous is clean pages of the \
          compiled files, which the kernel may drop.",
@@ -87,7 +87,7 @@ pub(crate) async fn measure_languages() -> Result<Section> {
     let mut originals = vec![device_info()?];
     let languages = ["c", "go", "javascript", "typescript", "python"];
     originals.extend(languages.map(Original::hello));
-    let mut section = of_copies("A hundred plugins in six languages", &originals).await?;
+    let mut section = measure_copies("A hundred plugins in six languages", &originals).await?;
     section.note(format!(
         "Copies, in turn, of `device-info` (Rust) and of `hello` in C, Go, JavaScript, TypeScript and Python, as \
          `tests/compatibility/{VERSION}` keeps them. Each is compiled by itself the first time, also the interpreter in it."
@@ -95,7 +95,7 @@ pub(crate) async fn measure_languages() -> Result<Section> {
     Ok(section)
 }
 
-async fn of_copies(title: &'static str, originals: &[Original]) -> Result<Section> {
+async fn measure_copies(title: &'static str, originals: &[Original]) -> Result<Section> {
     let folder = tempfile::tempdir()?;
     let plugins = folder.path().join("plugins");
     fs::create_dir(&plugins)?;

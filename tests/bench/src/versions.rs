@@ -67,7 +67,7 @@ pub(crate) async fn measure(beside: &Path) -> Result<Section> {
 
 /// Starts a device of a layout, with its plugins from the cache.
 async fn started(layout: &Path) -> Result<Device> {
-    let mut device = Device::of(layout, &["--engine", "wasm"])?;
+    let mut device = Device::from_layout(layout, &["--engine", "wasm"])?;
     device.start().await?;
     device.until_plugins_answer().await?;
     device.stop().await?;

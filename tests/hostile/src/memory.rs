@@ -9,11 +9,11 @@ use tests::children_of;
 #[must_use]
 pub fn held_by(pid: i32) -> u64 {
     let below: u64 = children_of(pid).into_iter().map(held_by).sum();
-    of(pid) + below
+    read_anonymous_memory(pid) + below
 }
 
 /// Returns 0 if the process has ended.
-fn of(pid: i32) -> u64 {
+fn read_anonymous_memory(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status
         .lines()

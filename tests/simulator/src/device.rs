@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::devices::Common;
+use crate::devices::DeviceContext;
 use crate::target::Target;
 
 /// The operating system that devices report; fleets with several services accept its version.
@@ -31,7 +31,7 @@ pub(crate) const OS: &str = "Simulated OS 6.0.0";
 /// One simulated device.
 pub(crate) struct Device {
     number: u32,
-    common: Arc<Common>,
+    common: Arc<DeviceContext>,
     state: Mutex<State>,
     changed: Notify,
 }
@@ -53,7 +53,7 @@ impl Device {
     ///
     /// # Errors
     /// If its configuration does not result in an identity.
-    pub(crate) fn start(common: &Arc<Common>, number: u32) -> anyhow::Result<Link> {
+    pub(crate) fn start(common: &Arc<DeviceContext>, number: u32) -> anyhow::Result<Link> {
         let mut uuid = [0; 16];
         getrandom::fill(&mut uuid)
             .map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
@@ -266,7 +266,7 @@ impl ConfigFile for Config {
 struct CountingClient {
     number: u32,
     client: Arc<Client>,
-    common: Arc<Common>,
+    common: Arc<DeviceContext>,
 }
 
 impl Source for CountingClient {

@@ -21,7 +21,7 @@ use crate::target::Targets;
 pub(crate) const REQUESTS: usize = 500;
 
 /// The data that all devices share.
-pub(crate) struct Common {
+pub(crate) struct DeviceContext {
     /// config.json without the parts that differ by device.
     config: Map<String, Value>,
     pub(crate) board: String,
@@ -44,7 +44,7 @@ pub(crate) struct Common {
     tunnels: watch::Sender<bool>,
 }
 
-impl Common {
+impl DeviceContext {
     /// Creates the data of devices with this config.json and this type of board.
     pub(crate) fn new(
         config: Map<String, Value>,
@@ -53,7 +53,7 @@ impl Common {
         download: Duration,
     ) -> Arc<Self> {
         let branding = Branding::default();
-        Arc::new(Common {
+        Arc::new(DeviceContext {
             config,
             board: board.to_owned(),
             agent: user_agent(&branding.api_level, Some(OS), Some("prod")),

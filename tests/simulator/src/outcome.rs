@@ -58,7 +58,7 @@ pub struct Spread {
 impl Spread {
     /// The distribution of these times.
     #[must_use]
-    pub fn of(mut times: Vec<Duration>) -> Self {
+    pub fn from_times(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         let at = |share: usize| {
             let at = times.len().saturating_sub(1) * share / 100;
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn of_a_hundred_times_all_but_one_are_within_the_p99() {
         let times = (1..=101).rev().map(Duration::from_secs).collect();
-        let spread = Spread::of(times);
+        let spread = Spread::from_times(times);
         assert_eq!((spread.p50, spread.p99, spread.max), (51.0, 100.0, 101.0));
-        assert!(Spread::of(Vec::new()).max.abs() < f64::EPSILON);
+        assert!(Spread::from_times(Vec::new()).max.abs() < f64::EPSILON);
     }
 }

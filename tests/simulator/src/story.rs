@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::admin::{Admin, Fleet};
 use crate::cloud::{Cloud, Setup};
-use crate::devices::{Common, REQUESTS};
+use crate::devices::{DeviceContext, REQUESTS};
 use crate::outcome::{Outcome, Phase, Spread};
 use crate::process::{Usage, allow_open_files, usage};
 use crate::troubles::Troubles;
@@ -79,7 +79,7 @@ pub async fn run(plan: &Plan, at: &At, troubles: &Troubles) -> Result<Outcome> {
     let name = format!("simulation-{}", std::process::id());
     let fleet = admin.fleet(&name, &plan.board).await?;
     let config = fleet.config().await?;
-    let common = Common::new(config, &plan.board, plan.interval, plan.download);
+    let common = DeviceContext::new(config, &plan.board, plan.interval, plan.download);
     let story = Story {
         plan,
         own,
@@ -100,7 +100,7 @@ struct Story<'a> {
     plan: &'a Plan,
     own: Option<Cloud>,
     fleet: Fleet,
-    common: &'a std::sync::Arc<Common>,
+    common: &'a std::sync::Arc<DeviceContext>,
     troubles: &'a Troubles,
 }
 
@@ -233,8 +233,8 @@ impl Story<'_> {
         Ok(Phase {
             name: name.to_owned(),
             seconds: begun.at.elapsed().as_secs_f64(),
-            target_delay: target_delays.map(Spread::of),
-            report_delay: (!report_delays.is_empty()).then(|| Spread::of(report_delays)),
+            target_delay: target_delays.map(Spread::from_times),
+            report_delay: (!report_delays.is_empty()).then(|| Spread::from_times(report_delays)),
             polls: self.common.tally.polls() - begun.polls,
             reports: self.common.tally.reports() - begun.reports,
             errors: self.troubles.times() - begun.errors,

@@ -26,7 +26,7 @@ struct Example {
 }
 
 /// What a command printed.
-struct Ran {
+struct CommandOutput {
     head: String,
     body: String,
 }
@@ -119,7 +119,7 @@ impl DocumentedExample {
     }
 
     /// Runs a command of the page as a reader would, and waits until its effects are complete.
-    async fn run(&mut self, command: &str, lines: usize) -> Ran {
+    async fn run(&mut self, command: &str, lines: usize) -> CommandOutput {
         let real = guest("guest").display().to_string();
         let script = command.replace(IMAGE, &real).replacen(
             "curl ",
@@ -156,13 +156,13 @@ impl DocumentedExample {
             } else {
                 "application/x-ndjson"
             };
-            Ran {
+            CommandOutput {
                 head: format!("# 200 {media}; charset=utf-8"),
                 body: self.shown(&printed),
             }
         } else {
             let (body, head) = printed.rsplit_once("\n#").expect("a status");
-            Ran {
+            CommandOutput {
                 head: format!("#{head}").trim_end().to_owned(),
                 body: self.shown(body.trim_end_matches('\n')),
             }
@@ -182,7 +182,7 @@ impl DocumentedExample {
             .replace(&self.key, "0f1e2d3c4b5a69788796a5b4c3d2e1f0")
     }
 
-    async fn settle(&mut self, command: &str, ran: &Ran) {
+    async fn settle(&mut self, command: &str, ran: &CommandOutput) {
         if command.contains("regenerate-api-key") {
             self.key.clone_from(&ran.body);
         }
@@ -348,7 +348,7 @@ fn anywhere(body: &str) -> String {
     value.to_string()
 }
 
-fn compare(example: &Example, ran: &Ran) -> Result<(), String> {
+fn compare(example: &Example, ran: &CommandOutput) -> Result<(), String> {
     let (head, body) = example
         .answer
         .split_once('\n')

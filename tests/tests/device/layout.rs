@@ -28,7 +28,7 @@ fn crates(package: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn of_family<'a>(crates: &'a [String], families: &[&str]) -> Vec<&'a String> {
+fn find_family<'a>(crates: &'a [String], families: &[&str]) -> Vec<&'a String> {
     let is_one = |name: &&String| families.iter().any(|family| name.starts_with(family));
     crates.iter().filter(is_one).collect()
 }
@@ -37,7 +37,7 @@ fn of_family<'a>(crates: &'a [String], families: &[&str]) -> Vec<&'a String> {
 fn what_runs_components_is_built_without_a_code_generator() {
     let crates = crates("supervisor-wasm");
     assert!(crates.iter().any(|name| name == "wasmtime"), "{crates:?}");
-    let generators = of_family(&crates, &["cranelift-codegen", "winch-codegen"]);
+    let generators = find_family(&crates, &["cranelift-codegen", "winch-codegen"]);
     assert_eq!(generators, Vec::<&String>::new());
 }
 
@@ -45,7 +45,7 @@ fn what_runs_components_is_built_without_a_code_generator() {
 fn the_supervisor_is_built_without_what_runs_components() {
     let crates = crates("supervisor");
     assert!(crates.iter().any(|name| name == "plugins"), "{crates:?}");
-    let of_wasm = of_family(
+    let of_wasm = find_family(
         &crates,
         &[
             "wasmtime",

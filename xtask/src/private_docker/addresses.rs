@@ -42,7 +42,7 @@ impl Addresses {
     }
 
     /// Returns the range that [`Addresses::take`] reserved for `folder`, even in another process.
-    pub(super) fn of(folder: &Path) -> Option<Self> {
+    pub(super) fn load(folder: &Path) -> Option<Self> {
         let second = fs::read_to_string(folder.join("addresses"))
             .ok()?
             .parse()

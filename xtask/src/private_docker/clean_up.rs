@@ -17,7 +17,7 @@ use super::addresses::Addresses;
 use super::{STOP_TIMEOUT, quietly};
 
 /// Ends everything that was started in `folder`, by any process.
-pub(super) fn of_folder(folder: &Path) {
+pub(super) fn clean_folder(folder: &Path) {
     let socket = folder.join("docker.sock");
     remove_objects(&format!("unix://{}", socket.display()));
     for name in ["docker-registry", "dockerd"] {
@@ -65,7 +65,7 @@ pub(super) fn remove_traces(folder: &Path) {
     for bridge in bridges_of(folder) {
         let _ = quietly("ip", &["link", "delete", &bridge]);
     }
-    if let Some(addresses) = Addresses::of(folder) {
+    if let Some(addresses) = Addresses::load(folder) {
         addresses.release();
     }
     owned_folder::remove(folder);

@@ -3,10 +3,10 @@
 use anyhow::{Result, bail};
 
 use crate::busybox;
-use crate::packages::{Needed, install_if_debian_root, program};
+use crate::packages::{RequiredPackage, install_if_debian_root, program};
 
 /// Program and Debian package.
-pub(crate) const NEEDED: &[Needed] = &[
+pub(crate) const NEEDED: &[RequiredPackage] = &[
     ("dockerd", "docker.io"),
     ("containerd", "containerd"),
     ("iptables", "iptables"),
@@ -37,7 +37,7 @@ fn missing() -> Vec<&'static str> {
         .filter(|(name, _)| match *name {
             // The busybox of another package needs libraries, which containers of the tests do not
             // have.
-            "busybox" => busybox::of_this_machine().is_none(),
+            "busybox" => busybox::find_on_this_machine().is_none(),
             name => program(name).is_none(),
         })
         .map(|(_, package)| *package)

@@ -153,7 +153,7 @@ impl Traces {
 }
 
 /// Ends the supervisors, clouds and registries of runs that were killed, and returns what else they left.
-pub(super) fn of_killed_runs() -> Vec<Traces> {
+pub(super) fn end_killed_runs() -> Vec<Traces> {
     let mut left_over = Vec::new();
     for entry in fs::read_dir(std::env::temp_dir())
         .into_iter()

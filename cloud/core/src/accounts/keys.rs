@@ -19,7 +19,7 @@ const DIFFERENT: usize = 8;
 ///
 /// # Errors
 /// 401 if the sign-in was too long ago, or the credential is of another kind.
-pub fn of_user(identity: &Identity) -> Result<i64, Refusal> {
+pub fn require_user(identity: &Identity) -> Result<i64, Refusal> {
     let Credential::Session(claims) = &identity.credential else {
         return Err(Refusal::Unauthorized);
     };

@@ -41,7 +41,7 @@ pub struct SessionOrigin {
 }
 
 impl SessionOrigin {
-    pub fn of(headers: &HeaderMap, from: SocketAddr, door: SignInKind) -> Self {
+    pub fn new(headers: &HeaderMap, from: SocketAddr, door: SignInKind) -> Self {
         let agent = headers
             .get(header::USER_AGENT)
             .map(|agent| String::from_utf8_lossy(agent.as_bytes()));

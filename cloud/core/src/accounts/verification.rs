@@ -53,7 +53,7 @@ pub async fn verified(
     password: String,
     from: IpAddr,
 ) -> Result<VerifiedUser, Refusal> {
-    let network = Network::of(from);
+    let network = Network::from_address(from);
     let place = cloud.passwords.enter(network).map_err(Refusal::TooMany)?;
     let candidate = candidate(cloud, claim, from).await?;
     let attempts = &cloud.auth.limits.attempts;
@@ -113,7 +113,7 @@ pub async fn verified(
 pub async fn hashed(cloud: &Cloud, password: String, from: IpAddr) -> Result<String, Refusal> {
     let place = cloud
         .passwords
-        .enter(Network::of(from))
+        .enter(Network::from_address(from))
         .map_err(Refusal::TooMany)?;
     place.hash(password).await.map_err(Refusal::Fault)
 }
@@ -150,7 +150,7 @@ async fn candidate(
             let name = if username.chars().count() > MOST {
                 String::new()
             } else {
-                form.of(username, &cloud.configuration.branding)
+                form.apply(username, &cloud.configuration.branding)
                     .unwrap_or_default()
                     .into_owned()
             };

@@ -25,7 +25,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Network(IpAddr);
 
 impl Network {
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         Network(match address.to_canonical() {
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
@@ -94,7 +94,7 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    pub fn of(limits: &Limits) -> Self {
+    pub fn new(limits: &Limits) -> Self {
         let minutes = Duration::from_secs(60) * limits.failed_logins_minutes.get();
         Attempts {
             pair: Quota::new(limits.failed_logins, minutes),
@@ -189,12 +189,12 @@ mod tests {
     use super::*;
 
     fn at(last: u8) -> Network {
-        Network::of(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)))
+        Network::from_address(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last)))
     }
 
     #[test]
     fn an_account_is_refused_from_one_network_and_a_right_try_starts_its_count_anew() {
-        let attempts = Attempts::of(&Limits::default());
+        let attempts = Attempts::new(&Limits::default());
         let ann = Account::User(1);
         for _ in 0..9 {
             assert_eq!(attempts.begin(&ann, at(1), false), Ok(()));
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_network_is_refused_whatever_names_it_tries_and_right_tries_are_not_counted() {
-        let attempts = Attempts::of(&Limits::default());
+        let attempts = Attempts::new(&Limits::default());
         for number in 0..1000 {
             let user = Account::User(number);
             assert_eq!(attempts.begin(&user, at(1), false), Ok(()));
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_name_that_nobody_has_is_refused_from_everywhere_as_one_that_somebody_has() {
-        let attempts = Attempts::of(&Limits::default());
+        let attempts = Attempts::new(&Limits::default());
         let name = Account::named("nobody");
         for number in 0..100 {
             assert_eq!(attempts.begin(&name, at(number), false), Ok(()));
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_network_of_ipv6_is_what_one_customer_has() {
-        let network = |text: &str| Network::of(text.parse().expect("an address"));
+        let network = |text: &str| Network::from_address(text.parse().expect("an address"));
         assert_eq!(network("2001:db8:1:2:3::4"), network("2001:db8:1:2::5"));
         assert_ne!(network("2001:db8:1:2::4"), network("2001:db8:1:3::4"));
         assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
@@ -253,9 +253,9 @@ mod tests {
 
     #[test]
     fn counters_are_bounded() {
-        let attempts = Attempts::of(&Limits::default());
+        let attempts = Attempts::new(&Limits::default());
         for number in 0..u32::try_from(MOST).expect("a number") {
-            let network = Network::of(IpAddr::V4(Ipv4Addr::from_bits(number)));
+            let network = Network::from_address(IpAddr::V4(Ipv4Addr::from_bits(number)));
             let _ = attempts.begin(&Account::named(&number.to_string()), network, false);
         }
         assert!(attempts.forgotten.lock().len() <= MOST + 3);

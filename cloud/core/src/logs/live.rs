@@ -37,7 +37,7 @@ impl LiveLines {
     pub(super) fn follow(&self, device: i64) -> LineSubscription {
         let mut followed = self.followed.lock();
         let sender = followed.entry(device).or_insert_with(|| channel(BEHIND).0);
-        LineSubscription::of(sender)
+        LineSubscription::new(sender)
     }
 
     /// Removes devices that nobody follows any more.
@@ -62,7 +62,7 @@ pub enum LineEvent {
 
 impl LineSubscription {
     /// Subscribes to the lines that are sent from now on.
-    pub(super) fn of(sender: &Sender<Lines>) -> Self {
+    pub(super) fn new(sender: &Sender<Lines>) -> Self {
         LineSubscription {
             lines: sender.subscribe(),
         }

@@ -36,7 +36,7 @@ pub async fn latest(cloud: &Cloud, device: &RowRight) -> Result<Vec<LogLine>, Hi
 /// # Errors
 /// As for [`latest`].
 pub async fn followed(cloud: &SharedCloud, device: &RowRight) -> Result<LogTail, HistoryError> {
-    LogTail::of(cloud, latest_span(device)).await
+    LogTail::load(cloud, latest_span(device)).await
 }
 
 /// Returns the span of all stored lines.
@@ -66,7 +66,7 @@ impl LogTail {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub async fn of(cloud: &SharedCloud, span: Span) -> Result<Self, HistoryError> {
+    pub async fn load(cloud: &SharedCloud, span: Span) -> Result<Self, HistoryError> {
         let device = span.device;
         let history = &cloud.logs;
         // Lines that are already stored must not count as missed later.
@@ -87,7 +87,7 @@ impl LogTail {
         Ok(LogTail {
             cloud: cloud.clone(),
             device,
-            recent: RecentLines::of(before.iter().chain(&lines)),
+            recent: RecentLines::from_lines(before.iter().chain(&lines)),
             first: Some(lines),
             followed,
             lagged,
@@ -171,7 +171,7 @@ struct RecentLines {
 }
 
 impl RecentLines {
-    fn of<'a>(lines: impl Iterator<Item = &'a LogLine>) -> Self {
+    fn from_lines<'a>(lines: impl Iterator<Item = &'a LogLine>) -> Self {
         let mut recent = RecentLines::default();
         for line in lines {
             recent.is_new(line.id);

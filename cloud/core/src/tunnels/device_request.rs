@@ -82,7 +82,7 @@ async fn read(
 /// Decrypts the stored key of a device's supervisor. A key that cannot be decrypted does not affect other devices: the
 /// request is sent without a key and refused, until the device reports its key again.
 pub fn supervisor_key(keyring: &Keyring, device: i64, stored: &str) -> Option<String> {
-    let place = Place::of_row("device", "api_secret", device);
+    let place = Place::from_row("device", "api_secret", device);
     keyring
         .open(&place, stored)
         .inspect_err(unreadable::log)

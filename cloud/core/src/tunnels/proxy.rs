@@ -47,7 +47,7 @@ pub async fn pass_on(
     address: &Uri,
     body: &Map<String, Value>,
 ) -> Answer {
-    let request = ProxyRequest::of(address, body).map_err(Refusal::Wrong)?;
+    let request = ProxyRequest::parse(address, body).map_err(Refusal::Wrong)?;
     // Boxed for the compiler, as statements are (cloud/data/src/connection.rs).
     passed(cloud, identity, request).boxed().await
 }

@@ -38,7 +38,7 @@ const TOGETHER: Duration = Duration::from_millis(20);
 /// Sends notifications, for as long as it is polled.
 pub(super) async fn run(connections: Arc<DeviceConnections>) {
     let push = &connections.push;
-    let mut pace = PushRate::of(connections.pushes_per_second.get());
+    let mut pace = PushRate::new(connections.pushes_per_second.get());
     loop {
         push.wake.notified().await;
         sleep(TOGETHER).await;
@@ -56,7 +56,7 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
     let push = &connections.push;
     let fleets = mem::take(&mut push.queue.lock().fleets);
     if !fleets.is_empty() {
-        match of_fleets(connections, &fleets).await {
+        match find_devices(connections, &fleets).await {
             Ok(devices) => {
                 let mut queue = push.queue.lock();
                 for device in devices {
@@ -108,7 +108,7 @@ async fn some(connections: &Arc<DeviceConnections>, pace: &mut PushRate) -> Resu
 }
 
 /// Returns the devices of fleets, and devices whose system or supervisor belongs to one of the fleets.
-async fn of_fleets(
+async fn find_devices(
     connections: &DeviceConnections,
     fleets: &HashSet<i64>,
 ) -> Result<Vec<i64>, DataError> {
@@ -199,7 +199,7 @@ struct PushRate {
 }
 
 impl PushRate {
-    fn of(per_second: u32) -> Self {
+    fn new(per_second: u32) -> Self {
         PushRate {
             most: f64::from(per_second),
             left: f64::from(per_second),
@@ -241,7 +241,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_hundred_go_at_once_and_a_hundred_a_second_from_then_on() {
-        let mut pace = PushRate::of(100);
+        let mut pace = PushRate::new(100);
         let begun = Instant::now();
         let mut sent = Vec::new();
         for _ in 0..350 {

@@ -137,7 +137,8 @@ pub(super) async fn make(
         return Err(PageError::wrong("Enter what the key is for."));
     }
     let identity = with_password(&visitor, &form, from).await?;
-    let actor = keys::of_user(&identity).map_err(|error| explained(error, "for the new key"))?;
+    let actor =
+        keys::require_user(&identity).map_err(|error| explained(error, "for the new key"))?;
     let description = KeyDescription {
         name: Some(name.to_owned()),
         description: None,

@@ -49,7 +49,7 @@ pub(super) async fn change(
         new: form.exact("new").to_owned(),
         end_keys: form.text("end_keys") == "true",
     };
-    let beginning = SessionOrigin::of(&headers, from, SignInKind::Dashboard);
+    let beginning = SessionOrigin::new(&headers, from, SignInKind::Dashboard);
     let changed =
         users::password_changed(&visitor.cloud, visitor.claims.id, change, from, beginning).await;
     let token = changed.map_err(|error| match error {

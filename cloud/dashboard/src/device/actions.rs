@@ -55,7 +55,7 @@ pub(super) fn panel(device: &Device) -> Markup {
 }
 
 /// The buttons of one of its services.
-pub(super) fn of_service(device: &Device, service: &str) -> Markup {
+pub(super) fn render_service(device: &Device, service: &str) -> Markup {
     let id = format!("said-of-{service}");
     html! {
         div.buttons {

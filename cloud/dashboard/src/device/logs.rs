@@ -28,7 +28,7 @@ const REST: Duration = Duration::from_millis(200);
 struct Names(HashMap<i64, String>);
 
 impl Names {
-    async fn of(visitor: &SessionUser, device: &Device) -> PageResult<Self> {
+    async fn load(visitor: &SessionUser, device: &Device) -> PageResult<Self> {
         let Some(fleet) = device.fleet() else {
             return Ok(Names(HashMap::new()));
         };
@@ -73,7 +73,7 @@ impl Names {
 
 /// The log on its page with the existing lines; a script adds new ones.
 pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
-    let mut names = Names::of(visitor, device).await?;
+    let mut names = Names::load(visitor, device).await?;
     // If the message bus is unavailable, the rest of the page still works.
     let right = device.right_to_read(visitor).await?;
     let (lines, unread) = match tail::latest(&visitor.cloud, &right).await {
@@ -125,7 +125,7 @@ pub(super) async fn events(
     visitor: &SessionUser,
     device: &Device,
 ) -> PageResult<BoxStream<'static, Event>> {
-    let names = Names::of(visitor, device).await?;
+    let names = Names::load(visitor, device).await?;
     let right = device.right_to_read(visitor).await?;
     let live = tail::followed(&visitor.cloud, &right).await?;
     let state = (visitor.clone(), names, live, true);
@@ -198,7 +198,7 @@ fn readable(message: &str) -> String {
 /// `GET /dashboard/devices/<uuid>/log.txt`
 pub(super) async fn download(visitor: SessionUser, uuid: Uuid) -> PageResult {
     let device = Device::find(&visitor, &uuid).await?;
-    let mut names = Names::of(&visitor, &device).await?;
+    let mut names = Names::load(&visitor, &device).await?;
     let right = device.right_to_read(&visitor).await?;
     let lines = tail::latest(&visitor.cloud, &right).await?;
     names.learn(&visitor, &lines).await;

@@ -105,7 +105,7 @@ fn row(device: &Device, name: &str, installs: &[&ImageInstall]) -> Markup {
                     }
                 }
             }
-            td.act { (actions::of_service(device, name)) }
+            td.act { (actions::render_service(device, name)) }
         }
     }
 }

@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::tabs::{Uuid, VARIABLES};
 use crate::key_values::{
     Inheritance, KeyValue, KeyValueKind, KeyValueRow, NewOwners, ServiceKeyValue, VariablesEditor,
-    list, of_services,
+    list, load_service_variables,
 };
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
@@ -55,7 +55,7 @@ impl LivePage for DeviceVariablesPage {
             Some(fleet) => (
                 list(visitor, KeyValueKind::FleetVariable, fleet).await?,
                 list(visitor, KeyValueKind::FleetSetting, fleet).await?,
-                of_services(visitor, fleet).await?,
+                load_service_variables(visitor, fleet).await?,
             ),
         };
         let variables = self.variables(own, of_fleet, of_services);

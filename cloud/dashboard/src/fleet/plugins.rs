@@ -37,7 +37,7 @@ impl PluginCount {
         }
     }
 
-    fn of_list(list: PluginList) -> Vec<Self> {
+    fn from_list(list: PluginList) -> Vec<Self> {
         list.plugins.iter().map(Self::new).collect()
     }
 }
@@ -121,7 +121,7 @@ impl LivePage for FleetPluginsPage {
 
     async fn page(&self, visitor: &SessionUser, []: Self::Parts) -> PageResult<Page> {
         let FleetPluginsPage(fleet) = self;
-        let main = match FleetAnswers::load(visitor, fleet, PluginCount::of_list).await? {
+        let main = match FleetAnswers::load(visitor, fleet, PluginCount::from_list).await? {
             Ok(answers) => {
                 let mut plugins = FleetPlugins::default();
                 let lists = answers.devices.iter();
@@ -146,7 +146,7 @@ mod tests {
         let mut plugins = FleetPlugins::default();
         for list in lists {
             let list = serde_json::from_value(json!({ "plugins": list })).expect("a list");
-            plugins.add(&PluginCount::of_list(list));
+            plugins.add(&PluginCount::from_list(list));
         }
         plugins.markup("/f").into_string()
     }

@@ -12,7 +12,7 @@ use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
 use crate::quotas;
-use crate::rows::Named;
+use crate::rows::NamedRow;
 use crate::show::card;
 use crate::switch::OVERRIDE_LOCKS;
 use crate::visitor::SessionUser;
@@ -58,7 +58,7 @@ impl LivePage for FleetSettingsPage {
                     (card("switches", "Switches", &switches.placed()))
                 }
                 (people(visitor, fleet, organization.as_ref()).await?)
-                @if let Some(organization) = &organization { (quotas::of_owner(visitor, organization).await?) }
+                @if let Some(organization) = &organization { (quotas::render_owner(visitor, organization).await?) }
             }
             (tags_section(&tags, may_change, KeyValueKind::FleetTag, fleet.id, &fleet.settings_place()))
             @if may_change { (delete_form("fleet", &fleet.place(), CONSEQUENCES, &word)) }
@@ -99,10 +99,10 @@ struct MemberUser {
 /// The organization that owns a fleet, if the visitor sees it.
 #[derive(Deserialize)]
 struct Owner {
-    organization: Vec<Named>,
+    organization: Vec<NamedRow>,
 }
 
-async fn owner(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Option<Named>> {
+async fn owner(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Option<NamedRow>> {
     let query = "$select=id&$expand=organization($select=id,name)";
     let owner: Owner = visitor.row(&fleet.path(), query).await?;
     Ok(owner.organization.into_iter().next())
@@ -111,7 +111,7 @@ async fn owner(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Option<Named>
 async fn people(
     visitor: &SessionUser,
     fleet: &Fleet,
-    organization: Option<&Named>,
+    organization: Option<&NamedRow>,
 ) -> PageResult<Markup> {
     let members = match organization {
         None => Vec::new(),

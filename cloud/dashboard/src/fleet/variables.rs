@@ -2,7 +2,9 @@
 
 use super::tabs::{Fleet, VARIABLES};
 use crate::form::Number;
-use crate::key_values::{KeyValueKind, KeyValueRow, NewOwners, VariablesEditor, list, of_services};
+use crate::key_values::{
+    KeyValueKind, KeyValueRow, NewOwners, VariablesEditor, list, load_service_variables,
+};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
 use crate::problem::PageResult;
@@ -34,7 +36,7 @@ impl LivePage for FleetVariablesPage {
         let fleet = self.fleet.id;
         let own = list(visitor, KeyValueKind::FleetVariable, fleet).await?;
         let own = KeyValueRow::own(KeyValueKind::FleetVariable, own);
-        let of_services = of_services(visitor, fleet).await?;
+        let of_services = load_service_variables(visitor, fleet).await?;
         let of_services = of_services.into_iter().map(|variable| {
             let mut services = self.services.iter();
             let service = services.find(|service| service.id == variable.service.id);

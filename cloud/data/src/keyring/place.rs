@@ -14,7 +14,7 @@ pub struct Place {
 impl Place {
     /// Creates the place of a column in the row with this id.
     #[must_use]
-    pub fn of_row(table: &'static str, column: &'static str, id: i64) -> Self {
+    pub fn from_row(table: &'static str, column: &'static str, id: i64) -> Self {
         Place {
             table,
             column,
@@ -24,7 +24,7 @@ impl Place {
 
     /// Creates the place of one of the platform's settings ([`crate::setting`]).
     #[must_use]
-    pub fn of_setting(name: &str) -> Self {
+    pub fn from_setting(name: &str) -> Self {
         Place {
             table: "platform_setting",
             column: "value",

@@ -40,9 +40,9 @@ impl Compiler<'_> {
         let is_large =
             self.dialect == Dialect::Postgres && longest > ALLOWED * self.bounds.expanded_bytes;
         if is_large {
-            rows = self.of_bounded_bytes(rows)?;
+            rows = self.limit_bytes(rows)?;
         }
-        let array = self.of_rows(rows, |name| {
+        let array = self.select_from_rows(rows, |name| {
             let text = format!("\"{name}\".\"{TEXT}\"");
             let (array, failure) = match self.dialect {
                 Dialect::Postgres => {
@@ -72,12 +72,12 @@ impl Compiler<'_> {
 
     /// Returns the rows as one column of JSON. The statement fails as soon as the rows so far exceed the limit of
     /// bytes: PostgreSQL produces no further row. (SQLite has its own limit for that.)
-    fn of_bounded_bytes(&self, rows: SelectStatement) -> Result<SelectStatement, QueryError> {
+    fn limit_bytes(&self, rows: SelectStatement) -> Result<SelectStatement, QueryError> {
         let bytes = self.bounds.expanded_bytes;
-        let mut texts = self.of_rows(rows, |name| format!("row_to_json(\"{name}\")"))?;
+        let mut texts = self.select_from_rows(rows, |name| format!("row_to_json(\"{name}\")"))?;
         // Otherwise the JSON of each row would be produced twice.
         texts.offset(0);
-        self.of_rows(texts, |name| {
+        self.select_from_rows(texts, |name| {
             let text = format!("\"{name}\".\"{TEXT}\"");
             let sum = format!("sum(octet_length(CAST({text} AS text))) OVER ({SO_FAR})");
             let failure = too_much_postgres(&sum);
@@ -93,7 +93,7 @@ impl Compiler<'_> {
             Dialect::Sqlite => ("'[' || coalesce(?, '') || ']'", row),
             Dialect::Postgres => (
                 "coalesce(?, '[]')",
-                self.of_rows(row, |name| format!("json_build_array(\"{name}\")"))?,
+                self.select_from_rows(row, |name| format!("json_build_array(\"{name}\")"))?,
             ),
         };
         Ok(custom(self.dialect, array, [Expr::from(row)]))

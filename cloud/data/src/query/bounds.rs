@@ -54,7 +54,7 @@ const GUESTS: Bounds = Bounds {
 };
 
 impl Bounds {
-    pub(super) fn of(caller: &Caller) -> &'static Bounds {
+    pub(super) fn for_caller(caller: &Caller) -> &'static Bounds {
         if caller.is_guest() { &GUESTS } else { &HOLDERS }
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Compiler<'a> {
             addresses: is_addressed.then_some(context.addresses),
             from_is_readable: true,
             for_one_row: false,
-            bounds: Bounds::of(context.caller),
+            bounds: Bounds::for_caller(context.caller),
             tables: Cell::new(0),
         }
     }
@@ -149,7 +149,7 @@ impl<'a> Compiler<'a> {
         };
         Ok(match visible {
             Rule::All => value,
-            Rule::Nothing => nothing(ValueKind::of(&field.kind)),
+            Rule::Nothing => nothing(ValueKind::from_type(&field.kind)),
             Rule::Where { what, .. } => Expr::case(what, value).into(),
         })
     }
@@ -162,7 +162,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<Expr, QueryError> {
         match field.column {
             Column::Stored(name) => Ok(row.column(name)),
-            Column::Constant(Constant::Null) => Ok(nothing(ValueKind::of(&field.kind))),
+            Column::Constant(Constant::Null) => Ok(nothing(ValueKind::from_type(&field.kind))),
             Column::Constant(Constant::Boolean(value)) => Ok(value.into()),
             Column::Computed(name) => {
                 let expression = computed::expression(&self.context, row, name);
@@ -216,7 +216,7 @@ impl<'a> Compiler<'a> {
             })?;
             let value = self
                 .constant(value, at, visibility)?
-                .read_as(ValueKind::of(&field.kind))
+                .read_as(ValueKind::from_type(&field.kind))
                 .map_err(|why| QueryError::refused(at, why))?;
             Ok(self.field(row, field)?.eq(value.sql))
         });

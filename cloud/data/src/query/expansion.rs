@@ -93,7 +93,7 @@ impl<'a> Compiler<'a> {
         let other = self.target_row(navigation)?;
         let mut conditions = self.behind_expanded(row, navigation, &other)?;
         if let Some(filter) = &expand.options.filter {
-            let scope = Scope::of(other.clone());
+            let scope = Scope::new(other.clone());
             conditions.push(self.condition(&scope, filter, Nulls::Allowed)?);
         }
         Ok(Expr::from(counted(other.select(conditions))))

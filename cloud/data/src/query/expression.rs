@@ -256,7 +256,7 @@ impl<'a> Compiler<'a> {
             Visibility::OfCaller => self.field(row, field)?,
         };
         let nullable = field.nullable || field.readers != Readers::OfTheRow;
-        let value = TypedExpr::new(sql, ValueKind::of(&field.kind), nullable, name.at);
+        let value = TypedExpr::new(sql, ValueKind::from_type(&field.kind), nullable, name.at);
         Ok(TypedExpr {
             longest: longest(&field.kind),
             ..value

@@ -33,7 +33,7 @@ impl Arguments {
     }
 
     /// Converts a value to a kind.
-    fn of(&self, value: TypedExpr, kind: ValueKind) -> Result<Expr, String> {
+    fn convert(&self, value: TypedExpr, kind: ValueKind) -> Result<Expr, String> {
         match value.read_as(kind) {
             // PostgreSQL treats a bare null as a text, for which it has no such function.
             Ok(value) if value.kind == ValueKind::Null => Ok(nothing(kind)),
@@ -44,7 +44,7 @@ impl Arguments {
 
     fn next_of(&mut self, kind: ValueKind) -> Result<Expr, String> {
         let value = self.next()?;
-        self.of(value, kind)
+        self.convert(value, kind)
     }
 
     fn text(&mut self) -> Result<Expr, String> {
@@ -116,7 +116,7 @@ pub(super) fn call(
         F::Substring => {
             let (text, start) = (of.text()?, of.next_of(Integer)?);
             let length = match of.next() {
-                Ok(length) => Some(of.of(length, Integer)?),
+                Ok(length) => Some(of.convert(length, Integer)?),
                 Err(_) => None,
             };
             (substring(dialect, text, start, length), Text)
@@ -184,7 +184,10 @@ pub(super) fn call(
                     "SELECT CAST(v AS INTEGER) + (v > CAST(v AS INTEGER)) FROM (SELECT ? AS v)"
                 }
             };
-            (custom(dialect, rounded, [of.of(value, Number)?]), Number)
+            (
+                custom(dialect, rounded, [of.convert(value, Number)?]),
+                Number,
+            )
         }
         F::Cast => return cast(dialect, of.next()?, &type_name(of.next()?)?, at),
         F::IsOf => {

@@ -1,7 +1,9 @@
 //! The rows on which the caller has a right, according to the rules of the model.
 
 use odata::Expression;
-use resources::{Action, KeyLimits, Method, Navigation, Resource, Role, Rows, Step, of_fleet};
+use resources::{
+    Action, KeyLimits, Method, Navigation, Resource, Role, Rows, Step, find_fleet_filter,
+};
 use sea_query::{Expr, ExprTrait};
 
 use super::compiler::Compiler;
@@ -126,7 +128,8 @@ impl<'a> Compiler<'a> {
         if !permitted {
             return Ok(Rule::Nothing);
         }
-        let (Some(_), Some(of_fleet)) = (limits.fleet, of_fleet(row.resource.table)) else {
+        let (Some(_), Some(of_fleet)) = (limits.fleet, find_fleet_filter(row.resource.table))
+        else {
             return Ok(rule);
         };
         let of_fleet = self.condition_of_rule(row, &*parsed(of_fleet)?)?;
@@ -218,7 +221,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn condition_of_rule(&self, row: &TableRow<'a>, rule: &Expression) -> Result<Expr, QueryError> {
-        self.condition(&Scope::of_rule(row.clone()), rule, Nulls::Allowed)
+        self.condition(&Scope::new_for_rule(row.clone()), rule, Nulls::Allowed)
     }
 
     /// Returns the rule of the row that a link refers to.

@@ -86,7 +86,7 @@ pub(super) struct Lambdas {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn of(it: TableRow<'a>) -> Self {
+    pub(super) fn new(it: TableRow<'a>) -> Self {
         Scope {
             it,
             variables: Vec::new(),
@@ -96,10 +96,10 @@ impl<'a> Scope<'a> {
     }
 
     /// Creates the scope of a rule of the model.
-    pub(super) fn of_rule(it: TableRow<'a>) -> Self {
+    pub(super) fn new_for_rule(it: TableRow<'a>) -> Self {
         Scope {
             visibility: Visibility::OfRule,
-            ..Scope::of(it)
+            ..Scope::new(it)
         }
     }
 

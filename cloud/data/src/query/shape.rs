@@ -46,7 +46,7 @@ impl<'a> Compiler<'a> {
         path: &Expansion,
         at: usize,
     ) -> Result<Listing, QueryError> {
-        let scope = Scope::of(row.clone());
+        let scope = Scope::new(row.clone());
         let fields = self.json_fields(&scope, options, path, at)?;
         let longest = fields
             .iter()
@@ -87,13 +87,13 @@ impl<'a> Compiler<'a> {
         if self.dialect == Dialect::Sqlite {
             return Ok(listing.select);
         }
-        self.of_rows(listing.select, |rows| {
+        self.select_from_rows(listing.select, |rows| {
             format!("CAST(row_to_json(\"{rows}\") AS text)")
         })
     }
 
     /// Returns an expression over the rows of a statement; it receives their name.
-    pub(super) fn of_rows(
+    pub(super) fn select_from_rows(
         &self,
         rows: SelectStatement,
         expression: impl FnOnce(&str) -> String,

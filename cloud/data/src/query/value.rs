@@ -28,7 +28,7 @@ pub(super) enum ValueKind {
 }
 
 impl ValueKind {
-    pub(super) fn of(kind: &Type) -> Self {
+    pub(super) fn from_type(kind: &Type) -> Self {
         match kind {
             Type::Integer | Type::BigInteger | Type::Link { .. } => ValueKind::Integer,
             Type::Boolean => ValueKind::Boolean,

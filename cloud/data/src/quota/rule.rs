@@ -75,9 +75,9 @@ pub(super) const RULES: [QuotaRule; 27] = [
         Quota::Invites,
         None,
     ),
-    of_nobody("api_key", "is_of__actor", Quota::Keys),
-    of_nobody("user__has__public_key", "user", Quota::PublicKeys),
-    of_nobody("organization_membership", "user", Quota::Organizations),
+    counted_for_owner("api_key", "is_of__actor", Quota::Keys),
+    counted_for_owner("user__has__public_key", "user", Quota::PublicKeys),
+    counted_for_owner("organization_membership", "user", Quota::Organizations),
     whole(
         "release_asset",
         "release",
@@ -126,7 +126,7 @@ const fn each(
     }
 }
 
-const fn of_nobody(resource: &'static str, link: &'static str, number: Quota) -> QuotaRule {
+const fn counted_for_owner(resource: &'static str, link: &'static str, number: Quota) -> QuotaRule {
     QuotaRule {
         counted_for: QuotaSubject::OwnerAlone,
         ..whole(resource, link, number, None)

@@ -31,7 +31,7 @@ pub(super) async fn before_create(writer: &mut Writer<'_>, change: &mut Change) 
 }
 
 pub(super) async fn after_create(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
-    installs::of_devices(writer, &[change.id]).await?;
+    installs::create_for_devices(writer, &[change.id]).await?;
     history::keep(writer, std::slice::from_ref(change)).await
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn after_change(writer: &mut Writer<'_>, changes: &[Change]) ->
         "should_be_operated_by__release",
     ];
     let retargeted = altering(changes, &runs);
-    installs::of_devices(writer, &retargeted).await
+    installs::create_for_devices(writer, &retargeted).await
 }
 
 /// Ignores the name and the pin from a device's initial configuration once it has requested its target state, like all

@@ -56,7 +56,7 @@ pub(super) async fn before_change(writer: &mut Writer<'_>, change: &mut Change) 
 pub(super) async fn after_change(writer: &mut Writer<'_>, changes: &[Change]) -> WriteResult {
     let retargeted = altering(changes, &["should_be_running__release"]);
     if !retargeted.is_empty() {
-        installs::of_fleets(writer, &retargeted).await?;
+        installs::create_for_fleets(writer, &retargeted).await?;
     }
     let moved_fleets = altering(changes, &["organization"]);
     if !moved_fleets.is_empty() {

@@ -57,7 +57,7 @@ pub(super) async fn before_use(writer: &mut Writer<'_>, change: &mut Change) -> 
 /// Adds the service to the devices that run the release.
 pub(super) async fn after_use(writer: &mut Writer<'_>, change: &Change) -> WriteResult {
     match change.number("is_part_of__release") {
-        Some(release) => installs::of_release(writer, release).await,
+        Some(release) => installs::create_for_release(writer, release).await,
         None => Ok(()),
     }
 }
@@ -72,7 +72,7 @@ pub(super) async fn locations(writer: &mut Writer<'_>, images: &[i64]) -> WriteR
 
 /// Returns the images that are used only by these releases, which are about to be deleted. Images of services of other
 /// fleets than the release's are not included: anyone who may see an image can use it in their own release.
-pub(crate) async fn of_these_releases_alone(
+pub(crate) async fn find_unshared_images(
     writer: &mut Writer<'_>,
     releases: &BTreeSet<i64>,
 ) -> WriteResult<Vec<i64>> {

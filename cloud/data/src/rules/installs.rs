@@ -24,18 +24,18 @@ fn missing(condition: &str, now: i64) -> Sql {
 }
 
 /// Creates the rows for the target of these fleets, on their devices that are not pinned.
-pub(super) async fn of_fleets(writer: &mut Writer<'_>, fleets: &[i64]) -> WriteResult {
+pub(super) async fn create_for_fleets(writer: &mut Writer<'_>, fleets: &[i64]) -> WriteResult {
     let condition = "d.belongs_to__application IN (?) AND d.is_pinned_on__release IS NULL";
     make(writer, condition, fleets).await
 }
 
 /// Creates the rows for all target releases of these devices.
-pub(super) async fn of_devices(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
+pub(super) async fn create_for_devices(writer: &mut Writer<'_>, devices: &[i64]) -> WriteResult {
     make(writer, "d.id IN (?)", devices).await
 }
 
 /// Creates the rows for a release, on all devices whose target it is.
-pub(super) async fn of_release(writer: &mut Writer<'_>, release: i64) -> WriteResult {
+pub(super) async fn create_for_release(writer: &mut Writer<'_>, release: i64) -> WriteResult {
     make(writer, "p.is_part_of__release IN (?)", &[release]).await
 }
 

@@ -56,7 +56,9 @@ mod tests {
     fn a_made_up_uuid_is_one() {
         let uuid = super::uuid().unwrap();
         assert!(
-            Check::FleetUuid.of(&uuid, &Branding::default()).is_some(),
+            Check::FleetUuid
+                .apply(&uuid, &Branding::default())
+                .is_some(),
             "{uuid}"
         );
     }

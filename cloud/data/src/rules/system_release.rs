@@ -145,7 +145,7 @@ async fn candidate(
 }
 
 /// Returns the final releases of a version, the latest first.
-async fn of_version(
+async fn find_by_version(
     writer: &mut Writer<'_>,
     change: &Change,
     version: &Version,
@@ -235,7 +235,7 @@ async fn fill_in(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
         return Ok(());
     };
     let architecture = architecture(writer, change).await?;
-    let candidates = of_version(writer, change, &version).await?;
+    let candidates = find_by_version(writer, change, &version).await?;
     // A supervisor of the device's own organization must be requested explicitly: someone who may create releases in
     // one of its fleets must not decide what manages the devices of the others.
     let mut candidates = candidates.iter();
@@ -259,7 +259,7 @@ async fn move_up(writer: &mut Writer<'_>, change: &mut Change) -> WriteResult {
         return Ok(());
     }
     let device_type = change.number("is_of__device_type");
-    let candidates = of_version(writer, change, &has).await?;
+    let candidates = find_by_version(writer, change, &has).await?;
     let of = |maker: Maker| {
         let mut candidates = candidates.iter();
         candidates.find(|one| one.maker == maker && one.is_system(device_type))

@@ -37,7 +37,7 @@ async fn pick(writer: &mut Writer<'_>, fleet: i64) -> WriteResult {
     .with(fleet)
     .with(latest);
     if writer.transaction.execute(&update).await? > 0 {
-        installs::of_fleets(writer, &[fleet]).await?;
+        installs::create_for_fleets(writer, &[fleet]).await?;
         affected::fleets(writer, vec![fleet]);
     }
     Ok(())

@@ -9,7 +9,7 @@ pub(super) fn tables(model: &Model) -> impl Iterator<Item = Table> {
     let resources = model.resources().iter();
     resources
         .filter(|resource| resource.source == Source::Table)
-        .map(of)
+        .map(build_table)
 }
 
 /// Returns names and statements of all views.
@@ -21,9 +21,9 @@ pub(super) fn views(model: &Model) -> impl Iterator<Item = (&'static str, &'stat
     })
 }
 
-fn of(resource: &Resource) -> Table {
+fn build_table(resource: &Resource) -> Table {
     let columns = resource.fields.iter().filter_map(column);
-    let table = Table::of(columns, resource.name);
+    let table = Table::from_columns(columns, resource.name);
     let table = (resource.unique.iter()).fold(table, |table, fields| table.unique(fields));
     let table = (resource.indexes.iter()).fold(table, |table, fields| table.index(fields));
     // Rows are searched by their links in every expansion, and when the linked row is deleted.

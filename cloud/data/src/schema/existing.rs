@@ -36,7 +36,7 @@ const POSTGRES_NAMES: &str = "SELECT indexname::text FROM pg_indexes WHERE schem
      UNION SELECT conname::text FROM pg_constraint WHERE connamespace = current_schema()::regnamespace";
 
 impl ExistingSchema {
-    pub(super) async fn of(transaction: &mut Transaction) -> Result<Self, DataError> {
+    pub(super) async fn load(transaction: &mut Transaction) -> Result<Self, DataError> {
         let (columns, names) = match transaction.dialect() {
             Dialect::Sqlite => (SQLITE_COLUMNS, SQLITE_NAMES),
             Dialect::Postgres => (POSTGRES_COLUMNS, POSTGRES_NAMES),

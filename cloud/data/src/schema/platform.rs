@@ -44,7 +44,11 @@ fn generations() -> Table {
 /// (see [`crate::generation`]; null if an older version wrote the row). Separate from `device`, whose rows are wide and
 /// have many indexes, because this is written with each poll.
 fn heartbeats() -> Table {
-    let columns = [of_device(), number("deadline"), number("given").nullable()];
+    let columns = [
+        device_link(),
+        number("deadline"),
+        number("given").nullable(),
+    ];
     Table::new("device_heartbeat", columns)
         .unique(&["device"])
         .index(&["deadline"])
@@ -53,7 +57,7 @@ fn heartbeats() -> Table {
 /// The latest log lines of the services on devices.
 fn log_lines() -> Table {
     let columns = [
-        of_device(),
+        device_link(),
         number("created_at"),
         number("timestamp"),
         text("message"),
@@ -137,7 +141,7 @@ fn number(name: &'static str) -> Column {
     Column::new(name, ColumnKind::Number)
 }
 
-fn of_device() -> Column {
+fn device_link() -> Column {
     going_with("device", "device")
 }
 

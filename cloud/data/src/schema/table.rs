@@ -129,10 +129,10 @@ impl Table {
     /// Creates a table whose rows have a number each.
     pub(super) fn new<const N: usize>(name: &'static str, columns: [Column; N]) -> Self {
         let id = Column::new("id", ColumnKind::Number);
-        Table::of([id].into_iter().chain(columns), name)
+        Table::from_columns([id].into_iter().chain(columns), name)
     }
 
-    pub(super) fn of(columns: impl Iterator<Item = Column>, name: &'static str) -> Self {
+    pub(super) fn from_columns(columns: impl Iterator<Item = Column>, name: &'static str) -> Self {
         Table {
             name,
             columns: columns.collect(),

@@ -221,7 +221,7 @@ impl Rotation<'_> {
     async fn settings(&self, names: &[&str]) -> Result<ColumnRotation, DataError> {
         let mut rotated = ColumnRotation::new("platform_setting", "value");
         for name in names {
-            let place = Place::of_setting(name);
+            let place = Place::from_setting(name);
             let mut transaction = self.begin().await?;
             let Some(stored) = setting::read(&mut transaction, name).await? else {
                 continue;

@@ -91,7 +91,7 @@ impl Writer<'_> {
         }
         // An image without any release can no longer run.
         if let Some(releases) = going.get("release").filter(|releases| !releases.is_empty()) {
-            let images = rules::of_these_releases_alone(self, &releases.clone()).await?;
+            let images = rules::find_unshared_images(self, &releases.clone()).await?;
             going.entry("image").or_default().extend(images);
         }
         Ok(going)

@@ -21,7 +21,7 @@ impl Writer<'_> {
         let secrets = secrets(resource, change);
         let any = !secrets.is_empty();
         for (column, value) in secrets {
-            let place = Place::of_row(resource.name, column, change.id);
+            let place = Place::from_row(resource.name, column, change.id);
             change.new.set_text(column, self.sealed(&place, &value)?);
         }
         Ok(any)
@@ -43,7 +43,7 @@ impl Writer<'_> {
         let id = record::insert(self.transaction, resource, &change.new).await?;
         let mut sealed = Record::default();
         for (column, value) in secrets {
-            let place = Place::of_row(resource.name, column, id);
+            let place = Place::from_row(resource.name, column, id);
             sealed.set_text(column, self.sealed(&place, &value)?);
         }
         record::update(self.transaction, resource, &[id], &sealed).await?;

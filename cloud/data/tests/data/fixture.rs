@@ -9,7 +9,7 @@ use sea_query::{Alias, Expr, InsertStatement, Value};
 pub(crate) const MADE: i64 = 1_767_323_045_678;
 
 /// A value of the fixture.
-pub(crate) enum Of {
+pub(crate) enum FixtureValue {
     /// A number, a link or a time.
     N(i64),
     /// A text or JSON.
@@ -18,10 +18,15 @@ pub(crate) enum Of {
     B(bool),
 }
 
-use Of::{B, N, T};
+use FixtureValue::{B, N, T};
 
 /// Inserts a row into a table; fields that are not given get the model's default, or a value that their type allows.
-pub(crate) async fn insert(database: &Database, resource: &str, id: i64, fields: &[(&str, Of)]) {
+pub(crate) async fn insert(
+    database: &Database,
+    resource: &str,
+    id: i64,
+    fields: &[(&str, FixtureValue)],
+) {
     let model = v7().resource(resource).expect(resource);
     assert_eq!(model.source, Source::Table, "{resource}");
     for (name, _) in fields {

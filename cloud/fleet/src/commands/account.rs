@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 16 << 10;
 
 /// A user as the API returns it.
 #[derive(Deserialize, Serialize)]
-struct User {
+struct NewUser {
     id: i64,
     username: String,
     email: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) async fn register(register: Register, output: &Output) -> Result<()> 
     if let Some(organization) = organization {
         body["organization"] = json!(organization.id);
     }
-    let user: Result<User> = cloud.post("/user/register", &body).await;
+    let user: Result<NewUser> = cloud.post("/user/register", &body).await;
     let user = user.map_err(|failure| match (failure.kind, failure.is_duplicate()) {
         (Kind::NotAllowed, _) => {
             Failure::not_allowed(format!("only administrators of {url} can create accounts"))

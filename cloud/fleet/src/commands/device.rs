@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::device_actions::{self, ActionKind};
-use super::devices::{Device, EXPAND, SELECT};
+use super::devices::{DeviceSummary, EXPAND, SELECT};
 use super::{joining, local_mode, notes};
 use crate::arguments::device::DeviceCommand;
 use crate::ask;
@@ -136,7 +136,7 @@ async fn delete(cloud: &Cloud, output: &Output, device: &str, yes: bool) -> Resu
 #[derive(Deserialize, Serialize)]
 struct DeviceDetails {
     #[serde(flatten)]
-    device: Device,
+    device: DeviceSummary,
     note: Option<String>,
     ip_address: Option<String>,
     mac_address: Option<String>,
@@ -179,23 +179,23 @@ struct PluginField {
 }
 
 #[derive(Deserialize)]
-struct Install {
+struct InstallRow {
     status: String,
     download_progress: Option<i64>,
     #[serde(rename = "installs__image")]
-    image: Vec<Image>,
+    image: Vec<ServiceImage>,
     #[serde(rename = "is_provided_by__release", deserialize_with = "rows::first")]
     release: Option<ReleaseName>,
 }
 
 #[derive(Deserialize)]
-struct Image {
+struct ServiceImage {
     #[serde(rename = "is_a_build_of__service")]
     service: Vec<ServiceName>,
 }
 
 #[derive(Deserialize, Serialize)]
-#[serde(from = "Install")]
+#[serde(from = "InstallRow")]
 struct DeviceService {
     service: String,
     status: String,
@@ -204,8 +204,8 @@ struct DeviceService {
     version: Option<String>,
 }
 
-impl From<Install> for DeviceService {
-    fn from(install: Install) -> Self {
+impl From<InstallRow> for DeviceService {
+    fn from(install: InstallRow) -> Self {
         let services = install.image.into_iter().flat_map(|image| image.service);
         let service = services.map(|service| service.service_name).next();
         let parts = |release: ReleaseName| (release.commit, release.raw_version);

@@ -10,7 +10,7 @@ use crate::rows::{self, ReleaseName};
 
 /// A device as the API returns it, with its links expanded.
 #[derive(Deserialize)]
-struct Row {
+struct DeviceRow {
     id: i64,
     uuid: String,
     device_name: String,
@@ -32,8 +32,8 @@ struct Row {
 
 /// A device as it is printed.
 #[derive(Deserialize, Serialize)]
-#[serde(from = "Row")]
-pub(crate) struct Device {
+#[serde(from = "DeviceRow")]
+pub(crate) struct DeviceSummary {
     pub(crate) id: i64,
     pub(crate) uuid: String,
     pub(crate) name: String,
@@ -56,12 +56,12 @@ pub(crate) const SELECT: &str = "id,uuid,device_name,overall_status,overall_prog
 pub(crate) const EXPAND: &str = "belongs_to__application($select=slug),is_of__device_type($select=slug),\
     is_running__release($select=commit,raw_version),is_pinned_on__release($select=commit,raw_version)";
 
-impl From<Row> for Device {
-    fn from(row: Row) -> Self {
+impl From<DeviceRow> for DeviceSummary {
+    fn from(row: DeviceRow) -> Self {
         let parts = |release: ReleaseName| (release.commit, release.raw_version);
         let (running_commit, running_version) = row.running.map(parts).unzip();
         let (pinned_commit, pinned_version) = row.pinned.map(parts).unzip();
-        Device {
+        DeviceSummary {
             id: row.id,
             uuid: row.uuid,
             name: row.device_name,
@@ -81,7 +81,7 @@ impl From<Row> for Device {
     }
 }
 
-impl Device {
+impl DeviceSummary {
     /// Returns its status in a word, with its progress if known.
     pub(crate) fn status(&self) -> (String, CloudBehaviour) {
         let status = self.status.clone().unwrap_or_default();
@@ -123,14 +123,14 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: Option<&str>) ->
     if let Some(fleet) = fleet {
         query.push_str(&format!("&$filter=belongs_to__application eq {}", fleet.id));
     }
-    let devices: Vec<Device> = cloud.rows("device", &query).await?;
+    let devices: Vec<DeviceSummary> = cloud.rows("device", &query).await?;
     output.rows(
         &devices,
         &[
             ("UUID", |device| plain(&short(&device.uuid))),
             ("NAME", |device| plain(&device.name)),
             ("FLEET", |device| plain(&device.fleet)),
-            ("STATUS", Device::status),
+            ("STATUS", DeviceSummary::status),
             ("CONNECTED", |device| if device.connected { ("yes".to_owned(), CloudBehaviour::Good) } else { ("no".to_owned(), CloudBehaviour::Quiet) }),
             ("RELEASE", |device| plain(&device.running())),
             ("TYPE", |device| quiet(&device.device_type)),

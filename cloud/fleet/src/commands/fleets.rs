@@ -16,7 +16,7 @@ use crate::rows::{self, Id, ReleaseName, Slug};
 
 /// A fleet, as the API returns it and as it is printed.
 #[derive(Deserialize, Serialize)]
-struct Fleet {
+struct FleetSummary {
     id: i64,
     uuid: String,
     #[serde(rename(deserialize = "app_name"))]
@@ -63,7 +63,7 @@ impl From<TargetRow> for TargetRelease {
     }
 }
 
-impl Fleet {
+impl FleetSummary {
     /// Describes what its devices should run.
     fn target(&self) -> String {
         let release = match (&self.release.commit, &self.release.version) {
@@ -78,7 +78,7 @@ impl Fleet {
     }
 }
 
-/// The fields of a [`Fleet`].
+/// The fields of a [`FleetSummary`].
 const FIELDS: &str = "$select=id,uuid,app_name,slug,is_public,should_track_latest_release,created_at\
     &$expand=is_for__device_type($select=slug),\
     should_be_running__release($select=commit,raw_version),owns__device/$count";
@@ -86,7 +86,7 @@ const FIELDS: &str = "$select=id,uuid,app_name,slug,is_public,should_track_lates
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
     let query =
         format!("{FIELDS}&$filter=is_directly_accessible_by__user/any(dau:true)&$orderby=slug asc");
-    let fleets: Vec<Fleet> = cloud.rows("application", &query).await?;
+    let fleets: Vec<FleetSummary> = cloud.rows("application", &query).await?;
     output.rows(
         &fleets,
         &[
@@ -133,7 +133,7 @@ pub(crate) async fn create(cloud: &Cloud, output: &Output, create: Create) -> Re
     Ok(())
 }
 
-async fn read(cloud: &Cloud, id: i64) -> Result<Option<Fleet>> {
+async fn read(cloud: &Cloud, id: i64) -> Result<Option<FleetSummary>> {
     cloud.row(&format!("application({id})"), FIELDS).await
 }
 

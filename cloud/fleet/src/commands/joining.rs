@@ -40,9 +40,9 @@ pub(crate) async fn device_types(cloud: &Cloud, output: &Output) -> Result<()> {
 
 pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -> Result<()> {
     let (made, key) = match (&config.fleet, &config.device) {
-        (_, Some(device)) => (of_device(cloud, device).await?, "of the device"),
+        (_, Some(device)) => (create_device_config(cloud, device).await?, "of the device"),
         (Some(fleet), None) => (
-            of_fleet(cloud, fleet, config.device_type.as_deref()).await?,
+            create_fleet_config(cloud, fleet, config.device_type.as_deref()).await?,
             "with which devices join the fleet",
         ),
         (None, None) => return Err(Failure::usage("give a fleet or `--device`")),
@@ -66,7 +66,11 @@ pub(crate) async fn config(cloud: &Cloud, output: &Output, config: ConfigFile) -
 }
 
 /// Creates a config.json with a key that can register devices of the fleet.
-async fn of_fleet(cloud: &Cloud, fleet: &str, device_type: Option<&str>) -> Result<Value> {
+async fn create_fleet_config(
+    cloud: &Cloud,
+    fleet: &str,
+    device_type: Option<&str>,
+) -> Result<Value> {
     let fleet = find::fleet(cloud, fleet).await?;
     let mut body = json!({ "appId": fleet.id });
     if let Some(kind) = device_type {
@@ -77,7 +81,7 @@ async fn of_fleet(cloud: &Cloud, fleet: &str, device_type: Option<&str>) -> Resu
 
 /// Creates a config.json that makes a board a device that is already registered. The key belongs to that device, and
 /// cannot register others.
-async fn of_device(cloud: &Cloud, device: &str) -> Result<Value> {
+async fn create_device_config(cloud: &Cloud, device: &str) -> Result<Value> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Settings {

@@ -11,7 +11,7 @@ use crate::output::{Output, plain, quiet, when};
 use crate::rows::Id;
 
 #[derive(Deserialize, Serialize)]
-struct Key {
+struct ApiKey {
     id: i64,
     name: Option<String>,
     description: Option<String>,
@@ -112,7 +112,7 @@ async fn myself(cloud: &Cloud) -> Result<i64> {
     Ok(cloud.get::<Id>("/actor/v1/whoami").await?.id)
 }
 
-async fn keys_where(cloud: &Cloud, filter: &str) -> Result<Vec<Key>> {
+async fn keys_where(cloud: &Cloud, filter: &str) -> Result<Vec<ApiKey>> {
     let fields = "id,name,description,expiry_date,created_at,scope,last_used_at";
     let query = format!("$select={fields}&$filter={filter}&$orderby=id asc");
     cloud.rows("api_key", &query).await

@@ -16,7 +16,7 @@ use crate::output::Output;
 const VARIABLE: &str = "SUPERVISOR_LOCAL_MODE";
 
 #[derive(Deserialize)]
-struct Row {
+struct VariableValue {
     /// Null for users who may not change it, and for everybody if it is secret.
     value: Option<String>,
 }
@@ -51,7 +51,7 @@ pub(crate) async fn run(
         return Ok(());
     }
     let select = "$select=value";
-    let mut variable: Option<Row> = cloud.row(&own, select).await?;
+    let mut variable: Option<VariableValue> = cloud.row(&own, select).await?;
     let mut owner = "device";
     if let (None, Some(fleet)) = (&variable, device.fleet) {
         let of_fleet = format!(
@@ -63,13 +63,13 @@ pub(crate) async fn run(
     }
     let (is_on, of) = match variable {
         None => (false, None),
-        Some(Row { value: None }) => {
+        Some(VariableValue { value: None }) => {
             return Err(Failure::not_allowed(format!(
                 "whether {called} is in local mode is set on the {owner}, where you may not read values"
             ))
             .hint("those who may change the device may read it"));
         }
-        Some(Row { value: Some(value) }) => {
+        Some(VariableValue { value: Some(value) }) => {
             let word = value.to_lowercase();
             // The values that devices interpret as on.
             (matches!(word.as_str(), "1" | "true" | "on"), Some(owner))

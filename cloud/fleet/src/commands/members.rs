@@ -86,10 +86,10 @@ impl MemberOwner {
 
 /// A member as the API returns it.
 #[derive(Deserialize)]
-struct Row {
+struct MembershipRow {
     id: i64,
     #[serde(deserialize_with = "rows::first")]
-    user: Option<User>,
+    user: Option<MemberUser>,
     #[serde(alias = "organization_membership_role")]
     #[serde(alias = "application_membership_role")]
     #[serde(deserialize_with = "rows::role")]
@@ -97,7 +97,7 @@ struct Row {
 }
 
 #[derive(Deserialize)]
-struct User {
+struct MemberUser {
     id: i64,
     username: String,
     /// Null for users who do not administer an organization that both belong to.
@@ -127,7 +127,7 @@ async fn members(cloud: &Cloud, of: &MemberOwner, user: Option<&str>) -> Result<
         "$select=id&$expand=user($select=id,username,email),{}($select=name)&$filter={filter}&$orderby=id asc",
         of.roles
     );
-    let rows: Vec<Row> = cloud.rows(of.memberships, &query).await?;
+    let rows: Vec<MembershipRow> = cloud.rows(of.memberships, &query).await?;
     Ok(rows
         .into_iter()
         .filter_map(|row| {

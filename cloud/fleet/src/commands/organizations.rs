@@ -12,7 +12,7 @@ use crate::rows::{self, Id};
 
 /// An organization as the API returns it, with its links expanded.
 #[derive(Deserialize)]
-struct Row {
+struct OrganizationRow {
     id: i64,
     name: String,
     handle: String,
@@ -46,7 +46,7 @@ struct Organization {
 }
 
 impl Organization {
-    fn of(row: Row, myself: Option<i64>) -> Self {
+    fn from_row(row: OrganizationRow, myself: Option<i64>) -> Self {
         let members = row.organization_membership.len();
         let mine = row
             .organization_membership
@@ -64,7 +64,7 @@ impl Organization {
     }
 }
 
-/// The fields of a [`Row`].
+/// The fields of an [`OrganizationRow`].
 const FIELDS: &str = "$select=id,name,handle,created_at\
     &$expand=application/$count,organization_membership($select=id;\
     $expand=user($select=id),organization_membership_role($select=name))";
@@ -138,11 +138,11 @@ pub(super) async fn myself(cloud: &Cloud) -> Result<Option<i64>> {
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output) -> Result<()> {
     let query = format!("{FIELDS}&$orderby=handle asc");
-    let rows: Vec<Row> = cloud.rows("organization", &query).await?;
+    let rows: Vec<OrganizationRow> = cloud.rows("organization", &query).await?;
     let me = myself(cloud).await?;
     let all: Vec<Organization> = rows
         .into_iter()
-        .map(|row| Organization::of(row, me))
+        .map(|row| Organization::from_row(row, me))
         .collect();
     output.rows(
         &all,
@@ -231,9 +231,9 @@ pub(crate) async fn run(
 }
 
 async fn read(cloud: &Cloud, id: i64) -> Result<Organization> {
-    let row: Option<Row> = cloud.row(&format!("organization({id})"), FIELDS).await?;
+    let row: Option<OrganizationRow> = cloud.row(&format!("organization({id})"), FIELDS).await?;
     let gone = || Failure::not_found("the organization no longer exists");
-    Ok(Organization::of(
+    Ok(Organization::from_row(
         row.ok_or_else(gone)?,
         myself(cloud).await?,
     ))

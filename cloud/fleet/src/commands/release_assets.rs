@@ -15,14 +15,14 @@ use crate::find::Release;
 use crate::odata::literal;
 use crate::output::{Output, plain, quiet, size, when};
 use download::download;
-use upload::{Source, upload};
+use upload::{UploadFile, upload};
 
 /// The path of the cloud's files, on whatever host the cloud says they are.
 const FILES: &str = "/release-asset/v1/";
 
 /// A file as the API returns it.
 #[derive(Deserialize)]
-struct Row {
+struct AssetRow {
     id: i64,
     asset_key: String,
     asset: Option<StoredFile>,
@@ -49,8 +49,8 @@ struct Asset {
     created_at: String,
 }
 
-impl From<&Row> for Asset {
-    fn from(row: &Row) -> Self {
+impl From<&AssetRow> for Asset {
+    fn from(row: &AssetRow) -> Self {
         let stored = row.asset.as_ref();
         Asset {
             id: row.id,
@@ -75,7 +75,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: AssetCommand) -
             key,
             overwrite,
         } => {
-            let file = Source::open(&file)?;
+            let file = UploadFile::open(&file)?;
             let release = releases::found(cloud, &release).await?;
             let key = key.unwrap_or_else(|| file.name.clone());
             upload(cloud, output, &release, file, &key, overwrite).await
@@ -104,7 +104,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: AssetCommand) -
     }
 }
 
-/// The fields of a [`Row`].
+/// The fields of an [`AssetRow`].
 const FIELDS: &str = "$select=id,asset_key,asset,created_at";
 
 async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
@@ -112,7 +112,7 @@ async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
         "{FIELDS}&$filter=release eq {}&$orderby=asset_key asc",
         release.id
     );
-    let rows: Vec<Row> = cloud.rows("release_asset", &query).await?;
+    let rows: Vec<AssetRow> = cloud.rows("release_asset", &query).await?;
     let assets: Vec<Asset> = rows.iter().map(Asset::from).collect();
     output.rows(
         &assets,
@@ -132,7 +132,7 @@ async fn list(cloud: &Cloud, output: &Output, release: &Release) -> Result<()> {
 }
 
 /// Returns the row of a key, if there is one.
-async fn row(cloud: &Cloud, release: &Release, key: &str) -> Result<Option<Row>> {
+async fn row(cloud: &Cloud, release: &Release, key: &str) -> Result<Option<AssetRow>> {
     let address = format!(
         "release_asset(release={},asset_key={})",
         release.id,
@@ -141,7 +141,7 @@ async fn row(cloud: &Cloud, release: &Release, key: &str) -> Result<Option<Row>>
     cloud.row(&address, FIELDS).await
 }
 
-async fn found(cloud: &Cloud, release: &Release, key: &str) -> Result<Row> {
+async fn found(cloud: &Cloud, release: &Release, key: &str) -> Result<AssetRow> {
     row(cloud, release, key).await?.ok_or_else(|| {
         Failure::not_found(format!(
             "there is no file `{key}` attached to the release {}",

@@ -7,13 +7,13 @@ use super::notes;
 use crate::arguments::releases::{OneRelease, ReleaseCommand};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
-use crate::find::{self, Release as Found};
+use crate::find::{self, Release};
 use crate::output::{CloudBehaviour, Output, plain, quiet, short, size, when};
 use crate::rows::{self, ServiceName, Slug, Tag};
 
 /// A release, as the API returns it and as it is printed.
 #[derive(Deserialize, Serialize)]
-struct Release {
+struct ReleaseSummary {
     id: i64,
     commit: String,
     #[serde(rename(deserialize = "raw_version"))]
@@ -40,7 +40,7 @@ fn is_of_a_fleet<'de, D: Deserializer<'de>>(fleets: D) -> Result<bool, D::Error>
     Ok(fleets.iter().any(|fleet| !fleet.slug.is_empty()))
 }
 
-impl Release {
+impl ReleaseSummary {
     fn status(&self) -> (String, CloudBehaviour) {
         match self.status.as_str() {
             "success" if self.invalidated => ("invalidated".to_owned(), CloudBehaviour::Warning),
@@ -62,13 +62,13 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, fleet: &str) -> Result<
         "$select={SELECT}&$expand={EXPAND}&$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc",
         fleet.id
     );
-    let releases: Vec<Release> = cloud.rows("release", &query).await?;
+    let releases: Vec<ReleaseSummary> = cloud.rows("release", &query).await?;
     output.rows(
         &releases,
         &[
             ("COMMIT", |release| plain(&short(&release.commit))),
             ("VERSION", |release| plain(&release.version)),
-            ("STATUS", Release::status),
+            ("STATUS", ReleaseSummary::status),
             ("TARGET", |release| {
                 if release.target {
                     ("yes".to_owned(), CloudBehaviour::Good)
@@ -127,7 +127,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
 }
 
 /// Finds the release that the arguments name, within a fleet if one is given.
-pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Found> {
+pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Release> {
     let fleet = find::optional_fleet(cloud, one.fleet.as_deref()).await?;
     find::release(cloud, &one.release, fleet.map(|fleet| fleet.id)).await
 }
@@ -155,7 +155,7 @@ async fn change(
 #[derive(Deserialize, Serialize)]
 struct ReleaseDetails {
     #[serde(flatten)]
-    release: Release,
+    release: ReleaseSummary,
     #[serde(rename(deserialize = "release_image"), deserialize_with = "services")]
     services: Vec<ReleaseService>,
     #[serde(rename(deserialize = "release_tag"))]

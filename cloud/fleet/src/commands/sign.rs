@@ -24,7 +24,7 @@ use crate::output::Output;
 const MASK: &str = "(secret)";
 
 #[derive(Deserialize)]
-struct Fleet {
+struct FleetIdentity {
     uuid: String,
     slug: String,
 }
@@ -35,7 +35,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
     let compose = sign.compose.as_deref().map(Composition::read).transpose()?;
     let release = releases::found(cloud, &sign.release).await?;
     let path = format!("application({})", release.fleet.id);
-    let fleet: Option<Fleet> = cloud.row(&path, "$select=uuid,slug").await?;
+    let fleet: Option<FleetIdentity> = cloud.row(&path, "$select=uuid,slug").await?;
     let fleet = fleet.ok_or_else(|| Failure::not_found("the release has no fleet"))?;
     let address = format!(
         "/device/v3/fleet/{}/state/?releaseUuid={}",

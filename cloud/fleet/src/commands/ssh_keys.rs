@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 64 << 10;
 const SECRET: &str = "PRIVATE KEY";
 
 #[derive(Deserialize, Serialize)]
-struct Key {
+struct PublicKey {
     id: i64,
     title: String,
     /// In the format of `ssh-keygen -l`, computed here.
@@ -31,9 +31,9 @@ struct Key {
     created_at: String,
 }
 
-async fn keys(cloud: &Cloud) -> Result<Vec<Key>> {
+async fn keys(cloud: &Cloud) -> Result<Vec<PublicKey>> {
     let query = "$select=id,title,public_key,created_at&$orderby=id asc";
-    let mut keys: Vec<Key> = cloud.rows("user__has__public_key", query).await?;
+    let mut keys: Vec<PublicKey> = cloud.rows("user__has__public_key", query).await?;
     for key in &mut keys {
         key.fingerprint = fingerprint(&key.public_key);
     }

@@ -21,7 +21,7 @@ struct Owner {
 }
 
 impl Owner {
-    async fn of(cloud: &Cloud, owner: &TagOwner) -> Result<Self> {
+    async fn load(cloud: &Cloud, owner: &TagOwner) -> Result<Self> {
         let (resource, link, id, name) = match (&owner.device, &owner.fleet, &owner.release) {
             (Some(device), _, _) => {
                 let device = find::device(cloud, device).await?;
@@ -68,7 +68,7 @@ async fn tags(cloud: &Cloud, owner: &Owner) -> Result<Vec<Tag>> {
 }
 
 pub(crate) async fn list(cloud: &Cloud, output: &Output, owner: &TagOwner) -> Result<()> {
-    let owner = Owner::of(cloud, owner).await?;
+    let owner = Owner::load(cloud, owner).await?;
     let tags = tags(cloud, &owner).await?;
     output.rows(
         &tags,
@@ -84,7 +84,7 @@ pub(crate) async fn list(cloud: &Cloud, output: &Output, owner: &TagOwner) -> Re
 pub(crate) async fn run(cloud: &Cloud, output: &Output, command: TagCommand) -> Result<()> {
     match command {
         TagCommand::Set { key, value, owner } => {
-            let owner = Owner::of(cloud, &owner).await?;
+            let owner = Owner::load(cloud, &owner).await?;
             cloud
                 .put(&owner.tag(&key), &json!({ "value": value }))
                 .await?;
@@ -94,7 +94,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: TagCommand) -> 
             );
         }
         TagCommand::Rm { key, owner } => {
-            let owner = Owner::of(cloud, &owner).await?;
+            let owner = Owner::load(cloud, &owner).await?;
             // The API also reports success for tags that do not exist, which would mislead people.
             if !tags(cloud, &owner).await?.iter().any(|tag| tag.key == key) {
                 return Err(Failure::not_found(format!(

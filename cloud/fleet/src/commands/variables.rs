@@ -20,12 +20,12 @@ use value::{bare, from_stdin, pair};
 /// The placeholder for a secret value.
 const SECRET: &str = "(secret)";
 
-/// The fields of a [`Row`].
+/// The fields of a [`VariableRow`].
 const SELECT: &str = "$select=name,value,is_secret";
 
 /// A variable as the API returns it; the filter of the request determines its owner.
 #[derive(Deserialize)]
-struct Row {
+struct VariableRow {
     name: String,
     /// Null for users who may not change it, and for everybody if it is secret.
     value: Option<String>,
@@ -34,11 +34,11 @@ struct Row {
     #[serde(default)]
     service: Vec<ServiceName>,
     #[serde(default)]
-    service_install: Vec<Install>,
+    service_install: Vec<ServiceInstall>,
 }
 
 #[derive(Deserialize)]
-struct Install {
+struct ServiceInstall {
     #[serde(rename = "installs__service")]
     service: Vec<ServiceName>,
 }
@@ -154,7 +154,7 @@ async fn read(
 ) -> Result<Vec<Variable>> {
     let is_config = resource.ends_with("_config_variable");
     let query = format!("{SELECT}&$filter={filter}{expand}");
-    let rows: Vec<Row> = cloud.rows(resource, &query).await?;
+    let rows: Vec<VariableRow> = cloud.rows(resource, &query).await?;
     Ok(rows
         .into_iter()
         .map(|row| {
@@ -200,7 +200,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: VariableCommand
                 secret
             } else {
                 let row = cloud.row(&place.address, SELECT).await?;
-                row.is_some_and(|row: Row| row.is_secret)
+                row.is_some_and(|row: VariableRow| row.is_secret)
             };
             let mask = if is_secret { SECRET } else { &value };
             let value = (!is_secret).then_some(&value);

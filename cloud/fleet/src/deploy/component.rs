@@ -44,15 +44,15 @@ impl Component {
             )));
         }
         let layer = std::fs::read(path).map_err(unreadable)?;
-        let interface = Interface::of(&layer).ok_or_else(|| {
+        let interface = Interface::from_bytes(&layer).ok_or_else(|| {
             Failure::usage(format!("{} is not a WebAssembly component", path.display()))
                 .hint("build it for WASI 0.2: `cargo build --release --target wasm32-wasip2`")
         })?;
         interface.check(path)?;
-        Self::of(layer)
+        Self::from_layer(layer)
     }
 
-    fn of(layer: Vec<u8>) -> Result<Self> {
+    fn from_layer(layer: Vec<u8>) -> Result<Self> {
         Ok(Component {
             artifact: WasmArtifact::new(layer, Map::new())?,
         })
@@ -68,7 +68,7 @@ struct Interface {
 
 impl Interface {
     /// Reads those of the component itself, not of components nested in it. `None` if the bytes are not a component.
-    fn of(bytes: &[u8]) -> Option<Self> {
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if !bytes.starts_with(MAGIC) {
             return None;
         }
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn one_component_gives_one_image_and_a_module_none() {
         let digest = |more: &[u8]| {
-            let component = Component::of([MAGIC, more].concat()).expect("a component");
+            let component = Component::from_layer([MAGIC, more].concat()).expect("a component");
             component.artifact.manifest.digest
         };
         assert_eq!(digest(b"a"), digest(b"a"));

@@ -24,11 +24,11 @@ pub(crate) struct Composition {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Service {
     pub(super) name: String,
-    pub(super) image: Image,
+    pub(super) image: ImageSource,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Image {
+pub(super) enum ImageSource {
     /// In a registry, with this reference.
     Named(String),
     /// A WebAssembly component in a file.
@@ -173,19 +173,19 @@ fn checked<'a>(
 }
 
 /// Returns where an image is: in a file next to the compose file, or in a registry.
-fn located(image: &str, folder: &Path) -> Result<Image> {
+fn located(image: &str, folder: &Path) -> Result<ImageSource> {
     let file = image.strip_prefix("file:");
     let path = file.unwrap_or(image);
     let is_path = path.starts_with("./") || path.starts_with("../") || path.starts_with('/');
     match file.is_some() || is_path {
-        true => Ok(Image::File(folder.join(path))),
+        true => Ok(ImageSource::File(folder.join(path))),
         false if image.ends_with(".wasm") && !image.contains('/') => Err(Failure::usage(format!(
             "`{image}` names an image in a registry"
         ))
         .hint(format!(
             "a file beside the compose file is written `./{image}`"
         ))),
-        false => Ok(Image::Named(image.to_owned())),
+        false => Ok(ImageSource::Named(image.to_owned())),
     }
 }
 
@@ -251,9 +251,9 @@ networks: { back: }
         assert_eq!(
             composition.services,
             [
-                named("web", Image::Named("nginx:1.27".to_owned())),
-                named("main", Image::File("/srv/./main.wasm".into())),
-                named("other", Image::File("/opt/o.wasm".into())),
+                named("web", ImageSource::Named("nginx:1.27".to_owned())),
+                named("main", ImageSource::File("/srv/./main.wasm".into())),
+                named("other", ImageSource::File("/opt/o.wasm".into())),
             ]
         );
         let environment = &composition.value["services"]["web"]["environment"];

@@ -46,7 +46,7 @@ pub(super) async fn push(
         Source::Remote { place, .. } => Some(registries.other(place)),
         Source::File { .. } => None,
     };
-    let pushing = Pushing {
+    let pushing = ImageCopy {
         source,
         from,
         to: destination,
@@ -73,7 +73,7 @@ pub(super) async fn push(
     Ok(top.digest.clone())
 }
 
-struct Pushing<'a> {
+struct ImageCopy<'a> {
     source: &'a Source,
     from: Option<Repository<'a>>,
     to: Repository<'a>,
@@ -81,7 +81,7 @@ struct Pushing<'a> {
     bar: &'a Bar,
 }
 
-impl Pushing<'_> {
+impl ImageCopy<'_> {
     async fn blob(&self, blob: &Blob) -> Result<()> {
         let mut tried = 0;
         loop {

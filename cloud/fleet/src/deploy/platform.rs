@@ -20,7 +20,7 @@ pub(super) struct Platform {
 ///
 /// # Errors
 /// If no images exist for the architecture of the fleet's device type.
-pub(super) async fn of_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
+pub(super) async fn find_for_fleet(cloud: &Cloud, fleet: i64) -> Result<Platform> {
     #[derive(Deserialize)]
     struct Fleet {
         #[serde(rename = "is_for__device_type", deserialize_with = "rows::first")]

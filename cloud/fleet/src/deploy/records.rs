@@ -27,11 +27,11 @@ pub(super) struct Records<'a> {
     pub(super) release: i64,
     pub(super) commit: String,
     /// The image whose blobs are being copied.
-    current: Option<Current>,
+    current: Option<CurrentImage>,
     services: Vec<Value>,
 }
 
-struct Current {
+struct CurrentImage {
     image: i64,
     service: String,
     location: String,
@@ -101,14 +101,14 @@ impl<'a> Records<'a> {
         let path = format!("image({image})");
         let row: Option<Location> = self.cloud.row(&path, LOCATION).await?;
         let location = row.map(|row| row.location).unwrap_or_default();
-        self.current = Some(Current {
+        self.current = Some(CurrentImage {
             image,
             service: service.to_owned(),
             location: location.clone(),
         });
         let body = json!({ "image": image, "is_part_of__release": self.release });
         self.cloud.create("release_image", &body).await?;
-        let place = Place::of_location(&location).ok_or_else(|| {
+        let place = Place::from_location(&location).ok_or_else(|| {
             Failure::failed(format!(
                 "the cloud assigned `{location}` to the image, which is not a place in a registry"
             ))
@@ -121,7 +121,7 @@ impl<'a> Records<'a> {
             place,
             beside: before
                 .iter()
-                .filter_map(|row| Place::of_location(&row.location))
+                .filter_map(|row| Place::from_location(&row.location))
                 .collect(),
         })
     }

@@ -61,7 +61,7 @@ impl TokenSource for Cloud {
         scopes: &'a [String],
         service: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Token, Box<dyn Error + Send + Sync>>> {
-        let token = async move { Ok(self.get(&of_cloud(scopes, service)).await?) };
+        let token = async move { Ok(self.get(&token_address(scopes, service)).await?) };
         token.boxed()
     }
 }
@@ -70,7 +70,7 @@ impl TokenSource for Cloud {
 const TOKENS: &str = "/auth/v1/token";
 
 /// Returns the cloud's address of a token for these scopes.
-fn of_cloud(scopes: &[String], service: Option<&str>) -> String {
+fn token_address(scopes: &[String], service: Option<&str>) -> String {
     let service = service.map(|service| ("service", service));
     let scopes = scopes.iter().map(|scope| ("scope", scope.as_str()));
     let parameters: Vec<String> = scopes
@@ -106,7 +106,7 @@ mod tests {
         }
         let scopes = ["repository:v2/a:pull,push".to_owned()];
         assert_eq!(
-            of_cloud(&scopes, Some("r.io")),
+            token_address(&scopes, Some("r.io")),
             "/auth/v1/token?scope=repository%3Av2%2Fa%3Apull%2Cpush&service=r.io"
         );
     }

@@ -4,7 +4,7 @@ use registry_client::{Content, Image, Manifest};
 use registry_protocol::{ImageName, Place, is_digest};
 
 use super::component::Component;
-use super::compose::{Image as Named, Service};
+use super::compose::{ImageSource, Service};
 use super::platform::Platform;
 use super::registry::Registries;
 use crate::failure::{Failure, Result};
@@ -45,13 +45,13 @@ impl Source {
         platform: Option<&Platform>,
     ) -> Result<Self> {
         let name = match &service.image {
-            Named::File(path) => {
+            ImageSource::File(path) => {
                 return Ok(Source::File {
                     name: path.display().to_string(),
                     component: Component::read(path)?,
                 });
             }
-            Named::Named(name) => name,
+            ImageSource::Named(name) => name,
         };
         let image = named(name)?;
         let repository = registries.other(&image.place);

@@ -8,7 +8,7 @@ use crate::harness::{Api, Cloud, PASSWORD, Person};
 
 fn stage() -> (Cloud, Person, Api) {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
     (cloud, ann, api)
@@ -141,7 +141,7 @@ fn a_file_that_is_refused_leaves_no_row_and_its_name_leads_nowhere_else() {
     let config = folder.path().join("cloud.toml");
     std::fs::write(&config, "[limits]\nrelease_asset = 1000\n").expect("a configuration");
     let cloud = Cloud::start_with(&["--config", config.to_str().expect("a path")]);
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     let release = api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
     write(&ann, "large.bin", &[7; 1001]);

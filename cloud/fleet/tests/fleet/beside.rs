@@ -131,7 +131,7 @@ fn a_key_without_a_name_says_so() {
 #[test]
 fn a_note_is_shown_before_it_is_removed_and_switching_off_asks() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     ann.done(&["device", "note", "west", "back room"]);
@@ -145,7 +145,7 @@ fn a_note_is_shown_before_it_is_removed_and_switching_off_asks() {
 #[test]
 fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_use() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
@@ -190,7 +190,7 @@ fn fleets_releases_variables_and_devices_are_renamed_validated_and_put_out_of_us
 #[test]
 fn fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     let release = api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
@@ -246,7 +246,7 @@ fn fields_are_called_as_people_call_them_and_tags_and_sizes_have_one_shape() {
 #[test]
 fn a_release_shows_its_note_before_that_is_removed_and_notes_steer_no_terminal() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
     ann.done(&["release", "note", "1.0.0", "red\u{1b}[31m\u{9b}2J\u{202e}"]);

@@ -263,7 +263,7 @@ fn a_push_that_fails_leaves_a_failed_release_that_nobody_runs() {
         (&listed[0]["status"], &listed[0]["target"]),
         (&json!("failed"), &json!(false))
     );
-    let images = Api::of(&cloud).rows("image?$select=status,error_message");
+    let images = Api::new(&cloud).rows("image?$select=status,error_message");
     assert_eq!(images[0]["status"], json!("failed"));
     assert!(
         images[0]["error_message"]

@@ -52,7 +52,7 @@ fn fleets_are_made_listed_shown_and_deleted() {
 #[test]
 fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     let id = api.device(fleet, "west", FIRST).to_string();
     api.device(fleet, "east", SECOND);
@@ -107,7 +107,7 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
 #[test]
 fn what_plugins_of_a_device_report_is_shown_and_steers_no_terminal() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     let device = api.device(fleet, "west", FIRST);
     assert!(!ann.done(&["device", "show", "west"]).contains("PLUGIN"));
@@ -135,7 +135,7 @@ fn what_plugins_of_a_device_report_is_shown_and_steers_no_terminal() {
 #[test]
 fn devices_and_fleets_are_pinned_and_follow_again() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     let (one, two) = ("1111111111aaaaaaaaaa", "2222222222aaaaaaaaaa");
     api.release(fleet, one, "1.0.0");
@@ -181,7 +181,7 @@ fn devices_and_fleets_are_pinned_and_follow_again() {
 #[test]
 fn releases_are_listed_noted_invalidated_and_made_final() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     let draft = api.create(
         "release",

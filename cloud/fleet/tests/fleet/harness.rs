@@ -146,13 +146,13 @@ impl Person {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandResult {
         let output = self.command(arguments).output().expect("fleet");
-        Ran::of(arguments, &output)
+        CommandResult::new(arguments, &output)
     }
 
     /// Runs a command with text on standard input.
-    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> CommandResult {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -165,7 +165,7 @@ impl Person {
         let _ = stdin.write_all(input.as_bytes());
         drop(stdin);
         let output = child.wait_with_output().expect("its end");
-        Ran::of(arguments, &output)
+        CommandResult::new(arguments, &output)
     }
 
     /// Returns the output of a command that must succeed.
@@ -197,16 +197,16 @@ impl Person {
 }
 
 /// A finished command.
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     command: String,
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl Ran {
-    fn of(arguments: &[&str], output: &Output) -> Self {
-        Ran {
+impl CommandResult {
+    fn new(arguments: &[&str], output: &Output) -> Self {
+        CommandResult {
             command: format!("fleet {}", arguments.join(" ")),
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout.clone()).expect("text"),
@@ -224,7 +224,7 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    pub(crate) fn of(cloud: &Cloud) -> Self {
+    pub(crate) fn new(cloud: &Cloud) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -72,7 +72,7 @@ fn a_device_is_registered_and_its_configuration_makes_a_board_be_it() {
 #[test]
 fn local_mode_is_shown_and_switched_and_the_device_goes_before_its_fleet() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.device(fleet, "we\u{1b}st", DEVICE);
     let local = |words: &[&str]| ann.json(&[&["device", "local-mode", DEVICE], words].concat());

@@ -162,7 +162,7 @@ fn shells_complete_commands() {
 const DEVICE: &str = r#"{"d":[{"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"west","belongs_to__application":{"__id":4}}]}"#;
 
 /// Runs a command that sends a request to a device, through a recorded cloud whose proxy answers like this.
-fn run_on_device(arguments: &[&str], status: &str, body: &str) -> crate::harness::Ran {
+fn run_on_device(arguments: &[&str], status: &str, body: &str) -> crate::harness::CommandResult {
     let (url, _) = recorded(vec![answer("200 OK", "", DEVICE), answer(status, "", body)]);
     at(&url).run(arguments)
 }
@@ -255,7 +255,10 @@ fn logs_that_are_followed_go_on_where_the_stream_broke() {
 const FLEET: &str = r#"{"d":[{"id":4,"slug":"acme/pump","actor":{"__id":9}}]}"#;
 
 /// Runs `fleet purge` for two devices that answer like this, in any order.
-fn purged(answers: [(&str, &str); 2], arguments: &[&str]) -> (crate::harness::Ran, Vec<String>) {
+fn purged(
+    answers: [(&str, &str); 2],
+    arguments: &[&str],
+) -> (crate::harness::CommandResult, Vec<String>) {
     let devices = r#"{"d":[
         {"id":7,"uuid":"0123456789abcdef0123456789abcdef","device_name":"we\u001bst","belongs_to__application":{"__id":4}},
         {"id":8,"uuid":"1123456789abcdef0123456789abcdef","device_name":"east","belongs_to__application":{"__id":4}}]}"#;

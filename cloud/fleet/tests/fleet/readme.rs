@@ -9,7 +9,7 @@ const PICTURE: &str = "../../docs/pictures/fleet.svg";
 #[test]
 fn the_readme_shows_a_fleet_as_the_command_line_does() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("displays");
     for (name, uuid) in [
         ("entrance", "91c0a4be7d5f4e6fa2b1d8c37e6f0a15"),

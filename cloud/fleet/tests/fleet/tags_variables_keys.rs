@@ -12,7 +12,7 @@ const DEVICE: &str = "0123456789abcdef0123456789abcdef";
 #[test]
 fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     api.release(fleet, "1111111111aaaaaaaaaa", "1.0.0");
@@ -58,7 +58,7 @@ fn tags_are_set_changed_and_removed_on_devices_fleets_and_releases() {
 #[test]
 fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() {
     let cloud = Cloud::start();
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     let service = api.create(
         "service",
@@ -285,7 +285,7 @@ fn configuration_is_told_by_the_names_that_the_clouds_vendor_chose() {
     let names = "[branding]\nenv_prefix = \"ACME_\"\nolder_env_prefixes = [\"OLD_\"]\n";
     std::fs::write(&file, names).expect("a file");
     let cloud = Cloud::start_with(&["--config", file.to_str().expect("a path")]);
-    let (ann, api) = (Person::signed_in(&cloud), Api::of(&cloud));
+    let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
     api.device(fleet, "west", DEVICE);
     for (name, kind) in [

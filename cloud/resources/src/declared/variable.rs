@@ -83,7 +83,7 @@ fn variable(
     let value = value()
         .secret_where(IS_SECRET)
         .doc("null for people who may not change it, and for everybody if `is_secret` is true");
-    of_kind(name, doc, of, check, value).field(
+    build_resource(name, doc, of, check, value).field(
         flag(IS_SECRET)
             .doc("only the devices that get the value can read it; can be cleared only together with a new `value`"),
     )
@@ -92,7 +92,7 @@ fn variable(
 /// Build variables are never secret: no device receives them, and builds read them as people do.
 fn build_variable() -> Resource {
     let value = value().doc("null for people who may not change it");
-    of_kind(
+    build_resource(
         "build_environment_variable",
         "a variable of the builds of a fleet",
         "application",
@@ -108,7 +108,7 @@ fn value() -> Field {
         .read_by(Readers::Changers)
 }
 
-fn of_kind(
+fn build_resource(
     name: &'static str,
     doc: &'static str,
     of: &'static str,

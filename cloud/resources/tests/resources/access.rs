@@ -206,6 +206,6 @@ fn the_words_of_keys_and_actions_are_read_back() {
     for action in Action::VARIANTS {
         assert_eq!(action.to_string().parse(), Ok(*action));
     }
-    assert_eq!(Role::of_key("device-api-key"), Some(Role::DeviceKey));
-    assert_eq!(Role::of_key("guest"), None);
+    assert_eq!(Role::from_key_word("device-api-key"), Some(Role::DeviceKey));
+    assert_eq!(Role::from_key_word("guest"), None);
 }

@@ -203,7 +203,7 @@ fn interfaces_are_told_of_names_what_is_checked() {
         for first in LETTERS {
             for second in LETTERS {
                 let name = format!("{prefix}{first}{second}");
-                let is_reserved = check.of(&name, &branding).is_some();
+                let is_reserved = check.apply(&name, &branding).is_some();
                 assert_eq!(is_reserved, !wrong.is_match(&name), "{check:?} {name}");
             }
         }

@@ -1,7 +1,7 @@
 //! `/api-key/…`: creating keys of users, fleets and devices. A key is shown once, when it is created.
 
 use axum::extract::{Path, Request, State};
-use cloud_core::accounts::keys::{KeyDescription, chosen, kept, of_user, permitted};
+use cloud_core::accounts::keys::{KeyDescription, chosen, kept, permitted, require_user};
 use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
@@ -37,7 +37,7 @@ pub(crate) async fn user(State(cloud): State<SharedCloud>, request: Request) -> 
     if key_request.name.as_deref().is_none_or(str::is_empty) {
         return Err(Refusal::Wrong("a key of a user needs a `name`".to_owned()));
     }
-    let actor = of_user(&identity)?;
+    let actor = require_user(&identity)?;
     made(&cloud, &identity, actor, Role::UserKey, key_request).await
 }
 
@@ -105,7 +105,7 @@ async fn any(cloud: &Cloud, identity: &Identity, key_request: KeyRequest) -> Ans
             if identity.user() != Some(id) {
                 return Err(Refusal::Unauthorized);
             }
-            (Role::UserKey, of_user(identity)?)
+            (Role::UserKey, require_user(identity)?)
         }
         (Some("application"), "provisioning-api-key") => {
             let actor = permitted(cloud, identity, "application", id).await?;

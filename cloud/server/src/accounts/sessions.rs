@@ -41,7 +41,7 @@ pub(crate) async fn login(
     let guest = Identity::guest();
     cloud.auth.charge(&guest, &parts)?;
     let login: Login = body::typed(&parts.headers, body, cloud.auth.longest_body(&guest)).await?;
-    let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
+    let beginning = SessionOrigin::new(&parts.headers, from, SignInKind::Api);
     let token = signed_in(&cloud, &login.username, login.password, from, beginning).await?;
     Ok(text(token))
 }
@@ -58,7 +58,7 @@ pub(crate) async fn refresh(
         password: Option<String>,
     }
     let (parts, body) = request.into_parts();
-    let mut claims = of_session(&cloud, &parts).await?;
+    let mut claims = require_session(&cloud, &parts).await?;
     let refresh: RefreshRequest = body::optional(body, cloud.configuration.limits.body).await?;
     if let Some(password) = refresh.password {
         verified(&cloud, Claim::User(claims.id), password, from.ip()).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn refresh(
 /// `POST /user/v1/sign-out`: ends the session of the request.
 pub(crate) async fn sign_out(State(cloud): State<SharedCloud>, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
-    let claims = of_session(&cloud, &parts).await?;
+    let claims = require_session(&cloud, &parts).await?;
     end(&cloud, &claims).await?;
     Ok(StatusCode::OK.into_response())
 }
@@ -80,7 +80,7 @@ pub(crate) async fn sign_out(State(cloud): State<SharedCloud>, request: Request)
 ///
 /// # Errors
 /// 401 if the credential is of another kind; 429.
-async fn of_session(cloud: &Cloud, parts: &Parts) -> Result<SessionClaims, Refusal> {
+async fn require_session(cloud: &Cloud, parts: &Parts) -> Result<SessionClaims, Refusal> {
     match cloud.auth.admit(parts).await?.credential {
         Credential::Session(claims) => Ok(claims),
         Credential::Nothing | Credential::Key(_) | Credential::TunnelServer => {

@@ -47,7 +47,7 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
             .auth
             .limits
             .attempts
-            .begin(&Account::Registration, Network::of(from), false)
+            .begin(&Account::Registration, Network::from_address(from), false)
             .map_err(Refusal::TooMany)?;
     }
     let new: NewUser =
@@ -139,7 +139,7 @@ pub(crate) async fn change_password(
     };
     let new: NewPassword =
         body::typed(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let beginning = SessionOrigin::of(&parts.headers, from, SignInKind::Api);
+    let beginning = SessionOrigin::new(&parts.headers, from, SignInKind::Api);
     let change = PasswordChange {
         current: new.current_password,
         new: new.new_password,

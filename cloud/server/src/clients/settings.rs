@@ -131,7 +131,10 @@ fn pattern(check: Check) -> Option<String> {
 }
 
 /// `GET /os/v1/config/`: the configuration of the host's own programs.
-pub(crate) async fn of_hosts(State(cloud): State<SharedCloud>, request: Request) -> Answer {
+pub(crate) async fn get_host_configuration(
+    State(cloud): State<SharedCloud>,
+    request: Request,
+) -> Answer {
     let (parts, _) = request.into_parts();
     cloud.auth.charge(&Identity::guest(), &parts)?;
     // Devices open their tunnels themselves, and people's SSH keys are requested one by one.

@@ -35,13 +35,13 @@ pub(super) struct Slots {
 
 #[derive(Default)]
 struct Table {
-    groups: HashMap<Group, BTreeMap<u64, Entry>>,
+    groups: HashMap<Group, BTreeMap<u64, SlotEntry>>,
     all: usize,
     next: u64,
 }
 
 #[derive(Clone)]
-struct Entry {
+struct SlotEntry {
     activity: Arc<Activity>,
     end: CancellationToken,
 }
@@ -50,7 +50,7 @@ struct Entry {
 pub(super) struct Slot {
     number: u64,
     group: Mutex<Group>,
-    entry: Entry,
+    entry: SlotEntry,
     table: Arc<Mutex<Table>>,
 }
 
@@ -68,7 +68,7 @@ impl Slots {
         let group = if is_trusted(&self.proxies, from) {
             Group::Proxies
         } else {
-            Group::Network(Network::of(from))
+            Group::Network(Network::from_address(from))
         };
         let mut table = self.table.lock();
         let of_it = table.count(group);
@@ -80,7 +80,7 @@ impl Slots {
         }
         let number = table.next;
         table.next += 1;
-        let entry = Entry {
+        let entry = SlotEntry {
             activity: Arc::new(Activity::new(Instant::now())),
             end: CancellationToken::new(),
         };
@@ -99,12 +99,12 @@ impl Table {
         self.groups.get(&group).map_or(0, BTreeMap::len)
     }
 
-    fn add(&mut self, group: Group, number: u64, entry: Entry) {
+    fn add(&mut self, group: Group, number: u64, entry: SlotEntry) {
         self.groups.entry(group).or_default().insert(number, entry);
         self.all += 1;
     }
 
-    fn remove(&mut self, group: Group, number: u64) -> Option<Entry> {
+    fn remove(&mut self, group: Group, number: u64) -> Option<SlotEntry> {
         let of_it = self.groups.get_mut(&group)?;
         let entry = of_it.remove(&number)?;
         if of_it.is_empty() {

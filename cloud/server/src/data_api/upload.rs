@@ -142,13 +142,13 @@ pub(super) async fn serve(
         }
         Action::Cancel => {
             let CancelUpload { uuid } = body::typed(&parts.headers, body, most).await?;
-            let upload = of_asset(cloud, &uuid, asset).await?;
+            let upload = find_upload(cloud, &uuid, asset).await?;
             database.drop_file(upload.file).await?;
             Ok(StatusCode::NO_CONTENT.into_response())
         }
         Action::Commit => {
             let CommitUpload { uuid, sent } = body::typed(&parts.headers, body, most).await?;
-            let upload = of_asset(cloud, &uuid, asset).await?;
+            let upload = find_upload(cloud, &uuid, asset).await?;
             let digests = database.whole_parts(&upload).await?;
             check_parts(&upload, &sent.parts, &digests)?;
             let Announcement {
@@ -242,7 +242,7 @@ fn begun(upload: &Upload, origin: &str) -> Value {
     json!({ "asset": { "uuid": upload.uuid, "uploadParts": parts } })
 }
 
-async fn of_asset(cloud: &Cloud, uuid: &str, asset: i64) -> Result<Upload, Refusal> {
+async fn find_upload(cloud: &Cloud, uuid: &str, asset: i64) -> Result<Upload, Refusal> {
     let upload = cloud.database.upload(uuid).await?;
     upload.filter(|upload| upload.asset == asset).ok_or_else(|| {
         Refusal::Missing("this asset has no upload with this uuid; it may have taken more than a day, or another upload was started".to_owned())

@@ -50,7 +50,12 @@ pub(super) fn start(server: &ServerState) {
 /// same address or in total, the answer states how long to wait instead.
 async fn gone(server: &Server, address: IpAddr) -> Refusal {
     let seconds = server.cloud.configuration.limits.gone_device_seconds;
-    let Some(_waits) = server.devices.logs.late.enter(&Network::of(address), 1) else {
+    let Some(_waits) = server
+        .devices
+        .logs
+        .late
+        .enter(&Network::from_address(address), 1)
+    else {
         return Refusal::TooMany(seconds.max(1));
     };
     let late = Duration::from_secs(seconds);

@@ -110,7 +110,7 @@ async fn take(
     let cloud = &*server.cloud;
     let mut changes = Vec::with_capacity(reports.len());
     for (uuid, report) in reports {
-        let present = changes::StoredDevice::of(cloud, uuid).await?;
+        let present = changes::StoredDevice::load(cloud, uuid).await?;
         let present = present.ok_or(Refusal::Unauthorized)?;
         let right = cloud.right_on_device(identity, present.device, Method::Update);
         right.await?.ok_or(Refusal::Unauthorized)?;

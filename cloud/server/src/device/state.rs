@@ -37,7 +37,7 @@ pub(crate) async fn current(
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
     let cloud = &server.cloud;
-    let Poll {
+    let DevicePoll {
         remembered,
         right,
         secret_values,
@@ -49,7 +49,7 @@ pub(crate) async fn current(
     }
     // People read it only occasionally. The ETag is that of the document shown to them: the ETag of the device's
     // document would reveal whether a guess at the secret was right.
-    let statement = statement::of_device_with(&right);
+    let statement = statement::select_permitted_device(&right);
     Ok(match Rows::read(cloud, &statement, secret_values).await? {
         Some(rows) => {
             let document = rows.document(&cloud.configuration.branding).to_string();
@@ -69,7 +69,7 @@ pub(crate) async fn older(
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     };
     let cloud = &server.cloud;
-    let statement = statement::of_device_with(&poll.right);
+    let statement = statement::select_permitted_device(&poll.right);
     Ok(
         match Rows::read(cloud, &statement, poll.secret_values).await? {
             Some(rows) => {
@@ -82,7 +82,7 @@ pub(crate) async fn older(
 }
 
 /// A permitted request for the state of a device.
-struct Poll {
+struct DevicePoll {
     remembered: CachedState,
     right: RowRight,
     secret_values: SecretValues,
@@ -91,7 +91,11 @@ struct Poll {
 
 /// Begins a poll of any version. Returns none for a deleted device, whoever the caller is: it should keep what it has,
 /// since any other answer would make whole fleets retry again and again.
-async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<Poll>, Refusal> {
+async fn polled(
+    server: &Server,
+    uuid: &str,
+    request: Request,
+) -> Result<Option<DevicePoll>, Refusal> {
     let cloud = &*server.cloud;
     let (parts, _) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await;
@@ -106,7 +110,7 @@ async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<
     let identity = identity?;
     let right = permitted(cloud, &identity, remembered.device).await?;
     note_poll(server, &identity, &remembered);
-    Ok(Some(Poll {
+    Ok(Some(DevicePoll {
         secret_values: if remembered.device.is_own_key(&identity) {
             SecretValues::Shown
         } else {
@@ -121,7 +125,7 @@ async fn polled(server: &Server, uuid: &str, request: Request) -> Result<Option<
 /// `GET /device/v3/fleet/:fleetUuid/state/?releaseUuid=<commit>`: the state for any device of a fleet. The right to
 /// read the fleet is not enough for this, because it contains the variables and settings of the fleet. Secrets are
 /// shown only to the fleet's devices.
-pub(crate) async fn of_fleet(
+pub(crate) async fn get_fleet_state(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
@@ -139,7 +143,7 @@ pub(crate) async fn of_fleet(
     let right = right.await?.ok_or(Refusal::Unauthorized)?;
     let commit = parameter(&parts, "releaseUuid").filter(|commit| !commit.is_empty());
     let statement = match commit {
-        None => statement::of_fleet(&right),
+        None => statement::select_fleet(&right),
         Some(commit) => {
             let release = right.sql(
                 "SELECT id FROM release WHERE belongs_to__application = ? AND \"commit\" = ? \
@@ -147,7 +151,7 @@ pub(crate) async fn of_fleet(
             );
             let release = cloud.database.id(&release.with(commit)).await?;
             let release = release.ok_or(Refusal::Unauthorized)?;
-            statement::of_fleet_with(&right, release)
+            statement::select_fleet_with_release(&right, release)
         }
     };
     let secret_values = match identity.caller.role() {
@@ -169,7 +173,10 @@ async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refus
     if let Some(remembered) = server.devices.states.get(uuid) {
         let (device, fleets) = (remembered.device.id, &remembered.depends);
         let generations = &server.devices.states.generations;
-        match generations.of(&cloud.database, device, fleets).await? {
+        match generations
+            .for_device(&cloud.database, device, fleets)
+            .await?
+        {
             None => {
                 server.devices.states.forget(uuid);
                 return Ok(None);
@@ -180,7 +187,7 @@ async fn found(server: &Server, uuid: &str) -> Result<Option<CachedState>, Refus
             Some(_) => {}
         }
     }
-    let statement = statement::of_device(uuid);
+    let statement = statement::select_device(uuid);
     let rows = Rows::read(cloud, &statement, SecretValues::Shown).await?;
     let Some(rows) = rows else { return Ok(None) };
     let (Some(id), Some(actor)) = (rows.device, rows.actor) else {

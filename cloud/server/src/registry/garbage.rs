@@ -129,7 +129,7 @@ async fn collect_due(
             database.drop_image_garbage(&garbage).await?;
             continue;
         };
-        let collected = match Repository::of(server, client, url, name) {
+        let collected = match Repository::new(server, client, url, name) {
             Ok(repository) => {
                 let all = repository.empty(garbage.content_hash.as_deref());
                 let late = || Failure::Repository(format!("it took longer than {PATIENCE:?}"));

@@ -83,10 +83,10 @@ async fn a_registry_takes_our_tokens_for_what_they_say_and_as_long_as_they_say()
 #[tokio::test]
 async fn every_replica_signs_with_the_key_of_the_database() {
     data::testing::on_both(async |database| {
-        let first = Registry::of(&database, &Keyring::default())
+        let first = Registry::load(&database, &Keyring::default())
             .await
             .expect("a signer");
-        let second = Registry::of(&database, &Keyring::default())
+        let second = Registry::load(&database, &Keyring::default())
             .await
             .expect("a signer");
         assert_eq!(first.certificate(), second.certificate());
@@ -109,7 +109,7 @@ async fn first_starts_of_several_replicas_agree_on_the_registrys_key() {
         let keyring = Keyring::default();
         // Opened first, so that all of them search for the key before it exists.
         let registries =
-            futures::future::try_join_all(databases.iter().map(|it| Registry::of(it, &keyring)))
+            futures::future::try_join_all(databases.iter().map(|it| Registry::load(it, &keyring)))
                 .await;
         let registries = registries.expect("a key").into_iter();
         let mut certificates: Vec<_> = registries.map(|it| it.certificate).collect();

@@ -5,7 +5,7 @@ use data::testing::{on_fresh, sql};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, on_both, read};
+use crate::harness::{ApiCaller, Cloud, on_both, read};
 use crate::shop::{Shop, uuid};
 
 async fn public(cloud: &Cloud, path: &str) -> (StatusCode, Value) {
@@ -224,7 +224,7 @@ async fn a_device_reads_the_ssh_keys_of_those_alone_who_may_get_to_its_host() {
         let cloud = Cloud::start_with(&database, "registration = 'open'").await;
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
-        let ssh = async |who: &Signed<'_>, name: &str| {
+        let ssh = async |who: &ApiCaller<'_>, name: &str| {
             let user = who.get("/user/v1/whoami").await.1["id"].clone();
             let key = json!({ "user": user, "title": name, "public_key": "ssh-ed25519 AAAA" });
             who.create("user__has__public_key", key).await;

@@ -5,7 +5,7 @@ use std::process::Command;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, EMAIL, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, EMAIL, on_both};
 
 async fn sign_in(cloud: &Cloud, name: &str, password: &str) -> (StatusCode, String) {
     let given = json!({ "username": name, "password": password });
@@ -21,7 +21,7 @@ fn new(name: &str) -> Value {
 }
 
 /// Registers a person and signs them in.
-async fn person<'a>(cloud: &'a Cloud, by: &Signed<'_>, name: &str) -> Signed<'a> {
+async fn person<'a>(cloud: &'a Cloud, by: &ApiCaller<'_>, name: &str) -> ApiCaller<'a> {
     let (status, why) = by.send(Method::POST, "/user/register", new(name)).await;
     assert_eq!(status, StatusCode::CREATED, "{name}: {why}");
     let (status, token) = sign_in(cloud, name, "battery horse").await;

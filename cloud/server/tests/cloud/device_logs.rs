@@ -13,14 +13,14 @@ use reqwest::{Body, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::harness::{Cloud, Signed, on_both, read};
+use crate::harness::{ApiCaller, Cloud, on_both, read};
 use crate::shop::{Device, Shop, until, uuid};
 
 pub(crate) fn line(message: &str) -> Value {
     json!({ "timestamp": 1_700_000_000_000_i64, "message": message })
 }
 
-pub(crate) async fn messages(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Vec<String> {
+pub(crate) async fn messages(by: &ApiCaller<'_>, device: &Device<'_>, query: &str) -> Vec<String> {
     let (status, lines) = by
         .get(&format!("/device/v2/{}/logs{query}", device.uuid))
         .await;
@@ -32,19 +32,19 @@ pub(crate) async fn messages(by: &Signed<'_>, device: &Device<'_>, query: &str) 
 }
 
 /// Lines of an endless answer, as they arrive.
-pub(crate) struct Following {
+pub(crate) struct LogReader {
     body: std::pin::Pin<Box<dyn futures::Stream<Item = reqwest::Result<Bytes>> + Send>>,
     begun: String,
 }
 
-impl Following {
-    pub(crate) async fn of(by: &Signed<'_>, device: &Device<'_>, query: &str) -> Self {
+impl LogReader {
+    pub(crate) async fn open(by: &ApiCaller<'_>, device: &Device<'_>, query: &str) -> Self {
         let path = format!("/device/v2/{}/logs?stream=1{query}", device.uuid);
         let answer = by.ask(Method::GET, &path).send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::OK);
         assert_eq!(answer.headers()["content-type"], "application/x-ndjson");
         assert_eq!(answer.headers()["cache-control"], "no-cache");
-        Following {
+        LogReader {
             body: Box::pin(answer.bytes_stream()),
             begun: String::new(),
         }
@@ -286,8 +286,8 @@ async fn a_stream_is_followed_live_after_what_was_there_without_a_gap() {
         })
         .await;
         say("1");
-        let mut with_history = Following::of(&shop.ann, &device, "&count=all").await;
-        let mut from_now = Following::of(&shop.ann, &device, "").await;
+        let mut with_history = LogReader::open(&shop.ann, &device, "&count=all").await;
+        let mut from_now = LogReader::open(&shop.ann, &device, "").await;
         assert_eq!(with_history.message().await, "0");
         assert_eq!(with_history.message().await, "1");
         for number in 2..300 {

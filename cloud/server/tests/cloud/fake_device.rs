@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tower::ServiceExt as _;
 use tunnel::{CloseMessage, End, Offer};
 
-use crate::harness::{Cloud, Signed};
+use crate::harness::{ApiCaller, Cloud};
 
 /// The protocol of the tunnel.
 pub(crate) const PROTOCOL: &str = "h2.platform";
@@ -27,7 +27,7 @@ pub(crate) struct KnownDevice {
 }
 
 /// Creates a device of a fleet, with a key, and reports its secret.
-pub(crate) async fn known(cloud: &Cloud, ann: &Signed<'_>, fleet: i64) -> KnownDevice {
+pub(crate) async fn known(cloud: &Cloud, ann: &ApiCaller<'_>, fleet: i64) -> KnownDevice {
     let fleets = ann
         .rows(&format!(
             "/v7/application({fleet})?$select=is_for__device_type"

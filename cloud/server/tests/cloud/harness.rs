@@ -195,7 +195,7 @@ impl Cloud {
     }
 
     /// Signs in as the administrator.
-    pub(crate) async fn sign_in(&self) -> Signed<'_> {
+    pub(crate) async fn sign_in(&self) -> ApiCaller<'_> {
         let answer = self
             .ask(Method::POST, "/login_")
             .json(&json!({ "username": EMAIL, "password": PASSWORD }))
@@ -208,7 +208,7 @@ impl Cloud {
     }
 
     /// Creates a user, if everybody may (`registration = 'open'`), and signs them in.
-    pub(crate) async fn register(&self, name: &str) -> Signed<'_> {
+    pub(crate) async fn register(&self, name: &str) -> ApiCaller<'_> {
         let email = format!("{name}@other.example");
         let user = json!({ "username": name, "email": email, "password": PASSWORD });
         let made = self.ask(Method::POST, "/user/register").json(&user);
@@ -222,8 +222,8 @@ impl Cloud {
     }
 
     /// Creates requests with a credential.
-    pub(crate) fn by(&self, token: String) -> Signed<'_> {
-        Signed { cloud: self, token }
+    pub(crate) fn by(&self, token: String) -> ApiCaller<'_> {
+        ApiCaller { cloud: self, token }
     }
 }
 
@@ -235,12 +235,12 @@ impl Drop for Cloud {
 }
 
 /// A caller with a credential.
-pub(crate) struct Signed<'a> {
+pub(crate) struct ApiCaller<'a> {
     cloud: &'a Cloud,
     pub(crate) token: String,
 }
 
-impl Signed<'_> {
+impl ApiCaller<'_> {
     pub(crate) fn ask(&self, method: Method, path: &str) -> RequestBuilder {
         self.cloud.ask(method, path).bearer_auth(&self.token)
     }

@@ -30,7 +30,7 @@ use data::{Database, Dialect, Options};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, EMAIL, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, EMAIL, on_both};
 use crate::scene::{Names, scene};
 
 /// A marker in every text of the victim that nobody else may read.
@@ -195,7 +195,7 @@ impl World {
     }
 
     /// Creates everything that the victim can have, with the marker.
-    async fn fill_the_vault(ann: &Signed<'_>, names: &mut Names) {
+    async fn fill_the_vault(ann: &ApiCaller<'_>, names: &mut Names) {
         let shared = json!({ "application": "<pump>", "name": "SHARED", "value": SHARED });
         let vault = |name: &str| format!("{VAULT}-{name}");
         for (name, resource, body) in [
@@ -325,7 +325,7 @@ impl World {
     }
 
     /// Creates rows that only a device writes, by its report.
-    async fn report_from_the_vault(cloud: &Cloud, ann: &Signed<'_>, names: &mut Names) {
+    async fn report_from_the_vault(cloud: &Cloud, ann: &ApiCaller<'_>, names: &mut Names) {
         let path = names.filled("/api-key/device/<lone>/device-key");
         let (status, key) = ann.send(Method::POST, &path, json!({})).await;
         assert_eq!(status, StatusCode::OK, "{key}");
@@ -557,7 +557,7 @@ fn filled(names: &Names, body: &Value) -> Value {
     serde_json::from_str(&names.filled(&bare)).expect("JSON")
 }
 
-async fn new_user<'a>(cloud: &'a Cloud, ann: &Signed<'_>, name: &str) -> Signed<'a> {
+async fn new_user<'a>(cloud: &'a Cloud, ann: &ApiCaller<'_>, name: &str) -> ApiCaller<'a> {
     let password = format!("password of {name}");
     let body =
         json!({ "username": name, "email": format!("{name}@else.example"), "password": password });
@@ -569,7 +569,13 @@ async fn new_user<'a>(cloud: &'a Cloud, ann: &Signed<'_>, name: &str) -> Signed<
 }
 
 /// Makes the victim invite somebody, into the fleet with a role, or into the organization; they accept.
-async fn invite(ann: &Signed<'_>, by: &Signed<'_>, names: &Names, who: &str, role: Option<&str>) {
+async fn invite(
+    ann: &ApiCaller<'_>,
+    by: &ApiCaller<'_>,
+    names: &Names,
+    who: &str,
+    role: Option<&str>,
+) {
     let invitee = format!("{who}@else.example");
     let (path, body) = match role {
         Some(role) => {

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::fake_device::{KnownDevice, connect_at, known};
 use crate::fuzz::whole;
-use crate::harness::{Cloud, Signed, client, read};
+use crate::harness::{ApiCaller, Cloud, client, read};
 use crate::postgres_server::{PostgresServer, Stop};
 use crate::reach::proxy::{echo, send_device_request};
 use crate::reach::until;
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The acknowledged writes: for tags and variables, the number that a device has.
 #[derive(Debug, Default, Clone)]
-struct Acknowledged {
+struct AcknowledgedWrites {
     tags: BTreeSet<String>,
     variables: BTreeSet<String>,
     /// The last acknowledged temperature of each device, and those sent since.
@@ -48,7 +48,7 @@ struct Writer {
     key: String,
     device: i64,
     fleet: i64,
-    acknowledged: Arc<Mutex<Acknowledged>>,
+    acknowledged: Arc<Mutex<AcknowledgedWrites>>,
     over: Arc<AtomicBool>,
 }
 
@@ -101,7 +101,7 @@ impl Writer {
         }
     }
 
-    fn with(&self, note: impl FnOnce(&mut Acknowledged) -> bool) -> bool {
+    fn with(&self, note: impl FnOnce(&mut AcknowledgedWrites) -> bool) -> bool {
         note(&mut self.acknowledged.lock().expect("the list"))
     }
 
@@ -131,7 +131,7 @@ fn device_uuid(number: usize) -> String {
 struct Load {
     token: String,
     devices: Vec<(i64, String)>,
-    acknowledged: Arc<Mutex<Acknowledged>>,
+    acknowledged: Arc<Mutex<AcknowledgedWrites>>,
     over: Arc<AtomicBool>,
     writing: Vec<JoinHandle<()>>,
 }
@@ -144,9 +144,9 @@ impl Load {
             let device = shop.device(u32::try_from(number).expect("few")).await;
             devices.push((device.id, device.signed.token.clone()));
         }
-        let acknowledged = Arc::new(Mutex::new(Acknowledged {
+        let acknowledged = Arc::new(Mutex::new(AcknowledgedWrites {
             reports: vec![(0, BTreeSet::new()); clients],
-            ..Acknowledged::default()
+            ..AcknowledgedWrites::default()
         }));
         let over = Arc::new(AtomicBool::new(false));
         let writers = devices.iter().enumerate().map(|(number, (device, key))| {
@@ -249,7 +249,7 @@ async fn tunnelled(device: KnownDevice, replicas: Arc<[String; 2]>, over: Arc<At
 }
 
 /// Checks that each device can be reached through a replica, wherever its tunnel is.
-async fn all_are_reached(at: &Signed<'_>, devices: &[KnownDevice]) {
+async fn all_are_reached(at: &ApiCaller<'_>, devices: &[KnownDevice]) {
     for device in devices {
         let body = json!({ "deviceId": device.id, "method": "GET" });
         until("each device is back", async || {
@@ -434,7 +434,12 @@ async fn chaos_postgresql_is_restarted_at_random_under_two_replicas_and_nothing_
 }
 
 /// Compares the stored rows with the acknowledged ones.
-async fn check(cloud: &Cloud, token: &str, devices: &[(i64, String)], acknowledged: &Acknowledged) {
+async fn check(
+    cloud: &Cloud,
+    token: &str,
+    devices: &[(i64, String)],
+    acknowledged: &AcknowledgedWrites,
+) {
     let ann = cloud.by(token.to_owned());
     for (resource, field, expected) in [
         ("device_tag", "tag_key", &acknowledged.tags),

@@ -3,11 +3,11 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Signed, on_both};
+use crate::harness::{ApiCaller, on_both};
 use crate::scene::scene;
 
 /// Returns the row of a user, by name.
-async fn number(by: &Signed<'_>, resource: &str, name: &str) -> Value {
+async fn number(by: &ApiCaller<'_>, resource: &str, name: &str) -> Value {
     let rows = by
         .rows(&format!(
             "/v7/{resource}?$select=id&$filter=name eq '{name}'"
@@ -17,7 +17,7 @@ async fn number(by: &Signed<'_>, resource: &str, name: &str) -> Value {
 }
 
 /// Invites somebody to a fleet, and lets them accept.
-async fn shared(by: &Signed<'_>, with: &Signed<'_>, address: &str, fleet: i64) {
+async fn shared(by: &ApiCaller<'_>, with: &ApiCaller<'_>, address: &str, fleet: i64) {
     let invite = json!({ "invitee": address, "is_invited_to__application": fleet });
     let (status, invite) = by
         .send(Method::POST, "/v7/application_invite", invite)

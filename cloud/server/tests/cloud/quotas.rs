@@ -6,7 +6,7 @@ use data::testing::on_fresh;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, read};
+use crate::harness::{ApiCaller, Cloud, read};
 use crate::shop::{Shop, uuid};
 
 const SMALL: &str = "[quotas]\nfleets = 2\ndevices = 2\nreleases = 2\nrelease_assets = 2\n\
@@ -21,7 +21,7 @@ fn refused((status, why): (StatusCode, Value), quota: &str) {
     }
 }
 
-async fn usage(by: &Signed<'_>, organization: i64, quota: &str) -> Value {
+async fn usage(by: &ApiCaller<'_>, organization: i64, quota: &str) -> Value {
     let path = format!("/cloud/v1/organization/{organization}/quotas");
     let (status, all) = by.get(&path).await;
     assert_eq!(status, StatusCode::OK, "{all}");
@@ -30,7 +30,7 @@ async fn usage(by: &Signed<'_>, organization: i64, quota: &str) -> Value {
     found.expect(quota).clone()
 }
 
-async fn organization(by: &Signed<'_>) -> i64 {
+async fn organization(by: &ApiCaller<'_>) -> i64 {
     let rows = by.rows("/v7/application?$select=organization&$top=1").await;
     rows[0]["organization"]["__id"]
         .as_i64()
@@ -292,7 +292,7 @@ async fn keys_ssh_keys_and_organizations_of_a_user_are_bounded() {
 }
 
 /// Returns how many of the lines that are sent at once are stored.
-async fn lines_kept(by: &Signed<'_>, device: &crate::shop::Device<'_>, sent: usize) -> usize {
+async fn lines_kept(by: &ApiCaller<'_>, device: &crate::shop::Device<'_>, sent: usize) -> usize {
     let path = format!("/device/v2/{}/log-stream", device.uuid);
     let text: String = (0..sent)
         .map(|number| format!("{}\n", crate::device_logs::line(&number.to_string())))

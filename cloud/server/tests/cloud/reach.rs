@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use serde_json::Value;
 
-use crate::harness::Signed;
+use crate::harness::ApiCaller;
 
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +37,7 @@ pub(crate) fn silent() -> Router {
 }
 
 /// Returns a device's connection as the data API reports it.
-async fn connection(ann: &Signed<'_>, id: i64) -> Value {
+async fn connection(ann: &ApiCaller<'_>, id: i64) -> Value {
     let path = format!(
         "/v7/device({id})?$select=is_connected_to_vpn,is_online,last_vpn_event,last_connectivity_event"
     );
@@ -45,7 +45,7 @@ async fn connection(ann: &Signed<'_>, id: i64) -> Value {
 }
 
 /// Waits until the data API reports that the device is connected, or that it is not.
-pub(crate) async fn until_connected(ann: &Signed<'_>, id: i64, connected: bool) -> Value {
+pub(crate) async fn until_connected(ann: &ApiCaller<'_>, id: i64, connected: bool) -> Value {
     until("the state of the connection", async || {
         let row = connection(ann, id).await;
         assert_eq!(row["is_online"], row["is_connected_to_vpn"], "{row}");

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::docker_registry::{DockerRegistry, is_there};
 use crate::fake_device::known;
-use crate::harness::{Cloud, Signed, read};
+use crate::harness::{ApiCaller, Cloud, read};
 
 /// Responds to a challenge like a client of the registry: requests a token by basic authentication.
 pub(crate) async fn token(cloud: &Cloud, host: &str, key: &str, scope: &str) -> Response {
@@ -115,7 +115,7 @@ async fn pull(cloud: &Cloud, host: &str, key: &str, repository: &str, hash: &str
 }
 
 /// Creates an image of a service of a fleet; returns its id and its repository.
-async fn image(ann: &Signed<'_>, host: &str, fleet: i64) -> (i64, String) {
+async fn image(ann: &ApiCaller<'_>, host: &str, fleet: i64) -> (i64, String) {
     let service = json!({ "service_name": "main", "application": fleet });
     let service = ann.create("service", service).await;
     let image = json!({
@@ -138,7 +138,7 @@ async fn image(ann: &Signed<'_>, host: &str, fleet: i64) -> (i64, String) {
 }
 
 /// Creates the release that a fleet should run, with this image.
-async fn release(ann: &Signed<'_>, fleet: i64, image: i64, hash: &str) {
+async fn release(ann: &ApiCaller<'_>, fleet: i64, image: i64, hash: &str) {
     let pushed = json!({ "status": "success", "push_timestamp": "2025-01-01T00:00:01Z", "content_hash": hash });
     let (status, answer) = ann
         .send(Method::PATCH, &format!("/v7/image({image})"), pushed)

@@ -10,7 +10,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::docker_registry::{DockerRegistry, is_there};
-use crate::harness::{Cloud, Signed, read};
+use crate::harness::{ApiCaller, Cloud, read};
 use crate::reach::until;
 use crate::registry::{at_registry, digest, token};
 use crate::shop::{Shop, execute};
@@ -129,13 +129,19 @@ impl Scene {
 }
 
 /// An image of a service, in a separate release.
-struct Built {
+struct ImageBuild {
     release: i64,
     image: i64,
     repository: String,
 }
 
-async fn built(by: &Signed<'_>, host: &str, fleet: i64, service: i64, commit: &str) -> Built {
+async fn built(
+    by: &ApiCaller<'_>,
+    host: &str,
+    fleet: i64,
+    service: i64,
+    commit: &str,
+) -> ImageBuild {
     let now = "2026-11-21T10:00:00Z";
     let image = json!({
         "is_a_build_of__service": service, "status": "running", "start_timestamp": now,
@@ -160,14 +166,14 @@ async fn built(by: &Signed<'_>, host: &str, fleet: i64, service: i64, commit: &s
     let release = by.create("release", release).await;
     let part = json!({ "image": image, "is_part_of__release": release });
     by.create("release_image", part).await;
-    Built {
+    ImageBuild {
         release,
         image,
         repository,
     }
 }
 
-async fn is_pushed(by: &Signed<'_>, built: &Built, hash: &str) {
+async fn is_pushed(by: &ApiCaller<'_>, built: &ImageBuild, hash: &str) {
     let pushed = json!({
         "status": "success", "push_timestamp": "2026-11-21T10:00:01Z", "content_hash": hash,
     });
@@ -176,7 +182,7 @@ async fn is_pushed(by: &Signed<'_>, built: &Built, hash: &str) {
     assert_eq!(status, StatusCode::OK, "{answer}");
 }
 
-async fn delete(by: &Signed<'_>, path: &str) {
+async fn delete(by: &ApiCaller<'_>, path: &str) {
     let (status, answer) = by.answer(by.ask(Method::DELETE, path)).await;
     assert_eq!(status, StatusCode::OK, "{path}: {answer}");
 }

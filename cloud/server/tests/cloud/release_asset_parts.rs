@@ -6,19 +6,19 @@ mod hostile;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, on_both, read};
+use crate::harness::{ApiCaller, Cloud, on_both, read};
 use crate::release_assets::bytes;
 use crate::scene::scene;
 
 const CHUNK: usize = 5 << 20;
 const SIZE: usize = 2 * CHUNK + 70_000;
 
-async fn post(by: &Signed<'_>, path: &str, body: &Value) -> (StatusCode, Value) {
+async fn post(by: &ApiCaller<'_>, path: &str, body: &Value) -> (StatusCode, Value) {
     by.send(Method::POST, path, body.clone()).await
 }
 
 /// Creates an asset without a file, and returns its address.
-async fn asset(by: &Signed<'_>, release: &str, key: &str) -> String {
+async fn asset(by: &ApiCaller<'_>, release: &str, key: &str) -> String {
     let release: i64 = release.parse().expect("a number");
     let row = json!({ "release": release, "asset_key": key, "asset": null });
     let (status, row) = post(by, "/v7/release_asset", &row).await;
@@ -32,7 +32,7 @@ fn announced(size: usize, chunk: usize) -> Value {
     } })
 }
 
-async fn begun(by: &Signed<'_>, asset: &str, size: usize) -> Value {
+async fn begun(by: &ApiCaller<'_>, asset: &str, size: usize) -> Value {
     let (status, begun) = post(by, &format!("{asset}/beginUpload"), &announced(size, CHUNK)).await;
     assert_eq!(status, StatusCode::OK, "{begun}");
     begun["asset"].clone()

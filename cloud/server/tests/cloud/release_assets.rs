@@ -4,7 +4,7 @@
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, on_both, read};
+use crate::harness::{ApiCaller, Cloud, on_both, read};
 use crate::scene::scene;
 
 const BOUNDARY: &str = "----part-of-a-form";
@@ -47,7 +47,7 @@ async fn sent(request: RequestBuilder) -> Response {
 }
 
 /// Uploads a file for a release, and returns the row.
-async fn uploaded(by: &Signed<'_>, release: &str, key: &str, content: &[u8]) -> Value {
+async fn uploaded(by: &ApiCaller<'_>, release: &str, key: &str, content: &[u8]) -> Value {
     let texts = [("release", release), ("asset_key", key)];
     let file = ("firmware.bin", "application/octet-stream", content);
     let request = by.ask(Method::POST, "/v7/release_asset");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, read};
+use crate::harness::{ApiCaller, Cloud, read};
 
 /// The names that requests use: `<pump>` for the number of a row, and likewise for texts.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Names {
     }
 
     /// Returns the name of a row; its resource if it has none.
-    pub(crate) fn of(&self, resource: &str, id: i64) -> String {
+    pub(crate) fn name(&self, resource: &str, id: i64) -> String {
         let named = self
             .ids
             .iter()
@@ -53,7 +53,7 @@ impl Names {
     }
 
     /// Creates requests of a caller: `ann`, `bob`, `nobody`, or a device by its name.
-    pub(crate) fn by<'a>(&self, cloud: &'a Cloud, who: &str) -> Signed<'a> {
+    pub(crate) fn by<'a>(&self, cloud: &'a Cloud, who: &str) -> ApiCaller<'a> {
         cloud.by(self.credentials.get(who).expect(who).clone())
     }
 }
@@ -67,7 +67,7 @@ fn resource_of(name: &str) -> &'static str {
 /// Creates the scene.
 struct Maker<'a> {
     cloud: &'a Cloud,
-    ann: Signed<'a>,
+    ann: ApiCaller<'a>,
     names: Names,
 }
 
@@ -375,7 +375,7 @@ impl Maker<'_> {
     }
 }
 
-impl Signed<'_> {
+impl ApiCaller<'_> {
     /// Creates a row from a body as text, in which numbers may be written as text; returns its id.
     async fn create_from(&self, resource: &str, body: String) -> i64 {
         let request = self.ask(Method::POST, &format!("/v7/{resource}"));

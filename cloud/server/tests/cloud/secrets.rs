@@ -7,7 +7,7 @@ mod service_credentials;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Signed, on_both, read};
+use crate::harness::{ApiCaller, on_both, read};
 use crate::shop::{Device, Shop};
 
 /// The beginning of every secret here.
@@ -133,7 +133,7 @@ async fn secret_variables_are_given_to_their_devices_and_shown_to_nobody() {
         assert_eq!(status, StatusCode::OK);
         assert!(given.to_string().contains(VALUE), "{given}");
 
-        let shows_nothing = async |who: &Signed<'_>, path: &str| {
+        let shows_nothing = async |who: &ApiCaller<'_>, path: &str| {
             let (status, answer) = who.get(path).await;
             assert_eq!(status, StatusCode::OK, "{path}: {answer}");
             assert!(!answer.to_string().contains(VALUE), "{path}: {answer}");

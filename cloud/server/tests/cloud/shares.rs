@@ -10,7 +10,7 @@ use futures::stream::FuturesUnordered;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
-use crate::harness::{Cloud, Signed, read};
+use crate::harness::{ApiCaller, Cloud, read};
 use crate::severable::SeverableProxy;
 
 /// Requests of one person that use the database at the same time.
@@ -21,7 +21,7 @@ type Answers<'a> = FuturesUnordered<Pin<Box<dyn Future<Output = Response> + 'a>>
 
 /// Signs ann in with a key, which replicas cache: her requests need no connection before they wait
 /// for her share.
-async fn by_key(cloud: &Cloud) -> Signed<'_> {
+async fn by_key(cloud: &Cloud) -> ApiCaller<'_> {
     let ann = cloud.sign_in().await;
     let (status, key) = ann
         .send(
@@ -37,7 +37,7 @@ async fn by_key(cloud: &Cloud) -> Signed<'_> {
 }
 
 /// Sends more simultaneous requests of one person than their share.
-fn more_than_a_share<'a>(ann: &'a Signed<'_>) -> Answers<'a> {
+fn more_than_a_share<'a>(ann: &'a ApiCaller<'_>) -> Answers<'a> {
     let ask = || async {
         let request = ann.ask(Method::GET, "/v7/device_tag?$select=id");
         request.send().await.expect("an answer")

@@ -4,7 +4,7 @@ use data::{Database, Options, Sql};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, read};
+use crate::harness::{ApiCaller, Cloud, read};
 
 /// Returns the uuid of the device with this number.
 pub(crate) fn uuid(number: u32) -> String {
@@ -15,7 +15,7 @@ pub(crate) fn uuid(number: u32) -> String {
 pub(crate) struct Shop<'a> {
     pub(crate) cloud: &'a Cloud,
     /// Its administrator.
-    pub(crate) ann: Signed<'a>,
+    pub(crate) ann: ApiCaller<'a>,
     /// Its number and its uuid.
     pub(crate) fleet: i64,
     pub(crate) uuid: String,
@@ -126,7 +126,7 @@ pub(crate) async fn execute(database: &str, statement: Sql) -> u64 {
 }
 
 async fn release(
-    ann: &Signed<'_>,
+    ann: &ApiCaller<'_>,
     fleet: i64,
     services: &[i64],
     commit: &str,
@@ -186,7 +186,7 @@ async fn release(
 pub(crate) struct Device<'a> {
     pub(crate) id: i64,
     pub(crate) uuid: String,
-    pub(crate) signed: Signed<'a>,
+    pub(crate) signed: ApiCaller<'a>,
 }
 
 impl Device<'_> {

@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, on_both};
 
 /// Names that people would mistake for the platform's.
 const RESERVED: [&str; 6] = [
@@ -16,7 +16,7 @@ const RESERVED: [&str; 6] = [
 ];
 
 /// Signs in.
-async fn signed<'a>(cloud: &'a Cloud, name: &str) -> Signed<'a> {
+async fn signed<'a>(cloud: &'a Cloud, name: &str) -> ApiCaller<'a> {
     let given = json!({ "username": name, "password": "battery horse" });
     let answer = cloud.ask(Method::POST, "/login_").json(&given).send().await;
     let answer = answer.expect("an answer");
@@ -25,7 +25,7 @@ async fn signed<'a>(cloud: &'a Cloud, name: &str) -> Signed<'a> {
 }
 
 /// Registers a person with an organization of their own, by a caller who may, and signs them in.
-async fn person<'a>(cloud: &'a Cloud, by: &Signed<'_>, name: &str) -> Signed<'a> {
+async fn person<'a>(cloud: &'a Cloud, by: &ApiCaller<'_>, name: &str) -> ApiCaller<'a> {
     let body = json!({
         "username": name, "email": format!("{name}@other.example"), "password": "battery horse",
     });

@@ -257,12 +257,12 @@ fn named(names: &Names, resource: Option<&Resource>, value: &Value) -> Value {
                 rows.iter().map(|row| named(names, to, row)).collect()
             }
             Value::Number(_) if name == "id" => {
-                names.of(table, value.as_i64().unwrap_or_default()).into()
+                names.name(table, value.as_i64().unwrap_or_default()).into()
             }
             Value::Object(link) if link.contains_key("__id") => match to_one {
                 Some(Type::Link { to, .. }) if !many => {
                     let id = link["__id"].as_i64().unwrap_or_default();
-                    serde_json::json!({ "__id": names.of(to, id) })
+                    serde_json::json!({ "__id": names.name(to, id) })
                 }
                 _ => continue,
             },

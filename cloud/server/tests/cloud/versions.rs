@@ -4,7 +4,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, Signed, on_both, read};
+use crate::harness::{ApiCaller, Cloud, on_both, read};
 
 const OLDER: [&str; 6] = ["v1", "v2", "v3", "v4", "v5", "v6"];
 /// Versions that answer like the fifth.
@@ -143,7 +143,7 @@ async fn what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_th
 }
 
 /// Creates a successful release of a fleet, and returns its id.
-async fn release(ann: &Signed<'_>, fleet: i64, commit: &str) -> i64 {
+async fn release(ann: &ApiCaller<'_>, fleet: i64, commit: &str) -> i64 {
     let body = json!({
         "belongs_to__application": fleet, "commit": commit, "composition": {}, "status": "success",
         "source": "cloud", "start_timestamp": "2026-01-02T03:04:05Z",
@@ -151,7 +151,7 @@ async fn release(ann: &Signed<'_>, fleet: i64, commit: &str) -> i64 {
     ann.create("release", body).await
 }
 
-async fn pump(cloud: &Cloud) -> (Signed<'_>, i64, i64) {
+async fn pump(cloud: &Cloud) -> (ApiCaller<'_>, i64, i64) {
     let ann = cloud.sign_in().await;
     let fleet = ann.fleet("pump", "raspberrypi4-64").await;
     let release = release(&ann, fleet, "f7caf4f000").await;

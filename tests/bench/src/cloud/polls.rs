@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::place::Kind;
 use super::scene::{self, Scene, key, uuid};
-use super::walk::{Until, walk};
+use super::walk::{WalkEnd, walk};
 use crate::figures::{Section, mebibytes};
 
 const TIME: Duration = Duration::from_secs(5);
@@ -15,7 +15,7 @@ const TIME: Duration = Duration::from_secs(5);
 pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     let mut section = Section::new("Polls of devices");
     scene::each(kinds, large, async |scene, name| {
-        of(scene, name, &mut section).await
+        measure_scene(scene, name, &mut section).await
     })
     .await?;
     section.note(
@@ -25,7 +25,7 @@ pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     Ok(section)
 }
 
-async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
+async fn measure_scene(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
     let address = scene.address()?;
     let size = scene.devices;
     let all = |tags: &[Option<String>]| -> Vec<String> {
@@ -35,7 +35,7 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
     };
     let what = |what: &str| format!("{what}, {size} devices, {name}");
     let mut add = |what: String, figure: String| section.add(what, figure, "", "");
-    let first = walk(&scene.cloud, address, all(&[]), 200, Until::Once).await?;
+    let first = walk(&scene.cloud, address, all(&[]), 200, WalkEnd::Once).await?;
     add(what("the first poll of each device"), first.summary());
     let again = all(&first.tags);
     let unchanged = walk(
@@ -43,7 +43,7 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
         address,
         again.clone(),
         304,
-        Until::After(TIME),
+        WalkEnd::After(TIME),
     )
     .await?;
     add(what("unchanged (304)"), unchanged.summary());
@@ -52,7 +52,7 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
         .admin
         .create("application_environment_variable", variable)
         .await?;
-    let changed = walk(&scene.cloud, address, again, 200, Until::Once).await?;
+    let changed = walk(&scene.cloud, address, again, 200, WalkEnd::Once).await?;
     add(what("changed: a variable of the fleet"), changed.summary());
     add(
         what("resident memory of the cloud then"),

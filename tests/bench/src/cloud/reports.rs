@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::place::Kind;
 use super::scene::{self, Scene, key, uuid};
-use super::walk::{Until, walk};
+use super::walk::{WalkEnd, walk};
 use crate::figures::Section;
 
 const TIME: Duration = Duration::from_secs(5);
@@ -15,7 +15,7 @@ const TIME: Duration = Duration::from_secs(5);
 pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     let mut section = Section::new("Reports of devices");
     scene::each(kinds, large, async |scene, name| {
-        of(scene, name, &mut section).await
+        measure_scene(scene, name, &mut section).await
     })
     .await?;
     section.note(
@@ -25,7 +25,7 @@ pub(crate) async fn measure(kinds: &[Kind], large: bool) -> Result<Section> {
     Ok(section)
 }
 
-async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
+async fn measure_scene(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
     let size = scene.devices;
     let moved = |to: usize| {
         let (commit, image) = (&scene.commits[to], &scene.images[to]);
@@ -47,7 +47,7 @@ async fn of(scene: &Scene, name: &str, section: &mut Section) -> Result<()> {
             .flat_map(|report| (0..size).map(move |device| request(device, report)))
             .collect();
         let address = scene.address()?;
-        let walked = walk(&scene.cloud, address, requests, 200, Until::After(TIME)).await?;
+        let walked = walk(&scene.cloud, address, requests, 200, WalkEnd::After(TIME)).await?;
         let what = format!("{what}, {size} devices, {name}");
         section.add(what, walked.summary(), "", "");
     }

@@ -16,7 +16,7 @@ const CONNECTIONS: usize = 16;
 
 /// When a walk ends.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Until {
+pub(crate) enum WalkEnd {
     /// After each request was sent once.
     Once,
     /// After this time, starting again from the first request if necessary.
@@ -52,7 +52,7 @@ pub(crate) async fn walk(
     address: SocketAddr,
     requests: Vec<String>,
     expected: u16,
-    until: Until,
+    until: WalkEnd,
 ) -> Result<WalkResult> {
     let requests = Arc::new(requests);
     let before: Usage = cloud.usage()?;
@@ -89,7 +89,7 @@ async fn walker(
     requests: Arc<Vec<String>>,
     first: usize,
     expected: u16,
-    until: Until,
+    until: WalkEnd,
 ) -> Result<PageResults> {
     let mut connection = TcpStream::connect(address).await?;
     connection.set_nodelay(true)?;
@@ -99,8 +99,8 @@ async fn walker(
     let mut at = first;
     loop {
         match until {
-            Until::Once if at >= requests.len() => break,
-            Until::After(time) if begun.elapsed() >= time => break,
+            WalkEnd::Once if at >= requests.len() => break,
+            WalkEnd::After(time) if begun.elapsed() >= time => break,
             _ => {}
         }
         let index = at % requests.len().max(1);
@@ -109,7 +109,7 @@ async fn walker(
         connection.write_all(request.as_bytes()).await?;
         let tag = answer(&mut connection, &mut buffer, expected).await?;
         samples.push(sent.elapsed());
-        if matches!(until, Until::Once) {
+        if matches!(until, WalkEnd::Once) {
             tags.push((index, tag));
         }
         at += CONNECTIONS;

@@ -28,13 +28,13 @@ impl Stream {
         }
         let mut followed = self.followed.lock().await;
         if let Some(sender) = followed.get(&device) {
-            return Ok(LineSubscription::of(sender));
+            return Ok(LineSubscription::new(sender));
         }
         let subject = self.nats.subjects().lines(device);
         let messages = self.nats.client().subscribe(subject).await;
         let messages = messages.map_err(|error| StreamError::Refused(error.to_string()))?;
         let sender = channel(BEHIND).0;
-        let follower = LineSubscription::of(&sender);
+        let follower = LineSubscription::new(&sender);
         followed.insert(device, sender.clone());
         tokio::spawn(pass_on(self.followed.clone(), device, messages, sender));
         Ok(follower)

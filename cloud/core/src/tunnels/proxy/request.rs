@@ -92,7 +92,7 @@ impl ProxyRequest {
     ///
     /// # Errors
     /// The error in the request.
-    pub(super) fn of(uri: &Uri, body: &Map<String, Value>) -> Result<Self, String> {
+    pub(super) fn parse(uri: &Uri, body: &Map<String, Value>) -> Result<Self, String> {
         let path = uri.path().strip_prefix("/supervisor").unwrap_or_default();
         if !path.starts_with('/') {
             return Err("the path on the device is missing: `/supervisor/ping`".to_owned());
@@ -185,7 +185,7 @@ mod tests {
 
     fn proxy_request(address: &str, body: Value) -> Result<ProxyRequest, String> {
         let uri: Uri = address.parse().expect("an address");
-        ProxyRequest::of(&uri, body.as_object().expect("an object"))
+        ProxyRequest::parse(&uri, body.as_object().expect("an object"))
     }
 
     #[test]

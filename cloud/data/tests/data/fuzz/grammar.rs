@@ -66,7 +66,7 @@ impl Grammar<'_> {
         usize::from(self.numbers.next().copied().unwrap_or(0)) % end.max(1)
     }
 
-    fn of<'t>(&mut self, words: &[&'t str]) -> &'t str {
+    fn pick<'t>(&mut self, words: &[&'t str]) -> &'t str {
         words[self.below(words.len())]
     }
 
@@ -109,14 +109,14 @@ impl Grammar<'_> {
                 let mut pairs = Vec::new();
                 for name in fields {
                     let value = match resource.find_field(name).map(|field| field.kind) {
-                        Some(Type::Integer | Type::Link { .. }) => self.of(&["7", "1", "4"]),
-                        _ => self.of(&TEXTS[..7]),
+                        Some(Type::Integer | Type::Link { .. }) => self.pick(&["7", "1", "4"]),
+                        _ => self.pick(&TEXTS[..7]),
                     };
                     pairs.push(format!("{name}={value}"));
                 }
                 format!("({})", pairs.join(","))
             }
-            None => format!("({})", self.of(&["7", "4", "1", "77", "'7'", "-1", "@a"])),
+            None => format!("({})", self.pick(&["7", "4", "1", "77", "'7'", "-1", "@a"])),
         }
     }
 
@@ -141,14 +141,14 @@ impl Grammar<'_> {
             options.push(format!("$orderby={}", self.order(resource)));
         }
         if self.rarely(4) {
-            options.push(format!("$top={}", self.of(&["1", "2", "0", "1000"])));
+            options.push(format!("$top={}", self.pick(&["1", "2", "0", "1000"])));
         }
         if self.rarely(6) {
-            options.push(format!("$skip={}", self.of(&["1", "0", "100"])));
+            options.push(format!("$skip={}", self.pick(&["1", "0", "100"])));
         }
         if self.rarely(9) {
             options.push(
-                self.of(&[
+                self.pick(&[
                     "$count=true",
                     "$count=false",
                     "$inlinecount=allpages",
@@ -205,7 +205,7 @@ impl Grammar<'_> {
                 (2, Some((name, _))) => format!("{name}/$count"),
                 _ => self.field(resource).name.to_owned(),
             };
-            orders.push(format!("{by}{}", self.of(&["", " asc", " desc"])));
+            orders.push(format!("{by}{}", self.pick(&["", " asc", " desc"])));
         }
         orders.push("id".to_owned());
         orders.join(",")
@@ -217,27 +217,27 @@ impl Grammar<'_> {
             0 | 1 => self.comparison(resource, of),
             2 => {
                 let (one, other) = (self.text(resource, of, 1), self.text(resource, of, 1));
-                let function = self.of(&["contains", "startswith", "endswith", "substringof"]);
+                let function = self.pick(&["contains", "startswith", "endswith", "substringof"]);
                 format!("{function}({one},{other})")
             }
             3 => {
                 let (one, other) = (self.text(resource, of, 1), self.text(resource, of, 1));
-                format!("{one} {} {other}", self.of(&COMPARED))
+                format!("{one} {} {other}", self.pick(&COMPARED))
             }
             4 => {
                 let (one, other) = (self.number(resource, of, 2), self.number(resource, of, 2));
-                format!("{one} {} {other}", self.of(&COMPARED))
+                format!("{one} {} {other}", self.pick(&COMPARED))
             }
             5 => {
                 let name = self.field(resource).name;
-                let (one, other) = (self.of(&NUMBERS), self.of(&TEXTS));
+                let (one, other) = (self.pick(&NUMBERS), self.pick(&TEXTS));
                 match self.below(2) {
-                    0 => format!("{of}{name} in ({one},{})", self.of(&NUMBERS)),
-                    _ => format!("{of}{name} in ({other},{})", self.of(&TEXTS)),
+                    0 => format!("{of}{name} in ({one},{})", self.pick(&NUMBERS)),
+                    _ => format!("{of}{name} in ({other},{})", self.pick(&TEXTS)),
                 }
             }
             6 => self
-                .of(&["true", "false", "1 eq 1", "null eq null", "not(1 eq 2)"])
+                .pick(&["true", "false", "1 eq 1", "null eq null", "not(1 eq 2)"])
                 .to_owned(),
             7 | 8 => {
                 let Some((name, to)) = self.link(resource) else {
@@ -245,13 +245,13 @@ impl Grammar<'_> {
                 };
                 let alias = ["x", "y", "z", "w"][depth.min(3)];
                 let inner = self.condition(to, &format!("{alias}/"), depth - 1);
-                format!("{of}{name}/{}({alias}:{inner})", self.of(&["any", "all"]))
+                format!("{of}{name}/{}({alias}:{inner})", self.pick(&["any", "all"]))
             }
             9 => format!("not({})", self.condition(resource, of, depth - 1)),
             _ => {
                 let one = self.condition(resource, of, depth - 1);
                 let other = self.condition(resource, of, depth - 1);
-                format!("({one} {} {other})", self.of(&["and", "or"]))
+                format!("({one} {} {other})", self.pick(&["and", "or"]))
             }
         }
     }
@@ -261,17 +261,17 @@ impl Grammar<'_> {
         let field = self.field(resource);
         let value = match (self.rarely(8), field.kind) {
             (false, Type::Integer | Type::BigInteger | Type::Link { .. } | Type::Boolean) => {
-                self.of(&NUMBERS)
+                self.pick(&NUMBERS)
             }
-            (false, Type::Timestamp) => self.of(&MOMENTS),
-            _ => self.of(&TEXTS),
+            (false, Type::Timestamp) => self.pick(&MOMENTS),
+            _ => self.pick(&TEXTS),
         };
-        format!("{of}{} {} {value}", field.name, self.of(&COMPARED))
+        format!("{of}{} {} {value}", field.name, self.pick(&COMPARED))
     }
 
     fn number(&mut self, resource: &'static Resource, of: &str, depth: usize) -> String {
         match self.below(if depth == 0 { 3 } else { 7 }) {
-            0 => self.of(&NUMBERS).to_owned(),
+            0 => self.pick(&NUMBERS).to_owned(),
             1 => format!("{of}{}", self.field(resource).name),
             2 => match self.link(resource) {
                 Some((name, _)) => format!("{of}{name}/$count"),
@@ -280,25 +280,25 @@ impl Grammar<'_> {
             3 => format!("length({})", self.text(resource, of, depth - 1)),
             4 => format!(
                 "{}({})",
-                self.of(&["year", "month", "day", "hour", "minute", "second"]),
-                self.of(&MOMENTS)
+                self.pick(&["year", "month", "day", "hour", "minute", "second"]),
+                self.pick(&MOMENTS)
             ),
             5 => format!(
                 "{}({})",
-                self.of(&["round", "floor", "ceiling", "-"]),
+                self.pick(&["round", "floor", "ceiling", "-"]),
                 self.number(resource, of, depth - 1)
             ),
             _ => {
                 let one = self.number(resource, of, depth - 1);
                 let other = self.number(resource, of, depth - 1);
-                format!("({one} {} {other})", self.of(&SIGNS))
+                format!("({one} {} {other})", self.pick(&SIGNS))
             }
         }
     }
 
     fn text(&mut self, resource: &'static Resource, of: &str, depth: usize) -> String {
         match self.below(if depth == 0 { 3 } else { 7 }) {
-            0 => self.of(&TEXTS).to_owned(),
+            0 => self.pick(&TEXTS).to_owned(),
             1 => format!("{of}{}", self.field(resource).name),
             2 => match self.link(resource) {
                 Some((name, to)) => format!("{of}{name}/{}", self.field(to).name),
@@ -306,11 +306,11 @@ impl Grammar<'_> {
             },
             3 => format!(
                 "{}({})",
-                self.of(&["tolower", "toupper", "trim"]),
+                self.pick(&["tolower", "toupper", "trim"]),
                 self.text(resource, of, depth - 1)
             ),
             4 => {
-                let (one, at) = (self.text(resource, of, depth - 1), self.of(&NUMBERS));
+                let (one, at) = (self.text(resource, of, depth - 1), self.pick(&NUMBERS));
                 format!("substring({one},{at})")
             }
             5 => {
@@ -318,8 +318,8 @@ impl Grammar<'_> {
                 format!("concat({one},{})", self.text(resource, of, depth - 1))
             }
             _ => {
-                let (one, two) = (self.text(resource, of, depth - 1), self.of(&TEXTS));
-                format!("replace({one},{two},{})", self.of(&TEXTS))
+                let (one, two) = (self.text(resource, of, depth - 1), self.pick(&TEXTS));
+                format!("replace({one},{two},{})", self.pick(&TEXTS))
             }
         }
     }

@@ -24,21 +24,21 @@ const PART: Duration = Duration::from_secs(600);
 const TRIES: u32 = 4;
 
 /// A file to upload.
-pub(super) struct Source {
+pub(super) struct UploadFile {
     file: File,
     path: PathBuf,
     pub(super) name: String,
     size: u64,
 }
 
-impl Source {
+impl UploadFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Failure::unreadable(path, error);
         let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         let name = path.file_name().and_then(|name| name.to_str());
         match name {
-            Some(name) if about.is_file() => Ok(Source {
+            Some(name) if about.is_file() => Ok(UploadFile {
                 file,
                 path: path.to_owned(),
                 name: name.to_owned(),
@@ -77,7 +77,7 @@ pub(super) async fn upload(
     cloud: &Cloud,
     output: &Output,
     release: &Release,
-    mut source: Source,
+    mut source: UploadFile,
     key: &str,
     overwrite: bool,
 ) -> Result<()> {
@@ -120,7 +120,7 @@ pub(super) async fn upload(
 }
 
 /// Uploads a file in as many parts as the cloud wants.
-async fn send(cloud: &Cloud, output: &Output, id: i64, source: &mut Source) -> Result<()> {
+async fn send(cloud: &Cloud, output: &Output, id: i64, source: &mut UploadFile) -> Result<()> {
     if source.size == 0 {
         return send_nothing(cloud, id, source).await;
     }
@@ -218,7 +218,7 @@ async fn send_part(cloud: &Cloud, path: &str, bytes: Bytes) -> Result<String> {
 }
 
 /// Uploads a file without bytes, which has no parts, as a form.
-async fn send_nothing(cloud: &Cloud, id: i64, source: &Source) -> Result<()> {
+async fn send_nothing(cloud: &Cloud, id: i64, source: &UploadFile) -> Result<()> {
     let boundary = "5d41402abc4b2a76b9719d911017c592";
     // The cloud would not store a name that ends the line or the quotes anyway.
     let name: String = source

@@ -16,7 +16,7 @@ pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> Str
         }
     );
     for (name, service) in &statement.services {
-        of_service(&mut text, name, service);
+        write_service(&mut text, name, service);
     }
     list(&mut text, "  volumes", statement.volumes.keys());
     list(&mut text, "  networks", statement.networks.keys());
@@ -33,7 +33,7 @@ pub(super) fn in_words(statement: &Statement, fleet: &str, release: &str) -> Str
     text.trim_end().to_owned()
 }
 
-fn of_service(text: &mut String, name: &str, service: &SignedService) {
+fn write_service(text: &mut String, name: &str, service: &SignedService) {
     // Writing into a string does not fail.
     let _ = writeln!(text, "  service {name}: {}", service.image);
     list(text, "    compose fields", service.compose.keys());

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Row, SELECT};
+use super::{SELECT, VariableRow};
 use crate::arguments::variables::VariableScope;
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
@@ -24,7 +24,7 @@ impl Place {
     /// # Errors
     /// If it does not.
     pub(super) async fn require(&self, cloud: &Cloud, name: &str) -> Result<()> {
-        let row: Option<Row> = cloud.row(&self.address, SELECT).await?;
+        let row: Option<VariableRow> = cloud.row(&self.address, SELECT).await?;
         row.map(drop).ok_or_else(|| {
             Failure::not_found(format!("{} has no variable `{name}` of its own", self.name))
                 .hint("`fleet variables` lists the variables, and what each belongs to")

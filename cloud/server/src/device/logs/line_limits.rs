@@ -31,7 +31,7 @@ type Limiter = Arc<DefaultKeyedRateLimiter<Sender>>;
 pub(super) struct LineLimits(Mutex<HashMap<NonZeroU32, Limiter>>);
 
 impl LineLimits {
-    fn of(&self, rate: u32) -> Option<Limiter> {
+    fn limiter(&self, rate: u32) -> Option<Limiter> {
         let rate = NonZeroU32::new(rate)?;
         let burst = rate.saturating_mul(NonZeroU32::MIN.saturating_add(BURST - 1));
         let limiter = || {
@@ -64,7 +64,7 @@ pub(super) struct LineShare {
 
 impl LineShare {
     /// Uses the current quotas; if they cannot be read, the defaults.
-    pub(super) async fn of(cloud: &Cloud, limits: &LineLimits, device: i64) -> Self {
+    pub(super) async fn load(cloud: &Cloud, limits: &LineLimits, device: i64) -> Self {
         let defaults = &cloud.environment.quotas;
         let quotas = match cloud.database.log_line_quotas(device, defaults).await {
             Ok(quotas) => quotas,
@@ -80,8 +80,8 @@ impl LineShare {
         LineShare {
             device,
             quotas,
-            of_device: limits.of(quotas.of_device),
-            of_organization: limits.of(quotas.of_organization),
+            of_device: limits.limiter(quotas.of_device),
+            of_organization: limits.limiter(quotas.of_organization),
             until: Instant::now() + FRESH,
         }
     }
@@ -89,7 +89,7 @@ impl LineShare {
     /// Reads the quotas again if that is due.
     pub(super) async fn refresh(&mut self, cloud: &Cloud, limits: &LineLimits) {
         if self.until <= Instant::now() {
-            *self = Self::of(cloud, limits, self.device).await;
+            *self = Self::load(cloud, limits, self.device).await;
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) async fn read(
         (header::CACHE_CONTROL, "no-cache"),
     ];
     let mut lease = Lease::new(&cloud, &identity, Need::Read(device.id));
-    let live = LogTail::of(&cloud, query.span(right.id())).await?;
+    let live = LogTail::load(&cloud, query.span(right.id())).await?;
     let body = stream::unfold(live, |mut live| async move {
         let next = live.next().await?;
         Some((Ok::<_, Infallible>(text(&next)), live))

@@ -57,7 +57,7 @@ pub(crate) async fn stream(
     let upload = Upload {
         server: &server,
         device: device.id,
-        share: LineShare::of(cloud, &limits.lines, device.id).await,
+        share: LineShare::load(cloud, &limits.lines, device.id).await,
         address: address(&parts.extensions),
         waiting: Vec::new(),
         suppressed: 0,
@@ -235,7 +235,7 @@ impl Upload<'_> {
             self.repeats = if is_new {
                 Repeats::Nothing
             } else {
-                Repeats::Some(StoredLines::of(&self.newest(KEPT).await))
+                Repeats::Some(StoredLines::from_lines(&self.newest(KEPT).await))
             };
         }
         if let Repeats::Some(stored) = &mut self.repeats

@@ -61,7 +61,7 @@ pub(super) struct StoredDevice {
 
 impl StoredDevice {
     /// Loads a device; none if it does not exist.
-    pub(super) async fn of(cloud: &Cloud, uuid: &str) -> Result<Option<Self>, Refusal> {
+    pub(super) async fn load(cloud: &Cloud, uuid: &str) -> Result<Option<Self>, Refusal> {
         if !cloud_core::device::is_uuid(uuid) {
             return Ok(None);
         }
@@ -249,7 +249,7 @@ impl DeviceChanges {
         for (field, value) in &self.fields {
             let stored = match (field.name, value) {
                 (SECRET, Value::String(secret)) => {
-                    let place = Place::of_row("device", SECRET, self.device);
+                    let place = Place::from_row("device", SECRET, self.device);
                     let sealed = keyring.seal(&place, secret).map_err(DataError::from)?;
                     Expr::val(sealed)
                 }

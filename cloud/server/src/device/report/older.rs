@@ -28,8 +28,8 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
     }
     let apps = match present(local, "apps") {
         None => None,
-        Some(Value::Object(apps)) => Some(of_apps(apps.values())?),
-        Some(Value::Array(apps)) => Some(of_apps(apps.iter())?),
+        Some(Value::Object(apps)) => Some(parse_apps(apps.values())?),
+        Some(Value::Array(apps)) => Some(parse_apps(apps.iter())?),
         Some(_) => return Err(Refusal::Wrong("`apps` must be an object".to_owned())),
     };
     Ok(Report {
@@ -40,7 +40,7 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
     })
 }
 
-fn of_apps<'a>(apps: impl Iterator<Item = &'a Value>) -> Result<Apps, Refusal> {
+fn parse_apps<'a>(apps: impl Iterator<Item = &'a Value>) -> Result<Apps, Refusal> {
     let mut read = Apps::default();
     for app in apps {
         let app = object(app, "an app")?;

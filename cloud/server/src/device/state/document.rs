@@ -32,7 +32,7 @@ impl Rows {
         let mut apps = Map::new();
         if let Some(app) = self.apps.get(&AppRole::Fleet) {
             let mut object = json!({ "name": app.name });
-            let composition = Composition::of(app);
+            let composition = Composition::from_app(app);
             if let Some(release) = &app.release {
                 object["commit"] = json!(release.commit);
                 object["releaseId"] = json!(release.id);
@@ -126,7 +126,7 @@ impl Rows {
     }
 
     fn release(&self, part: AppRole, app: &StateApp, id: i64, branding: &Branding) -> Value {
-        let composition = Composition::of(app);
+        let composition = Composition::from_app(app);
         let mut release = json!({ "id": id });
         let mut services = Map::new();
         for (name, image) in &app.images {
@@ -251,7 +251,7 @@ impl StateImage {
 struct Composition(Map<String, Value>);
 
 impl Composition {
-    fn of(app: &StateApp) -> Self {
+    fn from_app(app: &StateApp) -> Self {
         let text = app
             .release
             .as_ref()

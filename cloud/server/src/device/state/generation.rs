@@ -39,7 +39,7 @@ impl Generations {
     ///
     /// # Errors
     /// If the database fails.
-    pub(super) async fn of(
+    pub(super) async fn for_device(
         &self,
         database: &Database,
         device: i64,

@@ -178,7 +178,7 @@ impl Rows {
     fn open_secrets(&mut self, keyring: &Keyring) -> Result<(), UnreadableSecret> {
         let secrets = std::mem::take(&mut self.secrets);
         for secret in &secrets {
-            let place = Place::of_row(secret.table(), "value", secret.id);
+            let place = Place::from_row(secret.table(), "value", secret.id);
             if let Some(value) = self.value_of(secret) {
                 *value = keyring.open(&place, value)?;
             }

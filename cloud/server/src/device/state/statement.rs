@@ -73,18 +73,18 @@ macro_rules! state_of_device {
 }
 
 /// Selects the device with this uuid, before the caller's right to it is known.
-pub(crate) fn of_device(uuid: &str) -> Sql {
+pub(crate) fn select_device(uuid: &str) -> Sql {
     let select = SystemPurpose::TargetState.sql(state_of_device!("d.uuid = ?"));
     select.with(uuid)
 }
 
 /// Selects the device of this right.
-pub(crate) fn of_device_with(right: &RowRight) -> Sql {
+pub(crate) fn select_permitted_device(right: &RowRight) -> Sql {
     right.sql(state_of_device!("d.id = ?"))
 }
 
 /// Selects any device of the fleet of this right, with its target release.
-pub(crate) fn of_fleet(right: &RowRight) -> Sql {
+pub(crate) fn select_fleet(right: &RowRight) -> Sql {
     right.sql(state_of!(
         "SELECT CAST(NULL AS BIGINT) AS device, CAST(NULL AS BIGINT) AS actor, a.id AS fleet, a.uuid AS uuid, \
          a.app_name AS name, a.should_be_running__release AS release_id, \
@@ -94,7 +94,7 @@ pub(crate) fn of_fleet(right: &RowRight) -> Sql {
 }
 
 /// Selects any device of the fleet of this right that should run this release.
-pub(crate) fn of_fleet_with(right: &RowRight, release: i64) -> Sql {
+pub(crate) fn select_fleet_with_release(right: &RowRight, release: i64) -> Sql {
     let select = right.sql(state_of!(
         "SELECT CAST(NULL AS BIGINT) AS device, CAST(NULL AS BIGINT) AS actor, a.id AS fleet, a.uuid AS uuid, \
          a.app_name AS name, r.id AS release_id, \

@@ -57,12 +57,12 @@ struct Tags {
 #[derive(Deserialize)]
 struct Index {
     #[serde(default)]
-    manifests: Vec<Entry>,
+    manifests: Vec<ManifestEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct ManifestEntry {
     #[serde(default)]
     media_type: String,
     digest: String,
@@ -71,7 +71,7 @@ struct Entry {
 impl<'a> Repository<'a> {
     /// `name` is the repository of a deleted image. The token is valid only for this repository; tokens to delete are
     /// never issued to anybody else.
-    pub(super) fn of(
+    pub(super) fn new(
         server: &Server,
         client: &'a Client,
         url: &'a str,
@@ -198,7 +198,7 @@ impl<'a> Repository<'a> {
     }
 
     /// Returns the manifests that this one names, if it is an index.
-    async fn parts(&self, digest: &str) -> Result<Vec<Entry>, Failure> {
+    async fn parts(&self, digest: &str) -> Result<Vec<ManifestEntry>, Failure> {
         let answer = self
             .ask(Method::GET, &format!("manifests/{digest}"))
             .await?;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::database;
 use crate::dashboard::session::{cookie, page};
 use crate::fake_device::known;
-use crate::harness::{Cloud, EMAIL, PASSWORD, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, EMAIL, PASSWORD, on_both};
 
-async fn events(who: &Signed<'_>, filter: &str) -> Vec<Value> {
+async fn events(who: &ApiCaller<'_>, filter: &str) -> Vec<Value> {
     let filter: String = form_urlencoded::byte_serialize(filter.as_bytes()).collect();
     who.rows(&format!("/v7/audit_event?$filter={filter}&$orderby=id"))
         .await

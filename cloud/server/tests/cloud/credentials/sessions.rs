@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::{claims, execute, saying};
 use crate::dashboard::session::{cookie, page};
-use crate::harness::{Cloud, EMAIL, PASSWORD, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, EMAIL, PASSWORD, on_both};
 
 const WHOAMI: &str = "/user/v1/whoami";
 
-async fn is_good(who: &Signed<'_>) -> bool {
+async fn is_good(who: &ApiCaller<'_>) -> bool {
     who.get(WHOAMI).await.0 == StatusCode::OK
 }
 

@@ -12,7 +12,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::device_logs::{Following, line, open};
+use crate::device_logs::{LogReader, line, open};
 use crate::fake_device::{connect, known};
 use crate::harness::{PASSWORD, on_both};
 use crate::shop::{Shop, until};
@@ -30,7 +30,7 @@ async fn who_follows_a_log_stops_with_their_session_key_password_and_membership(
         );
 
         let session = cloud.sign_in().await;
-        let mut following = Following::of(&session, &device, "&count=all").await;
+        let mut following = LogReader::open(&session, &device, "&count=all").await;
         assert_eq!(following.message().await, "one");
         session
             .answer(session.ask(Method::POST, "/user/v1/sign-out"))
@@ -42,14 +42,14 @@ async fn who_follows_a_log_stops_with_their_session_key_password_and_membership(
             .send(Method::POST, "/api-key/user/full", json!({ "name": "ci" }))
             .await;
         let key = cloud.by(made.1.as_str().expect("a key").to_owned());
-        let mut following = Following::of(&key, &device, "&count=all").await;
+        let mut following = LogReader::open(&key, &device, "&count=all").await;
         assert_eq!(following.message().await, "one");
         let delete = "/v7/api_key?$filter=name%20eq%20'ci'";
         let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, delete)).await;
         assert_eq!(status, StatusCode::OK);
         following.end().await;
 
-        let mut following = Following::of(&shop.ann, &device, "&count=all").await;
+        let mut following = LogReader::open(&shop.ann, &device, "&count=all").await;
         assert_eq!(following.message().await, "one");
         let change = json!({ "currentPassword": PASSWORD, "newPassword": "another horse" });
         let changed = shop
@@ -61,7 +61,7 @@ async fn who_follows_a_log_stops_with_their_session_key_password_and_membership(
 
         // This change is not announced, and is found by the next check.
         let ann = cloud.by(changed.1.as_str().expect("a token").to_owned());
-        let mut following = Following::of(&ann, &device, "&count=all").await;
+        let mut following = LogReader::open(&ann, &device, "&count=all").await;
         assert_eq!(following.message().await, "one");
         shop.execute(sql("DELETE FROM organization_membership"))
             .await;

@@ -31,9 +31,9 @@ const TELL_OF_VIOLATIONS: &str = "addEventListener('securitypolicyviolation', ev
 
 /// A running browser with a fresh profile; both end with the last clone.
 #[derive(Clone)]
-pub(crate) struct Chromium(Arc<Running>);
+pub(crate) struct Chromium(Arc<BrowserProcess>);
 
-struct Running {
+struct BrowserProcess {
     process: Mutex<Child>,
     tools: DevTools,
     _profile: tempfile::TempDir,
@@ -78,10 +78,10 @@ impl Chromium {
             // As root, it cannot use its sandbox.
             command.arg("--no-sandbox");
         }
-        let mut process = Ending(Some(command.arg("about:blank").spawn().expect("Chromium")));
+        let mut process = ProcessGuard(Some(command.arg("about:blank").spawn().expect("Chromium")));
         let address = address(process.0.as_mut().expect("it"));
         let tools = DevTools::connect(&address).await;
-        Some(Chromium(Arc::new(Running {
+        Some(Chromium(Arc::new(BrowserProcess {
             process: Mutex::new(process.0.take().expect("it")),
             tools,
             _profile: profile,
@@ -145,16 +145,16 @@ impl Chromium {
     }
 }
 
-impl Drop for Running {
+impl Drop for BrowserProcess {
     fn drop(&mut self) {
         end(&mut self.process.lock().expect("it"));
     }
 }
 
 /// A process that is ended unless somebody takes it.
-struct Ending(Option<Child>);
+struct ProcessGuard(Option<Child>);
 
-impl Drop for Ending {
+impl Drop for ProcessGuard {
     fn drop(&mut self) {
         if let Some(process) = &mut self.0 {
             end(process);

@@ -40,7 +40,7 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     /// Connects one for a device.
-    pub(super) async fn of(cloud: &Cloud, device: &Device<'_>) -> Self {
+    pub(super) async fn connect(cloud: &Cloud, device: &Device<'_>) -> Self {
         let supervisor = Supervisor {
             requests: Arc::default(),
             locked: Arc::default(),

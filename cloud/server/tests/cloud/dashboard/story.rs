@@ -19,7 +19,7 @@ async fn a_device_is_found_watched_asked_and_pinned_with_either_database() {
         let cloud = Cloud::start(&url).await;
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
-        let supervisor = Supervisor::of(&cloud, &device).await;
+        let supervisor = Supervisor::connect(&cloud, &device).await;
         let ann = ann(&chromium, &cloud).await;
         ann.press("shop").await;
         let name = shop.fields(&device, "device_name").await["device_name"].clone();

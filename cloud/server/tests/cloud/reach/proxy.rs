@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{KnownDevice, connect, known};
-use crate::harness::{Cloud, Signed, on_both, read};
+use crate::harness::{ApiCaller, Cloud, on_both, read};
 use crate::shop::Shop;
 
 pub(crate) const PIECE: usize = 16 << 10;
@@ -59,7 +59,7 @@ pub(crate) fn echo() -> Router {
         .fallback(say)
 }
 
-pub(crate) async fn send_device_request(by: &Signed<'_>, path: &str, body: Value) -> Response {
+pub(crate) async fn send_device_request(by: &ApiCaller<'_>, path: &str, body: Value) -> Response {
     let request = by
         .ask(Method::POST, &format!("/supervisor{path}"))
         .json(&body);
@@ -67,7 +67,7 @@ pub(crate) async fn send_device_request(by: &Signed<'_>, path: &str, body: Value
 }
 
 /// Creates a connected device of a fleet.
-async fn connected(cloud: &Cloud, ann: &Signed<'_>, fleet: i64, router: Router) -> KnownDevice {
+async fn connected(cloud: &Cloud, ann: &ApiCaller<'_>, fleet: i64, router: Router) -> KnownDevice {
     let device = known(cloud, ann, fleet).await;
     connect(cloud, &device, router).await;
     let body = json!({ "deviceId": device.id, "method": "GET" });
@@ -361,9 +361,9 @@ pub(crate) struct Flood {
     dropped: Arc<AtomicBool>,
 }
 
-struct Gone(Arc<AtomicBool>);
+struct DropRecorder(Arc<AtomicBool>);
 
-impl Drop for Gone {
+impl Drop for DropRecorder {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -375,7 +375,7 @@ impl Flood {
         Router::new().route(
             "/flood",
             any(async move || {
-                let gone = Gone(this.dropped);
+                let gone = DropRecorder(this.dropped);
                 let pieces = stream::repeat_with(move || {
                     let _held = &gone;
                     this.pieces.fetch_add(1, Ordering::SeqCst);

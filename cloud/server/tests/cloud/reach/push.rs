@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::{PATIENCE, silent, until, until_connected};
 use crate::fake_device::{KnownDevice, connect, known};
-use crate::harness::{Cloud, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, on_both};
 
 /// Creates a supervisor that passes on each `POST /v1/update`, with its body and address.
 pub(crate) fn update_listener() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {
@@ -23,7 +23,7 @@ pub(crate) fn update_listener() -> (Router, mpsc::UnboundedReceiver<(String, Val
 
 async fn connected(
     cloud: &Cloud,
-    ann: &Signed<'_>,
+    ann: &ApiCaller<'_>,
     fleet: i64,
 ) -> (KnownDevice, mpsc::UnboundedReceiver<(String, Value)>) {
     let device = known(cloud, ann, fleet).await;
@@ -33,7 +33,7 @@ async fn connected(
 
 async fn online(
     cloud: &Cloud,
-    ann: &Signed<'_>,
+    ann: &ApiCaller<'_>,
     device: &KnownDevice,
 ) -> mpsc::UnboundedReceiver<(String, Value)> {
     let (router, mut receiver) = update_listener();
@@ -51,7 +51,7 @@ pub(crate) async fn next(
     received.expect("a push in time").expect("a push")
 }
 
-pub(crate) async fn variable(ann: &Signed<'_>, of: &str, id: i64, name: &str) {
+pub(crate) async fn variable(ann: &ApiCaller<'_>, of: &str, id: i64, name: &str) {
     let resource = format!("{of}_environment_variable");
     ann.create(&resource, json!({ of: id, "name": name, "value": "1" }))
         .await;
@@ -121,7 +121,7 @@ async fn a_device_that_was_away_is_told_when_it_is_back() {
 }
 
 /// Makes a device poll, and waits until that is written.
-async fn polled(cloud: &Cloud, ann: &Signed<'_>, device: &KnownDevice) {
+async fn polled(cloud: &Cloud, ann: &ApiCaller<'_>, device: &KnownDevice) {
     let path = format!("/device/v3/{}/state", device.uuid);
     let (status, _) = cloud.by(device.key.clone()).get(&path).await;
     assert_eq!(status, StatusCode::OK);

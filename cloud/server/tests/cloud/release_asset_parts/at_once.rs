@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::{announced, asset, post, put};
-use crate::harness::{Cloud, Signed, on_both};
+use crate::harness::{ApiCaller, Cloud, on_both};
 use crate::release_assets::bytes;
 use crate::scene::scene;
 use crate::shop::until;
@@ -23,7 +23,7 @@ const BEGIN: usize = 300_000;
 struct CloudDatabase(Database);
 
 impl CloudDatabase {
-    async fn of(cloud: &Cloud) -> Self {
+    async fn open(cloud: &Cloud) -> Self {
         let options = Options::default().with_connections(2);
         let database = Database::open(&cloud.database, &options).await;
         CloudDatabase(database.expect("the database"))
@@ -51,13 +51,13 @@ impl CloudDatabase {
 }
 
 /// A part whose beginning has been sent, but not the rest.
-struct Sending {
+struct PartialUpload {
     rest: UnboundedSender<Vec<u8>>,
     left: Vec<u8>,
     answer: JoinHandle<reqwest::Result<reqwest::Response>>,
 }
 
-impl Sending {
+impl PartialUpload {
     /// Returns once the cloud has stored the first piece of it, as this attempt.
     async fn begun(
         cloud: &Cloud,
@@ -80,7 +80,7 @@ impl Sending {
             kept.attempt().await == attempt && kept.pieces().await == 1
         })
         .await;
-        Sending {
+        PartialUpload {
             rest,
             left: left.to_vec(),
             answer,
@@ -98,7 +98,7 @@ impl Sending {
 }
 
 /// Begins an upload of one part.
-async fn begun(by: &Signed<'_>, asset: &str) -> (Value, Value) {
+async fn begun(by: &ApiCaller<'_>, asset: &str) -> (Value, Value) {
     let path = format!("{asset}/beginUpload");
     let (status, upload) = post(by, &path, &announced(SIZE, SIZE)).await;
     assert_eq!(status, StatusCode::OK, "{upload}");
@@ -130,13 +130,13 @@ async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = CloudDatabase::of(&cloud).await;
+        let kept = CloudDatabase::open(&cloud).await;
         let (uuid, part) = begun(&ann, &asset).await;
         let [one, two, three] = [1, 2, 3].map(other_bytes);
         let path = format!("{asset}/commitUpload");
 
-        let first = Sending::begun(&cloud, &kept, &part, &one, 1).await;
-        let second = Sending::begun(&cloud, &kept, &part, &two, 2).await;
+        let first = PartialUpload::begun(&cloud, &kept, &part, &one, 1).await;
+        let second = PartialUpload::begun(&cloud, &kept, &part, &two, 2).await;
         let (status, _) = first.ended().await;
         assert_eq!(status, StatusCode::CONFLICT, "another began after it");
         assert_eq!(kept.pieces().await, 1, "what the second has sent");
@@ -145,7 +145,7 @@ async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
         assert_eq!(kept.pieces().await, 3);
 
         // A part that is sent again does not exist until it is complete, and the older ETag does not match it.
-        let third = Sending::begun(&cloud, &kept, &part, &three, 3).await;
+        let third = PartialUpload::begun(&cloud, &kept, &part, &three, 3).await;
         let (status, answer) = post(&ann, &path, &commit(&uuid, &of_two)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{answer}");
         assert!(
@@ -170,10 +170,10 @@ async fn a_cancelled_upload_leaves_nothing_of_a_part_that_was_coming() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = CloudDatabase::of(&cloud).await;
+        let kept = CloudDatabase::open(&cloud).await;
         let before = kept.files().await;
         let (uuid, part) = begun(&ann, &asset).await;
-        let sending = Sending::begun(&cloud, &kept, &part, &other_bytes(1), 1).await;
+        let sending = PartialUpload::begun(&cloud, &kept, &part, &other_bytes(1), 1).await;
         let cancel = json!({ "uuid": uuid });
         let (status, _) = post(&ann, &format!("{asset}/cancelUpload"), &cancel).await;
         assert_eq!(status, StatusCode::NO_CONTENT);
@@ -195,7 +195,7 @@ async fn of_two_commits_at_once_one_takes_the_file() {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");
         let asset = asset(&ann, &names.filled("<1.2.3>"), "firmware").await;
-        let kept = CloudDatabase::of(&cloud).await;
+        let kept = CloudDatabase::open(&cloud).await;
         let before = kept.files().await;
         let path = format!("{asset}/commitUpload");
         for round in 1..=5 {

@@ -5,7 +5,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use super::on_two;
-use crate::device_logs::{Following, line, messages};
+use crate::device_logs::{LogReader, line, messages};
 use crate::fake_device::{connect, known};
 use crate::harness::read;
 use crate::reach::proxy::{echo, send_device_request};
@@ -36,7 +36,7 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
             (send("one").await == StatusCode::CREATED).then_some(())
         })
         .await;
-        let mut follows = Following::of(&at_b, &writer, "").await;
+        let mut follows = LogReader::open(&at_b, &writer, "").await;
         let client = two.nats.client().await;
 
         let news = "fleet.news";

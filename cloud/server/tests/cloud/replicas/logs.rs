@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{on_two, on_two_with};
-use crate::device_logs::{Following, line, messages, open};
+use crate::device_logs::{LogReader, line, messages, open};
 use crate::shop::{Device, Shop, until};
 
 /// Sends one line; returns the status.
@@ -49,10 +49,10 @@ async fn lines_are_read_back_and_followed_at_every_replica() {
         assert_eq!(later.len(), 0);
 
         // Two followers, of which the second leaves: the first still receives lines.
-        let mut follows = Following::of(&at_b, &device, "&count=all").await;
-        let mut goes = Following::of(&at_b, &device, "&count=1").await;
+        let mut follows = LogReader::open(&at_b, &device, "&count=all").await;
+        let mut goes = LogReader::open(&at_b, &device, "&count=1").await;
         assert_eq!(goes.message().await, "two");
-        let mut at_a = Following::of(&shop.ann, &device, "").await;
+        let mut at_a = LogReader::open(&shop.ann, &device, "").await;
         let (sender, request) = open(&device, None);
         let upload = tokio::spawn(async move { request.send().await });
         sender

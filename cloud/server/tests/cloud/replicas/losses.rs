@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::{Replicas, on_two};
 use crate::dashboard::session::{cookie, page};
-use crate::device_logs::{Following, line, messages};
+use crate::device_logs::{LogReader, line, messages};
 use crate::fake_device::{connect, known};
 use crate::harness::read;
 use crate::reach::proxy::{echo, send_device_request};
@@ -21,7 +21,7 @@ use crate::shop::Shop;
 
 /// The acknowledged lines.
 #[derive(Default)]
-struct Acknowledged {
+struct AcknowledgedNames {
     lines: Mutex<Vec<String>>,
     variables: Mutex<Vec<String>>,
     reports: Mutex<Vec<String>>,
@@ -64,7 +64,7 @@ async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
             until_connected(&at_b, device.id, true).await;
         }
 
-        let acknowledged = Acknowledged::default();
+        let acknowledged = AcknowledgedNames::default();
         let stream = format!("/device/v2/{}/log-stream", device.uuid);
         let lines = until_nobody_answers(&acknowledged.lines, |name| {
             let request = device.signed.ask(Method::POST, &stream);
@@ -236,7 +236,7 @@ async fn a_bus_that_was_away_and_is_back_needs_nobody_to_be_restarted() {
             (send("one").await == StatusCode::CREATED).then_some(())
         })
         .await;
-        let mut follows = Following::of(&at_b, &writer, "").await;
+        let mut follows = LogReader::open(&at_b, &writer, "").await;
         assert_eq!(send("two").await, StatusCode::CREATED);
         assert_eq!(follows.message().await, "two");
         let key_at_b = b.by(device.key.clone());

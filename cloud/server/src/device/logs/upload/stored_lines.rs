@@ -17,7 +17,7 @@ pub(super) struct StoredLines {
 }
 
 impl StoredLines {
-    pub(super) fn of(lines: &[LogLine]) -> Self {
+    pub(super) fn from_lines(lines: &[LogLine]) -> Self {
         let mut left = HashMap::new();
         for line in lines {
             *left.entry(same(line)).or_default() += 1;
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_left_out_as_often_as_it_is_kept() {
         let kept = [line(1, "a"), line(2, "b"), line(2, "b"), line(2, "c")];
-        let mut known = StoredLines::of(&kept);
+        let mut known = StoredLines::from_lines(&kept);
         let (rest, more) = left(&mut known, &[(2, "b"), (2, "c")]);
         assert_eq!((rest, more), (Vec::new(), true));
         let (rest, more) = left(&mut known, &[(2, "b"), (2, "b"), (3, "b")]);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_line_of_another_service_or_output_is_another_one() {
-        let mut known = StoredLines::of(&[line(1, "a")]);
+        let mut known = StoredLines::from_lines(&[line(1, "a")]);
         let other = |change: fn(&mut LogLine)| {
             let mut line = line(1, "a");
             change(&mut line);
@@ -105,6 +105,6 @@ mod tests {
         ];
         known.leave_out(&mut lines);
         assert_eq!(lines.len(), 3);
-        assert!(!StoredLines::of(&[]).leave_out(&mut lines));
+        assert!(!StoredLines::from_lines(&[]).leave_out(&mut lines));
     }
 }

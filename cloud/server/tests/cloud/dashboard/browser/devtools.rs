@@ -17,13 +17,13 @@ type Listener = Box<dyn Fn(&str, &Value) + Send>;
 
 /// A connection to a browser, until it is dropped.
 pub(super) struct DevTools {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<DevToolsState>>,
     outgoing: mpsc::UnboundedSender<Message>,
     driver: JoinHandle<()>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct DevToolsState {
     /// The number of the last command.
     latest: u64,
     /// Waiting callers, by the number of the command.
@@ -43,7 +43,7 @@ impl DevTools {
             .expect("a WebSocket to Chromium");
         let (mut sink, mut incoming) = socket.split();
         let (outgoing, mut queue) = mpsc::unbounded_channel();
-        let shared = Arc::<Mutex<Shared>>::default();
+        let shared = Arc::<Mutex<DevToolsState>>::default();
         let of_driver = Arc::clone(&shared);
         let driver = tokio::spawn(async move {
             loop {
@@ -117,7 +117,7 @@ impl Drop for DevTools {
     }
 }
 
-impl Shared {
+impl DevToolsState {
     fn receive(&mut self, text: &str) {
         let mut message: Value = serde_json::from_str(text).expect("Chromium sends JSON");
         if let Some(id) = message["id"].as_u64() {
@@ -139,6 +139,6 @@ impl Shared {
     }
 }
 
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<DevToolsState>) -> MutexGuard<'_, DevToolsState> {
     shared.lock().expect("nobody has panicked with it")
 }

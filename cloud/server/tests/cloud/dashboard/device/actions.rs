@@ -14,7 +14,7 @@ async fn each_button_asks_the_device_what_it_says() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
-        let supervisor = Supervisor::of(&cloud, &device).await;
+        let supervisor = Supervisor::connect(&cloud, &device).await;
         let ann = ann(chromium, &cloud).await;
         ann.open(&page(&device)).await;
         ann.see("Connected").await;
@@ -105,7 +105,7 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
-        let supervisor = Supervisor::of(&cloud, &device).await;
+        let supervisor = Supervisor::connect(&cloud, &device).await;
         *supervisor.locked.lock().expect("a flag") = true;
         let ann = ann(chromium, &cloud).await;
         ann.open(&page(&device)).await;
@@ -162,7 +162,7 @@ async fn a_slow_device_freezes_nothing_and_a_second_press_does_not_act_again() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
-        let supervisor = Supervisor::of(&cloud, &device).await;
+        let supervisor = Supervisor::connect(&cloud, &device).await;
         let all = supervisor.turns.clone().acquire_many_owned(1000).await;
         let ann = ann(chromium, &cloud).await;
         ann.open(&page(&device)).await;
@@ -194,7 +194,7 @@ async fn a_keyboard_is_enough_to_blink_a_device() {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
         let name = shop.fields(&device, "device_name").await["device_name"].clone();
-        let supervisor = Supervisor::of(&cloud, &device).await;
+        let supervisor = Supervisor::connect(&cloud, &device).await;
         let ann = ann(chromium, &cloud).await;
         ann.tab_to("shop").await;
         ann.key("Enter").await;
@@ -228,7 +228,7 @@ async fn without_a_script_a_device_answers_with_a_page_that_leads_back() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
-        let supervisor = Supervisor::of(&cloud, &device).await;
+        let supervisor = Supervisor::connect(&cloud, &device).await;
         let cookie = cookie(&cloud).await;
         let (place, fleet) = (page(&device), shop.fleet);
         let whole = |force: bool| json!({ "appId": fleet, "force": force });
