@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use ::tests::{Supervisor, children_of, until};
+use ::tests::{Supervisor, children_of, until, until_within};
 
 use crate::attack::Attack;
 use crate::memory;
@@ -16,6 +16,8 @@ const QUIET_ROUNDS: u64 = 20;
 const ROUNDS_AFTER: u64 = 2;
 /// How much more memory may be in use after an attack, in KiB: what the heap keeps for the next one.
 const MEMORY_LEFT: u64 = 24 << 10;
+/// The time limit for compiling the largest file on a busy machine. The compiler's own limit is processor time.
+const COMPILED_WITHIN: Duration = Duration::from_secs(600);
 /// The state that no attack may change.
 const STATE: [&str; 2] = ["/v2/local/target-state", "/v2/applications/state"];
 
@@ -211,7 +213,8 @@ pub async fn until_listed(
     file: &str,
     is_settled: impl Fn(Option<&Value>) -> bool,
 ) -> Value {
-    until(
+    until_within(
+        COMPILED_WITHIN,
         &format!("the list of plugins to say what became of `{file}`"),
         || async {
             let list = device.json("/v3/plugins").await;

@@ -88,10 +88,10 @@ async fn a_plugin_that_fills_its_memory_is_ended() {
 
 #[tokio::test]
 async fn the_report_has_the_limits_in_force() {
-    let asked = "[limits]\nmemory_mib = 8\nwall_ms = 500\nconcurrency = 16\n";
+    let manifest = "[limits]\nmemory_mib = 8\nwall_ms = 500\nconcurrency = 16\n";
     let policy = grant_all(&["a"]) + "limits = { wall_ms = 700, body_kib = 9 }\n";
     let device = setup()
-        .guest("a", asked)
+        .guest("a", manifest)
         .policy(&policy)
         .strange_file("b.wasm", b"no component")
         .slots(16)
