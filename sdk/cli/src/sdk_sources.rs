@@ -19,7 +19,7 @@ static CRATES: &[(&str, &str, Dir)] = &[
         include_dir!("$CARGO_MANIFEST_DIR/../src"),
     ),
     (
-        "events",
+        "values",
         include_str!("../../values/Cargo.toml"),
         include_dir!("$CARGO_MANIFEST_DIR/../values/src"),
     ),
