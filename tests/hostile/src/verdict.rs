@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use ::tests::{Supervisor, children_of, until, until_within};
+use ::tests::{Supervisor, children_of, until_within};
 
 use crate::attack::Attack;
 use crate::memory;
