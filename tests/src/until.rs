@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes unless it hangs, even on a busy machine.
-pub const DEADLINE: Duration = Duration::from_secs(90);
+pub const DEADLINE: Duration = Duration::from_secs(240);
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// Calls `look` until it succeeds.

@@ -18,7 +18,7 @@ async fn device(gates: &[(&str, &str, &str)]) -> Fixture {
     for (name, behaviour, limits) in gates {
         let file = plugin(&manifest(
             name,
-            &format!("{ALL}\nevents = [\"update-gate\"]"),
+            &format!("{ALL}\nprovides = [\"events\"]\nevents = [\"update-gate\"]"),
         ));
         device = device.file(&format!("{name}.wasm"), &file);
         policy += &format!(

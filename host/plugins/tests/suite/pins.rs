@@ -110,7 +110,9 @@ async fn a_file_gets_nothing_by_claiming_a_name_of_the_policy() {
 async fn the_lines_that_refusals_suggest_are_all_that_a_policy_needs() {
     let manifest = manifest(
         "a",
-        &format!("{ALL}\nprovides = [\"identify\"]\nevents = [\"start\", \"update-gate\"]"),
+        &format!(
+            "{ALL}\nprovides = [\"identify\", \"events\"]\nevents = [\"start\", \"update-gate\"]"
+        ),
     );
     let file = plugin(&manifest);
     let device = setup()

@@ -121,7 +121,10 @@ async fn a_version_is_staged_activated_booted_and_committed() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_logged_while_a_version_is_changed_is_in_the_span_of_its_step() {
-    let _records_spans = tracing::subscriber::set_default(tracing_subscriber::registry());
+    // For all threads: with a subscriber of this thread alone, a test on another thread that reaches one of these spans
+    // first decides that nobody records it.
+    let recorder = tracing_subscriber::registry();
+    tracing::subscriber::set_global_default(recorder).unwrap();
     let rig = device().await;
     rig.cloud_says(wants("2")).await;
     rest(&rig).await;

@@ -81,7 +81,10 @@ async fn what_a_device_refuses_is_shown_with_the_lines_for_its_policy() {
         );
     }
     // With these lines the plugin runs.
-    let (_, lines) = refused.out.split_once("grant what the plugin asks for:\n\n").unwrap();
+    let (_, lines) = refused
+        .out
+        .split_once("grant what the plugin asks for:\n\n")
+        .unwrap();
     fs::write(folder.path().join("policy.toml"), lines).unwrap();
     tests::until("the plugin to serve", || async {
         match device.get("/v3/greet/Ada?greeting=Hi").await.status {
