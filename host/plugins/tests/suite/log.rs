@@ -8,6 +8,13 @@ use crate::fixture::setup;
 async fn the_lines_and_the_failures_of_a_plugin_are_kept_for_it_alone() {
     let device = setup().guest("bad", "").guest("good", "").start().await;
     device.get("/v3/bad/panic").await;
+    // The answer may be there before the lines.
+    device
+        .until("the last line of the panic", |plugins| {
+            let log = plugins.log("bad", 0).unwrap_or_default();
+            log.lines.iter().any(|line| line.message == "in two lines")
+        })
+        .await;
     let log = device.plugins.log("bad", 0).unwrap();
     let failures: Vec<_> = log
         .lines
@@ -31,7 +38,16 @@ async fn the_lines_and_the_failures_of_a_plugin_are_kept_for_it_alone() {
     assert!(!has_advice, "{printed:?}");
 
     device.get("/v3/bad/log").await;
-    let log = device.plugins.log("bad", log.newest).unwrap();
+    let before = log.newest;
+    device
+        .until("a line of the call", |plugins| {
+            let log = plugins.log("bad", before).unwrap_or_default();
+            log.lines
+                .iter()
+                .any(|line| line.message.starts_with("line "))
+        })
+        .await;
+    let log = device.plugins.log("bad", before).unwrap();
     let messages: Vec<_> = log.lines.iter().map(|line| &*line.message).collect();
     // The last line is about those that a call may not write any more; the others are the plugin's
     // own.
