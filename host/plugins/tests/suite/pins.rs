@@ -127,7 +127,7 @@ async fn the_lines_that_refusals_suggest_are_all_that_a_policy_needs() {
         .collect();
     assert_eq!(keys, ["sha256", "routes", "provides", "events", "grants"]);
     assert_eq!(device.get("/v3/a/store?set=3").await.0, StatusCode::OK);
-    assert_eq!(device.report("a").provides, ["identify"]);
+    assert_eq!(device.report("a").provides, ["identify", "events"]);
     assert_eq!(device.report("a").events, ["start", "update-gate"]);
 
     // In the place of a plugin of the layout.
