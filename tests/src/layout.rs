@@ -44,16 +44,3 @@ fn target_folder() -> PathBuf {
         None => repository().join("target"),
     }
 }
-
-/// What the component `plugin_guests` imports: the capabilities that its manifest must ask for.
-pub const GUEST_CAPABILITIES: [&str; 9] = [
-    "device",
-    "store",
-    "led",
-    "clock",
-    "files",
-    "identify",
-    "proxy-redirector",
-    "units",
-    "journal",
-];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tempfile::TempDir;
-use tests::{GUEST_CAPABILITIES, guest, with_section};
+use tests::{GUEST_CAPABILITIES, guest, guest_plugin};
 
 use crate::device::{Device, empty_target, file_image, target};
 use crate::figures::{Latencies, Section, median, micros, ratio};
@@ -133,14 +133,13 @@ async fn call_again_and_again(client: reqwest::Client, url: String) {
 
 /// Returns a device with the test component as a plugin, and the folder of its file and policy.
 fn device_with_a_plugin_that_spins() -> Result<(Device, TempDir)> {
-    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
-    let manifest = format!(
-        "name = \"spins\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
-         [limits]\ncpu_ms = {CPU_MILLIS}\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/spins/:what\"\n",
-        needs.join(", ")
+    let component = guest_plugin(
+        &fs::read(guest("plugin_guests"))?,
+        "name = \"spins\"\nversion = \"1.0.0\"\n",
+        &format!(
+            "[limits]\ncpu_ms = {CPU_MILLIS}\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/spins/:what\"\n"
+        ),
     );
-    let component = fs::read(guest("plugin_guests"))?;
-    let component = with_section(&component, "platform:manifest", manifest.as_bytes());
     let policy = format!(
         "[plugins.spins]\nsha256 = [\"{}\"]\ngrants = {GUEST_CAPABILITIES:?}\nroutes = [\"/v3/spins/*\"]\n",
         compiled_code::digest(&component)

@@ -7,19 +7,17 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 use tests::{
-    GUEST_CAPABILITIES, Supervisor, children_of, distribution, guest, kept_plugin, service, target,
-    until, with_section,
+    GUEST_CAPABILITIES, Supervisor, children_of, distribution, guest, guest_plugin, kept_plugin,
+    service, target, until,
 };
 
 /// A device with the component that does what its path names, as the plugin `acme`, which the policy pins.
 async fn device_with(component: &[u8], configuration: &str) -> (Supervisor, TempDir) {
-    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
-    let manifest = format!(
-        "name = \"acme\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n\
-         capabilities = [{}]\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/acme/:what\"\n",
-        needs.join(", ")
+    let file = guest_plugin(
+        component,
+        "name = \"acme\"\nversion = \"1.0.0\"\nprovides = [\"identify\"]\n",
+        "[[routes]]\nmethod = \"GET\"\npath = \"/v3/acme/:what\"\n",
     );
-    let file = with_section(component, "platform:manifest", manifest.as_bytes());
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("plugins")).unwrap();
     fs::write(folder.path().join("plugins/acme.wasm"), &file).unwrap();

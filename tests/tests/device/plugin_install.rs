@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tests::{Answer, GUEST_CAPABILITIES, Supervisor, distribution, guest, with_section};
+use tests::{Answer, Supervisor, distribution, guest, guest_plugin};
 
 /// The grants that the greeter asks for.
 const GRANTS: &str = "[plugins.greeter]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n";
@@ -50,14 +50,10 @@ fn greeter() -> Vec<u8> {
 
 /// Returns a plugin with this name and version that asks for everything.
 fn greedy(name: &str, version: &str) -> Vec<u8> {
-    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
-    let manifest = format!(
-        "name = \"{name}\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
-         [[routes]]\nmethod = \"GET\"\npath = \"/v3/greet/:what\"\n",
-        needs.join(", ")
-    );
     let component = fs::read(guest("plugin_guests")).unwrap();
-    with_section(&component, "platform:manifest", manifest.as_bytes())
+    let keys = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+    let routes = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/greet/:what\"\n";
+    guest_plugin(&component, &keys, routes)
 }
 
 /// Returns the names in a folder.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Answer, GUEST_CAPABILITIES, Supervisor, children_of, guest, until, with_section};
+use tests::{Answer, GUEST_CAPABILITIES, Supervisor, children_of, guest, guest_plugin, until};
 
 /// The user of the process, if the supervisor is root.
 const USER: &str = "1900065536";
@@ -20,17 +20,15 @@ async fn device() -> (Supervisor, TempDir) {
 /// The same with these lines in its policy.
 async fn device_with(lines: &str) -> (Supervisor, TempDir) {
     let component = fs::read(guest("plugin_guests")).unwrap();
-    let needs = GUEST_CAPABILITIES.map(|name| format!("{{ name = \"{name}\", reason = \"r\" }}"));
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("plugins")).unwrap();
     let mut policy = lines.to_owned();
     for name in ["acme", "other"] {
-        let manifest = format!(
-            "name = \"{name}\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\ncapabilities = [{}]\n\
-             [limits]\nwall_ms = 600000\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/{name}/:what\"\n",
-            needs.join(", ")
+        let keys = format!("name = \"{name}\"\nversion = \"1.0.0\"\n");
+        let tables = format!(
+            "[limits]\nwall_ms = 600000\n[[routes]]\nmethod = \"GET\"\npath = \"/v3/{name}/:what\"\n"
         );
-        let file = with_section(&component, "platform:manifest", manifest.as_bytes());
+        let file = guest_plugin(&component, &keys, &tables);
         fs::write(folder.path().join(format!("plugins/{name}.wasm")), &file).unwrap();
         policy.push_str(&format!(
             "[plugins.{name}]\nsha256 = [\"{}\"]\ngrants = {GUEST_CAPABILITIES:?}\nroutes = [\"/v3/{name}/*\"]\n\

@@ -2,31 +2,15 @@
 
 use std::fs;
 
-use tests::{guest, with_section};
+use tests::{guest, guest_plugin};
 
 use crate::author::Author;
 
-/// Returns the component that does what its path says, with a manifest that asks for all that it imports and has these
-/// lines.
-fn plugin(manifest: &str) -> Vec<u8> {
-    let needs = [
-        "device",
-        "store",
-        "led",
-        "clock",
-        "files",
-        "identify",
-        "proxy-redirector",
-        "units",
-        "journal",
-    ];
-    let needs = needs.map(|name| format!("[[capabilities]]\nname = \"{name}\"\nreason = \"r\"\n"));
-    let text = format!(
-        "name = \"mine\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\n{manifest}\n{}",
-        needs.concat()
-    );
+/// Returns the component that does what its path says, as a plugin with these keys in its manifest.
+fn plugin(keys: &str) -> Vec<u8> {
     let component = fs::read(guest("plugin_guests")).unwrap();
-    with_section(&component, "platform:manifest", text.as_bytes())
+    let keys = format!("name = \"mine\"\nversion = \"1.0.0\"\n{keys}\n");
+    guest_plugin(&component, &keys, "")
 }
 
 /// Returns the lines of a manifest with a route.
