@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 /// Far longer than the head of a request may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 /// How long a client waits for an answer to a request that may be incomplete.
 const BEGIN: Duration = Duration::from_millis(100);
 /// No answer is longer, except streams without an end.

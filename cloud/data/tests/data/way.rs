@@ -98,4 +98,4 @@ fn pass(client: TcpStream, server: TcpStream, traffic: &watch::Sender<Traffic>) 
 }
 
 /// How long a test waits for anything.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(240);

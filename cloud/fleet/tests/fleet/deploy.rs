@@ -300,7 +300,7 @@ fn a_deployment_that_is_stopped_leaves_an_interrupted_release() {
         .spawn()
         .expect("fleet");
     reached
-        .recv_timeout(Duration::from_secs(60))
+        .recv_timeout(Duration::from_secs(240))
         .expect("the copy began");
     let stopped = Command::new("kill")
         .args(["-INT", &child.id().to_string()])

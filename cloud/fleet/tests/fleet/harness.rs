@@ -53,7 +53,7 @@ impl Cloud {
             if let Some((_, address)) = line.trim().split_once("listening at ") {
                 break address.to_owned();
             }
-            assert!(begun.elapsed() < Duration::from_secs(60), "no start");
+            assert!(begun.elapsed() < Duration::from_secs(240), "no start");
         };
         // The output must be read, or the program blocks.
         std::thread::spawn(move || {

@@ -60,7 +60,7 @@ impl LogReader {
                     return serde_json::from_str(&line).expect("a line of JSON");
                 }
             }
-            let more = timeout(Duration::from_secs(30), self.body.next())
+            let more = timeout(Duration::from_secs(240), self.body.next())
                 .await
                 .expect("more in time");
             let more = more.expect("more").expect("bytes");
@@ -72,7 +72,7 @@ impl LogReader {
     /// Returns when the cloud ends the answer.
     pub(crate) async fn end(mut self) {
         let end = async { while let Some(Ok(_)) = self.body.next().await {} };
-        timeout(Duration::from_secs(60), end)
+        timeout(Duration::from_secs(240), end)
             .await
             .expect("the end in time");
     }

@@ -70,7 +70,7 @@ impl DockerRegistry {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::new();
         while client.get(&answers).send().await.is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "no registry");
+            assert!(begun.elapsed() < Duration::from_secs(240), "no registry");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -56,7 +56,7 @@ const WORDS: &[&str] = &[
 /// So no request is refused by the rate limit.
 const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000";
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A cloud on a database of each kind, for the duration of a target.
 struct Clouds {

@@ -84,7 +84,7 @@ impl PostgresServer {
                 return;
             }
             assert!(
-                begun.elapsed() < Duration::from_secs(60),
+                begun.elapsed() < Duration::from_secs(240),
                 "no start of postgres"
             );
             std::thread::sleep(Duration::from_millis(10));

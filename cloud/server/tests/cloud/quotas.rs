@@ -202,7 +202,7 @@ async fn who_may_change_no_release_uploads_nothing_into_the_database() {
                 .ask(Method::POST, "/v7/release_asset")
                 .header("content-type", "multipart/form-data; boundary=b")
                 .body(reqwest::Body::wrap_stream(endless));
-            let answer = tokio::time::timeout(Duration::from_secs(30), request.send()).await;
+            let answer = tokio::time::timeout(Duration::from_secs(240), request.send()).await;
             // A client that is still sending may see the end of the connection instead.
             if let Ok(answer) = answer.expect("an answer before the end") {
                 assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::harness::ApiCaller;
 
 /// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Waits until the condition holds.
 pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {

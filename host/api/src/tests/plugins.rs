@@ -15,7 +15,7 @@ use crate::LocalModeAuth;
 use crate::fake::{FakeDevice, Fixture, fixture, request};
 
 /// How long a test waits for anything that has a time limit.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(240);
 /// The longest plugin, in bytes.
 const MOST: usize = 64 << 20;
 

@@ -11,7 +11,7 @@ use crate::fake::{FakeDevice, Fixture, fixture};
 use crate::{KeylessAccess, ListenSwitch, Listener, LocalModeAuth, serve};
 
 /// Longer than anything here takes, unless it hangs.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(240);
 
 struct SocketServer {
     fixture: Fixture,

@@ -126,7 +126,7 @@ pub fn new_scope() -> Scope {
 }
 
 /// How long the suite waits for expected events.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Calls the function again and again until it returns a value.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(

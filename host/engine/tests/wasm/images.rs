@@ -120,7 +120,7 @@ fn a_pipe_as_a_file_is_refused_and_holds_nobody() {
         std::fs::remove_file(&path).unwrap();
         let _pipe = Pipe::make(path);
 
-        let within = std::time::Duration::from_secs(30);
+        let within = std::time::Duration::from_secs(240);
         let pulling = engine.pull_image(&image, None, &|_| {});
         let pulled = tokio::time::timeout(within, pulling).await;
         let refused = pulled.expect("nobody waits for a pipe").unwrap_err();

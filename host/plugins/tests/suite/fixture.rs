@@ -431,7 +431,7 @@ impl Fixture {
     {
         let (method, path) = (request.method(), request.uri().path());
         let served = self.plugins.served(method, path);
-        let served = tokio::time::timeout(Duration::from_secs(60), served);
+        let served = tokio::time::timeout(Duration::from_secs(240), served);
         served.await.expect("it is loaded in time");
         match self.plugins.find(method, path) {
             RouteLookup::Route(route) => self.plugins.call(route, scope, request).await,
@@ -534,7 +534,7 @@ impl Fixture {
 
     /// Waits until `condition` holds.
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Plugins) -> bool) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
         while !condition(&self.plugins) {
             assert!(
                 tokio::time::Instant::now() < deadline,

@@ -40,7 +40,7 @@ async fn a_plugin_that_reports_at_its_start_is_never_without_its_fields() {
         .policy("[plugins.rails]\ngrants = [\"store\", \"report\"]\nevents = [\"start\"]\n")
         .start()
         .await;
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
     let plugins = loop {
         if let Some(plugins) = host.reporting_plugins() {
             break plugins;

@@ -89,7 +89,7 @@ async fn a_device_whose_key_is_deleted_writes_no_more() {
         assert_eq!(shop.ann.rows(&path).await.len(), 1);
         let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &path)).await;
         assert_eq!(status, StatusCode::OK);
-        let answer = timeout(Duration::from_secs(60), answer)
+        let answer = timeout(Duration::from_secs(240), answer)
             .await
             .expect("an end in time");
         let answer = answer.expect("the task").expect("an answer");
@@ -137,7 +137,7 @@ async fn the_answer_of_a_device_stops_with_the_session_that_asked() {
             .answer(asking.ask(Method::POST, "/user/v1/sign-out"))
             .await;
         let end = async { while let Ok(Some(_)) = answer.chunk().await {} };
-        timeout(Duration::from_secs(60), end)
+        timeout(Duration::from_secs(240), end)
             .await
             .expect("an end in time");
         connection.abort();
