@@ -58,10 +58,18 @@ impl LogReader {
     /// # Panics
     /// If the stream ends first, or the [`DEADLINE`] is reached.
     pub async fn until_message(&mut self, text: &str) -> Value {
+        self.messages_until(text).await.1
+    }
+
+    /// Like [`LogReader::until_message`], and also returns the messages before it.
+    ///
+    /// # Panics
+    /// The same.
+    pub async fn messages_until(&mut self, text: &str) -> (Vec<String>, Value) {
         let mut seen = Vec::new();
         let found = tokio::time::timeout(DEADLINE, self.find_message(text, &mut seen)).await;
         match found {
-            Ok(Some(line)) => line,
+            Ok(Some(line)) => (seen, line),
             Ok(None) => panic!("the stream ended before it said `{text}`: {seen:#?}"),
             Err(_) => panic!("nothing said `{text}` within {DEADLINE:?}: {seen:#?}"),
         }

@@ -206,15 +206,7 @@ async fn variables_are_found(builder: tests::Builder, app: u64, service: Value) 
         }
     })
     .await;
-    let mut found = Vec::new();
-    loop {
-        let line = logs.next().await.expect("a line");
-        let message = line["message"].as_str().unwrap().to_owned();
-        if message == "dumped" {
-            break;
-        }
-        found.push(message);
-    }
+    let (found, _) = logs.messages_until("dumped").await;
     let port = device.base().rsplit_once(':').unwrap().1.to_owned();
     let app_name = format!("app{app}");
     let app = app.to_string();
@@ -268,8 +260,9 @@ async fn a_container_finds_every_variable() {
         return;
     };
     let registry = std::env::var("SUPERVISOR_TEST_REGISTRY").unwrap();
-    let tell =
-        "env | while read -r line; do echo \"variable $line\"; done; echo dumped; exec sleep 1000";
+    // Repeated, since an engine may give a line to its readers only when the next one is printed.
+    let tell = "env | while read -r line; do echo \"variable $line\"; done; \
+                while :; do echo dumped; sleep 1; done";
     let telling = json!({
         "serviceName": "telling", "imageId": 1, "image": format!("{registry}/busybox:latest"),
         "environment": {}, "stop_grace_period": "1s", "stop_signal": "SIGKILL",
