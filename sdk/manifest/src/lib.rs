@@ -35,7 +35,7 @@ pub use manifest::{
     COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE, check_action_name,
     check_name, check_schedule_name, check_text,
 };
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{Pattern, PatternError, match_path};
 pub use project::{Build, Language, Project, ProjectError};
 pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, parse_method};
