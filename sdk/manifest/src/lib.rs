@@ -38,7 +38,7 @@ pub use manifest::{
 pub use pattern::{Pattern, PatternError, match_path};
 pub use project::{Build, Language, Project, ProjectError};
 pub use project_file::{ProjectFile, WrittenBuild};
-pub use route::{Route, parse_method};
+pub use route::{Route, allowed_methods, parse_method, route_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]
 pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning, section};
