@@ -2,9 +2,9 @@
 //! status that its operation lists, and a body with the type and the schema for that status.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use jsonschema::Validator;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::answer::Answer;
@@ -87,10 +87,7 @@ impl Description {
             _ => return Ok(()),
         };
         let key = format!("{described} {template} {}", answer.status);
-        let mut validators = self
-            .validators
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut validators = self.validators.lock();
         let validator = validators.entry(key).or_insert_with(|| {
             let mut schema = media["schema"].clone();
             close(&mut schema);

@@ -1,9 +1,10 @@
 //! A stand-in for RAUC on a private bus: a system with two slots, whose state the test can see and change.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::StreamExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
 use zbus::message::{Header, Type};
 use zbus::{Connection, MessageStream, Variant};
@@ -85,7 +86,7 @@ impl Rauc {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a bundle with this version at this address.
@@ -199,7 +200,7 @@ async fn answer(
     let text = |name: Option<&str>| name.unwrap_or_default().to_owned();
     let interface = text(header.interface().map(|name| name.as_str()));
     let member = text(header.member().map(|name| name.as_str()));
-    let locked = || state.lock().unwrap_or_else(PoisonError::into_inner);
+    let locked = || state.lock();
     match (interface.as_str(), member.as_str()) {
         ("org.freedesktop.DBus.Properties", "GetAll") => {
             let properties = locked().properties();

@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
@@ -18,6 +18,7 @@ use held_port::HeldPort;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -377,8 +378,8 @@ impl RecordedCloud {
         self.listen().await;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Contents> {
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock()
     }
 }
 
@@ -412,7 +413,7 @@ async fn open_tunnel(
     };
     let upgrade = hyper::upgrade::on(&mut request);
     let (gone, farewell) = {
-        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = contents.lock();
         (contents.gone.clone(), contents.farewell.clone())
     };
     tokio::spawn(async move {
@@ -422,7 +423,7 @@ async fn open_tunnel(
             return;
         };
         {
-            let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut contents = contents.lock();
             contents.tunnel = Some(ask);
             contents.tunnels += 1;
         }
@@ -435,7 +436,7 @@ async fn open_tunnel(
                 parting.close().await;
             }
         }
-        let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = contents.lock();
         contents.tunnel = None;
     });
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
@@ -459,7 +460,7 @@ async fn take_logs(
         status: 0,
     };
     let gone = {
-        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = contents.lock();
         contents.gone.clone()
     };
     match respond(&contents, &uri, request) {
@@ -488,7 +489,7 @@ async fn take_logs(
         while let Some(end) = plain.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = plain.drain(..=end).collect();
             let line = serde_json::from_slice(&line).expect("a line of JSON");
-            let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut contents = contents.lock();
             contents.logs.push(line);
         }
     }
@@ -524,7 +525,7 @@ fn respond(
     uri: &Uri,
     mut request: RecordedRequest,
 ) -> Option<Response> {
-    let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut contents = contents.lock();
     let response = match contents.behaviour.clone() {
         CloudBehaviour::Works => Some(accept(&mut contents, uri, &request)),
         CloudBehaviour::Stalls => None,

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -116,7 +117,7 @@ impl Registry {
     pub fn by_digest(&self, image: &str) -> String {
         let (name, _) = image.rsplit_once(':').expect("a tag");
         let (_, repository) = name.split_once('/').expect("a repository");
-        let contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = self.contents.lock();
         let (_, manifest) = contents
             .get(&format!("latest{repository}"))
             .expect("a manifest");
@@ -143,7 +144,7 @@ impl Registry {
         });
         let manifest = manifest.to_string().into_bytes();
         self.keep(MANIFEST, manifest.clone());
-        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = self.contents.lock();
         contents.insert("latest".to_owned() + name, (MANIFEST.to_owned(), manifest));
         format!("{}/{name}:latest", self.address)
     }
@@ -152,7 +153,7 @@ impl Registry {
     fn keep(&self, media_type: &str, bytes: Vec<u8>) -> Value {
         let digest = digest(&bytes);
         let descriptor = json!({ "mediaType": media_type, "digest": digest, "size": bytes.len() });
-        let mut contents = self.contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut contents = self.contents.lock();
         contents.insert(digest, (media_type.to_owned(), bytes));
         descriptor
     }
@@ -178,7 +179,7 @@ async fn serve(
         reference
     };
     let found = {
-        let contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = contents.lock();
         contents.get(&key).cloned()
     };
     let is_layer = found

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get, patch, post, put};
+use axum::routing::{MethodRouter, any, get, patch, post, put};
 use http::StatusCode;
 use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;
@@ -91,29 +91,10 @@ fn router(server: ServerState) -> Router {
         .route("/cloud/v1/users/{id}", patch(cloud_administrators::mark))
         .route("/user/v1/whoami", get(whoami::user))
         .route("/actor/v1/whoami", get(whoami::actor))
-        .route("/api-key/user/full", post(keys::user))
-        .route("/api-key/user/full/", post(keys::user))
-        .route(
-            "/api-key/application/{id}/provisioning",
-            post(keys::provisioning),
-        )
-        .route(
-            "/api-key/application/{id}/provisioning/",
-            post(keys::provisioning),
-        )
-        .route("/api-key/device/{id}/device-key", post(keys::device))
-        .route("/api-key/device/{id}/device-key/", post(keys::device))
-        .route("/api-key/v1", post(keys::undated))
-        .route("/api-key/v1/", post(keys::undated))
-        .route("/api-key/v2", post(keys::dated))
-        .route("/api-key/v2/", post(keys::dated))
+        .merge(with_and_without_slash())
         .route("/auth/v1/token", get(token::give))
         .route("/config", get(settings::config))
         .route("/config/vars", get(settings::variables))
-        .route("/os/v1/config", get(settings::get_host_configuration))
-        .route("/os/v1/config/", get(settings::get_host_configuration))
-        .route("/device-types/v1", get(device_types::all))
-        .route("/device-types/v1/", get(device_types::all))
         .route("/device-types/v1/{slug}", get(device_types::one))
         .route(
             "/device-types/v1/{slug}/images/{version}/download-size",
@@ -140,11 +121,6 @@ fn router(server: ServerState) -> Router {
             get(state::older).patch(report::patch_older),
         )
         .route("/device/v3/{uuid}/state", get(state::current))
-        .route("/device/v3/fleet/{uuid}/state", get(state::get_fleet_state))
-        .route(
-            "/device/v3/fleet/{uuid}/state/",
-            get(state::get_fleet_state),
-        )
         .route("/device/v3/state", patch(report::patch))
         .route("/device/v3/tags", patch(tags::patch))
         .fallback(elsewhere)
@@ -164,6 +140,31 @@ fn router(server: ServerState) -> Router {
         // Pages are only for people at this origin.
         .merge(dashboard::routes(DashboardState::new(server.cloud.clone())))
         .with_state(server)
+}
+
+/// Returns the routes of addresses that some clients write with a slash at the end.
+fn with_and_without_slash() -> Router<ServerState> {
+    let routes: [(&str, MethodRouter<ServerState>); 8] = [
+        ("/api-key/user/full", post(keys::user)),
+        (
+            "/api-key/application/{id}/provisioning",
+            post(keys::provisioning),
+        ),
+        ("/api-key/device/{id}/device-key", post(keys::device)),
+        ("/api-key/v1", post(keys::undated)),
+        ("/api-key/v2", post(keys::dated)),
+        ("/os/v1/config", get(settings::get_host_configuration)),
+        ("/device-types/v1", get(device_types::all)),
+        ("/device/v3/fleet/{uuid}/state", get(state::get_fleet_state)),
+    ];
+    let mut router = Router::new();
+    for (path, methods) in routes {
+        let with_slash = format!("{path}/");
+        router = router
+            .route(path, methods.clone())
+            .route(&with_slash, methods);
+    }
+    router
 }
 
 /// Applies the steps for requests that are not for pages.

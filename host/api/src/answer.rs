@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
 use model::{ActionError, error_chain};
+use plugin_manifest::allowed_methods;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -135,13 +136,7 @@ fn failed(status: StatusCode, message: &str) -> Response {
 }
 
 fn method_not_allowed(methods: &[Method]) -> Response {
-    let mut allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
-    if allowed.contains(&"GET") {
-        allowed.push("HEAD");
-    }
-    allowed.sort_unstable();
-    allowed.dedup();
-    let allowed = allowed.join(", ");
+    let allowed = allowed_methods(methods);
     let mut response = failed(
         StatusCode::METHOD_NOT_ALLOWED,
         &format!("method not allowed here, use one of: {allowed}"),

@@ -3,7 +3,7 @@
 use axum::handler::Handler;
 use futures::future::BoxFuture;
 use http::Method;
-use percent_encoding::percent_decode_str;
+use plugin_manifest::match_path;
 use schemars::JsonSchema;
 
 use crate::message::{Request, Response};
@@ -16,8 +16,6 @@ pub struct Route {
     pub method: Method,
     /// The path; a segment that begins with a colon matches any segment.
     pub path: &'static str,
-    /// Whether the path has such a segment: each request is compared with many routes.
-    has_parameters: bool,
     /// What the route does, in a few words.
     pub summary: &'static str,
     /// Whether it is answered without a key.
@@ -38,7 +36,6 @@ impl Route {
         Route {
             method,
             path,
-            has_parameters: path.contains(':'),
             summary: "",
             is_open: false,
             query: &[],
@@ -119,25 +116,8 @@ impl Route {
     /// Returns the values of the path's `:names`, percent-decoded, if `path` matches, in any case, with or without one
     /// slash at the end.
     pub(crate) fn matches(&self, path: &str) -> Option<Vec<String>> {
-        let path = path.strip_suffix('/').unwrap_or(path);
-        if !self.has_parameters {
-            return self.path.eq_ignore_ascii_case(path).then(Vec::new);
-        }
-        let mut params = Vec::new();
-        let mut segments = path.split('/');
-        for expected in self.path.split('/') {
-            let segment = segments.next()?;
-            if expected.starts_with(':') {
-                if segment.is_empty() {
-                    return None;
-                }
-                let value = percent_decode_str(segment).decode_utf8().ok()?;
-                params.push(value.into_owned());
-            } else if !expected.eq_ignore_ascii_case(segment) {
-                return None;
-            }
-        }
-        segments.next().is_none().then_some(params)
+        let values = match_path(self.path, path)?.into_iter();
+        Some(values.map(|(_, value)| value).collect())
     }
 }
 

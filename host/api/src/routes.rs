@@ -11,6 +11,7 @@
 use std::sync::LazyLock;
 
 use http::Method;
+use plugin_manifest::route_method;
 
 use crate::route::Route;
 use crate::{metrics, ping, v1, v2, v3};
@@ -57,12 +58,9 @@ pub(crate) enum CoreMatch {
     OtherMethods(Vec<Method>),
 }
 
-/// Finds the route of a request. `HEAD` is answered like `GET`, and the body of the answer is dropped later.
+/// Finds the route of a request.
 pub(crate) fn find(method: &Method, path: &str) -> CoreMatch {
-    let method = match *method {
-        Method::HEAD => &Method::GET,
-        _ => method,
-    };
+    let method = route_method(method);
     let mut others = Vec::new();
     for (place, route) in core_routes().enumerate() {
         if let Some(params) = route.matches(path) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::error_chain;
+use model::{Backoff, error_chain};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{CloudError, TargetAnswer};
-use crate::retry::{self, Backoff};
+use crate::retry;
 
 /// The source of targets. [`crate::Client`] implements it; tests have others.
 pub trait Source: Send + Sync + 'static {
@@ -189,7 +189,8 @@ impl PollState {
                     }
                     Err(error) => {
                         let cloud = error.downcast_ref::<CloudError>();
-                        backoff.next(interval, cloud.and_then(CloudError::retry_after))
+                        let retry_after = cloud.and_then(CloudError::retry_after);
+                        retry::after_failure(&mut backoff, interval, retry_after)
                     }
                 };
                 tracing::debug!("asking the cloud again in {wait:?}");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::{DeviceUuid, error_chain};
+use model::{Backoff, DeviceUuid, error_chain};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use store::{Store, StoreError};
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking;
 use crate::client::{Client, CloudError};
 use crate::poll::Device;
-use crate::retry::{self, Backoff};
+use crate::retry;
 
 /// The kinds that can be queued, by their names in the data API, and the path they are sent to:
 /// `PATCH /device/v3/<path>`.
@@ -233,7 +233,11 @@ impl QueueState {
                     self.forget(kind, batch).await;
                 }
                 Err(error) => {
-                    let wait = backoff.next(settings.interval, error.retry_after());
+                    let wait = retry::after_failure(
+                        &mut backoff,
+                        settings.interval,
+                        error.retry_after(),
+                    );
                     let why = error_chain(&error);
                     tracing::warn!(
                         kind,

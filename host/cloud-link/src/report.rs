@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use model::error_chain;
+use model::{Backoff, error_chain};
 use secure_fs::SecureFile;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::poll::Device;
 use crate::queue::Sink;
-use crate::retry::{self, Backoff};
+use crate::retry;
 use cache::ReportCache;
 use pace::Pace;
 
@@ -110,7 +110,11 @@ impl Reporter {
                     next = now + GAP;
                 }
                 Err(error) => {
-                    let wait = backoff.next(settings.interval, error.retry_after());
+                    let wait = retry::after_failure(
+                        &mut backoff,
+                        settings.interval,
+                        error.retry_after(),
+                    );
                     tracing::warn!(
                         "failed to report the device's state to the cloud, trying again in {wait:.0?}: {}",
                         error_chain(&error)

@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 use http::header::{DATE, RETRY_AFTER};
+use model::Backoff;
 
 /// The wait after the first failure of a request at the poll interval.
 pub(crate) const BASE: Duration = Duration::from_secs(15);
@@ -12,31 +13,14 @@ const JITTER: Duration = Duration::from_secs(60);
 /// The longest time for which a cloud can hold off a device.
 const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3600);
 
-/// The waits after consecutive failures, each twice as long as the previous one.
-pub(crate) struct Backoff {
-    base: Duration,
-    pub(crate) failures: u32,
-}
-
-impl Backoff {
-    /// Waits for `base` after the first failure.
-    pub(crate) const fn new(base: Duration) -> Self {
-        Backoff { base, failures: 0 }
-    }
-
-    /// Returns the wait after one more failure: at most `longest`, or the time that the cloud asked for, if that is
-    /// longer.
-    pub(crate) fn next(&mut self, longest: Duration, retry_after: Option<Duration>) -> Duration {
-        let factor = 2_u32.saturating_pow(self.failures);
-        self.failures = self.failures.saturating_add(1);
-        let own = self.base.saturating_mul(factor).min(longest);
-        own.max(retry_after.unwrap_or_default())
-    }
-
-    /// Notes a success.
-    pub(crate) fn reset(&mut self) {
-        self.failures = 0;
-    }
+/// Returns the wait after one more failure: at most `longest`, or the time that the cloud asked for, if that is longer.
+pub(crate) fn after_failure(
+    backoff: &mut Backoff,
+    longest: Duration,
+    retry_after: Option<Duration>,
+) -> Duration {
+    let own = backoff.next_wait(longest);
+    own.max(retry_after.unwrap_or_default())
 }
 
 /// Returns the poll interval plus a random time of up to a minute, drawn again each time, so that devices started
@@ -85,13 +69,14 @@ mod tests {
             (0, Some(20), 20),
             (99, Some(7200), 7200),
         ] {
-            let mut backoff = Backoff::new(BASE);
-            backoff.failures = errors;
-            let wait = backoff.next(interval, retry_after.map(Duration::from_secs));
+            let mut backoff = Backoff::from_failures(BASE, errors);
+            let retry_after = retry_after.map(Duration::from_secs);
+            let wait = after_failure(&mut backoff, interval, retry_after);
             assert_eq!(wait.as_secs(), seconds, "{errors} {retry_after:?}");
         }
         let second = Duration::from_secs(1);
-        assert_eq!(Backoff::new(BASE).next(second, None).as_secs(), 1);
+        let wait = after_failure(&mut Backoff::new(BASE), second, None);
+        assert_eq!(wait, second);
     }
 
     #[test]

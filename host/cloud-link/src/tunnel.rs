@@ -14,14 +14,13 @@ use std::time::Duration;
 use ::tunnel::{CloseMessage, CloseReason, End, over, serve};
 use http::{Request, Response};
 use hyper::body::Incoming;
-use model::error_chain;
+use model::{Backoff, error_chain};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, CloudError};
-use crate::retry::Backoff;
 
 /// The wait after the first failure, and the longest.
 const BASE: Duration = Duration::from_secs(2);
@@ -72,8 +71,8 @@ where
                 backoff.reset();
             }
             let chance = getrandom::u32().unwrap_or(0);
-            let is_tolerable = backoff.failures < TOO_OFTEN;
-            let pause = by_chance(backoff.next(CAP, None), chance);
+            let is_tolerable = backoff.failures() < TOO_OFTEN;
+            let pause = by_chance(backoff.next_wait(CAP), chance);
             let wait = match ended {
                 Ok(Some(reason)) if reason.is(CloseReason::GoingAway) && is_tolerable => {
                     soon(chance)
@@ -189,9 +188,8 @@ mod tests {
             (8, 0, 150.0),
             (99, u32::MAX, 450.0),
         ] {
-            let mut backoff = Backoff::new(BASE);
-            backoff.failures = failures;
-            let pause = by_chance(backoff.next(CAP, None), chance).as_secs_f64();
+            let whole = Backoff::from_failures(BASE, failures).next_wait(CAP);
+            let pause = by_chance(whole, chance).as_secs_f64();
             assert!(
                 (pause - seconds).abs() < 0.001,
                 "{failures} {chance}: {pause}"

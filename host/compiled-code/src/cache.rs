@@ -323,7 +323,7 @@ async fn compile(
         name,
         "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
         wasm.len(),
-        output.size,
+        output.size(),
         begun.elapsed().as_millis()
     );
     let target = output.finish().await?;

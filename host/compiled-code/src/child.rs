@@ -8,8 +8,6 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use confinement::Report;
@@ -141,7 +139,7 @@ pub(crate) async fn compile(
     };
 
     let process = child.id();
-    let moved = AtomicU64::new(0);
+    let size = output.size_counter();
     let conversation = async {
         let send = async {
             // A child that refuses early closes its end: its message is the error, not this.
@@ -150,7 +148,7 @@ pub(crate) async fn compile(
         };
         let ((), written, message) = tokio::join!(
             send,
-            write_up_to(stdout, limits.output + 1, output, &moved),
+            write_up_to(stdout, limits.output + 1, output),
             read_up_to(stderr, MESSAGE)
         );
         (written, message, child.wait().await)
@@ -164,7 +162,7 @@ pub(crate) async fn compile(
                 limit: limits.wall,
             });
         }
-        () = progress::until_stuck(process, limits.idle, &moved) => {
+        () = progress::until_stuck(process, limits.idle, &size) => {
             return Err(CompileError::Stuck {
                 name: name.to_owned(),
                 limit: limits.idle,
@@ -175,7 +173,7 @@ pub(crate) async fn compile(
     let (walls, reason) = walls_and_reason(&message);
     let status = status.map_err(not_run)?;
     written?;
-    if output.size > limits.output {
+    if output.size() > limits.output {
         return Err(CompileError::OutputTooLarge {
             name: name.to_owned(),
             limit: limits.output,
@@ -214,12 +212,11 @@ fn walls_and_reason(message: &[u8]) -> (Option<Report>, String) {
     }
 }
 
-/// Writes everything from `pipe` to `output`, up to its end or up to `limit` bytes, and counts the bytes in `moved`.
+/// Writes everything from `pipe` to `output`, up to its end or up to `limit` bytes.
 async fn write_up_to(
     pipe: impl AsyncRead + Unpin,
     limit: u64,
     output: &mut UnfinishedFile,
-    moved: &AtomicU64,
 ) -> Result<(), CompileError> {
     let (mut pipe, mut piece) = (pipe.take(limit), vec![0; PIECE]);
     // As in `read_up_to`.
@@ -227,7 +224,6 @@ async fn write_up_to(
         output
             .write(piece.get(..length).unwrap_or_default())
             .await?;
-        moved.fetch_add(length as u64, Relaxed);
     }
     Ok(())
 }

@@ -151,8 +151,8 @@ pub(crate) struct UnfinishedFile {
     stem: String,
     file: tokio::fs::File,
     digest: KeyedDigest,
-    /// Its length so far, in bytes.
-    pub(crate) size: u64,
+    /// Its length so far, in bytes: also for those who watch whether it grows.
+    size: Arc<AtomicU64>,
 }
 
 impl UnfinishedFile {
@@ -173,7 +173,7 @@ impl UnfinishedFile {
                         stem: stem.to_owned(),
                         file: file.into(),
                         digest: key.digest(stem),
-                        size: 0,
+                        size: Arc::default(),
                     });
                 }
                 // A process that cleans the folder locked it first, or a file with this name was left over.
@@ -186,9 +186,20 @@ impl UnfinishedFile {
     /// Appends to the file.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CompileError> {
         self.digest.update(bytes);
-        self.size += bytes.len() as u64;
         let written = self.file.write_all(bytes).await;
-        written.map_err(|error| folder_error(&self.path, error))
+        written.map_err(|error| folder_error(&self.path, error))?;
+        self.size.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns its length so far, in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// Returns the counter of its bytes, which can be read while somebody else writes.
+    pub(crate) fn size_counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.size)
     }
 
     /// Gives the file its final name, completely or not at all, even after a power cut. The name's last part is a keyed

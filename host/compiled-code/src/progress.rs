@@ -13,9 +13,9 @@ use tokio::time::Instant;
 /// How many times a compiler is checked during the time for which it may make no progress.
 const CHECKS: u32 = 12;
 
-/// Returns when `process` has neither used CPU time nor added to `moved`, the bytes of its output, for the duration
+/// Returns when `process` has neither used CPU time nor added to `size`, the bytes of its output, for the duration
 /// `idle`. If the system does not show the process, it counts as making progress.
-pub(crate) async fn until_stuck(process: Option<u32>, idle: Duration, moved: &AtomicU64) {
+pub(crate) async fn until_stuck(process: Option<u32>, idle: Duration, size: &AtomicU64) {
     let mut progress = Progress {
         latest: (None, 0),
         since: Instant::now(),
@@ -23,7 +23,7 @@ pub(crate) async fn until_stuck(process: Option<u32>, idle: Duration, moved: &At
     loop {
         tokio::time::sleep(idle / CHECKS).await;
         let used = process.and_then(ticks_of);
-        if progress.pause(Instant::now(), used, moved.load(Relaxed)) >= idle {
+        if progress.pause(Instant::now(), used, size.load(Relaxed)) >= idle {
             return;
         }
     }
@@ -38,9 +38,9 @@ struct Progress {
 
 impl Progress {
     /// Takes note of the CPU time and the output at `now`, and returns for how long they have been the same.
-    fn pause(&mut self, now: Instant, used: Option<u64>, moved: u64) -> Duration {
-        if used.is_none() || self.latest != (used, moved) {
-            self.latest = (used, moved);
+    fn pause(&mut self, now: Instant, used: Option<u64>, size: u64) -> Duration {
+        if used.is_none() || self.latest != (used, size) {
+            self.latest = (used, size);
             self.since = now;
         }
         now.saturating_duration_since(self.since)
@@ -74,9 +74,9 @@ mod tests {
             since: begun,
         };
         (0..1000).find(|second| {
-            let (used, moved) = at(*second);
+            let (used, size) = at(*second);
             let now = begun + Duration::from_secs(*second);
-            progress.pause(now, used, moved) >= Duration::from_secs(60)
+            progress.pause(now, used, size) >= Duration::from_secs(60)
         })
     }
 

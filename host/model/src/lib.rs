@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod action;
+mod backoff;
 mod branding;
 pub mod compose;
 pub mod config_variables;
@@ -26,6 +27,7 @@ mod truthy;
 mod update_lock;
 
 pub use action::{Action, ActionError, PowerAction, Verb};
+pub use backoff::Backoff;
 pub use branding::Branding;
 pub use compose::DeviceFacts;
 pub use container::{

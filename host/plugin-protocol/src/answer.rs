@@ -35,50 +35,76 @@ impl AnswerHead {
     /// # Errors
     /// [`Failure::BadAnswer`].
     pub fn new(status: u16, headers: &[(String, Vec<u8>)]) -> Result<AnswerHead, Failure> {
-        let bad = |what: String| Failure::BadAnswer(what);
+        let sizes = headers.iter().map(|(name, value)| name.len() + value.len());
+        let size = (headers.len(), sizes.sum());
+        let fields = headers.iter().map(|(name, value)| field(name, value));
+        AnswerHead::from_fields(status, size, fields)
+    }
+
+    /// Checks the status and headers that a component set through `wasi:http`.
+    ///
+    /// # Errors
+    /// [`Failure::BadAnswer`].
+    pub fn from_http(status: StatusCode, headers: &HeaderMap) -> Result<AnswerHead, Failure> {
+        let sizes = headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len());
+        let size = (headers.len(), sizes.sum());
+        let fields = headers
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), value.clone())));
+        AnswerHead::from_fields(status.as_u16(), size, fields)
+    }
+
+    /// `size` is the number of the fields, and their bytes.
+    fn from_fields(
+        status: u16,
+        size: (usize, usize),
+        fields: impl Iterator<Item = Result<(HeaderName, HeaderValue), Failure>>,
+    ) -> Result<AnswerHead, Failure> {
         let status = StatusCode::from_u16(status)
             .ok()
             .filter(|status| (200..600).contains(&status.as_u16()))
             .ok_or_else(|| bad(format!("the status {status} is not between 200 and 599")))?;
-        if headers.len() > HEADERS {
-            return Err(bad(format!(
-                "{} headers, more than {HEADERS}",
-                headers.len()
-            )));
+        let (number, bytes) = size;
+        if number > HEADERS {
+            return Err(bad(format!("{number} headers, more than {HEADERS}")));
         }
-        let bytes: usize = headers
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
         if bytes > HEADER_BYTES {
             return Err(bad(format!(
                 "{bytes} bytes of headers, more than {HEADER_BYTES}"
             )));
         }
-        let mut map = HeaderMap::with_capacity(headers.len());
-        for (name, value) in headers {
-            let excerpt = || name.escape_default().take(100).collect::<String>();
-            let key = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| bad(format!("`{}` is not a valid header name", excerpt())))?;
-            let value = HeaderValue::from_bytes(value).map_err(|_| {
-                bad(format!(
-                    "the header `{}` has a value that HTTP does not allow",
-                    excerpt()
-                ))
-            })?;
-            if HOP_BY_HOP.contains(&key) || key.as_str() == "keep-alive" {
-                return Err(bad(format!("plugins may not set the header `{key}`")));
+        let mut headers = HeaderMap::with_capacity(number);
+        for field in fields {
+            let (name, value) = field?;
+            if HOP_BY_HOP.contains(&name) || name.as_str() == "keep-alive" {
+                return Err(bad(format!("plugins may not set the header `{name}`")));
             }
             // The host sets the length itself.
-            if key != header::CONTENT_LENGTH {
-                map.append(key, value);
+            if name != header::CONTENT_LENGTH {
+                headers.append(name, value);
             }
         }
-        Ok(AnswerHead {
-            status,
-            headers: map,
-        })
+        Ok(AnswerHead { status, headers })
     }
+}
+
+fn field(name: &str, value: &[u8]) -> Result<(HeaderName, HeaderValue), Failure> {
+    let excerpt = || name.escape_default().take(100).collect::<String>();
+    let key = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| bad(format!("`{}` is not a valid header name", excerpt())))?;
+    let value = HeaderValue::from_bytes(value).map_err(|_| {
+        bad(format!(
+            "the header `{}` has a value that HTTP does not allow",
+            excerpt()
+        ))
+    })?;
+    Ok((key, value))
+}
+
+fn bad(what: String) -> Failure {
+    Failure::BadAnswer(what)
 }
 
 #[cfg(test)]
@@ -95,6 +121,26 @@ mod tests {
             Err(Failure::BadAnswer(what)) => what,
             Err(other) => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn an_answer_through_wasi_http_is_checked_by_the_same_rules() {
+        let from_http = |status: u16, name: HeaderName| {
+            let headers = HeaderMap::from_iter([(name, HeaderValue::from_static("7"))]);
+            let status = StatusCode::from_u16(status).unwrap();
+            match AnswerHead::from_http(status, &headers) {
+                Ok(head) => format!("{} {:?}", head.status.as_u16(), head.headers),
+                Err(failure) => format!("{failure:?}"),
+            }
+        };
+        assert_eq!(from_http(200, header::AGE), "200 {\"age\": \"7\"}");
+        assert_eq!(from_http(200, header::CONTENT_LENGTH), "200 {}");
+        assert!(from_http(101, header::AGE).contains("the status 101 is not between"));
+        assert!(from_http(200, header::UPGRADE).contains("may not set the header `upgrade`"));
+        let long = HeaderValue::from_str(&"b".repeat(16 << 10)).unwrap();
+        let long = HeaderMap::from_iter([(header::AGE, long)]);
+        let refused = AnswerHead::from_http(StatusCode::OK, &long).unwrap_err();
+        assert!(matches!(refused, Failure::BadAnswer(what) if what.starts_with("16387 bytes")));
     }
 
     #[test]

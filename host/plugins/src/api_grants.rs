@@ -4,7 +4,7 @@
 //! below it. GET includes HEAD.
 
 use http::Method;
-use plugin_manifest::{Pattern, parse_method};
+use plugin_manifest::{Pattern, parse_method, route_method};
 use serde::{Deserialize, Deserializer};
 
 /// Methods and paths.
@@ -26,10 +26,7 @@ impl ApiGrants {
 
     /// Returns whether this method may be requested on this path, which has no query.
     pub(crate) fn cover(&self, method: &Method, path: &str) -> bool {
-        let method = match *method {
-            Method::HEAD => &Method::GET,
-            _ => method,
-        };
+        let method = route_method(method);
         let mut grants = self.0.iter();
         grants.any(|grant| grant.method == *method && grant.covers(path))
     }

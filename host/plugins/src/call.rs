@@ -10,6 +10,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use plugin_manifest::route_method;
 use plugin_protocol::{
     AnswerBody, CallerScope, Failure, GuestAnswer, GuestError, GuestRequest, Origin, Outcome,
     RequestHead, ServedCall,
@@ -185,11 +186,6 @@ fn guest_request(
     route: &str,
     params: Vec<(String, String)>,
 ) -> RequestHead {
-    let method = if parts.method == Method::HEAD {
-        Method::GET
-    } else {
-        parts.method.clone()
-    };
     // `wit/types.wit` promises that no plugin sees a key. The API has removed it already, but not everybody who calls
     // plugins is the API: the tool for their authors is another.
     let headers = parts
@@ -198,7 +194,7 @@ fn guest_request(
         .filter(|(name, _)| *name != header::AUTHORIZATION);
     let query = model::query_without_key(parts.uri.query().unwrap_or_default());
     RequestHead {
-        method: method.as_str().to_owned(),
+        method: route_method(&parts.method).as_str().to_owned(),
         path: parts.uri.path().to_owned(),
         route: route.to_owned(),
         params,

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use model::error_chain;
 use parking_lot::Mutex;
 
-use crate::failure::chain;
 use crate::policy::Policy;
 
 /// The policy's rule about the walls around processes that run foreign code (`require_confinement`).
@@ -44,7 +44,7 @@ impl ConfinementRule {
                 let words = if required { "required" } else { "not required" };
                 tracing::warn!(
                     "the walls around services and the compiler are {words}: {}",
-                    chain(&error)
+                    error_chain(&error)
                 );
                 required
             }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use model::error_chain;
 use signatures::Signature;
 
-use crate::failure::chain;
 use crate::file_with_signature::replace_alone;
 use crate::settled_file::bytes;
 use crate::signature;
@@ -35,7 +35,7 @@ pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
 
 fn embed(file: &Path) -> Result<(), String> {
     let (_, mut wasm) = bytes(file)?;
-    Manifest::from_wasm(&wasm).map_err(|error| chain(&error))?;
+    Manifest::from_wasm(&wasm).map_err(|error| error_chain(&error))?;
     let beside = signature::file_beside(file);
     let failed = |error: std::io::Error| format!("`{}`: {error}", beside.display());
     let Some(text) = signature::read(&beside).map_err(failed)? else {

@@ -84,15 +84,3 @@ pub(crate) fn failed(status: StatusCode, message: &str) -> Response<Body> {
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
 }
-
-/// Returns an error with its causes, in one line unless a cause itself has several.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(cause.to_string().trim_end());
-        source = cause.source();
-    }
-    text
-}

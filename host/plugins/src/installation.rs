@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use device_types::{InstallRefusal, PluginInstallation, PluginState};
+use model::error_chain;
 use plugin_manifest::{Manifest, check_name};
 use secure_fs::{Access, SecureDir};
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::failure::chain;
 use crate::file_with_signature::{create, replace};
 use crate::plugins::Plugins;
 use crate::policy::{Policy, PolicyFiles};
@@ -126,7 +126,7 @@ impl Plugins {
         check_name(name).map_err(|reason| InstallRefusal::Invalid(reason.to_owned()))?;
         let places = self.install_places();
         let policy = Policy::read(&places.policy_files, self.allow_unpinned());
-        let policy = policy.map_err(|error| InstallRefusal::Conflict(chain(&error)))?;
+        let policy = policy.map_err(|error| InstallRefusal::Conflict(error_chain(&error)))?;
         if policy.is_stock(name) {
             return Err(InstallRefusal::Conflict(format!(
                 "`{name}` is a plugin that the device ships with: give yours another name"
@@ -271,7 +271,7 @@ impl Drop for PluginUpload {
 
 /// Opens the folder in which files arrive, and a new file in it.
 fn open_upload(path: &Path) -> Result<(SecureDir, fs::File), String> {
-    let dir = SecureDir::open(path, Access::Private).map_err(|error| chain(&error))?;
+    let dir = SecureDir::open(path, Access::Private).map_err(|error| error_chain(&error))?;
     // A file may be left over from a kill.
     let made = dir.remove(FILE).and_then(|()| {
         let mut options = OpenOptions::new();
@@ -286,7 +286,7 @@ fn open_upload(path: &Path) -> Result<(SecureDir, fs::File), String> {
 fn read(upload: &Path, name: &str) -> Result<(Vec<u8>, Manifest), InstallRefusal> {
     let (_, wasm) = bytes(upload).map_err(InstallRefusal::Failed)?;
     let manifest = Manifest::from_wasm(&wasm).map_err(|error| {
-        let reason = chain(&error);
+        let reason = error_chain(&error);
         InstallRefusal::Invalid(format!("the body is not a plugin: {reason}"))
     })?;
     if manifest.name != name {

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use model::error_chain;
 use parking_lot::Mutex;
 use secure_fs::{Access, DirError, SecureDir};
 use serde::{Deserialize, Serialize};
@@ -119,7 +120,7 @@ impl KeptVersions {
                 tracing::warn!(
                     %file,
                     "it will not be possible to go back to the version that `{file}` has now: {}",
-                    crate::failure::chain(&error)
+                    error_chain(&error)
                 );
             }
         });
@@ -151,7 +152,7 @@ impl KeptVersions {
             if let Err(error) = folder.open().and_then(|dir| folder.write(&dir, &index)) {
                 tracing::warn!(
                     "failed to remove the kept versions of plugins that are gone: {}",
-                    crate::failure::chain(&error)
+                    error_chain(&error)
                 );
             }
         });

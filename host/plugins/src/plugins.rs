@@ -47,9 +47,11 @@ use crate::{
 /// What a person should know about a developer's device.
 pub const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
      the name that it claims; never run other people's devices like this";
-/// How long loading plugins may take without a pause: as long as two compilations that take as long as they may, on a board
-/// that is busy with something else.
-const LONGEST_LOAD: Duration = Duration::from_secs(2 * 3600);
+/// Returns how long loading plugins may take without a pause: as long as two compilations that take as long as they may,
+/// on a board that is busy with something else.
+fn longest_load() -> Duration {
+    2 * compiled_code::Limits::default().wall
+}
 
 /// The plugins of this device. Cloning shares them.
 #[derive(Clone)]
@@ -400,7 +402,7 @@ impl Plugins {
         }
         let busy_since = *self.inner.busy_since.lock();
         if let Some(since) = busy_since
-            && since.elapsed() > LONGEST_LOAD
+            && since.elapsed() > longest_load()
         {
             let minutes = since.elapsed().as_secs() / 60;
             problems.push(format!("plugins have been loading for {minutes} minutes"));

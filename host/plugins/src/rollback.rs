@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use model::error_chain;
 use semver::Version;
 
-use crate::failure::chain;
 use crate::file_with_signature::{ReplaceError, replace};
 use crate::kept::KeptVersions;
 use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles};
@@ -146,7 +146,7 @@ fn candidate(kept: &KeptVersions, digest: String) -> Result<Candidate, String> {
     if compiled_code::digest(&wasm) != digest {
         return Err(format!("`{}` is damaged", component.display()));
     }
-    let manifest = Manifest::from_wasm(&wasm).map_err(|error| chain(&error))?;
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| error_chain(&error))?;
     Ok(Candidate {
         component,
         digest,
@@ -165,7 +165,7 @@ fn may_be_loaded(
         owner: device.policy.to_owned(),
         stock: device.stock_plugins.to_owned(),
     };
-    let policy = Policy::read(&files, device.allow_unpinned).map_err(|error| chain(&error))?;
+    let policy = Policy::read(&files, device.allow_unpinned).map_err(|error| error_chain(&error))?;
     let keys: Vec<_> = policy.keys().public_keys().cloned().collect();
     let file = PluginFile {
         manifest: &to.manifest,

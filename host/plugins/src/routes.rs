@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 
 use http::Method;
-
-use plugin_manifest::Route;
-use plugin_manifest::{Pattern, PatternError};
+use plugin_manifest::{Pattern, PatternError, Route, allowed_methods, route_method};
 
 /// The values of a pattern's `:names`.
 type Params = Vec<(String, String)>;
@@ -122,13 +120,9 @@ impl<P> Routes<P> {
         }
     }
 
-    /// Finds the plugin that answers `method` on `path`. HEAD is answered by the plugin for GET.
+    /// Finds the plugin that answers `method` on `path`.
     pub(crate) fn find(&self, method: &Method, path: &str) -> Lookup<'_, P> {
-        let method = if *method == Method::HEAD {
-            &Method::GET
-        } else {
-            method
-        };
+        let method = route_method(method);
         if let Some(entry) = self.literal(method, path) {
             return Lookup::Route {
                 plugin: &entry.plugin,
@@ -158,7 +152,7 @@ impl<P> Routes<P> {
                 params,
             },
             None if others.is_empty() => Lookup::None,
-            None => Lookup::MethodNotAllowed(allow(others)),
+            None => Lookup::MethodNotAllowed(allowed_methods(others)),
         }
     }
 
@@ -172,16 +166,6 @@ impl<P> Routes<P> {
         let mut entries = indexes.iter().filter_map(|index| self.entries.get(*index));
         entries.find(|entry| entry.route.method == *method)
     }
-}
-
-fn allow(methods: Vec<&Method>) -> String {
-    let mut names: Vec<_> = methods.into_iter().map(Method::as_str).collect();
-    if names.contains(&"GET") {
-        names.push("HEAD");
-    }
-    names.sort_unstable();
-    names.dedup();
-    names.join(", ")
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use model::error_chain;
 use semver::Version;
 use signatures::PublicKey;
 use tokio::sync::Semaphore;
 
 use crate::PluginData;
-use crate::failure::chain;
 use crate::newest;
 use crate::owners;
 use crate::pending_writes::PendingWrites;
@@ -220,7 +220,7 @@ fn head(
         return Ok((stamp, None, head));
     }
     let (stamp, wasm) = bytes(path)?;
-    let manifest = Manifest::from_wasm(&wasm).map_err(|error| chain(&error));
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| error_chain(&error));
     let signatures = Signatures::load(path, &wasm, &keys);
     let newest = match &manifest {
         Ok(manifest) if !signatures.keys.is_empty() => {

@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::boards::BoardPatterns;
-use crate::failure::chain;
 use crate::keys::NamedKeys;
 use crate::settled_file::bytes;
 use crate::signature::Signatures;
 use key_file::KeyFile;
+use model::error_chain;
 use plugin_manifest::{Action, Capability, Manifest, is_of_stock_plugins};
 
 /// Why there are no lines to trust the plugin.
@@ -89,7 +89,7 @@ pub(crate) fn trust(
         reason,
     };
     let (_, wasm) = bytes(file).map_err(failed)?;
-    let manifest = Manifest::from_wasm(&wasm).map_err(|error| failed(chain(&error)))?;
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| failed(error_chain(&error)))?;
     let mut lines = Lines::default();
     lines.describe(&manifest);
     let name = &manifest.name;

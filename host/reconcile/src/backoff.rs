@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use getrandom::u32 as random;
+use model::Backoff;
 
 /// The first delay.
 const BASE: Duration = Duration::from_millis(500);
@@ -10,8 +11,7 @@ const BASE: Duration = Duration::from_millis(500);
 /// Returns the delay after `failures` failures in a row: 2^n times half a second, at most `cap`, minus a random part of
 /// up to a tenth, so that devices that failed together do not retry together.
 pub(crate) fn delay(failures: u32, cap: Duration) -> Duration {
-    let factor = 2_u32.saturating_pow(failures);
-    let whole = BASE.saturating_mul(factor).min(cap);
+    let whole = Backoff::from_failures(BASE, failures).next_wait(cap);
     // Without random numbers, the retries are just spread less evenly.
     let chance = random().unwrap_or_default();
     whole - whole / 10 * (chance % 1000) / 1000

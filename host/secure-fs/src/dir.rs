@@ -6,8 +6,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat};
 
 use crate::DirError;
@@ -81,7 +82,7 @@ impl SecureDir {
     pub fn open_or_replace(path: &Path, access: Access) -> Result<Self, DirError> {
         static REPLACING: Mutex<()> = Mutex::new(());
         // One at a time: of two that distrust a folder, the second would move away the new folder of the first.
-        let _replacing = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = REPLACING.lock();
         for _ in 0..MOVES {
             let distrusted = match Self::open(path, access) {
                 Err(error) if error.is_distrust() => error,

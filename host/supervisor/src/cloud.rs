@@ -16,8 +16,8 @@ use cloud_link::{
     Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, PlainHttp, Poll,
     ProvisioningState, Queue, QueueError, establish, keep_tunnel, user_agent,
 };
-use model::Branding;
 use model::compose::CloudAccess;
+use model::{Branding, error_chain};
 use os::ConfigJson;
 use plugins::CloudRefusal;
 use reconcile::Reconciler;
@@ -83,12 +83,12 @@ impl Membership {
                 })
             }
             Err(error) => {
-                let error = anyhow::Error::new(error);
-                tracing::error!("the device has no connection to a cloud: {error:#}");
+                let error = error_chain(&error);
+                tracing::error!("the device has no connection to a cloud: {error}");
                 Ok(Membership {
                     managed: store.target(TargetSource::Cloud)?.is_some(),
                     identity: None,
-                    problem: Some(format!("{error:#}")),
+                    problem: Some(error),
                 })
             }
         }
@@ -281,7 +281,7 @@ impl Cloud {
         rows.map_err(|error| match error {
             CloudError::Unprovisioned => CloudRefusal::Unprovisioned,
             CloudError::Invalid(why) => CloudRefusal::Refused(why),
-            other => CloudRefusal::Unreachable(format!("{:#}", anyhow::Error::new(other))),
+            other => CloudRefusal::Unreachable(error_chain(&other)),
         })
     }
 

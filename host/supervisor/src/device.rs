@@ -12,7 +12,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use model::{
     Action, ActionError, AppId, Branding, ContainerId, DeviceStatus, DeviceUuid, LockRefusal,
-    LockRequest, PowerAction, ServiceName, SetTargetError, UpdateLock,
+    LockRequest, PowerAction, ServiceName, SetTargetError, UpdateLock, error_chain,
 };
 use plugins::CloudRefusal;
 use reconcile::{LockError, Reconciler};
@@ -174,8 +174,7 @@ impl plugins::AppLocks for RunningDevice {
             match self.reconciler.lock_all_apps(force).await {
                 Ok(locks) => Ok(Box::new(locks) as plugins::HeldLocks),
                 Err(failed @ LockError::Failed { .. }) => {
-                    let why = anyhow::Error::new(failed);
-                    Err(plugins::LocksError::Other(format!("{why:#}")))
+                    Err(plugins::LocksError::Other(error_chain(&failed)))
                 }
                 Err(locked) => Err(plugins::LocksError::Locked(locked.to_string())),
             }

@@ -9,6 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
     ActionError, BootId, Commit, DesiredHost, HostPart, OS_BUNDLE, OsVersion, PowerAction,
+    error_chain,
 };
 use os::ConfigJson;
 use plugins::{
@@ -213,7 +214,7 @@ impl HostSettings {
         let config = self.config_json.clone();
         let read = tokio::task::spawn_blocking(move || config.get(PERSISTENT_LOGGING)).await;
         let value = read.map_err(|error| error.to_string())?;
-        let value = value.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        let value = value.map_err(|error| error_chain(&error))?;
         Ok(value.is_some_and(|value| model::truthy(&value)))
     }
 
@@ -229,7 +230,7 @@ impl HostSettings {
         };
         let written = tokio::task::spawn_blocking(update).await;
         let written = written.map_err(|error| error.to_string())?;
-        written.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        written.map_err(|error| error_chain(&error))?;
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use engine::{EngineError, Scope};
 use futures::future::join_all;
+use model::error_chain;
 use store::{OpenStore, Store};
 
 use crate::arguments::{Flags, Removal};
@@ -101,6 +102,6 @@ async fn remove_all<T>(
 fn problem(done: Result<(), EngineError>) -> Option<String> {
     match done {
         Ok(()) | Err(EngineError::InUse { .. }) => None,
-        Err(error) => Some(format!("{:#}", anyhow::Error::new(error))),
+        Err(error) => Some(error_chain(&error)),
     }
 }

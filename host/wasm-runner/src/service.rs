@@ -22,7 +22,7 @@ use wasm_service::log_file::LogFile;
 use wasm_service::record::{
     self, LAUNCH, LOCK, Launch, NOT_STARTED, Network, OwnNetwork, STATE, State, near,
 };
-use wasm_service::{Backoff, HealthCheck, StartOutcome, starts_again};
+use wasm_service::{HealthCheck, RestartBackoff, StartOutcome, starts_again};
 use wasmtime::Engine;
 
 use crate::confine::{confine, settle};
@@ -269,7 +269,7 @@ impl Runs {
     }
 
     async fn all(&mut self) -> i64 {
-        let mut backoff = Backoff::default();
+        let mut backoff = RestartBackoff::default();
         let mut first = true;
         loop {
             let begun = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::RestartPolicy;
+use model::{Backoff, RestartPolicy};
 
 /// The first wait; it doubles with each further one.
 const FIRST: Duration = Duration::from_millis(100);
@@ -11,21 +11,23 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A run of at least this long was a good one: after it the waits start again from the first.
 const GOOD_RUN: Duration = Duration::from_secs(10);
 
-/// The waits of one service, each twice as long as the previous one.
-#[derive(Debug, Clone, Default)]
-pub struct Backoff {
-    last: Option<Duration>,
+/// The waits of one service between its runs.
+#[derive(Debug, Clone)]
+pub struct RestartBackoff(Backoff);
+
+impl Default for RestartBackoff {
+    fn default() -> Self {
+        RestartBackoff(Backoff::new(FIRST))
+    }
 }
 
-impl Backoff {
+impl RestartBackoff {
     /// Returns the wait after a run that took `ran`.
     pub fn after(&mut self, ran: Duration) -> Duration {
-        let wait = match self.last {
-            Some(last) if ran < GOOD_RUN => (last * 2).min(LONGEST),
-            _ => FIRST,
-        };
-        self.last = Some(wait);
-        wait
+        if ran >= GOOD_RUN {
+            self.0.reset();
+        }
+        self.0.next_wait(LONGEST)
     }
 }
 
@@ -45,7 +47,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_a_minute_and_begin_anew_after_a_good_run() {
-        let mut backoff = Backoff::default();
+        let mut backoff = RestartBackoff::default();
         let short = Duration::from_millis(1);
         let waits: Vec<u128> = (0..12).map(|_| backoff.after(short).as_millis()).collect();
         assert_eq!(

@@ -15,7 +15,7 @@ pub mod record;
 mod start_outcome;
 mod supervisor_folder;
 
-pub use backoff::{Backoff, starts_again};
+pub use backoff::{RestartBackoff, starts_again};
 pub use health::{HealthCheck, HealthProbe, HealthStreak};
 pub use start_outcome::StartOutcome;
 pub use supervisor_folder::SupervisorFolder;

@@ -1,10 +1,10 @@
 //! The cloud of a device on which a plugin is tried.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use plugin_test_host::{Cloud, CloudRefusal};
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ impl Cloud for FakeCloud {
         kind: &'a str,
         fields: &'a [String],
     ) -> BoxFuture<'a, Result<Vec<Value>, CloudRefusal>> {
-        let all = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.records.lock();
         let rows = all.get(kind).into_iter().flatten();
         let selected = rows.map(|row| {
             let fields = fields
@@ -51,7 +51,6 @@ impl Cloud for FakeCloud {
             .collect();
         self.records
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
             .entry(kind.to_owned())
             .or_default()
             .push(row);

@@ -35,10 +35,10 @@ pub use manifest::{
     COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE, check_action_name,
     check_name, check_schedule_name, check_text,
 };
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{Pattern, PatternError, match_path};
 pub use project::{Build, Language, Project, ProjectError};
 pub use project_file::{ProjectFile, WrittenBuild};
-pub use route::{Route, parse_method};
+pub use route::{Route, allowed_methods, parse_method, route_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]
 pub use section::{COMPONENT, DESCRIPTION, SECTION, append_section, check_beginning, section};

@@ -91,23 +91,9 @@ impl Pattern {
     /// Returns the values of the `:names` in `path`, percent-decoded, if it matches.
     #[must_use]
     pub fn matches(&self, path: &str) -> Option<Vec<(String, String)>> {
-        let path = path.strip_prefix('/')?;
-        let path = path.strip_suffix('/').unwrap_or(path);
-        let mut parts = path.split('/');
-        let mut names = Vec::new();
-        for segment in &self.segments {
-            let part = parts.next()?;
-            match segment {
-                Segment::Literal(literal) if part.eq_ignore_ascii_case(literal) => {}
-                Segment::Literal(_) => return None,
-                Segment::Name(_) if part.is_empty() => return None,
-                Segment::Name(name) => {
-                    let value = percent_decode_str(part).decode_utf8().ok()?;
-                    names.push((name.clone(), value.into_owned()));
-                }
-            }
-        }
-        parts.next().is_none().then_some(names)
+        let values = match_path(&self.text, path)?.into_iter();
+        let owned = values.map(|(name, value)| (name.to_owned(), value));
+        Some(owned.collect())
     }
 
     /// Returns whether some path matches both.
@@ -162,6 +148,33 @@ impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Returns the `:names` of the text of a pattern with their values in `path`, percent-decoded, if it matches: literals
+/// in either case, and with or without one slash at the end of the path (docs/spec/device.md#http-paths). The
+/// supervisor finds its own routes by this too.
+#[must_use]
+pub fn match_path<'p>(pattern: &'p str, path: &str) -> Option<Vec<(&'p str, String)>> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    // A request is compared with many patterns, and most have no names.
+    if !pattern.contains(':') {
+        return pattern.eq_ignore_ascii_case(path).then(Vec::new);
+    }
+    let mut values = Vec::new();
+    let mut segments = path.split('/');
+    for expected in pattern.split('/') {
+        let segment = segments.next()?;
+        match expected.strip_prefix(':') {
+            Some(_) if segment.is_empty() => return None,
+            Some(name) => {
+                let value = percent_decode_str(segment).decode_utf8().ok()?;
+                values.push((name, value.into_owned()));
+            }
+            None if expected.eq_ignore_ascii_case(segment) => {}
+            None => return None,
+        }
+    }
+    segments.next().is_none().then_some(values)
 }
 
 fn is_name(text: &str) -> bool {

@@ -49,6 +49,28 @@ impl fmt::Display for Route {
     }
 }
 
+/// Returns the method of the routes that answer a request with `method`: those for GET also answer HEAD, and the body of
+/// the answer is dropped later.
+#[must_use]
+pub fn route_method(method: &Method) -> &Method {
+    match *method {
+        Method::HEAD => &Method::GET,
+        _ => method,
+    }
+}
+
+/// Returns the value of the header `Allow` for a path whose routes have these methods.
+#[must_use]
+pub fn allowed_methods<'m>(methods: impl IntoIterator<Item = &'m Method>) -> String {
+    let mut names: Vec<&str> = methods.into_iter().map(Method::as_str).collect();
+    if names.contains(&"GET") {
+        names.push("HEAD");
+    }
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
 /// Parses the method of a route.
 ///
 /// # Errors

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use plugins::{
     ApiError, ApiResponse, AppLocks, DeviceApi, HeldLocks, HostName, HostNameError, HttpClient,
     HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
@@ -72,10 +73,7 @@ impl FakeLocks {
 
 impl AppLocks for FakeLocks {
     fn acquire_all(&self, force: bool) -> BoxFuture<'_, Result<HeldLocks, LocksError>> {
-        let app = self
-            .held_by_an_app
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let app = self.held_by_an_app.lock();
         let outcome = match &*app {
             Some(message) if !force => Err(LocksError::Locked(message.clone())),
             _ => {

@@ -1,13 +1,14 @@
 //! A host with plugins, for a test to call and watch.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
+use parking_lot::MutexGuard;
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
     OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Plugins, Postponement,
@@ -334,10 +335,7 @@ impl RunningHost {
     }
 
     fn locks_of_apps(&self) -> MutexGuard<'_, Option<String>> {
-        self.locks
-            .held_by_an_app
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.locks.held_by_an_app.lock()
     }
 
     /// Returns how often plugins have taken the update locks of all apps, and how often they did so by force.

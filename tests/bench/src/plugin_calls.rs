@@ -66,22 +66,7 @@ pub(crate) async fn measure() -> Result<Section> {
         // On a worker of the runtime, like every request.
         let alternating = tokio::spawn(alternate(router, native.clone(), before));
         let (plugin, beside) = alternating.await??;
-        section.add(
-            format!("call {what}"),
-            format!(
-                "{} at p50, {} at p99 ({} and {})",
-                added(plugin.p50(), beside.p50()),
-                added(plugin.p99(), beside.p99()),
-                micros(plugin.p50()),
-                micros(plugin.p99())
-            ),
-            format!(
-                "native handler {} and {}",
-                micros(beside.p50()),
-                micros(beside.p99())
-            ),
-            aim,
-        );
+        add_comparison(&mut section, format!("call {what}"), &plugin, &beside, aim);
     }
 
     let (plugin_server, native_server) = (serve(on_device.router()).await?, serve(native).await?);
@@ -91,29 +76,41 @@ pub(crate) async fn measure() -> Result<Section> {
     ] {
         let beside = paced_load(native_server, PATH, 1, HTTP_TIME, pause).await?;
         let plugin = paced_load(plugin_server, PATH, 1, HTTP_TIME, pause).await?;
+        let what = format!("call over HTTP, in the process of plugins, keep-alive, {what}");
         let (beside, plugin) = (beside.latencies, plugin.latencies);
-        section.add(
-            format!("call over HTTP, in the process of plugins, keep-alive, {what}"),
-            format!(
-                "{} at p50, {} at p99 ({} and {})",
-                added(plugin.p50(), beside.p50()),
-                added(plugin.p99(), beside.p99()),
-                micros(plugin.p50()),
-                micros(plugin.p99())
-            ),
-            format!(
-                "native handler {} and {}",
-                micros(beside.p50()),
-                micros(beside.p99())
-            ),
-            aim,
-        );
+        add_comparison(&mut section, what, &plugin, &beside, aim);
     }
     section.note(format!(
         "`GET {PATH}` of the plugin `device-info`, {CALLS} calls of each in turn, with time between them for \
          spares to be made. Of calls right after each other some find no spare."
     ));
     Ok(section)
+}
+
+/// Adds what the calls of a plugin took more than those of the native handler.
+fn add_comparison(
+    section: &mut Section,
+    what: String,
+    plugin: &Latencies,
+    native: &Latencies,
+    aim: &str,
+) {
+    section.add(
+        what,
+        format!(
+            "{} at p50, {} at p99 ({} and {})",
+            added(plugin.p50(), native.p50()),
+            added(plugin.p99(), native.p99()),
+            micros(plugin.p50()),
+            micros(plugin.p99())
+        ),
+        format!(
+            "native handler {} and {}",
+            micros(native.p50()),
+            micros(native.p99())
+        ),
+        aim,
+    );
 }
 
 /// Calls the plugin and the native handler alternately.

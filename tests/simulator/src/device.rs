@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use model::{Branding, DeviceUuid};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -110,7 +111,7 @@ impl Device {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -246,18 +247,14 @@ struct Config(Mutex<Map<String, Value>>);
 
 impl ConfigFile for Config {
     fn read(&self) -> Result<Map<String, Value>, Box<dyn Error + Send + Sync>> {
-        Ok(self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone())
+        Ok(self.0.lock().clone())
     }
 
     fn update(
         &self,
         change: &mut dyn FnMut(&mut Map<String, Value>),
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.0.lock());
         Ok(())
     }
 }

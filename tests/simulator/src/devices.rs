@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use cloud_link::{Connections, user_agent};
 use model::{Branding, DeviceUuid, Settings};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -145,7 +146,7 @@ pub(crate) struct GoalResult {
 
 impl Tally {
     fn counted(&self) -> MutexGuard<'_, RegistrationStats> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counted.lock()
     }
 
     /// Sets the commit of the release that all devices should run.

@@ -1,9 +1,10 @@
 //! The part of a target that a simulated device reports.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use model::{Branding, Settings, config_variables};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 /// The target of one or more devices. Devices of one release share it.
@@ -85,7 +86,7 @@ pub(crate) struct Targets(Mutex<Vec<Arc<Target>>>);
 impl Targets {
     /// Returns the target, or an equal one that another device has.
     pub(crate) fn shared(&self, target: Target) -> Arc<Target> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.0.lock();
         held.retain(|other| Arc::strong_count(other) > 1);
         if let Some(same) = held.iter().find(|other| ***other == target) {
             return same.clone();

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use model::error_chain;
+use model::{Backoff, error_chain};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use super::live::{self, LiveUpload};
 use super::spool::Spool;
 use super::{IDLE, LogLine, LogShipping, LogSink, LogSource};
 use crate::client::CloudError;
-use crate::retry::Backoff;
+use crate::retry;
 
 /// How long lines are collected before they are sent.
 const GATHER: Duration = Duration::from_millis(100);
@@ -249,7 +249,8 @@ impl Upload {
     }
 
     fn hold_off(&mut self, retry_after: Option<Duration>) {
-        self.next = Instant::now() + self.backoff.next(CAP, retry_after);
+        let wait = retry::after_failure(&mut self.backoff, CAP, retry_after);
+        self.next = Instant::now() + wait;
     }
 
     /// Works on the spool; returns `None` if that panics, or the runtime ends.

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use wasm_service::process::ProcessId;
 use wasm_service::record::{State, Status};
-use wasm_service::{Backoff, starts_again};
+use wasm_service::{RestartBackoff, starts_again};
 
 use super::containers::KILLED;
 use super::readable::readable;
@@ -43,7 +43,7 @@ impl Wasm {
         }
         self.end_watch(id);
         let process = self.spawn(id).await?;
-        self.watch(id.clone(), Some(process), Backoff::default());
+        self.watch(id.clone(), Some(process), RestartBackoff::default());
         Ok(())
     }
 
@@ -137,12 +137,12 @@ impl Wasm {
             Ok(to_watch)
         });
         for (id, process) in to_watch.await? {
-            self.watch(id, process, Backoff::default());
+            self.watch(id, process, RestartBackoff::default());
         }
         Ok(())
     }
 
-    fn watch(&self, id: ContainerId, process: Option<ProcessId>, backoff: Backoff) {
+    fn watch(&self, id: ContainerId, process: Option<ProcessId>, backoff: RestartBackoff) {
         let shared = std::sync::Arc::downgrade(&self.shared);
         let task = tokio::spawn(keep_running(shared, id.clone(), process, backoff));
         let mut watches = self.shared.watches.lock();
@@ -235,7 +235,7 @@ async fn keep_running(
     shared: Weak<WasmState>,
     id: ContainerId,
     mut process: Option<ProcessId>,
-    mut backoff: Backoff,
+    mut backoff: RestartBackoff,
 ) {
     let mut began = Instant::now();
     loop {

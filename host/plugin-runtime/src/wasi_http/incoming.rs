@@ -163,11 +163,7 @@ fn start_of(response: Response) -> ResponseStart {
         }
     };
     let (parts, body) = response.into_parts();
-    let fields = parts.headers.iter();
-    let fields: Vec<_> = fields
-        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
-        .collect();
-    match AnswerHead::new(parts.status.as_u16(), &fields) {
+    match AnswerHead::from_http(parts.status, &parts.headers) {
         Ok(head) => ResponseStart::Stream((head, AnswerPieces::WasiHttp(ResponseBody(body)))),
         Err(failure) => ResponseStart::End(Err(failure)),
     }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compiled_code::CompileError;
+use model::error_chain;
 use plugin_protocol::GuestCode;
 
-use crate::failure::chain;
 use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
 use crate::loaded::LoadContext;
 use crate::loader::verdict::Verdict;
@@ -131,7 +131,7 @@ async fn compile(
     let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
     let compiled = load_context.compile(file, digest, edition, &wasm).await;
     compiled.map_err(|error| {
-        let reason = chain(&error);
+        let reason = error_chain(&error);
         match error {
             CompileError::FailedBefore { .. } => {
                 format!(

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use model::error_chain;
 use signatures::PublicKey;
 
-use crate::failure::chain;
 use crate::loaded::LoadContext;
 use crate::policy::{Policy, PolicyFiles};
 use crate::table::PolicyStanding;
@@ -45,7 +45,7 @@ impl PolicyState {
             }
             // What was granted stays granted: a typing error takes no plugin down.
             Err(error) => {
-                let error = chain(&error);
+                let error = error_chain(&error);
                 let standing = if self.was_read {
                     PolicyStanding::OlderInForce { error }
                 } else {
