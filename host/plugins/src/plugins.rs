@@ -1,5 +1,7 @@
 //! The plugins as seen by the rest of the supervisor.
 
+mod start;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,39 +12,27 @@ use http::{Method, Request, Response};
 use parking_lot::Mutex;
 use plugin_protocol::{BootCall, GuestRuntime, Origin, OsCall};
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::boot_config;
-use crate::bounds;
 use crate::call;
 use crate::events::Events;
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
-use crate::kept::KeptVersions;
-use crate::loaded::{LoadContext, PluginShares};
-use crate::loader::Loader;
-use crate::log_lines::PluginLogs;
 use crate::os_update;
-use crate::pending_writes::PendingWrites;
-use crate::policy::PolicyFiles;
-use crate::provision::gpio_lines::GpioLines;
-use crate::provision::hardware::Hardware;
-use crate::provision::led::Leds;
 use crate::provision::led_memory::LedMemory;
 use crate::recent_lines::RecentLines;
-use crate::reload::Reload;
 use crate::route_match::{RouteLookup, RouteMatch};
-use crate::routes::ReservedRoutes;
-use crate::settled_file::PluginFolders;
 use crate::table::Table;
-use crate::watch::Watch;
 use crate::{
     Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, OsStatus,
-    OsUpdateError, PatternError, PluginsConfig,
+    OsUpdateError,
 };
+
+pub use start::StartError;
 
 /// What a person should know about a developer's device.
 pub const UNPINNED: &str = "developer mode (--allow-unpinned): any file in a plugin folder gets what the policy gives to \
@@ -77,123 +67,7 @@ struct Inner {
     watch_problem: Option<String>,
 }
 
-/// Why plugins cannot be served at all. A plugin that cannot be loaded is not such an error: it is in the report and in
-/// [`Plugins::problems`].
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// A core route is not a valid pattern.
-    #[error(transparent)]
-    CoreRoute(#[from] PatternError),
-}
-
 impl Plugins {
-    /// Begins to load the plugins, one by one, and watches their folders and the policy from now on. Must be called in
-    /// a tokio runtime.
-    ///
-    /// # Errors
-    /// [`StartError`]. A plugin that cannot be loaded is reported and skipped.
-    pub fn start(config: PluginsConfig) -> Result<Plugins, StartError> {
-        let reserved = ReservedRoutes::new(&config.core_routes)?;
-        if config.allow_unpinned {
-            tracing::warn!("{UNPINNED}");
-        }
-        let runtime = config.runtime;
-        let actions = Actions::default();
-        let events = Events::default();
-        let identify = Identify::new(&actions);
-        let changed = Arc::new(Notify::new());
-        let allow_unpinned = config.allow_unpinned;
-        // Watching begins before the first listing, so that no change in between goes unnoticed.
-        let policy_files = PolicyFiles {
-            owner: config.policy,
-            stock: config.stock_plugins,
-        };
-        let pending_writes = PendingWrites::default();
-        let watch = Watch::start(
-            &config.plugin_dirs,
-            &policy_files,
-            Arc::clone(&changed),
-            pending_writes.clone(),
-        );
-        let logs = PluginLogs::default();
-        let led_memory = Arc::new(LedMemory::open(&config.state_dir));
-        let gpio_lines = Arc::<GpioLines>::default();
-        let kept = KeptVersions::open(&config.state_dir);
-        let install_places = InstallPlaces {
-            folder: config.plugin_dirs.first().cloned(),
-            state_dir: config.state_dir,
-            policy_files: policy_files.clone(),
-            turn: Arc::new(Semaphore::new(1)),
-        };
-        let load_context = Arc::new(LoadContext {
-            runtime: Arc::clone(&runtime),
-            memory_of_board: bounds::memory_of_board(config.board_memory),
-            shares: PluginShares {
-                logs: logs.clone(),
-                ..PluginShares::default()
-            },
-            cache: config.cache,
-            policy_files,
-            allow_unpinned: config.allow_unpinned,
-            plugin_config: config.plugin_config,
-            hardware: Hardware {
-                leds: Leds {
-                    folder: config.host_root.join("sys/class/leds"),
-                    memory: Arc::clone(&led_memory),
-                },
-                gpio_lines: Arc::clone(&gpio_lines),
-                i2c_turns: Arc::default(),
-            },
-            host_root: config.host_root,
-            services: Arc::new(config.services),
-            identify: identify.clone(),
-            actions: actions.clone(),
-        });
-        let (watch, watch_problem) = match watch {
-            Ok(watch) => (Some(watch), None),
-            Err(error) => {
-                let problem = format!(
-                    "changes of plugins and policy are not noticed until a restart: {error}"
-                );
-                tracing::error!("{problem}");
-                (None, Some(problem))
-            }
-        };
-        let folders = PluginFolders {
-            paths: config.plugin_dirs,
-            pending_writes,
-        };
-        let (publisher, table) = watch::channel(Arc::new(Table::unread()));
-        let busy_since = Arc::new(Mutex::new(Some(Instant::now())));
-        let reload = Reload {
-            busy_since: Arc::clone(&busy_since),
-            recent: logs.recent.clone(),
-            table: publisher,
-            actions: actions.clone(),
-            events: events.clone(),
-            gpio_lines,
-            loader: Loader::new(load_context, kept, folders, reserved),
-        };
-        let reloading = Some(tokio::spawn(reload.run(watch, changed)));
-        let reloading = Mutex::new(reloading);
-        Ok(Plugins {
-            inner: Arc::new(Inner {
-                table,
-                runtime,
-                identify,
-                actions,
-                events,
-                led_memory,
-                reloading,
-                busy_since,
-                allow_unpinned,
-                recent: logs.recent,
-                install_places,
-                watch_problem,
-            }),
-        })
-    }
-
     /// Finds the plugin that answers `method` on `path` (without the query).
     #[must_use]
     pub fn find(&self, method: &Method, path: &str) -> RouteLookup {

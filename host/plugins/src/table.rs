@@ -1,25 +1,24 @@
 //! Which plugin serves what, and the state of each file.
 
+mod entry;
+mod report;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use device_types::{PluginField, PluginReport, PluginRoutes, PluginState, PluginStats};
 use http::Method;
-
-use device_types::{
-    PluginAbout, PluginField, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport,
-};
-
-use plugin_manifest::About;
+use plugin_manifest::Action;
 
 use crate::gpio_grants::GpioGrant;
-use crate::limits;
 use crate::loaded::LoadedPlugin;
-use crate::pins::Pin;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::routes::{Lookup, Routes};
-use crate::text::cut;
-use plugin_manifest::{Action, Manifest};
+
+pub(crate) use entry::{Entry, FileStanding, UnservedContent};
+
+use report::{name, report};
 
 /// Which plugin serves what.
 pub(crate) struct Table {
@@ -59,79 +58,6 @@ impl PolicyStanding {
                 Some(format!("{error}; the previous policy stays in force"))
             }
             PolicyStanding::Missing { error } => Some(format!("{error}; no policy is in force")),
-        }
-    }
-}
-
-/// The state of one file.
-#[derive(Clone, Default)]
-pub(crate) struct Entry {
-    pub(crate) serving: Option<Arc<LoadedPlugin>>,
-    /// The file's current content, if it is not what serves.
-    pub(crate) other: Option<UnservedContent>,
-}
-
-impl Entry {
-    /// Returns the manifests of the serving version and of the file's current content, as far as they could be read.
-    fn manifests(&self) -> impl Iterator<Item = &Manifest> {
-        let serving = self.serving.as_ref().map(|plugin| &plugin.manifest);
-        let other = self
-            .other
-            .as_ref()
-            .and_then(|other| other.manifest.as_ref());
-        serving.into_iter().chain(other)
-    }
-
-    /// Returns the first of these manifests.
-    fn manifest(&self) -> Option<&Manifest> {
-        self.manifests().next()
-    }
-
-    fn state(&self) -> PluginState {
-        match (
-            &self.serving,
-            self.other.as_ref().map(|other| &other.standing),
-        ) {
-            (Some(_), _) => PluginState::Running,
-            (None, Some(FileStanding::Refused(_))) => PluginState::Refused,
-            (None, Some(FileStanding::Loading)) => PluginState::Loading,
-            (None, Some(FileStanding::OtherBoard) | None) => PluginState::OtherBoard,
-        }
-    }
-}
-
-#[derive(Clone)]
-pub(crate) struct UnservedContent {
-    /// If it could be read.
-    pub(crate) manifest: Option<Manifest>,
-    pub(crate) digest: String,
-    pub(crate) standing: FileStanding,
-}
-
-/// Why a file's current content does not serve.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) enum FileStanding {
-    /// It is being read or compiled, or waits for another that is.
-    Loading,
-    /// It is for other boards than this one.
-    OtherBoard,
-    /// What is wrong with it.
-    Refused(String),
-}
-
-impl FileStanding {
-    /// Creates a refusal. A reason may contain text from the file, such as a line of its manifest or the names of its
-    /// imports: it is cut.
-    pub(crate) fn refused(reason: impl Into<String>) -> FileStanding {
-        FileStanding::Refused(cut(reason.into()))
-    }
-}
-
-impl UnservedContent {
-    fn refused(&self) -> Option<&str> {
-        match &self.standing {
-            FileStanding::Refused(reason) => Some(reason),
-            FileStanding::Loading | FileStanding::OtherBoard => None,
         }
     }
 }
@@ -364,87 +290,5 @@ impl Table {
             ))
         });
         self.policy.error().into_iter().chain(refused).collect()
-    }
-}
-
-fn about(about: &About) -> PluginAbout {
-    let About {
-        description,
-        vendor,
-        licence,
-        homepage,
-    } = about.clone();
-    PluginAbout {
-        description,
-        vendor,
-        licence,
-        homepage,
-    }
-}
-
-fn name(file: &Path, entry: &Entry) -> String {
-    let stem = || file.file_stem().unwrap_or_default().to_string_lossy();
-    match entry.manifest() {
-        Some(manifest) => manifest.name.clone(),
-        None => stem().into_owned(),
-    }
-}
-
-fn report(file: &Path, entry: &Entry) -> PluginReport {
-    let (serving, other) = (entry.serving.as_ref(), entry.other.as_ref());
-    let manifest = entry.manifest();
-    let digest = serving.map(|plugin| &plugin.digest);
-    let digest = digest.or(other.map(|other| &other.digest));
-    let counters = serving.map(|plugin| plugin.counters.read());
-    let (calls, failures, last_error) = counters.unwrap_or_default();
-    let grants = serving.map(|plugin| &plugin.context.grants);
-    let pin = grants.map(|grants| &grants.pin);
-    PluginReport {
-        unpinned: pin == Some(&Pin::None),
-        signed_by: match pin {
-            Some(Pin::Key(name)) => Some(name.clone()),
-            _ => None,
-        },
-        name: name(file, entry),
-        file: file.display().to_string(),
-        version: manifest.map(|manifest| manifest.version.to_string()),
-        about: manifest.map_or_else(PluginAbout::default, |manifest| about(&manifest.about)),
-        interface: manifest.map(|manifest| manifest.interface.to_string()),
-        digest: digest.cloned().unwrap_or_default(),
-        state: entry.state(),
-        refused: other.and_then(UnservedContent::refused).map(str::to_owned),
-        routes: manifest
-            .iter()
-            .flat_map(|manifest| &manifest.routes)
-            .map(|route| RouteReport {
-                method: route.method.to_string(),
-                path: route.pattern.to_string(),
-            })
-            .collect(),
-        provides: manifest
-            .iter()
-            .flat_map(|manifest| &manifest.provides)
-            .map(<&str>::from)
-            .collect(),
-        events: manifest
-            .iter()
-            .flat_map(|manifest| manifest.event_kinds())
-            .map(<&str>::from)
-            .collect(),
-        actions: manifest
-            .iter()
-            .flat_map(|manifest| &manifest.actions)
-            .cloned()
-            .collect(),
-        grants: grants
-            .iter()
-            .flat_map(|grants| &grants.grants)
-            .map(<&str>::from)
-            .collect(),
-        limits: serving.map(|plugin| limits::report(&plugin.limits, plugin.at_once)),
-        fields: serving.map_or_else(Vec::new, |plugin| plugin.context.fields.all()),
-        calls,
-        failures,
-        last_error,
     }
 }

@@ -49,6 +49,7 @@ mod persistence;
 mod progress;
 mod reconciler;
 mod release_trials;
+mod service_states;
 mod signing;
 mod status;
 mod status_events;

@@ -2,74 +2,26 @@
 //! replaces it if not (docs/spec/device.md#release-health). Decides from the state and the time that the loop passes
 //! in; the loop observes, queries the plugins, and writes the records.
 
+mod record;
+mod trial;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use model::{
-    AppId, AppUuid, Commit, ContainerHealth, ContainerState, CurrentService, DesiredApp,
-    DesiredState, ImageRef, RejectedRelease, ServiceName,
+    AppId, AppUuid, Commit, DesiredApp, DesiredState, ImageRef, RejectedRelease, ServiceName,
 };
-use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::ReleaseVerdict;
 
-/// How long a release must stay healthy without a break before it counts as healthy. A service that exits and is
-/// restarted looks healthy between two of its runs.
-const STEADY: Duration = Duration::from_secs(10);
+pub(crate) use record::ReleaseRecord;
+pub(crate) use trial::{AppObservation, TrialRules};
+
+use trial::{Judgement, Trial};
+
 /// The maximum number of supervisor starts during one trial. A release that crashes the device would otherwise never
 /// reach the end of its trial.
 const MOST_STARTS: u32 = 3;
-/// The maximum number of releases of an app that are remembered as not healthy; the newest are kept.
-const MOST_REJECTED: usize = 8;
-
-/// The stored record of an app's releases, under the app's uuid.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ReleaseRecord {
-    /// The app at the time its release was last found healthy: the state to which the device returns.
-    #[serde(default)]
-    healthy: Option<DesiredApp>,
-    /// Releases that were not healthy, the latest at the end.
-    #[serde(default)]
-    rejected: Vec<RejectedRelease>,
-    #[serde(default)]
-    trial: Option<StoredTrial>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct StoredTrial {
-    commit: Commit,
-    /// The number of supervisor starts since the trial began.
-    starts: u32,
-}
-
-/// A release that was installed a short while ago.
-#[derive(Debug)]
-struct Trial {
-    commit: Commit,
-    /// The start of its trial.
-    began: Instant,
-    /// Whether its time is stopped at the moment.
-    is_paused: bool,
-    steady_since: Option<Instant>,
-    gate: GateState,
-    /// The reason why it is not healthy yet.
-    reason: String,
-    /// Whether its time is over with no release to go back to, and this was reported.
-    is_overdue: bool,
-}
-
-/// The plugins' verdict on a release.
-#[derive(Debug, PartialEq, Eq)]
-enum GateState {
-    NotAsked,
-    Asked,
-    /// They are queried again at this time.
-    AskAt(Instant),
-    Passed,
-    /// A plugin refuses it, for this reason.
-    Refused(String),
-}
 
 /// Everything that is known of the releases of all apps.
 #[derive(Debug, Default)]
@@ -82,28 +34,6 @@ pub(crate) struct ReleaseTrials {
     unwritten: BTreeSet<AppUuid>,
     /// Records that are being written: those of one app are written one after another.
     writing: BTreeSet<AppUuid>,
-}
-
-/// The requirements for a new release.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TrialRules {
-    /// The time in which a release must become healthy.
-    pub time: Duration,
-    /// Whether plugins are queried.
-    pub has_gates: bool,
-}
-
-/// The observed state of an app.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AppObservation {
-    /// Whether a container of the release exists.
-    pub has_begun: bool,
-    /// Whether the whole release matches the target.
-    pub is_whole: bool,
-    /// Whether images are pulled for it, or an action of the API is under way: its time is stopped then.
-    pub is_busy: bool,
-    /// Whether all services run and are healthy; otherwise the problem, in one sentence.
-    pub services: Result<(), String>,
 }
 
 /// The next step of a trial.
@@ -130,8 +60,7 @@ impl ReleaseTrials {
             ..ReleaseTrials::default()
         };
         for (app, record) in &mut trials.records {
-            if let Some(trial) = &mut record.trial {
-                trial.starts = trial.starts.saturating_add(1);
+            if record.count_start() {
                 trials.unwritten.insert(app.clone());
             }
         }
@@ -187,7 +116,7 @@ impl ReleaseTrials {
     fn healthy_instead_of(&self, app: &DesiredApp) -> Option<DesiredApp> {
         let commit = app.commit.as_ref()?;
         let record = self.records.get(&app.uuid)?;
-        let is_rejected = record.rejected.iter().any(|it| it.commit == *commit);
+        let is_rejected = record.has_rejected(commit);
         let healthy = record.healthy.as_ref()?;
         let is_other = healthy.commit.as_ref() != Some(commit);
         let is_applied = !app.not_ours && !app.rejected;
@@ -247,14 +176,14 @@ impl ReleaseTrials {
     ) -> Option<TrialStep> {
         let commit = app.commit.as_ref()?;
         let record = self.records.entry(app.uuid.clone()).or_default();
-        if record.rejected.iter().any(|it| it.commit == *commit) {
+        if record.has_rejected(commit) {
             // The record of the rejection is being written, or there is no release to go back to.
             return None;
         }
         let healthy = record.healthy.as_ref();
         let is_healthy = healthy.is_some_and(|healthy| healthy.commit.as_ref() == Some(commit));
         if is_healthy || rules.is_none() {
-            if seen.is_whole && (record.trial.is_some() || healthy != Some(app)) {
+            if seen.is_whole && (record.is_on_trial() || healthy != Some(app)) {
                 self.accept(app);
             }
             return None;
@@ -267,28 +196,15 @@ impl ReleaseTrials {
         let trial = match trial.filter(|trial| trial.commit == *commit) {
             Some(trial) => trial,
             None => {
-                let stored = record.trial.as_ref();
-                if stored.is_none_or(|stored| stored.commit != *commit) {
-                    record.trial = Some(StoredTrial {
-                        commit: commit.clone(),
-                        starts: 0,
-                    });
+                if record.begin_trial(commit) {
                     self.unwritten.insert(app.uuid.clone());
                 }
-                let trial = Trial {
-                    commit: commit.clone(),
-                    began: now,
-                    is_paused: false,
-                    steady_since: None,
-                    gate: GateState::NotAsked,
-                    reason: String::new(),
-                    is_overdue: false,
-                };
+                let trial = Trial::new(commit.clone(), now);
                 self.trials.insert(app.uuid.clone(), trial);
                 self.trials.get_mut(&app.uuid)?
             }
         };
-        let starts = record.trial.as_ref().map_or(0, |trial| trial.starts);
+        let starts = record.starts();
         if starts > MOST_STARTS {
             trial.reason = format!(
                 "the supervisor has started {starts} times since its services began to run"
@@ -298,7 +214,7 @@ impl ReleaseTrials {
         match trial.judge(seen, rules, now) {
             Judgement::Wait => None,
             Judgement::Ask => {
-                trial.gate = GateState::Asked;
+                trial.begin_query();
                 Some(TrialStep::AskGates)
             }
             Judgement::Healthy => {
@@ -318,26 +234,14 @@ impl ReleaseTrials {
         now: Instant,
     ) {
         let trial = self.trials.get_mut(app);
-        let Some(trial) = trial.filter(|trial| trial.commit == *commit) else {
-            return;
-        };
-        if trial.gate != GateState::Asked {
-            return;
+        if let Some(trial) = trial.filter(|trial| trial.commit == *commit) {
+            trial.answered(verdict, now);
         }
-        trial.gate = match verdict {
-            ReleaseVerdict::Healthy => GateState::Passed,
-            ReleaseVerdict::NotYet { reason, delay } => {
-                trial.reason = reason;
-                GateState::AskAt(now + delay)
-            }
-            ReleaseVerdict::Unhealthy { reason } => GateState::Refused(reason),
-        };
     }
 
     fn accept(&mut self, app: &DesiredApp) {
         let record = self.records.entry(app.uuid.clone()).or_default();
-        record.healthy = Some(app.clone());
-        record.trial = None;
+        record.accept(app);
         self.trials.remove(&app.uuid);
         self.unwritten.insert(app.uuid.clone());
     }
@@ -356,10 +260,7 @@ impl ReleaseTrials {
             return is_first.then_some(TrialStep::Complain(rejected));
         };
         let back_to = healthy.commit.clone();
-        record.trial = None;
-        record.rejected.push(rejected.clone());
-        let surplus = record.rejected.len().saturating_sub(MOST_REJECTED);
-        record.rejected.drain(..surplus);
+        record.reject(rejected.clone());
         self.trials.remove(app);
         self.unwritten.insert(app.clone());
         Some(TrialStep::Reject { rejected, back_to })
@@ -386,33 +287,21 @@ impl ReleaseTrials {
         let is_open = |app| self.unwritten.contains(app) || self.writing.contains(app);
         let records = self.records.iter();
         records
-            .filter(move |(app, record)| record.trial.is_some() || is_open(*app))
+            .filter(move |(app, record)| record.is_on_trial() || is_open(*app))
             .filter_map(|(_, record)| record.healthy.as_ref())
     }
 
     /// Returns until when the release of an app is on trial, and why it does not count as healthy yet.
     pub(crate) fn on_trial(&self, app: &AppUuid, rules: TrialRules) -> Option<(Instant, String)> {
         let trial = self.trials.get(app)?;
-        let reason = if trial.reason.is_empty() {
-            "its services have not run for long enough".to_owned()
-        } else {
-            trial.reason.clone()
-        };
-        Some((trial.began + rules.time, reason))
+        Some(trial.describe(rules))
     }
 
     /// Returns the times at which to examine the apps again even if nothing has happened.
     pub(crate) fn times(&self, rules: Option<TrialRules>) -> impl Iterator<Item = Instant> {
-        self.trials.values().flat_map(move |trial| {
-            let end = rules.map(|rules| trial.began + rules.time);
-            let steady = trial.steady_since.zip(rules);
-            let steady = steady.map(|(since, rules)| since + rules.steady());
-            let question = match trial.gate {
-                GateState::AskAt(at) => Some(at),
-                _ => None,
-            };
-            [end, steady, question].into_iter().flatten()
-        })
+        self.trials
+            .values()
+            .flat_map(move |trial| trial.times(rules))
     }
 
     /// Returns the current records that must be written now; an absent record is deleted.
@@ -440,113 +329,6 @@ impl ReleaseTrials {
         self.writing.remove(&app);
         self.unwritten.insert(app);
     }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Judgement {
-    Wait,
-    Ask,
-    Healthy,
-    Ill,
-}
-
-impl Trial {
-    fn judge(&mut self, seen: &AppObservation, rules: TrialRules, now: Instant) -> Judgement {
-        let was_busy = std::mem::replace(&mut self.is_paused, seen.is_busy);
-        if seen.is_busy || was_busy {
-            self.began = now;
-        }
-        if seen.is_busy {
-            self.steady_since = None;
-            return Judgement::Wait;
-        }
-        if let GateState::Refused(reason) = &self.gate {
-            self.reason.clone_from(reason);
-            return Judgement::Ill;
-        }
-        let problem = match &seen.services {
-            Err(reason) => Some(reason.clone()),
-            Ok(()) if !seen.is_whole => Some("not all of its services are there".to_owned()),
-            Ok(()) => None,
-        };
-        if let Some(reason) = problem {
-            self.reason = reason;
-            self.steady_since = None;
-            if self.gate != GateState::Asked {
-                self.gate = GateState::NotAsked;
-            }
-        } else {
-            let since = *self.steady_since.get_or_insert(now);
-            if self.gate == GateState::NotAsked {
-                self.reason.clear();
-            }
-            let is_steady = now.saturating_duration_since(since) >= rules.steady();
-            match self.gate {
-                // A release that becomes healthy at the last moment may show that it stays so.
-                _ if !is_steady => return Judgement::Wait,
-                _ if !rules.has_gates => return Judgement::Healthy,
-                GateState::Passed => return Judgement::Healthy,
-                GateState::NotAsked => return Judgement::Ask,
-                GateState::AskAt(at) if at <= now && now < self.began + rules.time => {
-                    return Judgement::Ask;
-                }
-                _ => {}
-            }
-        }
-        // Plugins answer a query within seconds.
-        if now >= self.began + rules.time && self.gate != GateState::Asked {
-            return Judgement::Ill;
-        }
-        Judgement::Wait
-    }
-}
-
-impl TrialRules {
-    fn steady(self) -> Duration {
-        STEADY.min(self.time / 2)
-    }
-}
-
-/// Checks that all services of the release run and are healthy; otherwise returns the problem of the first that is not.
-pub(crate) fn state_of_services(
-    app: &DesiredApp,
-    containers: &[CurrentService],
-) -> Result<(), String> {
-    for (name, service) in &app.services {
-        if !service.running {
-            continue;
-        }
-        let of_service = containers.iter().filter(|it| it.key.service == *name);
-        // During a hand-over, the newer container counts.
-        let newest = of_service.max_by_key(|container| container.created_at_ms);
-        let Some(container) = newest else {
-            return Err(format!("the service `{name}` has no container"));
-        };
-        let problem = match (container.state, container.health) {
-            (ContainerState::Running, None | Some(ContainerHealth::Healthy)) => continue,
-            // A service that is meant to end has ended.
-            (ContainerState::Exited, _) if container.exit_code == Some(0) => continue,
-            (ContainerState::Running, Some(ContainerHealth::Starting)) => {
-                "has not passed its health check yet".to_owned()
-            }
-            (ContainerState::Running, Some(ContainerHealth::Unhealthy)) => {
-                "fails its health check".to_owned()
-            }
-            (ContainerState::Restarting, _) => match container.exit_code {
-                Some(code) => format!("ends with code {code} and is started again"),
-                None => "ends and is started again".to_owned(),
-            },
-            (ContainerState::Exited, _) => match container.exit_code {
-                Some(code) => format!("has ended with code {code}"),
-                None => "has ended".to_owned(),
-            },
-            (ContainerState::Created, _) => "has not been started".to_owned(),
-            (ContainerState::Paused, _) => "is paused".to_owned(),
-            (ContainerState::Removing | ContainerState::Dead, _) => "is being removed".to_owned(),
-        };
-        return Err(format!("the service `{name}` {problem}"));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

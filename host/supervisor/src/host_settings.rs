@@ -1,6 +1,9 @@
 //! Applies a target's host configuration: the boot configuration through the plugin that writes it on this board, the
 //! journal's storage in `config.json`, and the reboot that they require.
 
+mod boot_config;
+mod persistent_logging;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +12,17 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
     ActionError, BootId, Commit, DesiredHost, HostPart, OS_BUNDLE, OsVersion, PowerAction,
-    error_chain,
 };
 use os::ConfigJson;
 use plugins::{
-    Action, BootComparison, BootConfigError, BootSetting, GateVerdict, InstalledRelease, OsCall,
-    OsUpdateError, PendingUpdate,
+    Action, BootConfigError, GateVerdict, InstalledRelease, OsCall, OsUpdateError, PendingUpdate,
 };
 use reconcile::{HostLook, OsAction, OsLook, Reconciler, ReleaseVerdict, UpdatePostponement};
-use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::boots::Boots;
 use crate::endpoints::PluginEndpoints;
 use crate::power::Power;
-
-/// The key of `config.json` from which an image of the operating system reads whether its journal is persistent.
-const PERSISTENT_LOGGING: &str = "persistentLogging";
 
 /// The delay before the plugins are asked about a release again while they are being loaded.
 const PLUGINS_LOAD: Duration = Duration::from_secs(10);
@@ -111,91 +108,7 @@ impl HostSettings {
         current
     }
 
-    async fn compare_boot_config(
-        &self,
-        desired: &DesiredHost,
-    ) -> Result<BootComparison, BootConfigError> {
-        let parts = self.parts().await.map_err(BootConfigError::Failed)?;
-        let plugins = parts.plugins.settled_in_time(Action::BootConfig).await;
-        let plugins = plugins.ok_or(BootConfigError::Unavailable)?;
-        plugins.compare_boot_config(settings(desired)).await
-    }
-
-    async fn look_at_boot_config(&self, desired: &DesiredHost, look: &mut HostLook) {
-        const PART: HostPart = HostPart::BootConfig;
-        match self.compare_boot_config(desired).await {
-            Ok(compared) => {
-                for name in &compared.foreign {
-                    look.warnings.push(format!(
-                        "`{name}` has no meaning in the boot configuration of this board, and is only stored"
-                    ));
-                }
-                if let Some(why) = refusal(&compared) {
-                    look.failed.insert(PART, why);
-                } else if !compared.changes.is_empty() {
-                    look.differs.insert(PART);
-                }
-            }
-            Err(none @ BootConfigError::Unavailable) => {
-                look.look_again = true;
-                if !desired.boot_config.is_empty() {
-                    let names: Vec<_> = desired.boot_config.keys().map(String::as_str).collect();
-                    let names = names.join("`, `");
-                    look.warnings
-                        .push(format!("{none}: `{names}` are only stored"));
-                }
-            }
-            Err(BootConfigError::Failed(why)) => {
-                look.failed.insert(PART, why);
-            }
-        }
-    }
-
-    async fn set_boot_config(&self, desired: &DesiredHost) -> Result<(), String> {
-        let parts = self.parts().await?;
-        let plugins = parts.plugins.settled_in_time(Action::BootConfig).await;
-        let plugins = plugins.ok_or("plugins have not been loaded")?;
-        let failed = |error: BootConfigError| error.to_string();
-        let before = plugins.compare_boot_config(settings(desired)).await;
-        let before = before.map_err(failed)?;
-        if let Some(why) = refusal(&before) {
-            return Err(why);
-        }
-        if before.changes.is_empty() {
-            return Ok(());
-        }
-        // First, so that a kill in between causes an unnecessary reboot rather than losing a
-        // necessary one.
-        let marks = before.needs_reboot && !self.boots.is_reboot_due();
-        if marks {
-            self.require_reboot().await?;
-        }
-        let written = async {
-            plugins
-                .set_boot_config(settings(desired))
-                .await
-                .map_err(failed)?;
-            let after = plugins.compare_boot_config(settings(desired)).await;
-            match after.map_err(failed)?.changes {
-                left if left.is_empty() => Ok(()),
-                left => Err(format!(
-                    "it was written, but `{}` still differs from the target",
-                    left.join("`, `")
-                )),
-            }
-        };
-        let written = written.await;
-        if written.is_err() && marks {
-            self.boots.require_none();
-        }
-        written?;
-        tracing::info!(
-            "the boot configuration was changed: {}",
-            before.changes.join(", ")
-        );
-        Ok(())
-    }
-
+    /// Records that the device must be rebooted for a change that is about to be made.
     async fn require_reboot(&self) -> Result<(), String> {
         let boots = Arc::clone(&self.boots);
         let marked = tokio::task::spawn_blocking(move || boots.require_reboot()).await;
@@ -207,31 +120,6 @@ impl HostSettings {
             Ok(Err(error)) => Err(failed(&error)),
             Err(error) => Err(failed(&error)),
         }
-    }
-
-    /// Returns whether the host keeps its journal.
-    async fn persistent_logging(&self) -> Result<bool, String> {
-        let config = self.config_json.clone();
-        let read = tokio::task::spawn_blocking(move || config.get(PERSISTENT_LOGGING)).await;
-        let value = read.map_err(|error| error.to_string())?;
-        let value = value.map_err(|error| error_chain(&error))?;
-        Ok(value.is_some_and(|value| model::truthy(&value)))
-    }
-
-    async fn set_persistent_logging(&self, is_persistent: bool) -> Result<(), String> {
-        if self.persistent_logging().await? == is_persistent {
-            return Ok(());
-        }
-        self.require_reboot().await?;
-        let config = self.config_json.clone();
-        let update = move || {
-            config
-                .update(|map| map.insert(PERSISTENT_LOGGING.to_owned(), Value::from(is_persistent)))
-        };
-        let written = tokio::task::spawn_blocking(update).await;
-        let written = written.map_err(|error| error.to_string())?;
-        written.map_err(|error| error_chain(&error))?;
-        Ok(())
     }
 }
 
@@ -422,25 +310,4 @@ fn for_plugins(update: &reconcile::PendingUpdate) -> PendingUpdate {
         running_commit: commit(&update.running_commit),
         target_commit: commit(&update.target_commit),
     }
-}
-
-fn settings(desired: &DesiredHost) -> Vec<BootSetting> {
-    let settings: &BTreeMap<String, String> = &desired.boot_config;
-    settings
-        .iter()
-        .map(|(name, value)| BootSetting {
-            name: name.clone(),
-            value: value.clone(),
-        })
-        .collect()
-}
-
-/// Returns the reason why nothing is written.
-fn refusal(compared: &BootComparison) -> Option<String> {
-    let refused: Vec<String> = compared
-        .refused
-        .iter()
-        .map(|(name, why)| format!("`{name}`: {why}"))
-        .collect();
-    (!refused.is_empty()).then(|| refused.join("; "))
 }

@@ -1,7 +1,10 @@
+use std::time::Duration;
+
 use serde_json::json;
 
+use super::trial::STEADY;
 use super::*;
-use crate::fixtures::{container_of, shop};
+use crate::fixtures::shop;
 
 fn commit(text: &str) -> Commit {
     text.parse().unwrap()
@@ -182,68 +185,4 @@ fn what_runs_in_place_of_another_release_has_the_keys_of_now() {
         (&*environment["KEY"], &*environment["RELEASE"]),
         ("new", "good")
     );
-}
-
-#[test]
-fn the_state_of_a_service_is_said_in_words() {
-    use ContainerHealth::{Healthy, Starting, Unhealthy};
-    use ContainerState::{Created, Exited, Restarting, Running};
-    let shop = shop(
-        "c1",
-        json!([
-            { "serviceName": "off", "running": false },
-            { "serviceName": "web" },
-        ]),
-    );
-    assert_eq!(
-        state_of_services(&shop, &[]),
-        Err("the service `web` has no container".to_owned())
-    );
-    for (state, health, exit_code, problem) in [
-        (Running, None, None, None),
-        (Running, Some(Healthy), None, None),
-        (Exited, None, Some(0), None),
-        (
-            Running,
-            Some(Starting),
-            None,
-            Some("has not passed its health check yet"),
-        ),
-        (
-            Running,
-            Some(Unhealthy),
-            None,
-            Some("fails its health check"),
-        ),
-        (
-            Restarting,
-            None,
-            Some(3),
-            Some("ends with code 3 and is started again"),
-        ),
-        (Exited, None, Some(137), Some("has ended with code 137")),
-        (Created, None, None, Some("has not been started")),
-    ] {
-        let container = CurrentService {
-            state,
-            health,
-            exit_code,
-            ..container_of(&shop, "web")
-        };
-        let expected = problem.map_or(Ok(()), |problem| {
-            Err(format!("the service `web` {problem}"))
-        });
-        assert_eq!(state_of_services(&shop, &[container]), expected);
-    }
-    // Of two containers in a hand-over, the newer one counts.
-    let old = CurrentService {
-        created_at_ms: 0,
-        ..container_of(&shop, "web")
-    };
-    let new = CurrentService {
-        created_at_ms: 1,
-        state: Created,
-        ..container_of(&shop, "web")
-    };
-    assert!(state_of_services(&shop, &[new, old]).is_err());
 }

@@ -12,7 +12,7 @@ use super::ReconcilerTask;
 use crate::InstalledRelease;
 use crate::messages::{Message, RecordWrite, StepFailure};
 use crate::os_update::{OsNotice, RejectedOs, TrialApp, TrialOutcome};
-use crate::release_trials::state_of_services;
+use crate::service_states::state_of_services;
 
 /// How long the loop waits before it repeats a failed write of a record.
 const WRITE_AGAIN: Duration = Duration::from_secs(60);

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use super::ReconcilerTask;
 use crate::InstalledRelease;
 use crate::messages::{Message, RecordWrite};
-use crate::release_trials::{AppObservation, TrialRules, TrialStep, state_of_services};
+use crate::release_trials::{AppObservation, TrialRules, TrialStep};
+use crate::service_states::state_of_services;
 
 /// The time for a release if plugins judge it and no variable sets the time.
 const TIME_OF_PLUGINS: Duration = Duration::from_secs(300);
