@@ -155,6 +155,13 @@ impl RunningHost {
         self.plugins.publish(event);
     }
 
+    /// Returns whether the plugins have answered, or failed at, each event that was published so far, and that of the
+    /// start.
+    #[must_use]
+    pub fn events_are_answered(&self) -> bool {
+        self.plugins.events_are_answered()
+    }
+
     /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         self.plugins.postponement(update).await
