@@ -10,8 +10,8 @@ use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
-    OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Plugins, Postponement,
-    RouteLookup,
+    OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, PluginMetricValue, Plugins,
+    Postponement, RouteLookup,
 };
 use serde_json::Value;
 use supervisor_testing::Answer;
@@ -301,6 +301,15 @@ impl RunningHost {
     /// /metrics` shows it, but without the plugin's name, with its value.
     #[must_use]
     pub fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
+        let series = self.series(plugin).into_iter();
+        series
+            .map(|(series, value)| (series, value.as_f64()))
+            .collect()
+    }
+
+    /// Like [`Self::metrics`], with values that say whether they are of a gauge or of a counter.
+    #[must_use]
+    pub fn series(&self, plugin: &str) -> Vec<(String, PluginMetricValue)> {
         let stats = self.plugins.stats().into_iter();
         stats
             .filter(|stats| stats.name == plugin)
@@ -316,7 +325,7 @@ impl RunningHost {
                 } else {
                     format!("{}{{{}}}", metric.name, labels.join(","))
                 };
-                (series, metric.value.as_f64())
+                (series, metric.value)
             })
             .collect()
     }
