@@ -92,6 +92,15 @@ impl Events {
         started.all(|has_started| has_started.load(Ordering::Acquire))
     }
 
+    /// Returns whether the plugins have answered, or failed at, each event that was published so far. Gates do not
+    /// count: their callers wait for their answers.
+    pub(crate) fn are_answered(&self) -> bool {
+        let watchers = self.watchers.lock();
+        watchers
+            .values()
+            .all(|watcher| watcher.pending.are_answered())
+    }
+
     /// Returns the plugins that are called for this gate.
     fn gates(&self, gate: EventKind) -> Vec<Arc<LoadedPlugin>> {
         let watchers = self.watchers.lock();
@@ -145,6 +154,7 @@ async fn call_for_each(
         if kind == EventKind::Start {
             has_started.store(true, Ordering::Release);
         }
+        pending.end_call();
         tokio::time::sleep(PAUSE).await;
     }
 }

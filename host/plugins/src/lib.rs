@@ -82,6 +82,7 @@ pub use config::{
     PluginsConfig, Reachable, ValueChange,
 };
 pub use confinement_rule::ConfinementRule;
+pub use device_types::PluginMetricValue;
 pub use embed::{EmbedError, embed_signature};
 pub use grant::{GrantError, grant};
 pub use installation::PluginUpload;

@@ -239,6 +239,12 @@ impl Plugins {
         is_settled.then(|| table.fields())
     }
 
+    /// Returns whether the plugins have answered, or failed at, each event that was published so far.
+    #[must_use]
+    pub fn events_are_answered(&self) -> bool {
+        self.inner.events.are_answered()
+    }
+
     /// Returns what needs a person's attention, in sentences: plugins that cannot be loaded, an invalid policy.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {

@@ -21,7 +21,7 @@ pub use host::Host;
 pub use plugins::{
     BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, EventCall, GateVerdict,
     Identity, InstalledRelease, OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent,
-    Postponement, ServiceChange, TargetProgress,
+    PluginMetricValue, Postponement, ServiceChange, TargetProgress,
 };
 pub use running::{DeviceFolder, RunningHost};
 pub use supervisor_testing::{Answer, assert_described, build, schemas, try_build};

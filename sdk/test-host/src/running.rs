@@ -11,8 +11,8 @@ use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
 use parking_lot::MutexGuard;
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
-    OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, Plugins, Postponement,
-    RouteLookup,
+    OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, PluginMetricValue, Plugins,
+    Postponement, RouteLookup,
 };
 use serde_json::Value;
 use supervisor_testing::Answer;
@@ -156,6 +156,13 @@ impl RunningHost {
         self.plugins.publish(event);
     }
 
+    /// Returns whether the plugins have answered, or failed at, each event that was published so far, and that of the
+    /// start.
+    #[must_use]
+    pub fn events_are_answered(&self) -> bool {
+        self.plugins.events_are_answered()
+    }
+
     /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
         self.plugins.postponement(update).await
@@ -295,6 +302,15 @@ impl RunningHost {
     /// /metrics` shows it, but without the plugin's name, with its value.
     #[must_use]
     pub fn metrics(&self, plugin: &str) -> Vec<(String, f64)> {
+        let series = self.series(plugin).into_iter();
+        series
+            .map(|(series, value)| (series, value.as_f64()))
+            .collect()
+    }
+
+    /// Like [`Self::metrics`], with values that say whether they are of a gauge or of a counter.
+    #[must_use]
+    pub fn series(&self, plugin: &str) -> Vec<(String, PluginMetricValue)> {
         let stats = self.plugins.stats().into_iter();
         stats
             .filter(|stats| stats.name == plugin)
@@ -310,7 +326,7 @@ impl RunningHost {
                 } else {
                     format!("{}{{{}}}", metric.name, labels.join(","))
                 };
-                (series, metric.value.as_f64())
+                (series, metric.value)
             })
             .collect()
     }

@@ -27,6 +27,8 @@ struct Content {
     target: Option<TargetProgress>,
     services: BTreeMap<(u64, String), ServiceChange>,
     schedules: BTreeSet<String>,
+    /// Whether the plugin has been called for an event and has not answered yet.
+    is_in_call: bool,
 }
 
 impl PendingEvents {
@@ -46,16 +48,27 @@ impl PendingEvents {
         }
     }
 
-    /// Waits for the next event and takes it.
+    /// Waits for the next event and takes it. Its call ends with [`PendingEvents::end_call`].
     pub(super) async fn next(&self) -> PluginEvent {
         loop {
             let added = self.added.notified();
-            let next = self.content.lock().take();
+            let next = self.content.lock().begin_call();
             if let Some(event) = next {
                 return event;
             }
             added.await;
         }
+    }
+
+    /// Records that the plugin has answered the event, or failed at it.
+    pub(super) fn end_call(&self) {
+        self.content.lock().is_in_call = false;
+    }
+
+    /// Returns whether the plugin has answered, or failed at, each event so far.
+    pub(super) fn are_answered(&self) -> bool {
+        let content = self.content.lock();
+        !content.is_in_call && content.is_empty()
     }
 }
 
@@ -85,6 +98,21 @@ impl Content {
         } else if self.services.len() < SERVICES {
             self.services.insert(key, change);
         }
+    }
+
+    /// Takes the next event and records its call in one step: between two, the event would seem to be answered.
+    fn begin_call(&mut self) -> Option<PluginEvent> {
+        let next = self.take();
+        self.is_in_call = next.is_some();
+        next
+    }
+
+    fn is_empty(&self) -> bool {
+        self.start.is_none()
+            && self.connection.is_none()
+            && self.target.is_none()
+            && self.services.is_empty()
+            && self.schedules.is_empty()
     }
 
     fn take(&mut self) -> Option<PluginEvent> {
@@ -160,6 +188,30 @@ mod tests {
         pending.add(change("main", Some("Running"), Some("Stopping")));
         pending.add(change("main", Some("Stopping"), Some("Running")));
         assert_eq!(take_all(&pending), []);
+    }
+
+    #[tokio::test]
+    async fn events_are_answered_when_the_call_for_the_last_one_has_ended() {
+        for event in [
+            PluginEvent::Start(true),
+            PluginEvent::Connection(true),
+            PluginEvent::Target(TargetProgress::Applying),
+            change("main", None, Some("Running")),
+            PluginEvent::Schedule("poll".to_owned()),
+        ] {
+            let pending = all();
+            assert!(pending.are_answered(), "{event:?}");
+            pending.add(event.clone());
+            assert!(!pending.are_answered(), "{event:?}");
+            pending.next().await;
+            assert!(!pending.are_answered(), "{event:?}");
+            pending.add(event.clone());
+            pending.end_call();
+            assert!(!pending.are_answered(), "{event:?}");
+            pending.next().await;
+            pending.end_call();
+            assert!(pending.are_answered(), "{event:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod event;
 mod expectation;
 mod file;
 mod hardware;
+mod metrics;
 mod report;
 
 use std::path::{Path, PathBuf};

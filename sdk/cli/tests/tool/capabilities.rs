@@ -50,7 +50,7 @@ const ALL: [Capability; 9] = [
     other_plugins::CAPABILITY,
 ];
 /// The number of steps of all of them.
-const STEPS: usize = 14;
+const STEPS: usize = 15;
 
 /// Returns the part of each capability in the plugin's source in JavaScript.
 pub(crate) fn javascript() -> String {

@@ -1,4 +1,4 @@
-//! Fields in the device's report: compared by tests, and present from the start.
+//! Fields in the device's report: compared by tests, and present from the start and after events.
 
 use std::time::Duration;
 
@@ -8,22 +8,42 @@ use tests::guest;
 use crate::author::Author;
 use crate::languages::can_build;
 
-const AT_START: &str = r#"
-import { report, timer } from "supervisor-sdk";
+/// Takes a while for each event, and fails if the device is connected.
+const AT_EVENTS: &str = r#"
+import { Conflict, report, timer } from "supervisor-sdk";
 
-export async function watch() {
+export async function watch(event) {
   await timer.sleep(500);
-  await report.set("level", 7);
+  if (event.isConnected) throw new Conflict("the tank is empty");
+  await report.set("level", event.kind === "start" ? 7 : 8);
 }
 "#;
 
+const POLICY: &str = r#"
+[plugins.rails]
+grants = ["store", "report"]
+events = ["start", "connection"]
+"#;
+
+const STEPS: &str = r#"device = "device.toml"
+
+[[report]]
+fields = { level = { value = 7 } }
+
+[[event]]
+connection = false
+
+[[report]]
+fields = { level = { value = 8 } }
+"#;
+
 #[tokio::test]
-async fn a_plugin_that_reports_at_its_start_is_never_without_its_fields() {
+async fn a_plugin_that_reports_at_events_is_never_without_its_fields() {
     if !can_build("javascript") {
         return;
     }
     let author = Author::with_project("javascript");
-    author.append("rails/src/plugin.js", AT_START);
+    author.append("rails/src/plugin.js", AT_EVENTS);
     author.edit(
         "rails/plugin.toml",
         "[capabilities]\n",
@@ -32,12 +52,12 @@ async fn a_plugin_that_reports_at_its_start_is_never_without_its_fields() {
     author.edit(
         "rails/plugin.toml",
         "version = \"0.1.0\"",
-        "version = \"0.1.0\"\nevents = [\"start\"]",
+        "version = \"0.1.0\"\nevents = [\"start\", \"connection\"]",
     );
     author.run_in("rails", "build").succeeds();
     let host = Host::new()
         .plugin(author.path("rails/rails.wasm"))
-        .policy("[plugins.rails]\ngrants = [\"store\", \"report\"]\nevents = [\"start\"]\n")
+        .policy(POLICY)
         .start()
         .await;
     let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
@@ -52,6 +72,24 @@ async fn a_plugin_that_reports_at_its_start_is_never_without_its_fields() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
     assert_eq!(plugins, ["rails"]);
+
+    author.write("device.toml", "");
+    author.write("rails.toml", STEPS);
+    let words = "test rails/rails.wasm --file rails.toml";
+    let passed = author.run(words).succeeds();
+    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
+
+    author.edit("rails.toml", "connection = false", "connection = true");
+    author.edit("rails.toml", "value = 8", "value = 7");
+    let failed = author.run(words).fails();
+    for line in [
+        "failed rails.toml:6 event connection",
+        "expected no failure, got",
+        "the tank is empty",
+        "2 passed, 1 failed",
+    ] {
+        assert!(failed.out.contains(line), "{line} in {}", failed.out);
+    }
 }
 
 #[test]

@@ -58,6 +58,12 @@ expect = { thermometer = [0xf5] }
 [[request]]
 get = "/v3/door"
 answer = { status = 200, json = { is_unlocked = false, is_open = true, celsius = -10.5 } }
+
+[[event]]
+schedule = "temperature"
+
+[[metrics]]
+gauges = { celsius = -10.5 }
 "#;
 
 #[test]
@@ -71,7 +77,7 @@ fn lines_and_chips_are_switched_and_compared() {
     author.write("door.toml", &format!("device = \"device.toml\"\n{DOOR}"));
     let words = format!("test {door} --file door.toml");
     let passed = author.run(&words).succeeds();
-    assert!(passed.out.contains("4 passed, 0 failed"), "{}", passed.out);
+    assert!(passed.out.contains("6 passed, 0 failed"), "{}", passed.out);
 
     for (from, to, expected) in [
         (
@@ -103,7 +109,78 @@ fn lines_and_chips_are_switched_and_compared() {
             "{expected} in {}",
             failed.out
         );
-        assert!(failed.out.contains("3 passed, 1 failed"), "{}", failed.out);
+        assert!(failed.out.contains("5 passed, 1 failed"), "{}", failed.out);
         author.write("door.toml", &text);
     }
+}
+
+const TANKS: &str = r#"device = "device.toml"
+
+[[request]]
+post = "/v3/tanks/north"
+json = { level = 0.25 }
+answer = { status = 200 }
+
+[[request]]
+post = "/v3/tanks/north"
+json = { level = 0.5 }
+answer = { status = 200 }
+
+[[metrics]]
+gauges = { 'level{tank="north"}' = 0.5 }
+counters = { 'readings_total{tank="north"}' = 2 }
+"#;
+
+#[test]
+fn metrics_are_compared_and_a_difference_names_the_series_and_both_values() {
+    let author = Author::new();
+    let gauge = guest("tank_gauge").display().to_string();
+    author.write("device.toml", "");
+    author.write("tanks.toml", TANKS);
+    let words = format!("test {gauge} --file tanks.toml");
+    let passed = author.run(&words).succeeds();
+    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
+
+    for (from, to, expected) in [
+        (
+            "}' = 0.5",
+            "}' = 0.75",
+            "expected the gauge level{tank=\"north\"} to be 0.75, but it is 0.5",
+        ),
+        (
+            "}' = 2",
+            "}' = 3",
+            "expected the counter readings_total{tank=\"north\"} to be 3, but it is 2",
+        ),
+        (
+            "counters = {",
+            "counters = { drains_total = 1,",
+            "expected the counter drains_total to be 1, but the plugin has not reported it",
+        ),
+        (
+            "gauges = { 'level{tank=\"north\"}'",
+            "gauges = { 'level{tank=\"south\"}'",
+            "expected the gauge level{tank=\"south\"} to be 0.5, but the plugin has reported only level{tank=\"north\"}",
+        ),
+        (
+            "gauges = {",
+            "gauges = { 'readings_total{tank=\"north\"}' = 2,",
+            "expected the gauge readings_total{tank=\"north\"} to be 2, but it is a counter",
+        ),
+    ] {
+        author.edit("tanks.toml", from, to);
+        let failed = author.run(&words).fails();
+        let expected = format!("failed tanks.toml:13 metrics\n    {expected}\n2 passed, 1 failed");
+        assert!(
+            failed.out.contains(&expected),
+            "{expected} in {}",
+            failed.out
+        );
+        author.write("tanks.toml", TANKS);
+    }
+
+    author.edit("tanks.toml", "counters = {", "histograms = {");
+    let refused = author.run(&words).fails();
+    let expected = "unknown field `histograms`";
+    assert!(refused.err.contains(expected), "{}", refused.err);
 }

@@ -219,12 +219,12 @@ impl From<ChangeToml> for ServiceChange {
     }
 }
 
-/// Waits until the plugin has been called for the events since the device started, if it subscribes to them.
+/// Waits until the plugin has answered the event of the device's start, if it subscribes to it.
 pub(crate) async fn until_started(host: &RunningHost) -> Result<()> {
     let report = host.report();
     let given = report[0]["events"].as_array();
     if given.is_some_and(|given| given.iter().any(|event| event == "start")) {
-        until_called(host, 1).await?;
+        until_answered(host, 1).await?;
     }
     Ok(())
 }
@@ -233,7 +233,7 @@ async fn publish(event: &PluginEvent, host: &RunningHost) -> Vec<String> {
     let before = host.report();
     let count = |report: &serde_json::Value, what: &str| report[0][what].as_u64().unwrap_or(0);
     host.publish(event);
-    if let Err(error) = until_called(host, count(&before, "calls") + 1).await {
+    if let Err(error) = until_answered(host, count(&before, "calls") + 1).await {
         return vec![error.to_string()];
     }
     let after = host.report();
@@ -245,13 +245,15 @@ async fn publish(event: &PluginEvent, host: &RunningHost) -> Vec<String> {
     }
 }
 
-/// Waits until the only plugin of the device has been called this many times.
-async fn until_called(host: &RunningHost, times: u64) -> Result<()> {
+/// Waits until the only plugin of the device has been called this many times and has answered all events.
+///
+/// A call counts when it begins, and what the plugin reports in it, or how it fails, is known when it ends.
+async fn until_answered(host: &RunningHost, times: u64) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
-    while host.report()[0]["calls"].as_u64().unwrap_or(0) < times {
+    while host.report()[0]["calls"].as_u64().unwrap_or(0) < times || !host.events_are_answered() {
         ensure!(
             Instant::now() < deadline,
-            "the plugin was not called for it within {} s",
+            "the plugin did not answer it within {} s",
             PATIENCE.as_secs()
         );
         tokio::time::sleep(Duration::from_millis(5)).await;

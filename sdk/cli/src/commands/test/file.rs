@@ -16,6 +16,9 @@
 //! [[report]]                          # what the plugin adds to the device's report by then (`report.rs`)
 //! fields = { level = { value = 40, unit = "%" } }
 //!
+//! [[metrics]]                         # the gauges and counters that it has reported by then (`metrics.rs`)
+//! counters = { readings_total = 1 }
+//!
 //! [[gpio]]                            # what is connected to its lines; and [[i2c]] (`hardware.rs`)
 //! drive = { door = true }
 //! ```
@@ -34,9 +37,11 @@ use toml::Spanned;
 use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
 use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
+use super::metrics::{MetricsToml, TestMetrics};
 use super::report::{ReportToml, TestReport};
 
-/// A file of requests, events, comparisons of the report and changes of the hardware, which run in their order.
+/// A file of requests, events, comparisons of what the plugin reports, and changes of the hardware, which run in their
+/// order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs: a file in the same folder.
@@ -44,11 +49,12 @@ pub(crate) struct TestFile {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, an event on the device, a comparison of the plugin's report, or the hardware that it uses.
+/// A request, an event on the device, a comparison of what the plugin reports, or the hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
     Report(TestReport),
+    Metrics(TestMetrics),
     Lines(TestLines),
     Chips(TestChips),
 }
@@ -76,6 +82,8 @@ struct FileToml {
     event: Vec<Spanned<EventToml>>,
     #[serde(default)]
     report: Vec<Spanned<ReportToml>>,
+    #[serde(default)]
+    metrics: Vec<Spanned<MetricsToml>>,
     #[serde(default)]
     gpio: Vec<Spanned<LinesToml>>,
     #[serde(default)]
@@ -156,6 +164,12 @@ impl TestFile {
             let line = line_of(report.span().start);
             steps.push(Step::Report(TestReport::new(report.into_inner(), line)));
         }
+        for metrics in file.metrics {
+            let line = line_of(metrics.span().start);
+            let metrics = TestMetrics::new(metrics.into_inner(), line)
+                .with_context(|| format!("the [[metrics]] in line {line}"))?;
+            steps.push(Step::Metrics(metrics));
+        }
         for lines in file.gpio {
             let line = line_of(lines.span().start);
             let lines = TestLines::new(lines.into_inner(), line)
@@ -170,7 +184,7 @@ impl TestFile {
         }
         ensure!(
             !steps.is_empty(),
-            "it has no [[request]], [[event]], [[report]], [[gpio]] or [[i2c]]"
+            "it has no [[request]], [[event]], [[report]], [[metrics]], [[gpio]] or [[i2c]]"
         );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
@@ -193,6 +207,7 @@ impl Step {
             Step::Request(request) => request.line,
             Step::Event(event) => event.line,
             Step::Report(report) => report.line,
+            Step::Metrics(metrics) => metrics.line,
             Step::Lines(lines) => lines.line,
             Step::Chips(chips) => chips.line,
         }
@@ -204,6 +219,7 @@ impl Step {
             Step::Request(request) => request.differences(host).await,
             Step::Event(event) => event.differences(host).await,
             Step::Report(report) => report.differences(host),
+            Step::Metrics(metrics) => metrics.differences(host),
             Step::Lines(lines) => lines.differences(host),
             Step::Chips(chips) => chips.differences(host),
         }
@@ -216,6 +232,7 @@ impl fmt::Display for Step {
             Step::Request(request) => request.fmt(f),
             Step::Event(event) => event.fmt(f),
             Step::Report(report) => report.fmt(f),
+            Step::Metrics(metrics) => metrics.fmt(f),
             Step::Lines(lines) => lines.fmt(f),
             Step::Chips(chips) => chips.fmt(f),
         }
@@ -332,7 +349,7 @@ mod tests {
         for (text, expected) in [
             (
                 "",
-                "it has no [[request]], [[event]], [[report]], [[gpio]] or [[i2c]]",
+                "it has no [[request]], [[event]], [[report]], [[metrics]], [[gpio]] or [[i2c]]",
             ),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
@@ -344,6 +361,11 @@ mod tests {
                 "it has a `body` and `json`",
             ),
             ("[[request]]\nget = \"/a\"", "missing field `answer`"),
+            (
+                "\n[[metrics]]\ngauges = {}",
+                "the [[metrics]] in line 2: it must have a series",
+            ),
+            ("[[metrics]]\nfields = {}", "unknown field `fields`"),
             (
                 "[[request]]\nget = \"/a\"\nanswer = { code = 200 }",
                 "unknown field `code`",

@@ -59,4 +59,7 @@ const STEPS: &str = r#"
 [[request]]
 get = "/v3/numbers"
 answer = { status = 200, json = { isSet = true, kept = "still here", read = true, refused = "REFUSED_NUMBERS" } }
+
+[[metrics]]
+counters = { calls = 1, 'calls{kind="many"}' = 4_000_000_000 }
 "#;
