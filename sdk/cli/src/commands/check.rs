@@ -85,7 +85,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
                 }
                 drop(host.stop().await);
                 if let Some(file) = Trial::native_code(component).await? {
-                    let code = NativeCode::read(&file)?;
+                    let code = NativeCode::read(&file, &component.wasm)?;
                     findings.passed.extend(code.lines(compiled_in));
                     findings.native_code = Some(code);
                 }

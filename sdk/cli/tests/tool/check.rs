@@ -31,10 +31,18 @@ fn a_plugin_that_a_device_would_take_passes_and_gets_the_lines_for_its_policy() 
         "sha256 = [",
         "grants = [\"device\"]",
         " of native code",
-        "1 memory of 4, ",
+        " core instances of 64, 1 memory of 4, ",
     ] {
         assert!(checked.out.contains(line), "{}", checked.out);
     }
+    let json = author
+        .run(&format!("check {} --json", greeter.display()))
+        .succeeds()
+        .json();
+    let code = &json["native_code"];
+    assert!(code["core_instances"].as_u64() > Some(1), "{code}");
+    // In bytes: the memory of a program in Rust begins with at least one page.
+    assert!(code["memory_at_start"].as_u64() >= Some(65_536), "{code}");
     // With these lines in its policy the component passes too.
     let lines = checked.out.split("these lines:").nth(1).unwrap();
     author.write("policy.toml", lines);
