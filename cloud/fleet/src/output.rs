@@ -141,7 +141,7 @@ impl Output {
     /// Prints additional information for people.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.json {
-            eprintln!("{}", printable(&text.to_string()));
+            note_line(&printable(&text.to_string()));
         }
     }
 
@@ -178,7 +178,7 @@ impl Output {
                 "causes": failure.causes(),
                 "hint": failure.hint,
             });
-            eprintln!("{}", escaped(&body.to_string()));
+            note_line(&escaped(&body.to_string()));
             return;
         }
         let colour = stderr().is_terminal() && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
@@ -187,12 +187,13 @@ impl Output {
         } else {
             ("", "")
         };
-        eprintln!("{red}error{off}: {}", printable(&failure.to_string()));
+        let message = printable(&failure.to_string());
+        note_line(&format!("{red}error{off}: {message}"));
         for cause in failure.causes() {
-            eprintln!("  caused by: {}", printable(&cause));
+            note_line(&format!("  caused by: {}", printable(&cause)));
         }
         if let Some(hint) = &failure.hint {
-            eprintln!("hint: {}", printable(hint));
+            note_line(&format!("hint: {}", printable(hint)));
         }
     }
 
@@ -241,6 +242,12 @@ fn line(text: &str) {
     if writeln!(stdout(), "{text}").is_err() {
         std::process::exit(0);
     }
+}
+
+/// Prints a line to standard error. Without a reader (`fleet devices 2>&1 | head`) the command continues: what it does
+/// to the fleet does not depend on who reads its notes.
+pub(crate) fn note_line(text: &str) {
+    let _ = writeln!(stderr(), "{text}");
 }
 
 /// Returns untrusted text without characters that control the terminal.

@@ -1,6 +1,6 @@
 //! The compiler's part: only `supervisor-compile` contains it.
 
-use crate::parts::check_parts;
+use crate::parts::InstanceParts;
 use crate::proposals::needed_but_off;
 use crate::{Profile, engine_config};
 
@@ -10,8 +10,11 @@ use crate::{Profile, engine_config};
 /// If `wasm` is not a valid component, uses a proposal that is off, or is a plugin with more parts than
 /// [`PLUGIN_PARTS`](crate::PLUGIN_PARTS): compiling it could take minutes, only for the result to be refused.
 pub fn precompile(profile: Profile, wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
-    if profile == Profile::Plugin {
-        check_parts(wasm)?;
+    // If the component is invalid, compiling it reports what is wrong with it.
+    if profile == Profile::Plugin
+        && let Some(parts) = InstanceParts::count(wasm)
+    {
+        parts.check()?;
     }
     let engine = wasmtime::Engine::new(&engine_config(profile))?;
     engine

@@ -13,7 +13,7 @@ mod compiler;
 mod deserialize;
 mod engine_config;
 mod mapped;
-#[cfg(feature = "compiler")]
+#[cfg(feature = "parts")]
 mod parts;
 mod proposals;
 
@@ -23,3 +23,5 @@ pub use compiler::precompile;
 pub use deserialize::deserialize;
 pub use engine_config::engine_config;
 pub use mapped::deserialize_open;
+#[cfg(feature = "parts")]
+pub use parts::InstanceParts;

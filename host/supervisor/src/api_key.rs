@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::arguments::Flags;
-use crate::configuration;
+use crate::{configuration, output};
 
 /// Reads the key even if a supervisor is running; nothing is created or changed.
 ///
@@ -12,6 +12,5 @@ use crate::configuration;
 pub(crate) fn show(flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let key = store::read_global_key(&configuration.state_dir)?;
-    println!("{}", key.reveal());
-    Ok(())
+    output::print(format_args!("{}\n", key.reveal()))
 }

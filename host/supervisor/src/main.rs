@@ -17,6 +17,7 @@ mod host_settings;
 mod listen_address;
 mod listeners;
 mod logging;
+mod output;
 mod parts;
 mod plugin_api;
 mod plugin_events;
@@ -85,8 +86,8 @@ fn run(flags: Flags) -> Result<()> {
 }
 
 fn print_chain(error: &anyhow::Error) {
-    eprintln!("error: {error}");
+    output::note(format_args!("error: {error}"));
     for cause in error.chain().skip(1) {
-        eprintln!("  caused by: {cause}");
+        output::note(format_args!("  caused by: {cause}"));
     }
 }

@@ -13,7 +13,7 @@ use crate::configuration::{self, Configuration};
 use crate::facts::Board;
 use crate::host::Host;
 use crate::running_supervisor::RunningSupervisor;
-use crate::{parts, walls};
+use crate::{output, parts, walls};
 
 /// Prints the plugins, a line each, followed by the reason for a refusal and the last failure.
 ///
@@ -24,17 +24,15 @@ pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
     let listing = Listing::read(&configuration)?;
     if json {
         let text = serde_json::to_string_pretty(&listing.json())?;
-        println!("{text}");
-    } else {
-        if !listing.is_running {
-            eprintln!(
-                "no supervisor is running with the state folder `{}` (--state-dir or --config names another): these are the plugins that one would load",
-                configuration.state_dir.display()
-            );
-        }
-        print!("{}", listing.text());
+        return output::print(format_args!("{text}\n"));
     }
-    Ok(())
+    if !listing.is_running {
+        output::note(format_args!(
+            "no supervisor is running with the state folder `{}` (--state-dir or --config names another): these are the plugins that one would load",
+            configuration.state_dir.display()
+        ));
+    }
+    output::print(listing.text())
 }
 
 /// Prints the plugins in the same way.
@@ -43,7 +41,7 @@ pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
 /// As [`list`], and if a plugin is refused or the policy is invalid.
 pub(crate) fn check(flags: Flags) -> Result<()> {
     let listing = Listing::read(&configuration::resolve(flags)?)?;
-    print!("{}", listing.text());
+    output::print(listing.text())?;
     let is_refused = |plugin: &&Value| plugin["refused"].is_string();
     let refused = listing.plugins.iter().filter(is_refused).count();
     if listing.policy_error.is_some() {

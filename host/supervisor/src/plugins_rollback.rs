@@ -4,7 +4,7 @@ use anyhow::Result;
 use plugins::RollbackFolders;
 
 use crate::arguments::Flags;
-use crate::configuration;
+use crate::{configuration, output};
 
 /// Restores the previous version, and prints what has changed.
 ///
@@ -26,9 +26,8 @@ pub(crate) fn rollback(name: &str, flags: Flags) -> Result<()> {
         || "a file that is not a plugin".to_owned(),
         |from| from.to_string(),
     );
-    println!(
-        "`{name}` went back from {from} to {to}: `{}`\na running supervisor loads it at once",
+    output::print(format_args!(
+        "`{name}` went back from {from} to {to}: `{}`\na running supervisor loads it at once\n",
         file.display()
-    );
-    Ok(())
+    ))
 }

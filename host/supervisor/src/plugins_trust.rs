@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::arguments::{Flags, PluginFile};
-use crate::configuration;
+use crate::{configuration, output};
 
 /// Prints both; changes nothing.
 ///
@@ -17,8 +17,7 @@ pub(crate) fn trust(plugin: &PluginFile, flags: Flags) -> Result<()> {
         &configuration.stock_plugins,
         plugin.key.as_deref(),
     )?;
-    print!("{lines}");
-    Ok(())
+    output::print(lines)
 }
 
 /// Adds the lines to the policy, and prints them.
@@ -36,13 +35,13 @@ pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
         plugin.key.as_deref(),
         configuration.allow_unpinned,
     )?;
-    if lines.is_empty() {
-        println!(
-            "nothing was added: {} already gives the plugin all that it asks for",
+    let report = if lines.is_empty() {
+        format!(
+            "nothing was added: {} already gives the plugin all that it asks for\n",
             policy.display()
-        );
+        )
     } else {
-        println!("added to {}:\n\n{}", policy.display(), lines.trim_end());
-    }
-    Ok(())
+        format!("added to {}:\n\n{}\n", policy.display(), lines.trim_end())
+    };
+    output::print(report)
 }

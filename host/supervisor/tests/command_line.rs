@@ -36,3 +36,17 @@ fn a_bad_argument_is_named_and_nothing_starts() {
         assert!(refused.stdout.is_empty(), "{arguments:?}");
     }
 }
+
+/// `supervisor run 2>&1 | head -1`
+#[test]
+fn a_failure_that_nobody_reads_keeps_its_exit_code() {
+    let (_, writer) = std::io::pipe().unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_supervisor"));
+    let ended = program
+        .args(["run", "--listen", "nowhere"])
+        .stdout(writer.try_clone().unwrap())
+        .stderr(writer)
+        .status()
+        .unwrap();
+    assert_eq!(ended.code(), Some(1));
+}

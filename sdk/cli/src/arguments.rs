@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use plugin_manifest::Language;
 
 use crate::device::DeviceAddress;
@@ -17,6 +17,19 @@ pub(crate) struct Arguments {
     pub(crate) json: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// Returns the command line without hidden commands: clap's completion scripts would offer them, and clap has no
+    /// function that removes a command.
+    pub(crate) fn visible_commands() -> clap::Command {
+        let all = Arguments::command();
+        let visible = all.get_subcommands().filter(|it| !it.is_hide_set());
+        clap::Command::new("supervisor-plugin")
+            .version(env!("CARGO_PKG_VERSION"))
+            .args(all.get_arguments().cloned())
+            .subcommands(visible.cloned())
+    }
 }
 
 #[derive(Subcommand)]

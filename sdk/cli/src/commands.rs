@@ -21,7 +21,6 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::CommandFactory as _;
 
 use crate::arguments::{Arguments, Command};
 use crate::output::Output;
@@ -48,7 +47,7 @@ pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
         Command::Harness { socket } => wait(harness::run(&socket)),
         Command::Bench(arguments) => wait(bench::run(&arguments, output)),
         Command::Completions { shell } => {
-            let mut command = Arguments::command();
+            let mut command = Arguments::visible_commands();
             let name = command.get_name().to_owned();
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut command, name, &mut script);

@@ -23,7 +23,7 @@ pub(crate) fn run_if_named() -> Option<ExitCode> {
     return Some(supervisor_compile::main());
     #[cfg(not(feature = "compiler"))]
     {
-        eprintln!("this build of supervisor-plugin contains no compiler");
+        crate::output::note_line("this build of supervisor-plugin contains no compiler");
         Some(ExitCode::FAILURE)
     }
 }

@@ -1,5 +1,6 @@
 //! Output for people and programs: sentences, or with `--json` one document on standard output.
 
+use std::fmt::Display;
 use std::io::Write as _;
 
 use anyhow::Error;
@@ -27,7 +28,7 @@ impl Output {
     /// Prints progress, only for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json {
-            eprintln!("{text}");
+            note_line(text);
         }
     }
 
@@ -36,7 +37,7 @@ impl Output {
         if self.is_json {
             print(&format!("{:#}", json!({ "error": format!("{error:#}") })));
         } else {
-            eprintln!("error: {error:#}");
+            note_line(format_args!("error: {error:#}"));
         }
     }
 }
@@ -44,6 +45,11 @@ impl Output {
 /// Writes a line to standard output, as long as somebody reads it: `head` may have stopped.
 fn print(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Writes a line to standard error, as long as somebody reads it: with `2>&1` that is the same reader.
+pub(crate) fn note_line(text: impl Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// Formats a number of bytes for people.

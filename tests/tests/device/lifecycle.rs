@@ -1,9 +1,10 @@
 //! The life of the program: a second start, a stop, a kill, a broken database.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
-use tests::{Supervisor, guest, service, services_of, subcommand, target};
+use tests::{Supervisor, distribution, guest, service, services_of, subcommand, target};
 
 fn two_services() -> Value {
     let server = guest("hello-server");
@@ -150,6 +151,40 @@ async fn the_key_and_the_plugins_are_shown_whether_it_runs_or_not() {
             assert!(plugins.stdout.contains(name), "{}", plugins.stdout);
         }
     }
+}
+
+/// `supervisor plugins list --json | head -1`
+#[tokio::test]
+async fn a_reader_of_what_a_command_prints_may_stop_early() {
+    let device = Supervisor::on_wasm().start().await;
+    let greeter = guest("greeter").display().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    fs::write(&policy, "").unwrap();
+    let policy = policy.display().to_string();
+    for words in [
+        &["api-key", "show"][..],
+        &["plugins", "list"],
+        &["plugins", "list", "--json"],
+        &["plugins", "check"],
+        &["plugins", "trust", &greeter],
+        &["plugins", "grant", &greeter, "--policy", &policy],
+    ] {
+        let (_, writer) = std::io::pipe().unwrap();
+        let mut command = Command::new(distribution().join("bin/supervisor"));
+        let ended = command
+            .args(words)
+            .arg("--state-dir")
+            .arg(device.state_dir())
+            .stdout(writer)
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{words:?}: {ended:?}");
+        assert!(ended.stderr.is_empty(), "{words:?}: {ended:?}");
+    }
+    // The command did its work, whether or not somebody reads about it.
+    let granted = fs::read_to_string(&policy).unwrap();
+    assert!(granted.contains("[plugins.greeter]"), "{granted}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::{Output, printable};
+use crate::output::{Output, note_line, printable};
 
 /// All copies of a deployment.
 pub(super) struct Progress {
@@ -64,7 +64,7 @@ impl Bar {
     pub(super) fn finish(&self, image: &str) {
         self.bar.finish();
         if self.prints {
-            eprintln!("{}: copied {}", self.name, printable(image));
+            note_line(&format!("{}: copied {}", self.name, printable(image)));
         }
     }
 }

@@ -380,14 +380,16 @@ fn a_part_that_is_lost_is_sent_again_and_an_upload_that_fails_leaves_nothing() {
     );
 }
 
+/// The row of a file of this size that is attached to a release.
+fn stored(size: u64) -> String {
+    format!(
+        r#"{{"d":[{{"id":6,"asset_key":"f","created_at":"2026-01-01T00:00:00.000Z","asset":{{"filename":"../../f",
+        "href":"https://elsewhere.example/release-asset/v1/1?key=k","content_type":"text/plain","size":{size}}}}}]}}"#
+    )
+}
+
 #[test]
 fn a_file_that_breaks_off_leaves_what_was_there() {
-    let stored = |size: u64| {
-        format!(
-            r#"{{"d":[{{"id":6,"asset_key":"f","created_at":"2026-01-01T00:00:00.000Z","asset":{{"filename":"../../f",
-            "href":"https://elsewhere.example/release-asset/v1/1?key=k","content_type":"text/plain","size":{size}}}}}]}}"#
-        )
-    };
     for (size, expected) in [
         (9, "broke off 6 bytes before its end"),
         (2, "more than the 2 bytes"),
@@ -428,4 +430,36 @@ fn a_file_that_breaks_off_leaves_what_was_there() {
         message.contains("`../../f` is not a valid file name here"),
         "{message}"
     );
+}
+
+/// `fleet fleets --json | head -1`
+#[test]
+fn a_reader_of_a_result_may_stop_early() {
+    for (arguments, answers) in [
+        (&["fleets", "--json"][..], vec![r#"{"d":[]}"#]),
+        (
+            &["asset", "download", "1.0.0", "f", "-o", "-"],
+            vec![RELEASE, &stored(3), "abc"],
+        ),
+    ] {
+        let answers = answers.into_iter().map(|body| answer("200 OK", "", body));
+        let (url, _) = recorded(answers.collect());
+        let (_, writer) = std::io::pipe().expect("a pipe");
+        let ann = at(&url);
+        let ended = ann.command(arguments).stdout(writer).output();
+        let ended = ended.expect("fleet");
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {ended:?}");
+        assert!(ended.stderr.is_empty(), "{arguments:?}: {ended:?}");
+    }
+}
+
+/// `fleet fleets 2>&1 | head -1`
+#[test]
+fn a_failure_that_nobody_reads_keeps_its_exit_code() {
+    let (_, writer) = std::io::pipe().expect("a pipe");
+    let person = Person::new();
+    let mut command = person.command(&["fleets"]);
+    let command = command.stdout(writer.try_clone().expect("a second handle"));
+    let ended = command.stderr(writer).status().expect("fleet");
+    assert_eq!(ended.code(), Some(3));
 }

@@ -1,5 +1,6 @@
 //! `check`: finds what a device would refuse, before the device does.
 
+mod file_digest;
 mod native_code;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use crate::arguments::Check;
 use crate::commands::trial::Trial;
 use crate::component::Component;
 use crate::output::{Output, size};
+use file_digest::FileDigest;
 use native_code::NativeCode;
 
 /// The result of the check.
@@ -22,6 +24,8 @@ use native_code::NativeCode;
 struct Findings {
     passed: Vec<String>,
     failed: Vec<String>,
+    /// The digest of the file, if it is a plugin.
+    file: Option<FileDigest>,
     /// The result of compiling it, if it loads.
     native_code: Option<NativeCode>,
     /// Lines that an owner would add to the policy of a device.
@@ -49,6 +53,9 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
         "component of {}, manifest, interface {interface} (devices from {interface} on)",
         size(component.wasm.len() as u64)
     ));
+    let file = FileDigest::new(component);
+    findings.passed.push(file.line());
+    findings.file = Some(file);
     findings.failed.extend(manifest.reserved_route());
     let no_file = Path::new("");
     let trial = Trial::on(no_file)?
@@ -78,7 +85,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
                 }
                 drop(host.stop().await);
                 if let Some(file) = Trial::native_code(component).await? {
-                    let code = NativeCode::read(&file)?;
+                    let code = NativeCode::read(&file, &component.wasm)?;
                     findings.passed.extend(code.lines(compiled_in));
                     findings.native_code = Some(code);
                 }
@@ -122,6 +129,8 @@ fn board(arguments: &Check, manifest: &Manifest) -> String {
 
 impl Findings {
     fn show(&self, output: &Output) -> ExitCode {
+        let file = self.file.as_ref();
+        let signature = file.and_then(|file| file.signature);
         let mut text = String::new();
         for passed in &self.passed {
             text.push_str(&format!("ok     {passed}\n"));
@@ -130,13 +139,16 @@ impl Findings {
             text.push_str(&format!("fails  {failed}\n"));
         }
         if let Some(lines) = &self.policy_lines {
-            text.push_str("\nA device loads it when its policy has these lines:\n\n");
-            text.push_str(lines);
+            let what = signature.map_or("the unsigned file", |_| "it");
+            text.push_str(&format!(
+                "\nA device loads {what} when its policy has these lines:\n\n{lines}"
+            ));
         }
         output.result(
             &text,
             &json!({
                 "ok": self.failed.is_empty(), "passed": self.passed, "failed": self.failed, "policy": self.policy_lines,
+                "sha256": file.map(|file| &file.sha256), "signature": signature.map(|place| place.to_string()),
                 "native_code": self.native_code.as_ref().map(NativeCode::json),
             }),
         );

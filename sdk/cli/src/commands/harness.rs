@@ -3,6 +3,7 @@
 
 mod drained_body;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -76,8 +77,8 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
 
 /// Writes a line for the test to standard output.
 fn say(started: &StartOutcome) -> Result<()> {
-    println!("{}", serde_json::to_string(started)?);
-    Ok(())
+    let line = serde_json::to_string(started)?;
+    writeln!(std::io::stdout(), "{line}").context("the test does not read the answer")
 }
 
 async fn start(line: &str) -> Result<RunningHost> {

@@ -1,10 +1,11 @@
 //! `check` and `inspect`: problems that a device would refuse, found earlier.
 
 use std::fs;
+use std::process::Command;
 
 use tests::{guest, guest_plugin};
 
-use crate::author::Author;
+use crate::author::{Author, TOOL};
 
 /// Returns the component that does what its path says, as a plugin with these keys in its manifest.
 fn plugin(keys: &str) -> Vec<u8> {
@@ -30,10 +31,18 @@ fn a_plugin_that_a_device_would_take_passes_and_gets_the_lines_for_its_policy() 
         "sha256 = [",
         "grants = [\"device\"]",
         " of native code",
-        "1 memory of 4, ",
+        " core instances of 64, 1 memory of 4, ",
     ] {
         assert!(checked.out.contains(line), "{}", checked.out);
     }
+    let json = author
+        .run(&format!("check {} --json", greeter.display()))
+        .succeeds()
+        .json();
+    let code = &json["native_code"];
+    assert!(code["core_instances"].as_u64() > Some(1), "{code}");
+    // In bytes: the memory of a program in Rust begins with at least one page.
+    assert!(code["memory_at_start"].as_u64() >= Some(65_536), "{code}");
     // With these lines in its policy the component passes too.
     let lines = checked.out.split("these lines:").nth(1).unwrap();
     author.write("policy.toml", lines);
@@ -180,6 +189,22 @@ fn events_schedules_and_actions_are_inspected_by_name() {
     let (shown, json) = inspect("acme_rails");
     assert!(shown.contains("  action       set\n"), "{shown}");
     assert_eq!(json["actions"], serde_json::json!(["list", "set"]));
+}
+
+/// `supervisor-plugin inspect FILE 2>&1 | head -1`
+#[test]
+fn a_command_whose_output_nobody_reads_keeps_its_exit_code() {
+    let greeter = guest("greeter").display().to_string();
+    for (file, code) in [(greeter.as_str(), 0), ("none.wasm", 1)] {
+        let (_, writer) = std::io::pipe().unwrap();
+        let ended = Command::new(TOOL)
+            .args(["inspect", file])
+            .stdout(writer.try_clone().unwrap())
+            .stderr(writer)
+            .status()
+            .unwrap();
+        assert_eq!(ended.code(), Some(code), "{file}");
+    }
 }
 
 #[test]

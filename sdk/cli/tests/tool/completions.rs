@@ -58,6 +58,20 @@ fn shells_complete_commands() {
     assert_eq!(refused.code, 2, "{}", refused.err);
 }
 
+/// `harness` is for `supervisor-testing`, and not for people.
+#[test]
+fn scripts_do_not_offer_the_command_that_the_help_hides() {
+    let author = Author::new();
+    assert!(!author.run("--help").succeeds().out.contains("harness"));
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = author.run(&format!("completions {shell}")).succeeds().out;
+        for word in ["uninstall", "json", "version"] {
+            assert!(script.contains(word), "{shell}: {word}: {script}");
+        }
+        assert!(!script.contains("harness"), "{shell}: {script}");
+    }
+}
+
 /// `supervisor-plugin completions bash | head -1`
 #[test]
 fn a_reader_of_a_script_may_stop_early() {

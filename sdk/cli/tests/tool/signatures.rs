@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use compiled_code::digest;
+use serde_json::Value;
 use tests::guest;
 
 use crate::author::Author;
@@ -124,6 +126,60 @@ fn what_is_no_key_signs_nothing() {
         fs::read(author.path("greeter.wasm")).unwrap(),
         fs::read(guest("greeter")).unwrap()
     );
+}
+
+/// Whoever gives the digest to owners gives them that of the file that they will install.
+#[test]
+fn the_digest_of_a_check_is_that_of_the_file_and_says_whether_a_signature_is_part_of_it() {
+    let author = Author::new();
+    let component = guest("wasi_http_guests");
+    fs::copy(component, author.path("component.wasm")).unwrap();
+    author.run("keygen acme.key --no-password").succeeds();
+    author.run("new shop --component component.wasm").succeeds();
+    author.run_in("shop", "build").succeeds();
+    let sign = "sign shop.wasm --key ../acme.key";
+    let detached = format!("{sign} --detached");
+    let mut digests = Vec::new();
+    for (sign, place, sentence, what) in [
+        (
+            None,
+            Value::Null,
+            "of the unsigned file: `sign` changes it",
+            "the unsigned file",
+        ),
+        (
+            Some(detached.as_str()),
+            "beside the file".into(),
+            "of the file, without the signature beside it",
+            "it",
+        ),
+        (
+            Some(sign),
+            "in the file".into(),
+            "of the file with its signature",
+            "it",
+        ),
+    ] {
+        if let Some(sign) = sign {
+            author.run_in("shop", sign).succeeds();
+        }
+        let checked = author.run_in("shop", "check").succeeds();
+        let sha256 = digest(&fs::read(author.path("shop/shop.wasm")).unwrap());
+        for text in [
+            format!("sha256:{sha256} is the digest {sentence}"),
+            format!("\nA device loads {what} when its policy has these lines:\n"),
+            format!("sha256 = [\"{sha256}\"]"),
+        ] {
+            assert!(checked.out.contains(&text), "{text}: {}", checked.out);
+        }
+        let json = author.run_in("shop", "check --json").succeeds().json();
+        assert_eq!(json["sha256"], sha256.as_str(), "{json}");
+        assert_eq!(json["signature"], place, "{json}");
+        digests.push(sha256);
+    }
+    // Only the signature in the file changes what a policy would pin.
+    assert_eq!(digests[0], digests[1]);
+    assert_ne!(digests[1], digests[2]);
 }
 
 /// In a language with reproducible builds.

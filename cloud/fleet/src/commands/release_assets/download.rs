@@ -1,7 +1,8 @@
 //! Downloads a file from the cloud; it has a temporary name in the same folder until it is
 //! complete.
 
-use std::io::Write;
+use std::error::Error as _;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::pin::pin;
 
@@ -44,8 +45,12 @@ pub(super) async fn download(
     let answer = cloud.good(answer).await?;
     let bar = output.bytes(key, stored.size);
     if is_output {
-        let mut place = std::io::stdout();
-        return copy(cloud, answer, stored.size, &bar, &mut place).await;
+        let mut place = io::stdout();
+        return match copy(cloud, answer, stored.size, &bar, &mut place).await {
+            // A reader that stops early (`… --output - | head`) is not a failure.
+            Err(failure) if is_unread(&failure) => Ok(()),
+            result => result,
+        };
     }
     let unwritable = |error| Failure::unwritable(&to, error);
     let mut beside = files::beside(&to, 0o666).map_err(unwritable)?;
@@ -66,8 +71,15 @@ pub(super) async fn download(
     Ok(())
 }
 
-fn not_written(error: std::io::Error) -> Failure {
+fn not_written(error: io::Error) -> Failure {
     Failure::failed("the file cannot be written").because(error)
+}
+
+/// Returns whether writing failed because nobody reads the output any more.
+fn is_unread(failure: &Failure) -> bool {
+    let cause = failure.source();
+    let error = cause.and_then(|cause| cause.downcast_ref::<io::Error>());
+    error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 /// Copies until the file is complete, or somebody stops the program.

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use compiled_code::{PLUGIN_PARTS, Profile};
+use compiled_code::PLUGIN_PARTS;
+use sandbox::InstanceParts;
 use serde_json::{Value, json};
-use wasmtime::Engine;
 
 use crate::output::size;
 
@@ -14,34 +14,22 @@ use crate::output::size;
 pub(super) struct NativeCode {
     /// The size of the code, in bytes.
     bytes: u64,
-    memories: u32,
-    tables: u32,
-    /// The memory of an instance at its start, in bytes.
-    memory: u64,
-    /// The entries of the largest table at its start.
-    table_elements: u64,
+    /// What an instance has.
+    parts: InstanceParts,
 }
 
 impl NativeCode {
-    /// Reads the compiled code in this file.
+    /// Reads the size of the compiled code in `file`, and counts the parts of the component `wasm`, which the compiler
+    /// has accepted.
     ///
     /// # Errors
-    /// It cannot be read, or was compiled by another version.
-    pub(super) fn read(file: &Path) -> Result<NativeCode> {
+    /// The file cannot be read, or the component is invalid.
+    pub(super) fn read(file: &Path, wasm: &[u8]) -> Result<NativeCode> {
         let unreadable = || format!("cannot read `{}`", file.display());
         let bytes = std::fs::metadata(file).with_context(unreadable)?.len();
-        let engine = Engine::new(&sandbox::engine_config(Profile::Plugin))?;
-        let component = sandbox::deserialize(&engine, file).map_err(anyhow::Error::from);
-        let component = component.with_context(unreadable)?;
-        let parts = component.resources_required();
+        let parts = InstanceParts::count(wasm);
         let parts = parts.context("it is not known what an instance has")?;
-        Ok(NativeCode {
-            bytes,
-            memories: parts.num_memories,
-            tables: parts.num_tables,
-            memory: parts.max_initial_memory_size.unwrap_or_default(),
-            table_elements: parts.max_initial_table_size.unwrap_or_default(),
-        })
+        Ok(NativeCode { bytes, parts })
     }
 
     /// Describes it in two lines; `compiled_in` is how long compiling took, if it was compiled just now.
@@ -49,8 +37,9 @@ impl NativeCode {
         let compiled_in =
             compiled_in.map(|time| format!(", compiled in {:.1} s", time.as_secs_f64()));
         let noun = |count, one, many| if count == 1 { one } else { many };
+        let parts = &self.parts;
         #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
-        let mib = self.memory as f64 / f64::from(1 << 20);
+        let mib = parts.memory as f64 / f64::from(1 << 20);
         [
             format!(
                 "{} of native code{}",
@@ -58,23 +47,73 @@ impl NativeCode {
                 compiled_in.unwrap_or_default()
             ),
             format!(
-                "{} {} of {}, {} {} of {}, {} entries of {} in a table, and {mib:.1} MiB at the start of a call",
-                self.memories,
-                noun(self.memories, "memory", "memories"),
+                "{} core {} of {}, {} {} of {}, {} {} of {}, {} entries of {} in a table, and {mib:.1} MiB at the \
+                 start of a call",
+                parts.core_instances,
+                noun(parts.core_instances, "instance", "instances"),
+                PLUGIN_PARTS.core_instances,
+                parts.memories,
+                noun(parts.memories, "memory", "memories"),
                 PLUGIN_PARTS.memories,
-                self.tables,
-                noun(self.tables, "table", "tables"),
+                parts.tables,
+                noun(parts.tables, "table", "tables"),
                 PLUGIN_PARTS.tables,
-                self.table_elements,
+                parts.table_elements,
                 PLUGIN_PARTS.table_elements,
             ),
         ]
     }
 
     pub(super) fn json(&self) -> Value {
+        let parts = &self.parts;
         json!({
-            "bytes": self.bytes, "memories": self.memories, "tables": self.tables,
-            "memory_at_start": self.memory, "table_elements_at_start": self.table_elements,
+            "bytes": self.bytes, "core_instances": parts.core_instances, "memories": parts.memories,
+            "tables": parts.tables, "memory_at_start": parts.memory,
+            "table_elements_at_start": parts.table_elements,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the code of a component with this text.
+    fn native_code(text: &str) -> NativeCode {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [0_u8; 36_400]).unwrap();
+        let wasm = wat::parse_str(format!("(component {text})")).unwrap();
+        NativeCode::read(file.path(), &wasm).unwrap()
+    }
+
+    #[test]
+    fn all_parts_of_an_instance_are_shown_with_the_largest_number_that_a_plugin_may_have() {
+        let module =
+            "(core module $m (memory 24) (table 7 funcref)) (core instance (instantiate $m))";
+        let code = native_code(module);
+        let [size, parts] = code.lines(None);
+        assert_eq!(size, "36 KB of native code");
+        assert_eq!(
+            parts,
+            "1 core instance of 64, 1 memory of 4, 1 table of 8, 7 entries of 20000 in a table, and 1.5 MiB at the \
+             start of a call"
+        );
+
+        // A module without memory, and the component in it twice.
+        let code = native_code(&format!(
+            "(component $c {module} (core module $n) (core instance (instantiate $n))) \
+             (instance (instantiate $c)) (instance (instantiate $c))"
+        ));
+        let [size, parts] = code.lines(Some(Duration::from_millis(1200)));
+        assert_eq!(size, "36 KB of native code, compiled in 1.2 s");
+        let expected = "4 core instances of 64, 2 memories of 4, 2 tables of 8, 7 entries of ";
+        assert!(parts.starts_with(expected), "{parts}");
+        assert_eq!(
+            code.json(),
+            json!({
+                "bytes": 36_400, "core_instances": 4, "memories": 2, "tables": 2, "memory_at_start": 24 * 65_536,
+                "table_elements_at_start": 7,
+            })
+        );
     }
 }

@@ -10,6 +10,8 @@ use plugin_test_host::RunningHost;
 use serde_json::json;
 use tokio::sync::RwLock;
 
+use crate::output::note_line;
+
 /// What is currently served.
 pub(crate) enum ServedPlugin {
     /// Nothing has been built yet.
@@ -32,7 +34,8 @@ pub(crate) async fn answer(served: Arc<RwLock<ServedPlugin>>, request: Request<B
     };
     let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
     let status = response.status();
-    eprintln!("{what}  {}  {milliseconds:.1} ms", status.as_u16());
+    let line = format!("{what}  {}  {milliseconds:.1} ms", status.as_u16());
+    note_line(line);
     if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
         return message(
             status,
