@@ -31,7 +31,7 @@ impl ProvisioningTask {
             return Ok(());
         }
         let name = text(&self.read().await?, NAME)?.map(str::to_owned);
-        let current = self.newcomer.configuration().await;
+        let current = self.introduction.configuration().await;
         if !current.is_empty() {
             self.tell_configuration(&current).await?;
         }
@@ -57,7 +57,7 @@ impl ProvisioningTask {
         let TargetAnswer::New { body, .. } = fetched.map_err(failed)? else {
             return Err(failed(CloudError::Shape("a target")));
         };
-        let prefix = self.newcomer.prefix();
+        let prefix = self.introduction.prefix();
         let config = body[self.client.uuid().as_str()]["config"].as_object();
         let in_target: Vec<&str> = config
             .into_iter()
