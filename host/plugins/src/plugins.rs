@@ -54,10 +54,10 @@ const LONGEST_LOAD: Duration = Duration::from_secs(2 * 3600);
 /// The plugins of this device. Cloning shares them.
 #[derive(Clone)]
 pub struct Plugins {
-    inner: Arc<Inner>,
+    inner: Arc<SharedPlugins>,
 }
 
-struct Inner {
+struct SharedPlugins {
     /// Ends with the task that reloads changed plugins.
     table: watch::Receiver<Arc<Table>>,
     runtime: Arc<dyn GuestRuntime>,
@@ -175,7 +175,7 @@ impl Plugins {
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);
         Ok(Plugins {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedPlugins {
                 table,
                 runtime,
                 identify,
@@ -422,13 +422,13 @@ impl Plugins {
     }
 }
 
-impl Inner {
+impl SharedPlugins {
     fn table(&self) -> Arc<Table> {
         Arc::clone(&self.table.borrow())
     }
 }
 
-impl Drop for Inner {
+impl Drop for SharedPlugins {
     fn drop(&mut self) {
         if let Some(reloading) = self.reloading.lock().take() {
             reloading.abort();
