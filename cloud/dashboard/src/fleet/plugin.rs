@@ -11,12 +11,12 @@ use super::plugin_answers::{FleetAnswers, FleetDevice, FleetDeviceAnswer};
 use super::tabs::{Fleet, PLUGINS};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
+use crate::page_error::{PageError, PageResult};
 use crate::plugin_list::{About, Plugin, PluginList, first_line, homepage, is_name, shown, words};
-use crate::problem::{PageError, PageResult};
 use crate::rows::device_place;
+use crate::session_user::SessionUser;
 use crate::show::table;
 use crate::state::DashboardState;
-use crate::visitor::SessionUser;
 
 /// The maximum number of files of one device that are shown: several may claim one name.
 const FILES_SHOWN: usize = 4;
