@@ -33,7 +33,7 @@ impl ProvisioningTask {
         let name = text(&self.read().await?, NAME)?.map(str::to_owned);
         let current = self.introduction.configuration().await;
         if !current.is_empty() {
-            self.tell_configuration(&current).await?;
+            self.send_configuration(&current).await?;
         }
         if let Some(name) = name {
             let result = self.patch_device(&json!({ "device_name": name })).await;
@@ -46,7 +46,7 @@ impl ProvisioningTask {
         noted.map_err(ProvisioningError::Store)
     }
 
-    async fn tell_configuration(
+    async fn send_configuration(
         &self,
         current: &BTreeMap<String, String>,
     ) -> Result<(), ProvisioningError> {
