@@ -187,7 +187,7 @@ fn fetch_images(
 }
 
 fn remove_dead(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
-    for container in &services.fading {
+    for container in &services.being_removed {
         draft
             .plan
             .wait(Subject::Service(container.key.clone()), Blocker::Removal);
