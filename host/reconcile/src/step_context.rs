@@ -9,7 +9,7 @@ use store::{Definition, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, watch};
 
-use crate::config::OnEvent;
+use crate::config::EventSubscriber;
 use crate::counters::Counters;
 use crate::health::Health;
 use crate::logs::LogHub;
@@ -41,11 +41,11 @@ pub(crate) struct Telemetry {
     pub progress: Arc<Progress>,
     pub health: Health,
     pub counters: Counters,
-    on_event: OnEvent,
+    on_event: EventSubscriber,
 }
 
 impl Telemetry {
-    pub(crate) fn new(hub: LogHub, on_event: OnEvent) -> Self {
+    pub(crate) fn new(hub: LogHub, on_event: EventSubscriber) -> Self {
         Telemetry {
             hub,
             progress: Arc::default(),
