@@ -10,7 +10,7 @@ use device_types::{
     PluginAbout, PluginField, PluginReport, PluginRoutes, PluginState, PluginStats, RouteReport,
 };
 
-use plugin_manifest::About;
+use plugin_manifest::PluginMetadata;
 
 use crate::gpio_grants::GpioGrant;
 use crate::limits;
@@ -367,8 +367,8 @@ impl Table {
     }
 }
 
-fn about(about: &About) -> PluginAbout {
-    let About {
+fn about(about: &PluginMetadata) -> PluginAbout {
+    let PluginMetadata {
         description,
         vendor,
         licence,

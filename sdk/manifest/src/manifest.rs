@@ -11,7 +11,7 @@ use crate::glob;
 use crate::limits::LimitError;
 use crate::pattern::{Pattern, PatternError};
 use crate::route::{Route, parse_method};
-use crate::{About, Action, Capability, EventKind, Schedule, WrittenLimits};
+use crate::{Action, Capability, EventKind, PluginMetadata, Schedule, WrittenLimits};
 
 /// The version of `platform:supervisor` in this release of the project.
 pub const INTERFACE: Version = Version::new(1, 4, 0);
@@ -37,7 +37,7 @@ pub struct Manifest {
     /// The version of `platform:supervisor` that it was built for.
     pub interface: Version,
     /// Its description of itself, for people.
-    pub about: About,
+    pub about: PluginMetadata,
     /// The routes that it answers.
     pub routes: Vec<Route>,
     /// The common beginning of all routes; a component that answers as `wasi:http` does not see it in a request's
@@ -174,7 +174,7 @@ impl Manifest {
             name: written.name,
             version: written.version,
             interface: written.interface,
-            about: About {
+            about: PluginMetadata {
                 description: written.description,
                 vendor: written.vendor,
                 licence: written.licence,
