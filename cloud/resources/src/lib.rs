@@ -29,7 +29,7 @@ pub use check::Check;
 pub use field::{Column, Constant, Default, Field, Input, OnDelete, Readers, Type, Writer};
 pub use key_scope::{KeyLimits, KeyScope, find_fleet_filter};
 pub use model::{Model, v7};
-pub use release_version::{NoVersion, ReleaseVersion, split_os_version};
+pub use release_version::{ReleaseVersion, ReleaseVersionError, split_os_version};
 pub use resource::{Navigation, Resource, Source, Step};
 pub use translated::{Lookup, TranslatedWrite};
 pub use value::{MAX_JSON_DEPTH, StoredValue, ValueError, moment};
