@@ -77,7 +77,7 @@ pub struct DesiredApp {
     pub release: Option<ReleaseId>,
     /// Whether it is a host app or the supervisor's own: shown, never run or removed.
     pub not_ours: bool,
-    /// The release was refused (a field that does not parse, a contract that is not met). None of it is to be run, and
+    /// The release was refused (a field that does not parse, a contract that is not met). None of it must run, and
     /// what runs is left unchanged.
     pub rejected: bool,
     /// The services of the release, except optional ones whose contract the device does not meet.

@@ -22,7 +22,7 @@ use service::plan_service;
 pub(crate) struct App<'a> {
     pub current: &'a CurrentState,
     pub uuid: &'a AppUuid,
-    /// `None` if the app is to be removed.
+    /// `None` if the app must be removed.
     pub desired: Option<&'a DesiredApp>,
     pub containers: Vec<&'a CurrentService>,
     placements: BTreeMap<&'a ServiceName, Placement<'a>>,

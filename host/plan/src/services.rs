@@ -92,7 +92,7 @@ impl<'a> ServicePlan<'a> {
 }
 
 impl<'a> ServicePlans<'a> {
-    /// Returns whether a container on `engine` is to be removed, or is being removed.
+    /// Returns whether a container on `engine` must be removed, or is being removed.
     pub(crate) fn has_leaving(&self, engine: EngineKind) -> bool {
         self.leaving().any(|container| container.engine == engine)
     }

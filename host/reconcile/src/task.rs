@@ -307,7 +307,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// Returns the next time at which something is to be tried again.
+    /// Returns the next time at which something will be tried again.
     fn next_try(&self) -> Option<Instant> {
         let now = Instant::now();
         let actions = self.actions.next_try().into_iter();

@@ -193,7 +193,7 @@ pub(crate) struct CloudContext<'a> {
     pub(crate) plugin_fields: &'a PluginFields,
     /// The file for the state that the cloud has accepted.
     pub(crate) reported: Option<SecureFile>,
-    /// Cancelled when the supervisor is to be restarted because the device's identity has changed.
+    /// Cancelled when the supervisor must restart because the device's identity has changed.
     pub(crate) begin_again: &'a CancellationToken,
     pub(crate) stop: &'a CancellationToken,
 }
