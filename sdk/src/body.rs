@@ -16,10 +16,10 @@ const CHUNK: usize = 64 << 10;
 ///
 /// The host chooses which of them a request has; [`Body::chunk`] and [`Body::bytes`] read either.
 #[derive(Default)]
-pub struct Body(Inner);
+pub struct Body(BodyContent);
 
 #[derive(Default)]
-enum Inner {
+enum BodyContent {
     #[default]
     Empty,
     Bytes(Vec<u8>),
@@ -39,24 +39,24 @@ impl Body {
         wit_bindgen::spawn_local(async move {
             write(&mut BodyWriter(writer)).await;
         });
-        Self(Inner::Stream(reader))
+        Self(BodyContent::Stream(reader))
     }
 
     /// Creates a body from a stream of the host.
     pub(crate) fn from_stream(stream: StreamReader<u8>) -> Self {
-        Self(Inner::Stream(stream))
+        Self(BodyContent::Stream(stream))
     }
 
     /// Returns the next piece, never an empty one; `None` at the end.
     pub async fn chunk(&mut self) -> Option<Vec<u8>> {
         match &mut self.0 {
-            Inner::Empty => None,
-            Inner::Bytes(bytes) => {
+            BodyContent::Empty => None,
+            BodyContent::Bytes(bytes) => {
                 let bytes = std::mem::take(bytes);
-                self.0 = Inner::Empty;
+                self.0 = BodyContent::Empty;
                 (!bytes.is_empty()).then_some(bytes)
             }
-            Inner::Stream(reader) => {
+            BodyContent::Stream(reader) => {
                 let (bytes, ended) = loop {
                     let (result, bytes) = reader.read(Vec::with_capacity(CHUNK)).await;
                     let ended = !matches!(result, StreamResult::Complete(_));
@@ -65,7 +65,7 @@ impl Body {
                     }
                 };
                 if ended {
-                    self.0 = Inner::Empty;
+                    self.0 = BodyContent::Empty;
                 }
                 (!bytes.is_empty()).then_some(bytes)
             }
@@ -96,9 +96,9 @@ impl Body {
     #[must_use]
     pub fn whole(&self) -> Option<&[u8]> {
         match &self.0 {
-            Inner::Empty => Some(&[]),
-            Inner::Bytes(bytes) => Some(bytes),
-            Inner::Stream(_) => None,
+            BodyContent::Empty => Some(&[]),
+            BodyContent::Bytes(bytes) => Some(bytes),
+            BodyContent::Stream(_) => None,
         }
     }
 }
@@ -115,7 +115,7 @@ impl fmt::Debug for Body {
 
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Inner::Bytes(bytes))
+        Self(BodyContent::Bytes(bytes))
     }
 }
 
@@ -134,9 +134,9 @@ impl From<&str> for Body {
 impl From<wit::Body> for Body {
     fn from(body: wit::Body) -> Self {
         Self(match body {
-            wit::Body::Empty => Inner::Empty,
-            wit::Body::Bytes(bytes) => Inner::Bytes(bytes),
-            wit::Body::Stream(reader) => Inner::Stream(reader),
+            wit::Body::Empty => BodyContent::Empty,
+            wit::Body::Bytes(bytes) => BodyContent::Bytes(bytes),
+            wit::Body::Stream(reader) => BodyContent::Stream(reader),
         })
     }
 }
@@ -144,9 +144,9 @@ impl From<wit::Body> for Body {
 impl From<Body> for wit::Body {
     fn from(body: Body) -> Self {
         match body.0 {
-            Inner::Empty => Self::Empty,
-            Inner::Bytes(bytes) => Self::Bytes(bytes),
-            Inner::Stream(reader) => Self::Stream(reader),
+            BodyContent::Empty => Self::Empty,
+            BodyContent::Bytes(bytes) => Self::Bytes(bytes),
+            BodyContent::Stream(reader) => Self::Stream(reader),
         }
     }
 }

@@ -8,9 +8,10 @@ use anyhow::{Result, bail};
 use crate::text_files::{TextFile, numbered};
 
 /// A phrase in lower case, and what to write in its place.
-const PHRASES: [(&str, &str); 38] = [
+const PHRASES: [(&str, &str); 40] = [
     ("anew", "again"),
     ("are said", "are stated"),
+    ("are to be", "must be, should be, or will be"),
     ("are to run", "should run, or will run"),
     ("are told", "receive, or are notified"),
     ("as it says", "claimed, or according to it"),
@@ -23,6 +24,7 @@ const PHRASES: [(&str, &str); 38] = [
     ("is not to run", "should not run"),
     ("is said", "is stated, or is in"),
     ("is there already", "exists already"),
+    ("is to be", "must be, should be, or will be"),
     ("is to join", "should join"),
     ("is to run", "should run, or will run"),
     ("is to stop", "should stop, or will stop"),
@@ -105,6 +107,7 @@ mod tests {
                 "host/a.rs:2: `is told`; write for example `receives, or is notified`",
             ]
         );
+        assert_eq!(problems(&file("sdk/go/events/events.go")).len(), 2);
         assert!(problems(&file("cloud/vendor/a.js")).is_empty());
         assert!(check(&[file("host/a.rs")]).is_err());
     }
@@ -119,6 +122,8 @@ mod tests {
             ("is toldst", false),
             ("manew", false),
             ("anew_value", false),
+            ("what is to be kept", true),
+            ("what this to be kept", false),
         ] {
             let found = PHRASES.iter().any(|(phrase, _)| contains(line, phrase));
             assert_eq!(found, expected, "{line}");

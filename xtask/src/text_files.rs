@@ -7,10 +7,15 @@ use anyhow::{Context, Result};
 
 use crate::cargo::repository;
 
-/// The extensions of the files that are read.
+/// The extensions of the files that are read in every folder.
 const EXTENSIONS: [&str; 10] = [
     "css", "html", "js", "md", "rs", "sh", "sql", "toml", "wat", "wit",
 ];
+/// The extensions of the files that are read in [`PUBLISHED_FOLDERS`] only: elsewhere such files are inputs and
+/// expected outputs of tests.
+const PUBLISHED_EXTENSIONS: [&str; 7] = ["c", "go", "h", "mjs", "py", "ts", "txt"];
+/// The folders with the sources of the SDKs, the examples and the documentation.
+const PUBLISHED_FOLDERS: [&str; 3] = ["docs/", "examples/", "sdk/"];
 /// A file of the repository.
 pub(crate) struct TextFile {
     /// Relative to the root of the repository, with slashes.
@@ -38,15 +43,14 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()>
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        // Hidden folders and cargo's output are not part of the repository.
-        if name.starts_with('.') || name == "target" {
+        let path = format!("{prefix}{name}");
+        if is_skipped(&path, &name) {
             continue;
         }
-        let path = format!("{prefix}{name}");
         let kind = entry.file_type()?;
         if kind.is_dir() {
             collect(&entry.path(), &format!("{path}/"), files)?;
-        } else if kind.is_file() && has_extension(&name) {
+        } else if kind.is_file() && is_read(&path) {
             let bytes =
                 fs::read(entry.path()).with_context(|| format!("failed to read `{path}`"))?;
             // A sample that is deliberately not UTF-8 contains no citations.
@@ -58,7 +62,87 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<()>
     Ok(())
 }
 
-fn has_extension(name: &str) -> bool {
-    name.rsplit_once('.')
-        .is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
+/// Returns whether a file or folder is not part of the repository: a hidden one, the output of cargo, packages of
+/// others, or what the build of a plugin in another language generates.
+fn is_skipped(path: &str, name: &str) -> bool {
+    name.starts_with('.')
+        || matches!(name, "node_modules" | "target")
+        || (name == "build" && path.starts_with("examples/"))
+}
+
+/// Returns whether a file is read, by its path.
+fn is_read(path: &str) -> bool {
+    let Some((_, extension)) = path.rsplit_once('.') else {
+        return false;
+    };
+    let is_published = PUBLISHED_FOLDERS
+        .iter()
+        .any(|folder| path.starts_with(folder));
+    EXTENSIONS.contains(&extension) || (is_published && PUBLISHED_EXTENSIONS.contains(&extension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_other_languages_are_read_where_they_are_published() {
+        for (path, expected) in [
+            ("README.md", true),
+            ("host/model/src/lib.rs", true),
+            ("cloud/dashboard/src/assets/log.js", true),
+            ("docs/pictures/dashboard.txt", true),
+            ("examples/hello-python/src/plugin.py", true),
+            ("examples/hello-typescript/src/plugin.ts", true),
+            ("sdk/c/events.c", true),
+            ("sdk/c/events.h", true),
+            ("sdk/cli/src/languages/javascript/build.mjs", true),
+            ("sdk/go/events/events.go", true),
+            ("sdk/javascript/types/index.d.ts", true),
+            ("cloud/odata/tests/requests.txt", false),
+            ("tests/tests/device/unit_filter.py", false),
+            ("sdks/a.py", false),
+            ("LICENSE", false),
+            ("docs/txt", false),
+            ("sdk/cli/templates/go/go.mod.template", false),
+        ] {
+            assert_eq!(is_read(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn generated_files_are_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = [
+            ".git/a.md",
+            "docs/a.txt",
+            "examples/hello/build/sdk/a.py",
+            "examples/hello/src/a.py",
+            "examples/hello/src/build.mjs",
+            "sdk/go/a.go",
+            "sdk/javascript/node_modules/a/a.js",
+            "sdk/javascript/src/a.js",
+            "target/a.rs",
+            "tests/a.txt",
+        ];
+        for path in paths {
+            let file = folder.path().join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "text").unwrap();
+        }
+        let mut files = Vec::new();
+        collect(folder.path(), "", &mut files).unwrap();
+        let mut read: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        read.sort_unstable();
+        assert_eq!(
+            read,
+            [
+                "docs/a.txt",
+                "examples/hello/src/a.py",
+                "examples/hello/src/build.mjs",
+                "sdk/go/a.go",
+                "sdk/javascript/src/a.js",
+            ]
+        );
+    }
 }

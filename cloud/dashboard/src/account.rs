@@ -10,9 +10,9 @@ use maud::html;
 
 use super::live::{LiveFragment, LivePage, live_page};
 use super::page::{ACCOUNT, Page, Section};
-use super::problem::PageResult;
+use super::page_error::PageResult;
+use super::session_user::SessionUser;
 use super::state::Routes;
-use super::visitor::SessionUser;
 
 pub(super) fn routes() -> Routes {
     live_page::<AccountPage>("/account")

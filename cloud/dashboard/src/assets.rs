@@ -9,7 +9,7 @@ use axum::routing::get;
 use http::{HeaderMap, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
 use super::state::Routes;
 
 /// A file of the dashboard.

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::form::Search;
 use super::page::{Page, Section};
-use super::problem::PageResult;
+use super::page_error::PageResult;
+use super::session_user::SessionUser;
 use super::show::{self, table};
 use super::state::Routes;
-use super::visitor::SessionUser;
 
 /// The number of events on the page.
 const MOST: usize = 100;

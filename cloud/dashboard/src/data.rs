@@ -12,8 +12,8 @@ use resources::{Method, Version};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::problem::{PageError, PageResult};
-use super::visitor::SessionUser;
+use super::page_error::{PageError, PageResult};
+use super::session_user::SessionUser;
 
 /// The maximum size in bytes of the rows that a page reads: a page that requests more has a bug, and reports an error.
 const MOST: usize = 16 << 20;

@@ -9,11 +9,11 @@ use super::data::literal;
 use super::form::{Form, Search};
 use super::live::{LiveFragment, LivePage, live_page, show};
 use super::page::{Page, Section};
-use super::problem::PageResult;
+use super::page_error::PageResult;
 use super::rows::{NamedRow, ReleaseName, fleet_place};
+use super::session_user::SessionUser;
 use super::show::{badge, table};
 use super::state::Routes;
-use super::visitor::SessionUser;
 
 /// The maximum number of fleets on the page; a search finds the others.
 const MOST: usize = 200;

@@ -8,9 +8,9 @@ use http::request::Parts;
 use maud::{Markup, html};
 
 use super::page;
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
+use super::session_user::{SessionUser, leave_for};
 use super::state::DashboardState;
-use super::visitor::{SessionUser, leave_for};
 
 /// The maximum number of fields in a form.
 const MOST: usize = 2000;

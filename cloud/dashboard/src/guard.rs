@@ -13,8 +13,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use maud::html;
 
 use super::page;
-use super::problem::{self, PageError, RefusalText};
-use super::visitor::{self, IN_PLACE};
+use super::page_error::{self, PageError, RefusalText};
+use super::session_user::{self, IN_PLACE};
 
 /// Everything comes from this origin, and no scripts are inline: a malicious name that got through the escaping would
 /// still not be executed.
@@ -50,7 +50,7 @@ pub(super) async fn guard(
     next: Next,
 ) -> Response {
     let in_place = request.headers().contains_key(IN_PLACE);
-    let cookie = visitor::renewed_cookie(&cloud, request.headers()).await;
+    let cookie = session_user::renewed_cookie(&cloud, request.headers()).await;
     let refused = !request.method().is_safe() && !from_here(&cloud, request.headers());
     let mut response = if refused {
         PageError(Refusal::Forbidden(
@@ -102,7 +102,7 @@ fn refusal_page(response: Response, text: &RefusalText, in_place: bool) -> Respo
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
     let markup = if in_place {
-        problem::notice(&text.0)
+        page_error::notice(&text.0)
     } else {
         page::bare(
             title(status),

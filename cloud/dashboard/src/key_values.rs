@@ -18,10 +18,10 @@ use serde_json::{Map, Value, json};
 use super::data::literal;
 use super::form::Form;
 use super::live::LiveFragment;
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
 use super::rows::Id;
+use super::session_user::{SessionUser, local};
 use super::state::Routes;
-use super::visitor::{SessionUser, local};
 
 pub(crate) use kind::{KeyValue, KeyValueKind};
 use table::{AddForm, KeyValueTable, section};

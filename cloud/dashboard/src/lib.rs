@@ -26,19 +26,19 @@ mod live;
 mod live_pages;
 mod new_key;
 mod page;
+mod page_error;
 mod pickers;
 mod plugin_list;
-mod problem;
 mod quotas;
 mod recent_sign_in;
 mod release;
 mod rows;
+mod session_user;
 mod show;
 mod sign_in;
 mod state;
 mod switch;
 mod tab;
-mod visitor;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -46,7 +46,7 @@ use axum::response::Redirect;
 use axum::routing::get;
 use tower_http::compression::CompressionLayer;
 
-use problem::PageError;
+use page_error::PageError;
 pub use state::DashboardState;
 
 /// Returns the routes of the dashboard, and of `/`, which redirects there.

@@ -30,9 +30,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::live_pages::{LivePages, StreamSlot};
 use super::page::Page;
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
+use super::session_user::SessionUser;
 use super::state::{DashboardState, Routes};
-use super::visitor::SessionUser;
 
 /// The minimum time between two updates.
 const REST: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use cloud_core::random::random_text;
 use maud::html;
 use resources::Role;
 
-use super::problem::PageResult;
-use super::visitor::SessionUser;
+use super::page_error::PageResult;
+use super::session_user::SessionUser;
 
 impl SessionUser {
     /// Creates a key of an actor. `back` is the address that the page leads to without a script, and the text of the

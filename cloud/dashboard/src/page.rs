@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::assets::{ICON, SCRIPTS, STYLE, THEME};
-use super::visitor::SessionUser;
+use super::session_user::SessionUser;
 
 /// Nothing in a page is run as a program, no copies of pages are kept, and refusals are shown where they belong.
 const HTMX: &str = r#"{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}"#;

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::problem::PageResult;
+use super::page_error::PageResult;
 use super::rows::ReleaseName;
+use super::session_user::SessionUser;
 use super::show::exact;
-use super::visitor::SessionUser;
 
 /// The maximum number of fleets to choose from, by name.
 const FLEETS: usize = 500;

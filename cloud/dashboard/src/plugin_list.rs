@@ -35,7 +35,7 @@ pub(crate) struct Plugin {
     pub(crate) state: String,
     pub(crate) refused: Option<String>,
     #[serde(flatten)]
-    pub(crate) about: About,
+    pub(crate) about: PluginMetadata,
     #[serde(flatten)]
     pub(crate) trust: Trust,
     #[serde(flatten)]
@@ -72,7 +72,7 @@ impl Plugin {
 /// What a plugin says about itself.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct About {
+pub(crate) struct PluginMetadata {
     pub(crate) description: Option<String>,
     pub(crate) vendor: Option<String>,
     pub(crate) licence: Option<String>,

@@ -14,12 +14,12 @@ use maud::{Markup, html};
 
 use super::form::{Form, Number, Search};
 use super::page::{Page, Section};
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
 use super::recent_sign_in::{explained, with_password};
 use super::rows::NamedRow;
+use super::session_user::SessionUser;
 use super::show::{card, head, table};
 use super::state::Routes;
-use super::visitor::SessionUser;
 
 /// The number of organizations on a page.
 const MOST: i64 = 200;

@@ -8,8 +8,8 @@ use cloud_core::clock::now;
 use cloud_core::credential::{Credential, Identity};
 
 use super::form::Form;
-use super::problem::PageResult;
-use super::visitor::SessionUser;
+use super::page_error::PageResult;
+use super::session_user::SessionUser;
 
 /// Returns the visitor as if they had just signed in, if the form contains their password.
 ///

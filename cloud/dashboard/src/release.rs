@@ -15,11 +15,11 @@ use super::form::{Number, delete_form};
 use super::key_values::{KeyValueKind, tags, tags_section};
 use super::live::{LiveFragment, LivePage, live_page};
 use super::page::{Page, Section};
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
 use super::rows::device_place;
+use super::session_user::SessionUser;
 use super::show::{self, short, status, table};
 use super::state::Routes;
-use super::visitor::SessionUser;
 
 /// The maximum number of devices that are listed.
 const MOST: usize = 100;

@@ -13,9 +13,9 @@ use maud::{Markup, html};
 
 use super::form::{Form, Search};
 use super::page;
-use super::problem::{PageError, PageResult, notice};
+use super::page_error::{PageError, PageResult, notice};
+use super::session_user::{self, local};
 use super::state::Routes;
-use super::visitor::{self, local};
 
 /// The page after signing in if no other one was requested.
 const FIRST: &str = "/dashboard";
@@ -32,7 +32,7 @@ async fn ask(
     Search(search): Search,
 ) -> PageResult {
     let next = local(search.text("next")).unwrap_or(FIRST);
-    if visitor::find_user(&cloud, &headers).await?.is_some() {
+    if session_user::find_user(&cloud, &headers).await?.is_some() {
         return Ok(Redirect::to(next).into_response());
     }
     Ok(form(next, "", None).into_response())
@@ -50,7 +50,7 @@ async fn sign_in(
     let beginning = SessionOrigin::new(&headers, from, SignInKind::Dashboard);
     match sessions::signed_in(&cloud, name, password, from, beginning).await {
         Ok(token) => {
-            let cookie = visitor::session_cookie(&cloud, &token)?;
+            let cookie = session_user::session_cookie(&cloud, &token)?;
             Ok(([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response())
         }
         Err(Refusal::Unauthorized) => {
@@ -99,10 +99,10 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
 
 /// Ends the session, also for anybody who has a copy of its cookie.
 async fn sign_out(State(cloud): State<SharedCloud>, headers: HeaderMap) -> PageResult {
-    if let Some(visitor) = visitor::find_user(&cloud, &headers).await? {
+    if let Some(visitor) = session_user::find_user(&cloud, &headers).await? {
         sessions::end(&cloud, &visitor.claims).await?;
     }
-    let cookie = visitor::expired_cookie(&cloud);
+    let cookie = session_user::expired_cookie(&cloud);
     let to = Redirect::to("/dashboard/sign-in");
     Ok(([(header::SET_COOKIE, cookie)], to).into_response())
 }

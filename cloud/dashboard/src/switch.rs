@@ -6,9 +6,9 @@ use resources::Branding;
 
 use super::form::Form;
 use super::key_values::{self, KeyValue, KeyValueKind, back};
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
+use super::session_user::SessionUser;
 use super::state::Routes;
-use super::visitor::SessionUser;
 
 pub(super) fn routes() -> Routes {
     Routes::new().route("/switch", post(turn))

@@ -102,7 +102,7 @@ impl Database {
         self.written.subscribe()
     }
 
-    pub(crate) fn tell(&self, effects: &[Effect]) {
+    pub(crate) fn notify(&self, effects: &[Effect]) {
         self.written
             .send_modify(|times| *times = times.wrapping_add(1));
         if let (false, Some(listener)) = (effects.is_empty(), self.listener.get()) {
@@ -228,7 +228,7 @@ impl Database {
                 lease.done(result)
             }
         };
-        self.tell(&[]);
+        self.notify(&[]);
         rows
     }
 

@@ -25,11 +25,11 @@ const TRUSTED_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) enum Pools {
     Sqlite {
-        readers: PerPool<Arc<Readers>>,
+        readers: PoolValues<Arc<Readers>>,
         writer: SqliteWriter,
     },
     Postgres {
-        pools: PerPool<SessionPool>,
+        pools: PoolValues<SessionPool>,
         losses: Losses,
     },
 }
@@ -73,15 +73,15 @@ impl Losses {
 
 /// One value for each pool.
 #[derive(Clone)]
-pub(crate) struct PerPool<T> {
+pub(crate) struct PoolValues<T> {
     devices: T,
     people: T,
     guests: T,
 }
 
-impl<T> PerPool<T> {
+impl<T> PoolValues<T> {
     fn new(options: &Options, make: impl Fn(PoolOptions) -> T) -> Self {
-        PerPool {
+        PoolValues {
             devices: make(options.devices),
             people: make(options.people),
             guests: make(options.guests),
@@ -196,7 +196,7 @@ impl Pools {
             .await
             .map_err(open)?;
         let connect = connect.pragma("query_only", "ON");
-        let readers = PerPool::new(options, |pool| Readers::new(connect.clone(), pool));
+        let readers = PoolValues::new(options, |pool| Readers::new(connect.clone(), pool));
         Ok(Pools::Sqlite { readers, writer })
     }
 
@@ -213,7 +213,7 @@ impl Pools {
             // seconds for a query of milliseconds.
             .options([("jit", "off")]);
         let losses = Losses::new();
-        let pools = PerPool::new(options, |options| {
+        let pools = PoolValues::new(options, |options| {
             let pool = Self::postgres_pool(&connect, options, losses.clone());
             SessionPool::new(pool, options.statement_timeout)
         });

@@ -242,13 +242,13 @@ impl Transaction {
                 Backend::Postgres(session) => database.pools.noted(session.end("COMMIT").await),
             };
             match &result {
-                Ok(()) => database.tell(&effects),
+                Ok(()) => database.notify(&effects),
                 // The changes may have been made, or be made in a moment: caches must be checked again.
                 Err(DataError::Lost(_) | DataError::Silent(_)) => {
-                    database.tell(&effects);
+                    database.notify(&effects);
                     tokio::spawn(async move {
                         tokio::time::sleep(SETTLED).await;
-                        database.tell(&effects);
+                        database.notify(&effects);
                     });
                 }
                 Err(_) => {}

@@ -14,9 +14,9 @@
 mod body;
 mod cascade;
 mod change;
+mod compat;
 mod create;
 mod links;
-mod older;
 mod request;
 mod sealing;
 

@@ -33,10 +33,10 @@ const INCREMENTAL: i64 = 2;
 /// Access to the writing connection. Clones share it.
 #[derive(Clone)]
 pub(crate) struct SqliteWriter {
-    shared: Arc<WriterInner>,
+    shared: Arc<SharedWriter>,
 }
 
-struct WriterInner {
+struct SharedWriter {
     options: SqliteConnectOptions,
     /// Whether the file releases free pages step by step, as files created by this program do. Constant while it is
     /// open.
@@ -63,7 +63,7 @@ impl SqliteWriter {
         wait: Duration,
         timeout: Duration,
     ) -> Result<Self, sqlx::Error> {
-        let mut shared = WriterInner {
+        let mut shared = SharedWriter {
             options,
             gives_back: false,
             is_to_be_cut: AtomicBool::default(),
@@ -119,7 +119,7 @@ impl SqliteWriter {
     }
 }
 
-impl WriterInner {
+impl SharedWriter {
     fn hold_to(&self, timeout: Duration) {
         let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         self.timeout.store(timeout, Ordering::Relaxed);
@@ -155,13 +155,13 @@ impl Drop for Waits<'_> {
 /// A transaction on the writing connection. Dropping it undoes the changes.
 pub(crate) struct WriterTurn {
     state: OwnedMutexGuard<WriterState>,
-    shared: Arc<WriterInner>,
+    shared: Arc<SharedWriter>,
     ended: bool,
 }
 
 impl WriterTurn {
     async fn begun(
-        shared: Arc<WriterInner>,
+        shared: Arc<SharedWriter>,
         state: OwnedMutexGuard<WriterState>,
     ) -> Result<Self, DataError> {
         let mut turn = WriterTurn {

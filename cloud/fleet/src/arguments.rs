@@ -13,7 +13,7 @@ use assets::AssetCommand;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use device::DeviceCommand;
-use fleets::{ConfigFile, Create, DeleteFleet, OneFleet, PurgeFleet};
+use fleets::{ConfigFile, Create, DeleteFleet, FleetArgument, PurgeFleet};
 use keys::KeysCommand;
 use people::{
     Group, InvitationCommand, MemberCommand, OrganizationCommand, Password, Register, SshKeyCommand,
@@ -82,7 +82,7 @@ pub(crate) enum Command {
     /// Create a fleet
     Create(Create),
     /// Show a fleet
-    Show(OneFleet),
+    Show(FleetArgument),
     /// Rename a fleet
     Rename {
         /// The fleet
@@ -91,7 +91,7 @@ pub(crate) enum Command {
         name: String,
     },
     /// Restart the services of a fleet's devices
-    Restart(OneFleet),
+    Restart(FleetArgument),
     /// Empty the volumes of the services of a fleet's devices
     Purge(PurgeFleet),
     /// Delete a fleet, with its devices and releases

@@ -15,7 +15,7 @@ use crate::arguments::releases::Deploy;
 use crate::cloud::Cloud;
 use crate::failure::Result;
 use crate::find;
-use crate::interrupt::told_to_stop;
+use crate::interrupt::wait_for_interrupt;
 use crate::output::Output;
 
 use compose::Composition;
@@ -61,7 +61,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, deploy: Deploy) -> Resul
     let progress = Progress::new(output);
     let pushed = tokio::select! {
         pushed = push(&registries, &mut records, &composition, &sources, &progress) => pushed,
-        stopped = told_to_stop() => Err(stopped),
+        stopped = wait_for_interrupt() => Err(stopped),
     };
     let finished = match pushed {
         Ok(()) => records.succeeded().await,

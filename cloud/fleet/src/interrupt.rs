@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::failure::Failure;
 
 /// Waits for Ctrl-C, or a request by the system to terminate.
-pub(crate) async fn told_to_stop() -> Failure {
+pub(crate) async fn wait_for_interrupt() -> Failure {
     let stopped = Failure::failed("interrupted");
     let (Ok(mut interrupt), Ok(mut end)) = (
         signal(SignalKind::interrupt()),

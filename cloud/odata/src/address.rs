@@ -5,13 +5,13 @@ use winnow::prelude::*;
 use winnow::token::literal;
 
 use crate::error::ParseError;
-use crate::raw::{self, Plus};
+use crate::raw::{self, PlusDecoding};
 use crate::request::{Address, ResourcePath, Tail};
 use crate::token::{Input, expected, keyed_name, name, one_link_more_than, read_all, refuse, sign};
 
 /// Reads the path after the version, which begins at byte `begin` of the request.
 pub(crate) fn read(path: &str, begin: usize) -> Result<Address, ParseError> {
-    let decoded = raw::decode(path, begin, Plus::Plus)?;
+    let decoded = raw::decode(path, begin, PlusDecoding::Plus)?;
     read_all(&decoded, "the end of the path", address)
 }
 

@@ -8,7 +8,7 @@ use winnow::token::{literal, take_while};
 
 use crate::error::{MAX_ITEMS, ParseError};
 use crate::expression::{count_filter, expression, orders};
-use crate::raw::{self, Plus};
+use crate::raw::{self, PlusDecoding};
 use crate::request::{Expand, Expression, Name, Options, Select};
 use crate::token::{
     Input, constant, deeper, expected, items, name, read_all, refuse, sign, spaces,
@@ -52,11 +52,11 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, ParseError> {
             Some((option, value)) => (option, value, at + option.len() + 1),
             None => (part, "", at + part.len()),
         };
-        let option = raw::decode(option, at, Plus::Space)?.text;
+        let option = raw::decode(option, at, PlusDecoding::Space)?.text;
         if !seen.insert(option.clone()) {
             return Err(ParseError::new(at, format!("`{option}` is given twice")));
         }
-        let value = raw::decode(value, value_at, Plus::Space)?;
+        let value = raw::decode(value, value_at, PlusDecoding::Space)?;
         if let Some(alias) = option.strip_prefix('@') {
             let value = read_all(&value, "`&` or the end", cut_err(padded_constant))?;
             if options.aliases.len() >= MAX_ITEMS {
@@ -104,7 +104,7 @@ pub(crate) fn read(query: &str, begin: usize) -> Result<Options, ParseError> {
 
 /// Reads a condition on its own.
 pub(crate) fn condition(text: &str) -> Result<Expression, ParseError> {
-    let text = raw::decode(text, 0, Plus::Space)?;
+    let text = raw::decode(text, 0, PlusDecoding::Space)?;
     read_all(
         &text,
         "an operator such as `eq` or `and`, or the end",

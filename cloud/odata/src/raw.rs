@@ -21,7 +21,7 @@ impl DecodedText {
 
 /// The meaning of `+` outside quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Plus {
+pub(crate) enum PlusDecoding {
     /// A space, in a query.
     Space,
     /// Itself, in a path.
@@ -29,7 +29,11 @@ pub(crate) enum Plus {
 }
 
 /// Decodes a part that begins at byte `begin` of the request.
-pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<DecodedText, ParseError> {
+pub(crate) fn decode(
+    raw: &str,
+    begin: usize,
+    plus: PlusDecoding,
+) -> Result<DecodedText, ParseError> {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut places = Vec::with_capacity(raw.len() + 1);
     let mut quoted = false;
@@ -48,7 +52,7 @@ pub(crate) fn decode(raw: &str, begin: usize, plus: Plus) -> Result<DecodedText,
         } else {
             rest = after;
             match first {
-                b'+' if !quoted && plus == Plus::Space => b' ',
+                b'+' if !quoted && plus == PlusDecoding::Space => b' ',
                 other => other,
             }
         };
@@ -107,18 +111,18 @@ pub(crate) fn parts(query: &str, begin: usize) -> Vec<(&str, usize)> {
 mod tests {
     use super::*;
 
-    fn decoded(raw: &str, plus: Plus) -> Result<String, ParseError> {
+    fn decoded(raw: &str, plus: PlusDecoding) -> Result<String, ParseError> {
         decode(raw, 0, plus).map(|decoded| decoded.text)
     }
 
     #[test]
     fn a_plus_is_a_space_in_a_query_but_in_no_quotes() {
         for (raw, plus, text) in [
-            ("a+eq+'b+c'", Plus::Space, "a eq 'b+c'"),
-            ("a+eq+%27b+c%27+x", Plus::Space, "a eq 'b+c' x"),
-            ("'it''s+'+x", Plus::Space, "'it''s+' x"),
-            ("a+b", Plus::Plus, "a+b"),
-            ("caf%C3%A9%20%26", Plus::Space, "café &"),
+            ("a+eq+'b+c'", PlusDecoding::Space, "a eq 'b+c'"),
+            ("a+eq+%27b+c%27+x", PlusDecoding::Space, "a eq 'b+c' x"),
+            ("'it''s+'+x", PlusDecoding::Space, "'it''s+' x"),
+            ("a+b", PlusDecoding::Plus, "a+b"),
+            ("caf%C3%A9%20%26", PlusDecoding::Space, "café &"),
         ] {
             assert_eq!(decoded(raw, plus).as_deref(), Ok(text), "{raw}");
         }
@@ -134,7 +138,7 @@ mod tests {
             ("%C3%28", 0),
         ] {
             assert_eq!(
-                decode(raw, 10, Plus::Space).unwrap_err().at,
+                decode(raw, 10, PlusDecoding::Space).unwrap_err().at,
                 at + 10,
                 "{raw}"
             );
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_encoded_text() {
-        let decoded = decode("a%20b%C3%A9c", 5, Plus::Space).unwrap();
+        let decoded = decode("a%20b%C3%A9c", 5, PlusDecoding::Space).unwrap();
         assert_eq!(decoded.text, "a béc");
         let places: Vec<usize> = (0..=6).map(|at| decoded.place(at)).collect();
         assert_eq!(places, [5, 6, 9, 10, 13, 16, 17]);

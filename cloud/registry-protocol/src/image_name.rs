@@ -27,14 +27,14 @@ pub struct ImageName {
 /// A text that is not the name of an image.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not the name of an image")]
-pub struct NoImageName(String);
+pub struct ImageNameError(String);
 
 impl FromStr for ImageName {
-    type Err = NoImageName;
+    type Err = ImageNameError;
 
     /// Parses a name as people write it: `registry.example.com/name:tag`. The default tag is `latest`, and a digest
     /// takes precedence over a tag.
-    fn from_str(text: &str) -> Result<Self, NoImageName> {
+    fn from_str(text: &str) -> Result<Self, ImageNameError> {
         let (name, digest) = match text.split_once('@') {
             Some((name, digest)) => (name, Some(digest)),
             None => (text, None),
@@ -69,7 +69,7 @@ impl FromStr for ImageName {
                 reference: digest.unwrap_or(tag).to_owned(),
             })
         } else {
-            Err(NoImageName(text.to_owned()))
+            Err(ImageNameError(text.to_owned()))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The differences between an older version of the API and the next version.
 //!
-//! A version is the model of the next one with a list of changes applied ([`crate::older`]). Rows stay unchanged: a
+//! A version is the model of the next one with a list of changes applied ([`crate::compat`]). Rows stay unchanged: a
 //! renamed field refers to the same column, a renamed resource to the same table.
 
 use crate::field::{Column, Field, Input, Type};

@@ -19,20 +19,20 @@ pub struct ReleaseVersion {
 /// A text that is not a semantic version, or contains a number that is too large.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a semantic version, such as `1.2.3-beta+linux`")]
-pub struct NoVersion {
+pub struct ReleaseVersionError {
     /// The given text, shortened to fit a message.
     pub given: String,
 }
 
 impl std::str::FromStr for ReleaseVersion {
-    type Err = NoVersion;
+    type Err = ReleaseVersionError;
 
-    fn from_str(text: &str) -> Result<Self, NoVersion> {
-        let no_version = || NoVersion {
+    fn from_str(text: &str) -> Result<Self, ReleaseVersionError> {
+        let invalid = || ReleaseVersionError {
             given: text.chars().take(100).collect(),
         };
-        let version = semver::Version::parse(text).map_err(|_| no_version())?;
-        let number = |number: u64| i64::try_from(number).map_err(|_| no_version());
+        let version = semver::Version::parse(text).map_err(|_| invalid())?;
+        let number = |number: u64| i64::try_from(number).map_err(|_| invalid());
         Ok(ReleaseVersion {
             major: number(version.major)?,
             minor: number(version.minor)?,

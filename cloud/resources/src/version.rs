@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use strum::{Display, EnumString, VariantArray};
 
+use crate::compat::{V5, V6};
 use crate::model::Model;
-use crate::older::{V5, V6};
 
 /// A version of the API, which is the first part of a path.
 #[derive(

@@ -118,7 +118,7 @@ fn router(server: ServerState) -> Router {
         .route("/device/register", post(register::register))
         .route(
             "/device/v2/{uuid}/state",
-            get(state::older).patch(report::patch_older),
+            get(state::get_v2_state).patch(report::patch_v2),
         )
         .route("/device/v3/{uuid}/state", get(state::current))
         .route("/device/v3/state", patch(report::patch))

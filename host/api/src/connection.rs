@@ -23,7 +23,7 @@ use crate::bounds::{BUFFER, HEAD_WITHIN, KERNEL_BUFFER, STREAM_UNREAD_FOR};
 use crate::client_connection::ClientConnection;
 use crate::listener::KeylessAccess;
 use crate::message::Request;
-use crate::places::{ConnectionSlot, UnderWay};
+use crate::places::{ConnectionSlot, RequestGuard};
 use crate::socket::Socket;
 use crate::unread::SocketBody;
 
@@ -122,7 +122,7 @@ fn prepare(stream: &TcpStream) -> std::io::Result<()> {
 struct AnswerBody {
     body: Body,
     failure: Option<axum::Error>,
-    _under_way: UnderWay,
+    _under_way: RequestGuard,
 }
 
 impl http_body::Body for AnswerBody {

@@ -50,7 +50,7 @@ pub(crate) struct ConnectionSlot {
 }
 
 /// Held while a request is under way.
-pub(crate) struct UnderWay(Arc<ConnectionSlot>);
+pub(crate) struct RequestGuard(Arc<ConnectionSlot>);
 
 impl Places {
     /// Creates places whose connections all end at once when `cut` is cancelled.
@@ -128,14 +128,14 @@ impl ConnectionSlot {
     }
 
     /// Marks the connection as busy until the value is dropped.
-    pub(crate) fn request(self: &Arc<Self>) -> UnderWay {
+    pub(crate) fn request(self: &Arc<Self>) -> RequestGuard {
         let requests = &self.standing.requests_under_way;
         requests.fetch_add(1, Ordering::Relaxed);
-        UnderWay(self.clone())
+        RequestGuard(self.clone())
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         let (places, standing) = (&self.0.places, &self.0.standing);
         let now = places.clock.fetch_add(1, Ordering::Relaxed) + 1;

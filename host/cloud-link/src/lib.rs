@@ -35,7 +35,7 @@ pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, DeviceIdentity, Identity, IdentityError, PlainHttp, establish};
 pub use logs::{LogEnd, LogLine, LogShipping, LogSink, LogSource, upload_logs};
 pub use poll::{Device, Poll, Settings, Source, TargetRefusal};
-pub use provisioning::{Description, IntroductionRecord, Newcomer, ProvisioningState};
+pub use provisioning::{Description, IntroductionRecord, IntroductionSource, ProvisioningState};
 pub use queue::{Queue, QueueError, Sink};
 pub use report::{METRICS, PLUGIN_FIELDS, StateSource, report};
 pub use tunnel::keep_tunnel;

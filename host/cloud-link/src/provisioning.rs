@@ -46,7 +46,7 @@ pub struct Description {
 }
 
 /// What a device sends to its cloud once. The binary implements it.
-pub trait Newcomer: Send + Sync + 'static {
+pub trait IntroductionSource: Send + Sync + 'static {
     /// Returns the description of the device.
     fn description(&self) -> Description;
 
@@ -89,7 +89,7 @@ pub(crate) struct ProvisioningTask {
     client: Arc<Client>,
     config: Arc<dyn ConfigFile>,
     introduced: Arc<dyn IntroductionRecord>,
-    newcomer: Arc<dyn Newcomer>,
+    introduction: Arc<dyn IntroductionSource>,
     device: Arc<dyn Device>,
 }
 
@@ -128,7 +128,7 @@ impl ProvisioningState {
         client: Arc<Client>,
         config: Arc<dyn ConfigFile>,
         introduced: Arc<dyn IntroductionRecord>,
-        newcomer: Arc<dyn Newcomer>,
+        introduction: Arc<dyn IntroductionSource>,
         device: Arc<dyn Device>,
         stop: CancellationToken,
     ) -> ProvisioningState {
@@ -140,7 +140,7 @@ impl ProvisioningState {
             client,
             config,
             introduced,
-            newcomer,
+            introduction,
             device,
         };
         let state = provisioned.clone();

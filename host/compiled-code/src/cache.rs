@@ -24,10 +24,10 @@ use crate::{CompileError, Limits, Profile, child, entries};
 /// two names is compiled once, even for many simultaneous requests.
 #[derive(Clone)]
 pub struct Cache {
-    shared: Arc<Inner>,
+    shared: Arc<SharedCache>,
 }
 
-struct Inner {
+struct SharedCache {
     folder: PathBuf,
     key: CodeKey,
     compiler: PathBuf,
@@ -51,7 +51,7 @@ pub struct KeptFile(#[expect(dead_code, reason = "held for its drop")] Arc<()>);
 
 type Compilation = BoxFuture<'static, Result<(), CompileError>>;
 
-impl Inner {
+impl SharedCache {
     fn requires_confinement(&self) -> bool {
         self.requires_confinement.get().is_some_and(|rule| rule())
     }
@@ -103,7 +103,7 @@ impl Cache {
         let key = CodeKey::open(&folder)?;
         let turns = || Semaphore::new(limits.at_once.max(1));
         Ok(Cache {
-            shared: Arc::new(Inner {
+            shared: Arc::new(SharedCache {
                 folder,
                 key,
                 compiler: compiler.into(),
@@ -227,7 +227,7 @@ impl Cache {
         profile: Profile,
         stem: &str,
     ) -> Result<(), CompileError> {
-        let Inner {
+        let SharedCache {
             folder,
             compiler,
             limits,
@@ -297,7 +297,7 @@ impl Cache {
 const GONE: &str = "its file is gone";
 
 async fn compile(
-    cache: Arc<Inner>,
+    cache: Arc<SharedCache>,
     name: String,
     wasm: Vec<u8>,
     profile: Profile,

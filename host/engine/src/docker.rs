@@ -50,7 +50,7 @@ pub struct Docker {
     /// The root of the host's file system as this process sees it.
     host_root: PathBuf,
     /// Whether it was logged that the engine's folder is not visible from here.
-    told_of_root: Arc<AtomicBool>,
+    root_was_logged: Arc<AtomicBool>,
 }
 
 impl Docker {
@@ -66,7 +66,7 @@ impl Docker {
             pull_patience: PULL_PATIENCE,
             disk: Disk::default(),
             host_root: "/".into(),
-            told_of_root: Arc::default(),
+            root_was_logged: Arc::default(),
         })
     }
 

@@ -54,7 +54,7 @@ fn name_of(image: &ImageRef) -> Result<ImageName, EngineError> {
     image
         .as_str()
         .parse()
-        .map_err(|error: registry_protocol::NoImageName| EngineError::Invalid(error.to_string()))
+        .map_err(|error: registry_protocol::ImageNameError| EngineError::Invalid(error.to_string()))
 }
 
 /// Returns whether `image` is at this registry.

@@ -175,7 +175,7 @@ impl Wasm {
 }
 
 impl WasmState {
-    fn tell(&self, event: EngineEvent) {
+    fn emit(&self, event: EngineEvent) {
         // Without listeners, the event can be dropped.
         let _ = self.events.send(event);
     }

@@ -49,7 +49,7 @@ pub struct CurrentService {
     pub digest: Option<String>,
     /// The time that it has to stop: its own grace period, which may differ in the next release.
     pub stop_grace: Duration,
-    /// The boot in which it was created, if it is to be started in the next.
+    /// The boot in which it was created, if it must be started in the next.
     pub waits_in_boot: Option<BootId>,
     /// The services of its app that it needs while it runs.
     pub depends_on: BTreeSet<ServiceName>,

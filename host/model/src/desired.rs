@@ -77,7 +77,7 @@ pub struct DesiredApp {
     pub release: Option<ReleaseId>,
     /// Whether it is a host app or the supervisor's own: shown, never run or removed.
     pub not_ours: bool,
-    /// The release was refused (a field that does not parse, a contract that is not met). None of it is to be run, and
+    /// The release was refused (a field that does not parse, a contract that is not met). None of it must run, and
     /// what runs is left unchanged.
     pub rejected: bool,
     /// The services of the release, except optional ones whose contract the device does not meet.
@@ -114,7 +114,7 @@ pub struct DesiredService {
     /// Services of the same app that must have been started before this one.
     pub depends_on: Vec<ServiceName>,
     /// The configuration from which its container is created, and with which it is compared.
-    #[serde(with = "whole")]
+    #[serde(with = "complete_config")]
     pub config: ServiceConfig,
     /// SHA-256 of `config`'s canonical form, in hexadecimal; `config.labels` contains it as well.
     pub digest: String,
@@ -202,7 +202,7 @@ pub struct NetworkConfig {
 }
 
 /// A service's configuration including the parts that its digest leaves out.
-mod whole {
+mod complete_config {
     use std::borrow::Cow;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -210,7 +210,7 @@ mod whole {
     use crate::ServiceConfig;
 
     #[derive(Serialize, Deserialize)]
-    struct Whole<'a> {
+    struct CompleteServiceConfig<'a> {
         fields: Cow<'a, ServiceConfig>,
         nano_cpus: i64,
     }
@@ -219,20 +219,20 @@ mod whole {
         config: &ServiceConfig,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let whole = Whole {
+        let complete = CompleteServiceConfig {
             fields: Cow::Borrowed(config),
             nano_cpus: config.nano_cpus,
         };
-        whole.serialize(serializer)
+        complete.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<ServiceConfig, D::Error> {
-        let whole = Whole::deserialize(deserializer)?;
+        let complete = CompleteServiceConfig::deserialize(deserializer)?;
         Ok(ServiceConfig {
-            nano_cpus: whole.nano_cpus,
-            ..whole.fields.into_owned()
+            nano_cpus: complete.nano_cpus,
+            ..complete.fields.into_owned()
         })
     }
 }

@@ -25,7 +25,7 @@ pub struct Settings {
     pub override_locks: bool,
     /// Whether the state report contains hardware metrics.
     pub hardware_metrics: bool,
-    /// Whether images are to be downloaded as differences; full ones are pulled regardless
+    /// Whether images should be downloaded as differences; full ones are pulled regardless
     /// (docs/spec/device.md#deltas).
     pub delta: bool,
     /// Who can reach the host over the network.

@@ -54,7 +54,7 @@ pub enum LookupError {
 type Answer = Result<Vec<SocketAddr>, LookupError>;
 
 /// Queries the system for the addresses of a name, for as long as that takes.
-type Ask = Box<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
+type LookupFunction = Box<dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
 /// The system's resolver. Cloning shares its threads.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ pub struct SystemNames {
 }
 
 struct ResolverState {
-    ask: Ask,
+    look_up: LookupFunction,
     questions: Mutex<Questions>,
     within: Duration,
 }
@@ -80,18 +80,18 @@ struct Questions {
 
 impl SystemNames {
     pub fn new(
-        ask: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+        look_up: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> SystemNames {
-        SystemNames::within(bounds::WITHIN, ask)
+        SystemNames::within(bounds::WITHIN, look_up)
     }
 
     pub(crate) fn within(
         within: Duration,
-        ask: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+        look_up: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
     ) -> SystemNames {
         SystemNames {
             shared: Arc::new(ResolverState {
-                ask: Box::new(ask),
+                look_up: Box::new(look_up),
                 questions: Mutex::default(),
                 within,
             }),
@@ -168,7 +168,7 @@ impl ResolverState {
     /// Processes queries until there are none left.
     fn work(&self) {
         while let Some(host) = self.next() {
-            let addresses = catch_unwind(AssertUnwindSafe(|| (self.ask)(&host)));
+            let addresses = catch_unwind(AssertUnwindSafe(|| (self.look_up)(&host)));
             let addresses =
                 addresses.unwrap_or_else(|_| Err(io::Error::other("the resolver failed")));
             let addresses = addresses.map_err(|error| LookupError::Failed {

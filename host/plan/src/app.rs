@@ -22,7 +22,7 @@ use service::plan_service;
 pub(crate) struct App<'a> {
     pub current: &'a CurrentState,
     pub uuid: &'a AppUuid,
-    /// `None` if the app is to be removed.
+    /// `None` if the app must be removed.
     pub desired: Option<&'a DesiredApp>,
     pub containers: Vec<&'a CurrentService>,
     placements: BTreeMap<&'a ServiceName, Placement<'a>>,
@@ -187,7 +187,7 @@ fn fetch_images(
 }
 
 fn remove_dead(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
-    for container in &services.fading {
+    for container in &services.being_removed {
         draft
             .plan
             .wait(Subject::Service(container.key.clone()), Blocker::Removal);

@@ -16,7 +16,7 @@ use device_types::plan::StepReason;
 
 use self::model::DeviceModel;
 use crate::component::has_component;
-use crate::{CurrentState, LockedStep, Step, Subject, WaitingOn, plan};
+use crate::{BlockedSubject, CurrentState, LockedStep, Step, Subject, plan};
 
 /// More than any target of an allowed size needs; it still ends the loop if two rules contradict each other.
 const MAX_PLANS: usize = 500;
@@ -29,7 +29,7 @@ pub struct Forecast {
     /// The steps in order; those of one stage may run in parallel.
     pub steps: Vec<ForecastStep>,
     /// What remains blocked after all steps.
-    pub stuck: Vec<WaitingOn>,
+    pub stuck: Vec<BlockedSubject>,
     /// The services whose update locks are taken, by app.
     pub locked: BTreeMap<AppUuid, (AppId, BTreeSet<ServiceName>)>,
     /// Whether steps are missing: a limit was reached, or a step could not be applied to the model.
@@ -103,7 +103,7 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
         }
         stage += usize::from(walk.forecast.steps.len() > before);
         // A subject that has no step yet waits for these blockers; they are shown at its later steps.
-        for WaitingOn { subject, reason } in next.waiting_on {
+        for BlockedSubject { subject, reason } in next.waiting_on {
             let reasons = walk.waits.entry(subject).or_default();
             if !reasons.contains(&reason) {
                 reasons.push(reason);

@@ -86,7 +86,7 @@ pub(crate) fn boot_to_wait_for(current: &CurrentState, service: &DesiredService)
     current.host.boot.clone().filter(|_| waits)
 }
 
-/// Returns whether the kept container of a service was created in this boot and is to be started in the next.
+/// Returns whether the kept container of a service was created in this boot and must be started in the next.
 pub(crate) fn waits_for_reboot(current: &CurrentState, planned: &ServicePlan<'_>) -> bool {
     let boot = boot_to_wait_for(current, planned.desired);
     let made_in = planned.kept().and_then(|kept| kept.waits_in_boot.as_ref());

@@ -24,6 +24,7 @@
 #![warn(missing_docs)]
 
 mod app;
+mod blocked_subject;
 mod component;
 mod components;
 mod current;
@@ -39,8 +40,8 @@ mod step;
 mod stopping;
 mod strategy;
 mod subject;
-mod waiting;
 
+pub use blocked_subject::BlockedSubject;
 pub use component::{ComponentKind, DesiredComponent, has_component};
 pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
 pub use forecast::{AnyStep, Forecast, ForecastStep, forecast, is_foreseen};
@@ -51,4 +52,3 @@ pub use plan::{Plan, plan};
 pub use replaced_keys::ReplacedKeys;
 pub use step::{ContainerRef, ImageUser, LockedStep, LockedWork, ServiceWork, StartService, Step};
 pub use subject::Subject;
-pub use waiting::WaitingOn;

@@ -10,7 +10,7 @@ use crate::app::plan_app;
 use crate::host::{plan_host, plan_reboot};
 use crate::images::{Pulls, remove_unused};
 use crate::os::plan_os;
-use crate::{CurrentState, Step, Subject, WaitingOn};
+use crate::{BlockedSubject, CurrentState, Step, Subject};
 
 /// The steps to take now, and what cannot be done yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,7 +18,7 @@ pub struct Plan {
     /// The steps to take now; all of them may run in parallel.
     pub steps: Vec<Step>,
     /// Empty if these steps, and those in flight, reach the target.
-    pub waiting_on: Vec<WaitingOn>,
+    pub waiting_on: Vec<BlockedSubject>,
 }
 
 /// Whether a step about a subject may be planned now.
@@ -55,7 +55,7 @@ impl Plan {
 
     /// Adds a blocker, unless the plan contains it already.
     pub(crate) fn wait(&mut self, subject: Subject, reason: Blocker) {
-        let waiting = WaitingOn { subject, reason };
+        let waiting = BlockedSubject { subject, reason };
         if !self.waiting_on.contains(&waiting) {
             self.waiting_on.push(waiting);
         }

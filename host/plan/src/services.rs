@@ -31,9 +31,9 @@ pub(crate) struct ServicePlan<'a> {
     pub desired: &'a DesiredService,
     pub disposition: Disposition<'a>,
     /// Older containers of the same service.
-    pub surplus: Vec<&'a CurrentService>,
+    pub duplicates: Vec<&'a CurrentService>,
     /// Whether the engine is still removing an old container, which may still have the name.
-    pub fading: bool,
+    pub removal_pending: bool,
     /// Whether the kept container was stopped over the API, and stays stopped.
     pub held: bool,
 }
@@ -47,7 +47,7 @@ pub(crate) struct ServicePlans<'a> {
     /// Containers that the engine failed to remove.
     pub dead: Vec<&'a CurrentService>,
     /// Containers that the engine is removing, of services that the target does not contain.
-    pub fading: Vec<&'a CurrentService>,
+    pub being_removed: Vec<&'a CurrentService>,
 }
 
 impl<'a> ServicePlan<'a> {
@@ -85,14 +85,14 @@ impl<'a> ServicePlan<'a> {
     /// Returns whether bringing this service to the target disturbs a container.
     pub(crate) fn disturbs(&self) -> bool {
         matches!(self.disposition, Disposition::Replace(..))
-            || !self.surplus.is_empty()
+            || !self.duplicates.is_empty()
             || self.is_misnamed()
             || self.is_to_stop()
     }
 }
 
 impl<'a> ServicePlans<'a> {
-    /// Returns whether a container on `engine` is to be removed, or is being removed.
+    /// Returns whether a container on `engine` must be removed, or is being removed.
     pub(crate) fn has_leaving(&self, engine: EngineKind) -> bool {
         self.leaving().any(|container| container.engine == engine)
     }
@@ -125,11 +125,11 @@ impl<'a> ServicePlans<'a> {
             .chain(
                 self.desired
                     .values()
-                    .flat_map(|s| s.surplus.iter().copied()),
+                    .flat_map(|s| s.duplicates.iter().copied()),
             )
             .chain(self.unwanted.values().flatten().copied())
             .chain(self.dead.iter().copied())
-            .chain(self.fading.iter().copied())
+            .chain(self.being_removed.iter().copied())
     }
 }
 
@@ -137,16 +137,16 @@ impl<'a> ServicePlans<'a> {
 pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     let mut plans = ServicePlans::default();
     let mut alive: BTreeMap<&ServiceName, Vec<&CurrentService>> = BTreeMap::new();
-    let mut fading: BTreeMap<&ServiceName, &CurrentService> = BTreeMap::new();
+    let mut being_removed: BTreeMap<&ServiceName, &CurrentService> = BTreeMap::new();
     for container in &app.containers {
         let service = &container.key.service;
         match container.state {
             ContainerState::Dead => {
                 plans.dead.push(container);
-                fading.insert(service, container);
+                being_removed.insert(service, container);
             }
             ContainerState::Removing => {
-                fading.insert(service, container);
+                being_removed.insert(service, container);
             }
             _ => alive.entry(service).or_default().push(container),
         }
@@ -168,15 +168,15 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
         let planned = ServicePlan {
             desired,
             disposition,
-            surplus: containers.collect(),
-            fading: fading.remove(&desired.key.service).is_some(),
+            duplicates: containers.collect(),
+            removal_pending: being_removed.remove(&desired.key.service).is_some(),
             held: matches!(disposition, Disposition::Keep(kept) if app.current.held.contains(&kept.container)),
         };
         plans.desired.insert(&desired.key.service, planned);
     }
     plans.unwanted = alive;
-    let leaving = fading.into_values();
-    plans.fading = leaving
+    let leaving = being_removed.into_values();
+    plans.being_removed = leaving
         .filter(|c| c.state == ContainerState::Removing)
         .collect();
     replace_joined(&mut plans, &app.current.network_containers);

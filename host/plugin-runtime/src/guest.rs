@@ -80,10 +80,10 @@ impl WasiView for Guest {
 }
 
 /// Gives generated code access to the guest itself.
-pub(crate) struct ThisGuest;
+pub(crate) struct GuestData;
 
 /// Access to the calling guest, from an asynchronous function.
-pub(crate) type GuestAccess = Accessor<Guest, ThisGuest>;
+pub(crate) type GuestAccess = Accessor<Guest, GuestData>;
 
 /// The result of a function of `wit/` that can fail. The outer error is for calls that the plugin may not make: it
 /// traps.
@@ -94,7 +94,7 @@ pub(crate) fn host(access: &GuestAccess) -> InstanceHost {
     access.with(|mut access| access.get().host.clone())
 }
 
-impl HasData for ThisGuest {
+impl HasData for GuestData {
     type Data<'a> = &'a mut Guest;
 }
 

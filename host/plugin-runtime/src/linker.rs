@@ -8,7 +8,7 @@ use wasmtime::Engine;
 use wasmtime::component::Linker;
 
 use crate::bindings::platform::supervisor;
-use crate::guest::{Guest, ThisGuest};
+use crate::guest::{Guest, GuestData};
 use crate::wasi;
 
 /// The linkers created so far, one for each set of capabilities: plugins with the same grants share one.
@@ -36,13 +36,13 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
     let mut linker = Linker::new(engine);
     wasi::link(&mut linker, grants)?;
     for link in [
-        supervisor::types::add_to_linker::<Guest, ThisGuest>,
-        supervisor::log::add_to_linker::<Guest, ThisGuest>,
-        supervisor::config::add_to_linker::<Guest, ThisGuest>,
-        supervisor::timer::add_to_linker::<Guest, ThisGuest>,
-        supervisor::caller::add_to_linker::<Guest, ThisGuest>,
-        supervisor::identify_window::add_to_linker::<Guest, ThisGuest>,
-        supervisor::proxy_types::add_to_linker::<Guest, ThisGuest>,
+        supervisor::types::add_to_linker::<Guest, GuestData>,
+        supervisor::log::add_to_linker::<Guest, GuestData>,
+        supervisor::config::add_to_linker::<Guest, GuestData>,
+        supervisor::timer::add_to_linker::<Guest, GuestData>,
+        supervisor::caller::add_to_linker::<Guest, GuestData>,
+        supervisor::identify_window::add_to_linker::<Guest, GuestData>,
+        supervisor::proxy_types::add_to_linker::<Guest, GuestData>,
     ] {
         link(&mut linker, |guest| guest)?;
     }
@@ -55,7 +55,7 @@ fn linker(engine: &Engine, grants: &BTreeSet<Capability>) -> wasmtime::Result<Li
 /// Adds the interface of a capability if it is one of ours: WASI's own are linked with the rest of WASI.
 macro_rules! link {
     (ours $module:ident $linker:ident) => {
-        supervisor::$module::add_to_linker::<Guest, ThisGuest>($linker, |guest| guest)
+        supervisor::$module::add_to_linker::<Guest, GuestData>($linker, |guest| guest)
     };
     ($origin:ident $module:ident $linker:ident) => {
         Ok(())

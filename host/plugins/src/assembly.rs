@@ -32,7 +32,7 @@ pub(crate) struct ExpectedPlugin {
 
 /// A plugin's claims to things that exist only once.
 #[derive(Clone, Copy)]
-struct Demand<'a> {
+struct PluginClaims<'a> {
     manifest: &'a Manifest,
     is_boards_own: bool,
 }
@@ -197,7 +197,7 @@ impl<'a> Assembly<'a> {
         self.rank(file, plugin) == NEW
             && self.expected.iter().any(|expected| {
                 let goes_before =
-                    *expected.file < *file && conflict(plugin.demand(), expected.demand()).is_err();
+                    *expected.file < *file && conflict(plugin.claims(), expected.claims()).is_err();
                 goes_before || expected.manifest.provides.iter().any(has_others_do)
             })
     }
@@ -207,7 +207,7 @@ impl<'a> Assembly<'a> {
     fn fits(&self, file: &Path, plugin: &LoadedPlugin) -> Result<(), String> {
         self.reserved.check(&plugin.manifest.routes)?;
         let mut others = self.serving.iter().filter(|(other, _)| *other != file);
-        others.try_for_each(|(_, other)| conflict(plugin.demand(), other.demand()))
+        others.try_for_each(|(_, other)| conflict(plugin.claims(), other.claims()))
     }
 }
 
@@ -215,8 +215,8 @@ impl<'a> Assembly<'a> {
 const NEW: u8 = 2;
 
 impl LoadedPlugin {
-    fn demand(&self) -> Demand<'_> {
-        Demand {
+    fn claims(&self) -> PluginClaims<'_> {
+        PluginClaims {
             manifest: &self.manifest,
             is_boards_own: self.is_boards_own,
         }
@@ -224,8 +224,8 @@ impl LoadedPlugin {
 }
 
 impl ExpectedPlugin {
-    fn demand(&self) -> Demand<'_> {
-        Demand {
+    fn claims(&self) -> PluginClaims<'_> {
+        PluginClaims {
             manifest: &self.manifest,
             is_boards_own: self.is_boards_own,
         }
@@ -233,7 +233,7 @@ impl ExpectedPlugin {
 }
 
 /// Returns an error that says why two plugins cannot serve together.
-fn conflict(plugin: Demand<'_>, other: Demand<'_>) -> Result<(), String> {
+fn conflict(plugin: PluginClaims<'_>, other: PluginClaims<'_>) -> Result<(), String> {
     let Manifest {
         name,
         routes,

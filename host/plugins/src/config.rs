@@ -108,14 +108,14 @@ pub struct OutgoingRequest {
     /// With an absolute address.
     pub request: http::Request<Vec<u8>>,
     /// The addresses that the host's name may resolve to.
-    pub reachable: Reachable,
+    pub reachable: AddressScope,
     /// The longest body of the answer, in bytes.
     pub longest_answer: usize,
 }
 
 /// The addresses that a request may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reachable {
+pub enum AddressScope {
     /// All but those of this device itself, such as loopback addresses: the name's owner decides where it leads.
     OtherMachines,
     /// All: the device's owner has named the address.

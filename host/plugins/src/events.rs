@@ -148,7 +148,7 @@ async fn call_for_each(
         let event = pending.next().await;
         let kind = kind_of_event(&event);
         // A failure of the plugin itself has already been logged and counted.
-        if let Ok(Err(reason)) = tell(&plugin, EventCall::Notice(event)).await {
+        if let Ok(Err(reason)) = call_for_event(&plugin, EventCall::Notice(event)).await {
             plugin.failed_itself(&format!("the event `{kind}` failed: {reason}"));
         }
         if kind == EventKind::Start {
@@ -161,7 +161,7 @@ async fn call_for_each(
 
 /// Calls the plugin for an event. The outer error means that it was not called or broke the rules, the inner one is the
 /// plugin's own.
-async fn tell(
+async fn call_for_event(
     plugin: &Arc<LoadedPlugin>,
     call: EventCall,
 ) -> Result<Result<EventAnswer, String>, String> {

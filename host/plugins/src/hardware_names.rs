@@ -20,7 +20,7 @@ pub(crate) fn check_name(list: &str, kind: &str, name: &str) -> Result<(), Strin
     ))
 }
 
-/// Checks the name of a kernel object that is to be looked up.
+/// Checks the name of a kernel object before it is looked up.
 ///
 /// # Errors
 /// What is wrong with it.

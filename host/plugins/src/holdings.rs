@@ -37,14 +37,14 @@ pub(crate) enum HeldResource {
 
 /// The instance already holds [`MOST`].
 #[derive(Debug)]
-pub(crate) struct TooMany;
+pub(crate) struct HandleLimitError;
 
 impl Holdings {
     /// Adds an object.
-    pub(crate) fn add(&self, holding: HeldResource) -> Result<Handle, TooMany> {
+    pub(crate) fn add(&self, holding: HeldResource) -> Result<Handle, HandleLimitError> {
         let mut table = self.0.lock();
         if table.things.len() >= MOST {
-            return Err(TooMany);
+            return Err(HandleLimitError);
         }
         table.latest += 1;
         let handle = Handle(table.latest);

@@ -33,7 +33,7 @@ pub(crate) struct Destination {
 
 /// What the policy allows for a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum DestinationGrant {
     /// Nothing.
     Nowhere,
     /// It names the host: its name may resolve to any address but the device's own.
@@ -47,14 +47,14 @@ impl HttpGrants {
         self.0.is_empty()
     }
 
-    pub(crate) fn reach(&self, destination: &Destination) -> Reach {
+    pub(crate) fn find_grant(&self, destination: &Destination) -> DestinationGrant {
         let mut grants = self.0.iter();
         match grants.find(|grant| grant.covers(destination)) {
-            None => Reach::Nowhere,
+            None => DestinationGrant::Nowhere,
             Some(_) if destination.is_address() || destination.host == "localhost" => {
-                Reach::ByAddress
+                DestinationGrant::ByAddress
             }
-            Some(_) => Reach::ByName,
+            Some(_) => DestinationGrant::ByName,
         }
     }
 }
@@ -159,8 +159,8 @@ mod tests {
         table["http"].clone().try_into().unwrap()
     }
 
-    fn reach(grants: &HttpGrants, url: &str) -> Option<Reach> {
-        Some(grants.reach(&Destination::from_uri(&url.parse().ok()?)?))
+    fn find_grant(grants: &HttpGrants, url: &str) -> Option<DestinationGrant> {
+        Some(grants.find_grant(&Destination::from_uri(&url.parse().ok()?)?))
     }
 
     #[test]
@@ -174,28 +174,28 @@ mod tests {
             "http://localhost:8080",
         ]);
         for (url, expected) in [
-            ("https://api.acme.example/x?y", Reach::ByName),
-            ("https://API.acme.example./x", Reach::ByName),
-            ("https://api.acme.example:443/x", Reach::ByName),
-            ("https://api.acme.example:444/x", Reach::Nowhere),
-            ("http://api.acme.example/x", Reach::Nowhere),
-            ("http://api.acme.example:443/x", Reach::Nowhere),
-            ("https://evil-api.acme.example/", Reach::Nowhere),
-            ("https://api.acme.example.evil.example/", Reach::Nowhere),
-            ("https://a.b.acme.test/", Reach::ByName),
-            ("https://acme.test/", Reach::Nowhere),
-            ("https://evilacme.test/", Reach::Nowhere),
-            ("https://.acme.test/", Reach::Nowhere),
-            ("https://other.example:8443/", Reach::ByName),
-            ("https://other.example/", Reach::Nowhere),
-            ("http://192.168.1.20/", Reach::ByAddress),
-            ("http://192.168.1.20:81/", Reach::Nowhere),
-            ("http://192.168.1.21/", Reach::Nowhere),
-            ("http://[::1]:9000/", Reach::ByAddress),
-            ("http://localhost:8080/", Reach::ByAddress),
-            ("http://127.0.0.1:8080/", Reach::Nowhere),
+            ("https://api.acme.example/x?y", DestinationGrant::ByName),
+            ("https://API.acme.example./x", DestinationGrant::ByName),
+            ("https://api.acme.example:443/x", DestinationGrant::ByName),
+            ("https://api.acme.example:444/x", DestinationGrant::Nowhere),
+            ("http://api.acme.example/x", DestinationGrant::Nowhere),
+            ("http://api.acme.example:443/x", DestinationGrant::Nowhere),
+            ("https://evil-api.acme.example/", DestinationGrant::Nowhere),
+            ("https://api.acme.example.evil.example/", DestinationGrant::Nowhere),
+            ("https://a.b.acme.test/", DestinationGrant::ByName),
+            ("https://acme.test/", DestinationGrant::Nowhere),
+            ("https://evilacme.test/", DestinationGrant::Nowhere),
+            ("https://.acme.test/", DestinationGrant::Nowhere),
+            ("https://other.example:8443/", DestinationGrant::ByName),
+            ("https://other.example/", DestinationGrant::Nowhere),
+            ("http://192.168.1.20/", DestinationGrant::ByAddress),
+            ("http://192.168.1.20:81/", DestinationGrant::Nowhere),
+            ("http://192.168.1.21/", DestinationGrant::Nowhere),
+            ("http://[::1]:9000/", DestinationGrant::ByAddress),
+            ("http://localhost:8080/", DestinationGrant::ByAddress),
+            ("http://127.0.0.1:8080/", DestinationGrant::Nowhere),
         ] {
-            assert_eq!(reach(&grants, url), Some(expected), "{url}");
+            assert_eq!(find_grant(&grants, url), Some(expected), "{url}");
         }
     }
 

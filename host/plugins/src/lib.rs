@@ -67,7 +67,7 @@ mod signers;
 mod stock;
 mod table;
 mod trust;
-mod unavailable;
+mod unavailable_service;
 mod watch;
 
 use plugin_protocol::text;
@@ -76,10 +76,10 @@ pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use bounds::{HTTP_REQUESTS, memory_of_board};
 pub use config::{
-    ApiError, ApiResponse, AppLocks, Cloud, CloudRefusal, Condition, DEFAULT_SLOTS, DataError,
-    Device, DeviceApi, HeldLocks, HostName, HostNameError, HostServices, HttpClient, HttpError,
-    HttpResponse, Identity, LocksError, NoCloud, OutgoingRequest, PluginApiRequest, PluginData,
-    PluginsConfig, Reachable, ValueChange,
+    AddressScope, ApiError, ApiResponse, AppLocks, Cloud, CloudRefusal, Condition, DEFAULT_SLOTS,
+    DataError, Device, DeviceApi, HeldLocks, HostName, HostNameError, HostServices, HttpClient,
+    HttpError, HttpResponse, Identity, LocksError, NoCloud, OutgoingRequest, PluginApiRequest,
+    PluginData, PluginsConfig, ValueChange,
 };
 pub use confinement_rule::ConfinementRule;
 pub use device_types::PluginMetricValue;
@@ -107,4 +107,4 @@ pub use signers::{
     signed_content,
 };
 pub use trust::{TrustError, trust_lines};
-pub use unavailable::Unavailable;
+pub use unavailable_service::UnavailableService;

@@ -46,10 +46,10 @@ fn longest_load() -> Duration {
 /// The plugins of this device. Cloning shares them.
 #[derive(Clone)]
 pub struct Plugins {
-    inner: Arc<Inner>,
+    inner: Arc<SharedPlugins>,
 }
 
-struct Inner {
+struct SharedPlugins {
     /// Ends with the task that reloads changed plugins.
     table: watch::Receiver<Arc<Table>>,
     runtime: Arc<dyn GuestRuntime>,
@@ -304,13 +304,13 @@ impl Plugins {
     }
 }
 
-impl Inner {
+impl SharedPlugins {
     fn table(&self) -> Arc<Table> {
         Arc::clone(&self.table.borrow())
     }
 }
 
-impl Drop for Inner {
+impl Drop for SharedPlugins {
     fn drop(&mut self) {
         if let Some(reloading) = self.reloading.lock().take() {
             reloading.abort();

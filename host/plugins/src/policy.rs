@@ -107,16 +107,16 @@ struct OwnerPolicy {
     bounds: BoundsOfAll,
     /// Who may sign targets does not concern plugins (`host/signed-targets` reads it).
     #[serde(default, rename = "targets")]
-    _targets: OfOthers,
+    _targets: IgnoredSection,
 }
 
 /// A section that is read elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct OfOthers;
+struct IgnoredSection;
 
-impl<'de> Deserialize<'de> for OfOthers {
+impl<'de> Deserialize<'de> for IgnoredSection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| OfOthers)
+        IgnoredAny::deserialize(deserializer).map(|_| IgnoredSection)
     }
 }
 

@@ -42,7 +42,7 @@ impl FromStr for AbortAt {
 
 impl From<AbortAt> for Moments {
     fn from(abort_at: AbortAt) -> Moments {
-        Moments::told_to(move |moment| abort_at.reached(moment))
+        Moments::with_listener(move |moment| abort_at.reached(moment))
     }
 }
 

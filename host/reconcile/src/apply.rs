@@ -29,7 +29,7 @@ impl StepReport {
 
     fn finish(mut self, outcome: Result<(), StepFailure>) {
         if let Some(subject) = self.subject.take() {
-            self.context.tell(Message::Finished(subject, outcome));
+            self.context.send(Message::Finished(subject, outcome));
         }
     }
 }
@@ -38,7 +38,7 @@ impl Drop for StepReport {
     fn drop(&mut self) {
         if let Some(subject) = self.subject.take() {
             let failure = StepFailure::new("the step broke off");
-            self.context.tell(Message::Finished(subject, Err(failure)));
+            self.context.send(Message::Finished(subject, Err(failure)));
         }
     }
 }
@@ -110,7 +110,7 @@ pub(crate) fn spawn_locked(context: &Arc<StepContext>, locked: LockedWork, locki
             Some(Ok(Some(guard))) => {
                 let guard = Arc::new(guard);
                 context.moments.reached("lock-taken");
-                context.tell(Message::LocksTaken(locked.app, Arc::clone(&guard)));
+                context.send(Message::LocksTaken(locked.app, Arc::clone(&guard)));
                 guards.push(guard);
             }
             Some(Ok(None)) => {}

@@ -13,7 +13,7 @@ use store::Store;
 use crate::{Host, Moments, ReadTargetPolicy};
 
 /// A subscriber of events.
-pub type OnEvent = Arc<dyn Fn(Audience, Event) + Send + Sync>;
+pub type EventSubscriber = Arc<dyn Fn(Audience, Event) + Send + Sync>;
 
 /// Everything the loop works with. Cheap parts are clones of the binary's own.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct ReconcilerConfig {
     /// (docs/spec/device.md#local-mode).
     pub managed: bool,
     /// Called with each event, from the loop itself: it must not wait for anything.
-    pub on_event: OnEvent,
+    pub on_event: EventSubscriber,
     /// The offers that the contracts of services are checked against.
     pub offers: Offers,
     /// The policy on signatures of targets; read on threads that may block.

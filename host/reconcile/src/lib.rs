@@ -64,7 +64,7 @@ mod view;
 
 #[cfg(feature = "moments")]
 pub use abort::AbortAt;
-pub use config::{Limits, OnEvent, ReconcilerConfig};
+pub use config::{EventSubscriber, Limits, ReconcilerConfig};
 pub use host::{
     EffectiveSettings, Exposure, Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate,
     ReleaseVerdict, UpdatePostponement,

@@ -38,7 +38,7 @@ impl Moments {
     /// has returned.
     #[cfg(feature = "moments")]
     #[must_use]
-    pub fn told_to(listener: impl Fn(&'static str) + Send + Sync + 'static) -> Moments {
+    pub fn with_listener(listener: impl Fn(&'static str) + Send + Sync + 'static) -> Moments {
         Moments {
             listener: Some(Arc::new(listener)),
         }
@@ -47,7 +47,7 @@ impl Moments {
     /// Reports the writes of `store` as well.
     #[cfg(feature = "moments")]
     pub(crate) fn follow(&self, store: &store::Store) {
-        store.tell_of_writes(self.listener.clone());
+        store.set_write_listener(self.listener.clone());
     }
 
     #[cfg(not(feature = "moments"))]

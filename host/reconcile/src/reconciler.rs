@@ -30,10 +30,10 @@ pub use start::StartError;
 /// The reconciler of one device. Cheap to clone; it stops with [`Reconciler::shutdown`].
 #[derive(Clone)]
 pub struct Reconciler {
-    inner: Arc<Inner>,
+    inner: Arc<SharedReconciler>,
 }
 
-struct Inner {
+struct SharedReconciler {
     context: Arc<StepContext>,
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
     /// The device's name until a target names it.

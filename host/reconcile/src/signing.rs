@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::compose::{DeviceFacts, is_not_ours};
 use model::{RefusedTarget, SetTargetError, TargetState, error_chain};
-use signed_targets::{AcceptedReleases, Now, TargetPolicy, judge};
+use signed_targets::{AcceptedReleases, JudgementContext, TargetPolicy, judge};
 use store::{Store, StoreError};
 
 use crate::clock::now_ms;
@@ -50,13 +50,13 @@ impl TargetJudge {
             return Ok(None);
         };
         let accepted = accepted(store).map_err(|why| refused(vec![why]))?;
-        let now = Now {
+        let context = JudgementContext {
             // A clock before 1970 has not been set yet.
             ms: u64::try_from(now_ms()).unwrap_or_default(),
             accepted: &accepted,
             is_not_ours: &|app| is_not_ours(app, facts),
         };
-        let judged = judge(target, &policy, &now);
+        let judged = judge(target, &policy, &context);
         judged.map(Some).map_err(|refusal| refused(refusal.reasons))
     }
 

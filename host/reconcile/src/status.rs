@@ -7,7 +7,7 @@ use model::{
     DesiredState, DeviceStatus, Image, ImageId, ImageRef, ImageState, ImageStatus, OsVersion,
     RejectedRelease, ReleaseId, ReleaseState, ServiceKey, ServiceState, ServiceStatus,
 };
-use plan::{Subject, WaitingOn};
+use plan::{BlockedSubject, Subject};
 
 /// The inputs for a status.
 pub(crate) struct StatusInputs<'a> {
@@ -20,7 +20,7 @@ pub(crate) struct StatusInputs<'a> {
     pub service_states: &'a BTreeMap<ServiceKey, ServiceState>,
     /// The percentages of the images that are being pulled right now.
     pub progress: BTreeMap<ImageRef, u8>,
-    pub waiting_on: &'a [WaitingOn],
+    pub waiting_on: &'a [BlockedSubject],
     /// Apps with an action under way.
     pub acting: BTreeSet<AppUuid>,
     /// Releases of the target that were not healthy.

@@ -9,7 +9,7 @@ use store::{Definition, Store, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Semaphore, watch};
 
-use crate::config::OnEvent;
+use crate::config::EventSubscriber;
 use crate::counters::Counters;
 use crate::health::Health;
 use crate::logs::LogHub;
@@ -41,11 +41,11 @@ pub(crate) struct Telemetry {
     pub progress: Arc<Progress>,
     pub health: Health,
     pub counters: Counters,
-    on_event: OnEvent,
+    on_event: EventSubscriber,
 }
 
 impl Telemetry {
-    pub(crate) fn new(hub: LogHub, on_event: OnEvent) -> Self {
+    pub(crate) fn new(hub: LogHub, on_event: EventSubscriber) -> Self {
         Telemetry {
             hub,
             progress: Arc::default(),
@@ -95,17 +95,17 @@ pub(crate) fn publish<T: PartialEq>(channel: &watch::Sender<Arc<T>>, value: T) -
 
 impl StepContext {
     /// Sends the loop a message; it is dropped if the loop has ended.
-    pub(crate) fn tell(&self, message: Message) {
+    pub(crate) fn send(&self, message: Message) {
         let _ = self.messages.send(message);
     }
 
     pub(crate) fn effect(&self, effect: Effect) {
-        self.tell(Message::Effect(effect));
+        self.send(Message::Effect(effect));
     }
 
     /// Reports the state of a service from now on.
     pub(crate) fn service_is(&self, service: &ServiceKey, state: ServiceState) {
-        self.tell(Message::ServiceState(service.clone(), state));
+        self.send(Message::ServiceState(service.clone(), state));
     }
 
     pub(crate) fn engine(&self, kind: EngineKind) -> Result<&Arc<dyn Engine>, StepFailure> {
@@ -122,7 +122,7 @@ impl StepContext {
         let written = record.clone();
         let written = self.journal.call(move |store| written.write(store));
         written.await?;
-        self.tell(Message::Stored(record));
+        self.send(Message::Stored(record));
         Ok(())
     }
 

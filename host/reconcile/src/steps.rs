@@ -50,7 +50,7 @@ pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
             context.log(format!("Changing the host's {part}"));
             let configured = context.host.configure(part, &desired).await;
             // Whatever the outcome, the host may have changed.
-            context.tell(Message::HostChanged);
+            context.send(Message::HostChanged);
             let what = format!("change the host's {part}");
             configured.map_err(|why| context.failed_due_to(&what, why))
         }

@@ -4,7 +4,6 @@ mod actions;
 mod held_locks;
 mod host;
 mod host_view;
-mod in_flight;
 mod keys;
 mod local;
 mod local_mode_state;
@@ -24,6 +23,7 @@ mod release_trials;
 mod restore;
 mod retries;
 mod start;
+mod steps_in_flight;
 mod target_in_force;
 
 mod events;
@@ -51,10 +51,10 @@ use crate::view::View;
 use crate::{EffectiveSettings, Exposure, OsAction};
 use held_locks::HeldLocks;
 use host_view::HostView;
-use in_flight::InFlight;
 use local_mode_state::LocalModeState;
 use publication::Publication;
 use retries::Retries;
+use steps_in_flight::StepsInFlight;
 use target_in_force::TargetInForce;
 
 /// The initial state of the loop.
@@ -77,7 +77,7 @@ pub(crate) struct ReconcilerTask {
     actions: Actions,
     host: HostView,
     held_locks: HeldLocks,
-    in_flight: InFlight,
+    in_flight: StepsInFlight,
     retries: Retries,
     /// Notified if another pass is due although nothing has happened.
     again: Arc<Notify>,
@@ -115,7 +115,7 @@ impl ReconcilerTask {
             actions,
             host: HostView::new(target, boot, memory.reboots, memory.os),
             held_locks: HeldLocks::default(),
-            in_flight: InFlight::default(),
+            in_flight: StepsInFlight::default(),
             retries: Retries::new(limits),
             again: Arc::default(),
             publication: Publication::new(publish),
@@ -307,7 +307,7 @@ impl ReconcilerTask {
         }
     }
 
-    /// Returns the next time at which something is to be tried again.
+    /// Returns the next time at which something will be tried again.
     fn next_try(&self) -> Option<Instant> {
         let now = Instant::now();
         let actions = self.actions.next_try().into_iter();

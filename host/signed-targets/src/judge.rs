@@ -14,7 +14,7 @@ const MOST_REASONS: usize = 16;
 const LONGEST_REASON: usize = 400;
 
 /// What a target is judged by in addition to the policy.
-pub struct Now<'a> {
+pub struct JudgementContext<'a> {
     /// The time, in milliseconds since the epoch.
     pub ms: u64,
     /// What the device has accepted before.
@@ -42,20 +42,20 @@ pub struct Refusal {
 pub fn judge(
     target: &TargetState,
     policy: &TargetPolicy,
-    now: &Now<'_>,
+    context: &JudgementContext<'_>,
 ) -> Result<AcceptedReleases, Refusal> {
     let mut reasons = Vec::new();
-    let mut accepted = now.accepted.clone();
+    let mut accepted = context.accepted.clone();
     let mut statements = BTreeMap::new();
     for (uuid, app) in &target.apps {
-        if now.accepted.on_device(uuid).is_none() && (now.is_not_ours)(app) {
+        if context.accepted.on_device(uuid).is_none() && (context.is_not_ours)(app) {
             continue;
         }
         // An app without a release counts as missing: see below.
         let Some(release) = &app.release else {
             continue;
         };
-        match judge_app(app, release, policy, now) {
+        match judge_app(app, release, policy, context) {
             Ok((entry, statement)) => {
                 accepted.0.insert(uuid.clone(), entry);
                 statements.insert(uuid, statement);
@@ -97,7 +97,7 @@ fn judge_app(
     app: &TargetApp,
     release: &TargetRelease,
     policy: &TargetPolicy,
-    now: &Now<'_>,
+    context: &JudgementContext<'_>,
 ) -> Result<(AcceptedRelease, Statement), Vec<String>> {
     let one = |why: String| vec![why];
     let text = release.signed_statement.as_deref().ok_or_else(|| {
@@ -108,7 +108,7 @@ fn judge_app(
     })?;
     let text = SignedText::parse(text).map_err(|error| one(error.to_string()))?;
     let digest = Digest::hash_text(text.statement);
-    let before = now.accepted.0.get(&app.uuid);
+    let before = context.accepted.0.get(&app.uuid);
     let is_known = before.is_some_and(|before| before.statement == digest);
     if !is_known {
         let content = text.statement.as_bytes();
@@ -133,12 +133,12 @@ fn judge_app(
     }
     if let Some(expires) = statement.expires_ms
         && !is_known
-        && now.ms >= expires
+        && context.ms >= expires
     {
         return Err(one(format!(
             "its statement could be accepted until {}, and it is now {}",
             time(expires),
-            time(now.ms)
+            time(context.ms)
         )));
     }
     let differences = differences(&statement, app, release);

@@ -17,12 +17,12 @@ mod statement;
 
 pub use accepted::{AcceptedRelease, AcceptedReleases};
 pub use digest::Digest;
-pub use judge::{Now, Refusal, judge};
+pub use judge::{JudgementContext, Refusal, judge};
 pub use policy::TargetPolicy;
 pub use signed_text::{MOST_BYTES, SignedText, TextError};
 pub use statement::{
-    ALWAYS_OPEN, Allowances, FORMAT, SignedApp, SignedRelease, SignedService, Statement,
-    StatementError, Unsignable,
+    ALWAYS_OPEN, Allowances, FORMAT, SignedApp, SignedRelease, SignedService, SigningError,
+    Statement, StatementError,
 };
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ pub enum StatementError {
 
 /// The reason why nothing was signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unsignable {
+pub enum SigningError {
     /// There is nothing to sign.
     #[error("the app has no release in the target")]
     NoRelease,
@@ -140,27 +140,27 @@ impl Statement {
     /// Creates the statement to sign for an app of a target, with the settings of that target.
     ///
     /// # Errors
-    /// [`Unsignable`], for all reasons.
+    /// [`SigningError`], for all reasons.
     pub fn from_app(
         app: &TargetApp,
         config: &BTreeMap<String, String>,
         allowances: &Allowances,
-    ) -> Result<Statement, Vec<Unsignable>> {
+    ) -> Result<Statement, Vec<SigningError>> {
         let release = app.release.as_ref();
-        let release = release.ok_or_else(|| vec![Unsignable::NoRelease])?;
+        let release = release.ok_or_else(|| vec![SigningError::NoRelease])?;
         let mut reasons = Vec::new();
         let mut services = BTreeMap::new();
         for (name, service) in &release.services {
             let signed = signed_service(service, allowances);
             if !is_by_digest(&signed.image) {
-                reasons.push(Unsignable::NoDigest {
+                reasons.push(SigningError::NoDigest {
                     service: name.to_string(),
                     image: signed.image.clone(),
                 });
             }
             let set = service.environment.keys();
             let refused = set.filter(|variable| !signed.variables.contains(*variable));
-            reasons.extend(refused.map(|variable| Unsignable::Variable {
+            reasons.extend(refused.map(|variable| SigningError::Variable {
                 service: name.to_string(),
                 variable: variable.clone(),
             }));

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use signatures::PublicKey;
 
 use crate::{
-    AcceptedReleases, Allowances, Now, Refusal, SignedText, Statement, TargetPolicy, Unsignable,
-    judge,
+    AcceptedReleases, Allowances, JudgementContext, Refusal, SignedText, SigningError, Statement,
+    TargetPolicy, judge,
 };
 
 const DEVICE: &str = "0123456789abcdef0123456789abcdef";
@@ -97,12 +97,12 @@ impl Owner {
     ) -> Result<AcceptedReleases, Refusal> {
         let target = parse(document).unwrap();
         let is_not_ours = |app: &TargetApp| app.is_host;
-        let now = Now {
+        let context = JudgementContext {
             ms,
             accepted,
             is_not_ours: &is_not_ours,
         };
-        judge(&target, &self.policy, &now)
+        judge(&target, &self.policy, &context)
     }
 
     fn refuses(&self, document: &Value, accepted: &AcceptedReleases, ms: u64, why: &str) {
@@ -256,7 +256,7 @@ fn what_a_registry_decides_and_what_nothing_allows_is_not_signed() {
     let reasons = Statement::from_app(app, &target.config, &allowances()).unwrap_err();
     assert!(matches!(
         &reasons[..],
-        [Unsignable::NoDigest { .. }, Unsignable::Variable { variable, .. }] if variable == "MORE"
+        [SigningError::NoDigest { .. }, SigningError::Variable { variable, .. }] if variable == "MORE"
     ));
 }
 

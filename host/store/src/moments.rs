@@ -27,14 +27,14 @@ pub(crate) struct WriteMoments {
 #[cfg(feature = "moments")]
 impl WriteMoments {
     pub(crate) fn before(&self) {
-        self.tell(BEFORE_WRITE);
+        self.notify(BEFORE_WRITE);
     }
 
     pub(crate) fn after(&self) {
-        self.tell(AFTER_WRITE);
+        self.notify(AFTER_WRITE);
     }
 
-    fn tell(&self, moment: &'static str) {
+    fn notify(&self, moment: &'static str) {
         let listener = self.listener.lock().clone();
         if let Some(listener) = listener {
             listener(moment);
@@ -46,7 +46,7 @@ impl WriteMoments {
 impl crate::Store {
     /// Reports [`BEFORE_WRITE`] and [`AFTER_WRITE`] of each write from now on to `listener`, on the writing thread; it
     /// replaces the previous listener.
-    pub fn tell_of_writes(&self, listener: Option<Listener>) {
+    pub fn set_write_listener(&self, listener: Option<Listener>) {
         *self.moments().listener.lock() = listener;
     }
 }

@@ -28,10 +28,10 @@ const MOST_FORMER: usize = 8;
 /// The device's persistent data. Clones share it.
 #[derive(Clone)]
 pub struct Store {
-    inner: Arc<Inner>,
+    inner: Arc<SharedStore>,
 }
 
-struct Inner {
+struct SharedStore {
     connection: Mutex<Connection>,
     /// The path of the database while a copy of it is read; locked after the connection.
     away_from: Mutex<Option<PathBuf>>,
@@ -68,7 +68,7 @@ impl Store {
         lock: File,
     ) -> Store {
         let store = Store {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedStore {
                 connection: Mutex::new(loaded.connection),
                 away_from: Mutex::new(away_from),
                 uuid: loaded.identity.uuid,

@@ -2,8 +2,8 @@
 //! poll that passes targets to the reconciler.
 
 mod follower;
+mod introduction;
 mod log_lines;
-mod newcomer;
 mod proxy;
 mod state;
 
@@ -33,8 +33,8 @@ use crate::host::Host;
 use crate::host_settings::HostSettings;
 use crate::plugin_fields::PluginFields;
 use follower::{Follower, settings};
+use introduction::DeviceIntroduction;
 use log_lines::LogLines;
-use newcomer::Newcomer;
 use proxy::Proxy;
 use state::DeviceState;
 
@@ -131,7 +131,7 @@ impl Membership {
             follower.clone(),
             stop.clone(),
         )?;
-        let newcomer = Newcomer {
+        let introduction = DeviceIntroduction {
             board: board.clone(),
             facts: around.facts.clone(),
             settings: around.host_settings.clone(),
@@ -141,7 +141,7 @@ impl Membership {
             client.clone(),
             Arc::new(DeviceConfig(around.host.config_json.clone())),
             Arc::new(store.clone()),
-            Arc::new(newcomer),
+            Arc::new(introduction),
             follower.clone(),
             stop.clone(),
         );
@@ -193,7 +193,7 @@ pub(crate) struct CloudContext<'a> {
     pub(crate) plugin_fields: &'a PluginFields,
     /// The file for the state that the cloud has accepted.
     pub(crate) reported: Option<SecureFile>,
-    /// Cancelled when the supervisor is to be restarted because the device's identity has changed.
+    /// Cancelled when the supervisor must restart because the device's identity has changed.
     pub(crate) begin_again: &'a CancellationToken,
     pub(crate) stop: &'a CancellationToken,
 }

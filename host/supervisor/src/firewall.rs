@@ -145,7 +145,7 @@ impl FirewallSettings {
         }
     }
 
-    /// Returns `None` if there is to be no table.
+    /// Returns `None` if there should be no table.
     fn rules(&self, now: &EffectiveSettings) -> Option<FirewallRules> {
         let is_on = match now.settings.firewall {
             FirewallMode::On => true,

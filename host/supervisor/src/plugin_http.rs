@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use http::{HeaderMap, Uri};
 use model::error_chain;
 use names::SystemNames;
-use plugins::{HttpClient, HttpError, HttpResponse, OutgoingRequest, Reachable};
+use plugins::{AddressScope, HttpClient, HttpError, HttpResponse, OutgoingRequest};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -99,10 +99,10 @@ impl PluginHttp {
         })
     }
 
-    fn client(&self, reachable: Reachable) -> Result<&Client, HttpError> {
+    fn client(&self, reachable: AddressScope) -> Result<&Client, HttpError> {
         let cell = match reachable {
-            Reachable::OtherMachines => &self.to_other_machines,
-            Reachable::Everything => &self.to_everything,
+            AddressScope::OtherMachines => &self.to_other_machines,
+            AddressScope::Everything => &self.to_everything,
         };
         if let Some(client) = cell.get() {
             return Ok(client);
@@ -157,7 +157,7 @@ fn unreachable(error: reqwest::Error) -> HttpError {
 /// Resolves names for requests that must not lead back to the device itself.
 struct Names {
     system: SystemNames,
-    reachable: Reachable,
+    reachable: AddressScope,
     /// Reads the addresses of this device. They may differ with each request.
     own: Arc<dyn Fn() -> io::Result<OwnAddresses> + Send + Sync>,
 }
@@ -168,7 +168,7 @@ impl Resolve for Names {
         let own = Arc::clone(&self.own);
         async move {
             let mut addresses = system.addresses(name.as_str()).await?;
-            if reachable == Reachable::OtherMachines {
+            if reachable == AddressScope::OtherMachines {
                 let own = own()?;
                 addresses.retain(|address| {
                     is_of_other_machines(address.ip()) && !own.contain(address.ip())
@@ -225,13 +225,13 @@ mod tests {
             Ok(vec![address.parse().unwrap()])
         };
         for (host, reachable, expected) in [
-            ("rebound.example", Reachable::OtherMachines, false),
-            ("rebound.example", Reachable::Everything, true),
-            ("lan.example", Reachable::OtherMachines, false),
-            ("lan.example", Reachable::Everything, true),
-            ("mapped.example", Reachable::OtherMachines, false),
-            ("container.example", Reachable::OtherMachines, false),
-            ("api.example", Reachable::OtherMachines, true),
+            ("rebound.example", AddressScope::OtherMachines, false),
+            ("rebound.example", AddressScope::Everything, true),
+            ("lan.example", AddressScope::OtherMachines, false),
+            ("lan.example", AddressScope::Everything, true),
+            ("mapped.example", AddressScope::OtherMachines, false),
+            ("container.example", AddressScope::OtherMachines, false),
+            ("api.example", AddressScope::OtherMachines, true),
         ] {
             let names = Names {
                 system: SystemNames::new(addresses),

@@ -9,12 +9,12 @@ use sd_notify::NotifyState;
 
 /// Reports that the API answers and the loop runs.
 pub(crate) fn ready() {
-    tell(NotifyState::Ready);
+    notify(NotifyState::Ready);
 }
 
 /// Reports that SIGTERM or SIGINT arrived.
 pub(crate) fn stopping() {
-    tell(NotifyState::Stopping);
+    notify(NotifyState::Stopping);
 }
 
 /// Reports twice in each of the watchdog's periods that the supervisor works, for as long as
@@ -29,13 +29,13 @@ pub(crate) async fn watchdog<F: Future<Output = ()>>(works: impl Fn() -> F) -> I
     loop {
         due.tick().await;
         match tokio::time::timeout(half, works()).await {
-            Ok(()) => tell(NotifyState::Watchdog),
+            Ok(()) => notify(NotifyState::Watchdog),
             Err(_) => tracing::error!("the reconcile loop is stuck: the watchdog is not notified"),
         }
     }
 }
 
-fn tell(state: NotifyState<'_>) {
+fn notify(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         tracing::warn!(%error, "failed to notify systemd");
     }

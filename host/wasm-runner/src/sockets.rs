@@ -55,9 +55,9 @@ pub(crate) struct Sockets<'a> {
     table: &'a mut SocketTable,
 }
 
-struct OurSockets;
+struct SocketsData;
 
-impl HasData for OurSockets {
+impl HasData for SocketsData {
     type Data<'a> = Sockets<'a>;
 }
 
@@ -68,9 +68,9 @@ pub(crate) fn add_to_linker(linker: &mut Linker<Service>) -> wasmtime::Result<()
         Sockets { inner, table }
     }
     linker.allow_shadowing(true);
-    wasi_tcp::add_to_linker::<Service, OurSockets>(linker, view)?;
-    wasi_udp::add_to_linker::<Service, OurSockets>(linker, view)?;
-    ip_name_lookup::add_to_linker::<Service, OurSockets>(linker, view)?;
+    wasi_tcp::add_to_linker::<Service, SocketsData>(linker, view)?;
+    wasi_udp::add_to_linker::<Service, SocketsData>(linker, view)?;
+    ip_name_lookup::add_to_linker::<Service, SocketsData>(linker, view)?;
     linker.allow_shadowing(false);
     Ok(())
 }

@@ -80,7 +80,7 @@ async fn patch(Fields(body): Fields<Map<String, Value>>) -> Result<&'static str,
     Ok("OK")
 }
 
-/// Returns what is to be done about `change`, given the present configuration.
+/// Returns the work that `change` requires, given the present configuration.
 async fn work(change: &Change) -> Result<Work, Refusal> {
     let state = if change.needs_the_proxy() {
         proxy_redirector::get().await?

@@ -35,7 +35,7 @@ impl Arguments {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Create a plugin in a new folder
-    New(New),
+    New(NewArguments),
     /// Build the component of the plugin in this folder
     Build(ProjectArguments),
     /// Report everything that a device would refuse about a component
@@ -76,7 +76,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Args)]
-pub(crate) struct New {
+pub(crate) struct NewArguments {
     /// The plugin's name, and the folder to create: lower-case letters, digits and `-`
     pub(crate) name: String,
     /// The language: rust, c, go, javascript (js), typescript (ts) or python (py)

@@ -60,7 +60,7 @@ type UpdateGate struct {
 	AppUUID       string
 	Services      []string // The services that would be stopped, restarted or removed.
 	RunningCommit string   // Empty if no release is running completely.
-	TargetCommit  string   // Empty if the app is to be removed.
+	TargetCommit  string   // Empty if the app will be removed.
 }
 
 // HealthGate asks whether this release, which was installed a short while ago, is healthy. All of its services run, and

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 
 use plugin_manifest::{
-    About, Action, COUNT, Capability, EventKind, INTERFACE, LimitError, Manifest, Need, Pattern,
-    Route, SCHEDULES, SIZE, STOCK_ROUTES, Schedule, WrittenLimits, check_action_name, check_name,
-    check_schedule_name, check_text, core_route, is_of_stock_plugins, is_stock_plugin, limit_names,
-    parse_method,
+    Action, COUNT, Capability, EventKind, INTERFACE, LimitError, Manifest, Need, Pattern,
+    PluginMetadata, Route, SCHEDULES, SIZE, STOCK_ROUTES, Schedule, WrittenLimits,
+    check_action_name, check_name, check_schedule_name, check_text, core_route,
+    is_of_stock_plugins, is_stock_plugin, limit_names, parse_method,
 };
 use semver::Version;
 
@@ -102,7 +102,7 @@ pub(crate) fn check(
             name: identity.name,
             version: identity.version,
             interface: INTERFACE,
-            about: About::default(),
+            about: PluginMetadata::default(),
             routes: Vec::new(),
             base_path: None,
             provides: Vec::new(),
@@ -122,7 +122,7 @@ pub(crate) fn check(
     for Part { kind, content, .. } in parts {
         match (kind, content) {
             (PartKind::About(field), Some(Content::Text(text))) => {
-                let mut about = About::default();
+                let mut about = PluginMetadata::default();
                 field.set(&mut about, text.value.clone());
                 match about.check() {
                     Ok(()) => field.set(&mut plugin.manifest.about, text.value),

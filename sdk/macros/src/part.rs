@@ -1,6 +1,6 @@
 //! The parts of a declaration, from the macro's input or from `plugin.toml`.
 
-use plugin_manifest::{About, Action};
+use plugin_manifest::{Action, PluginMetadata};
 
 use crate::problems::{Place, PlacedValue};
 
@@ -159,7 +159,7 @@ impl PartKind {
 }
 
 impl AboutField {
-    pub(crate) fn set(self, about: &mut About, text: String) {
+    pub(crate) fn set(self, about: &mut PluginMetadata, text: String) {
         let field = match self {
             AboutField::Description => &mut about.description,
             AboutField::Vendor => &mut about.vendor,

@@ -7,7 +7,6 @@
 
 #![warn(missing_docs)]
 
-mod about;
 mod action;
 mod capability;
 mod core_routes;
@@ -16,6 +15,7 @@ mod glob;
 mod limits;
 mod manifest;
 mod pattern;
+mod plugin_metadata;
 mod project;
 mod project_file;
 mod route;
@@ -24,7 +24,6 @@ mod schedule;
 mod section;
 mod stock_plugins;
 
-pub use about::About;
 pub use action::Action;
 pub use capability::Capability;
 pub use core_routes::{CORE_ROUTES, core_route};
@@ -36,6 +35,7 @@ pub use manifest::{
     check_name, check_schedule_name, check_text,
 };
 pub use pattern::{Pattern, PatternError, match_path};
+pub use plugin_metadata::PluginMetadata;
 pub use project::{Build, Language, Project, ProjectError};
 pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, allowed_methods, parse_method, route_method};

@@ -14,7 +14,7 @@ use crate::glob;
 use crate::limits::LimitError;
 use crate::pattern::{Pattern, PatternError};
 use crate::route::Route;
-use crate::{About, Action, Capability, EventKind, Schedule, WrittenLimits};
+use crate::{Action, Capability, EventKind, PluginMetadata, Schedule, WrittenLimits};
 
 pub use rules::{check_action_name, check_name, check_schedule_name, check_text};
 
@@ -42,7 +42,7 @@ pub struct Manifest {
     /// The version of `platform:supervisor` that it was built for.
     pub interface: Version,
     /// Its description of itself, for people.
-    pub about: About,
+    pub about: PluginMetadata,
     /// The routes that it answers.
     pub routes: Vec<Route>,
     /// The common beginning of all routes; a component that answers as `wasi:http` does not see it in a request's

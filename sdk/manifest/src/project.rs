@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::manifest::{INTERFACE, Manifest, ManifestError, Need};
-use crate::{About, Action, Pattern, ProjectFile, Route, ScheduleError, WrittenLimits};
+use crate::{Action, Pattern, PluginMetadata, ProjectFile, Route, ScheduleError, WrittenLimits};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl Project {
             name: file.name.into_inner(),
             version: file.version.into_inner(),
             interface: file.interface.map_or(INTERFACE, Spanned::into_inner),
-            about: About {
+            about: PluginMetadata {
                 description: file.description.map(Spanned::into_inner),
                 vendor: file.vendor.map(Spanned::into_inner),
                 licence: file.licence.map(Spanned::into_inner),

@@ -55,7 +55,7 @@ pub struct PendingUpdate {
     pub services: Vec<String>,
     /// The running release, if all of it is running.
     pub running_commit: Option<String>,
-    /// The release that the target names; `None` if the app is to be removed.
+    /// The release that the target names; `None` if the app will be removed.
     pub target_commit: Option<String>,
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connections, Description, IntroductionRecord, Newcomer,
-    PlainHttp, Poll, ProvisioningState, Settings, Sink, Source, StateSource, TargetAnswer,
-    TargetRefusal, establish, keep_tunnel,
+    Client, CloudError, ConfigFile, Connections, Description, IntroductionRecord,
+    IntroductionSource, PlainHttp, Poll, ProvisioningState, Settings, Sink, Source, StateSource,
+    TargetAnswer, TargetRefusal, establish, keep_tunnel,
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -211,7 +211,7 @@ impl StateSource for Device {
     }
 }
 
-impl Newcomer for Device {
+impl IntroductionSource for Device {
     fn description(&self) -> Description {
         Description {
             device_type: self.common.board.clone(),

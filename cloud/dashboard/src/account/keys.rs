@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::form::{Form, Number};
 use crate::live::LiveFragment;
 use crate::page::ACCOUNT;
-use crate::problem::{PageError, PageResult};
+use crate::page_error::{PageError, PageResult};
 use crate::recent_sign_in::{explained, with_password};
+use crate::session_user::SessionUser;
 use crate::show::{self, table};
-use crate::visitor::SessionUser;
 
 /// The maximum number of keys on the page.
 const MOST: usize = 200;

@@ -12,8 +12,8 @@ use maud::{Markup, html};
 
 use crate::form::Form;
 use crate::page::ACCOUNT;
-use crate::problem::PageResult;
-use crate::visitor::{self, SessionUser, leave_for};
+use crate::page_error::PageResult;
+use crate::session_user::{self, SessionUser, leave_for};
 
 /// The form that changes it.
 pub(super) fn form(visitor: &SessionUser) -> Markup {
@@ -58,7 +58,7 @@ pub(super) async fn change(
         }
         error => error,
     })?;
-    let cookie = visitor::session_cookie(&visitor.cloud, &token)?;
+    let cookie = session_user::session_cookie(&visitor.cloud, &token)?;
     let cookie = [(header::SET_COOKIE, cookie)];
     Ok(if visitor.in_place {
         (cookie, leave_for(ACCOUNT)).into_response()

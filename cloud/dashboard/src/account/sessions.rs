@@ -6,9 +6,9 @@ use serde::Deserialize;
 use crate::form::Number;
 use crate::live::LiveFragment;
 use crate::page::ACCOUNT;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
+use crate::session_user::SessionUser;
 use crate::show::{self, table};
-use crate::visitor::SessionUser;
 
 /// The maximum number of sessions on the page.
 const MOST: usize = 200;

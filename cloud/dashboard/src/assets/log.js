@@ -31,7 +31,7 @@ for (const section of document.querySelectorAll("[data-log]")) {
     while (lines.childElementCount > most) lines.firstElementChild.remove();
     if (atEnd) toEnd();
   };
-  const tell = () => {
+  const showWaiting = () => {
     const count = held.length === most ? `${most} or more` : held.length;
     waiting.textContent = held.length && !isReset ? `${count} new ${held.length === 1 ? "line" : "lines"}` : "";
   };
@@ -44,7 +44,7 @@ for (const section of document.querySelectorAll("[data-log]")) {
       toEnd();
       [held, isReset] = [[], false];
     }
-    tell();
+    showWaiting();
   });
 
   const came = (html, instead) => {
@@ -54,7 +54,7 @@ for (const section of document.querySelectorAll("[data-log]")) {
     if (!paused) return add(more, instead);
     isReset ||= instead;
     held = (instead ? more : held.concat(more)).slice(-most);
-    tell();
+    showWaiting();
   };
   document.addEventListener("live:lines", (event) => came(event.detail, false));
   // After the connection was made, or made again: all that is kept.

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::tabs::{Device, Uuid};
 use crate::actions::{ACTIONS, DeviceAction, SERVICE_ACTIONS};
 use crate::form::Form;
-use crate::problem::{PageError, PageResult, notice};
+use crate::page_error::{PageError, PageResult, notice};
+use crate::session_user::SessionUser;
 use crate::state::DashboardState;
-use crate::visitor::SessionUser;
 
 /// The maximum number of bytes of a device's answer that are read.
 const MOST: usize = 64 << 10;

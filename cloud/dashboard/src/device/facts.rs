@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use super::tabs::{Device, Uuid};
 use crate::live::LiveFragment;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::{Connectivity, Id, ReleaseName, Tag, fleet_place};
+use crate::session_user::SessionUser;
 use crate::show::{self, badge, progress, status};
-use crate::visitor::SessionUser;
 
 /// A device, as its pages show it.
 #[derive(Debug, Deserialize)]

@@ -15,9 +15,9 @@ use maud::{Markup, html};
 use tokio::time::sleep;
 
 use super::tabs::{Device, Uuid};
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::ServiceName;
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 /// The number of lines that a page keeps.
 const MOST: usize = 1000;

@@ -9,8 +9,8 @@ use super::tabs::{OVERVIEW, Uuid};
 use super::{actions, logs, plugin_fields, services, settings};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::problem::PageResult;
-use crate::visitor::SessionUser;
+use crate::page_error::PageResult;
+use crate::session_user::SessionUser;
 
 pub(super) struct OverviewPage(Facts);
 

@@ -11,11 +11,11 @@ use super::plugins::ask;
 use super::tabs::{PLUGINS, Uuid};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
+use crate::page_error::{PageError, PageResult};
 use crate::plugin_list::{Plugin, PluginList, WORDS_SHOWN, homepage, is_name, shown, words};
-use crate::problem::{PageError, PageResult};
+use crate::session_user::SessionUser;
 use crate::show::{short, table, time};
 use crate::state::DashboardState;
-use crate::visitor::SessionUser;
 
 /// The maximum number of lines that are shown.
 const LINES_SHOWN: usize = 500;

@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::tabs::Device;
 use crate::live::LiveFragment;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
+use crate::session_user::SessionUser;
 use crate::show::{self, table};
-use crate::visitor::SessionUser;
 
 /// A field, as the data API has it.
 #[derive(Deserialize)]

@@ -13,10 +13,10 @@ use super::facts::Facts;
 use super::tabs::{PLUGINS, Uuid};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
+use crate::page_error::{PageError, PageResult};
 use crate::plugin_list::{Plugin, PluginList, is_name, read, shown};
-use crate::problem::{PageError, PageResult};
+use crate::session_user::SessionUser;
 use crate::show::table;
-use crate::visitor::SessionUser;
 
 /// The maximum number of bytes of a device's answer that are read.
 const MOST: usize = 1 << 20;

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use super::actions;
 use super::tabs::Device;
 use crate::live::LiveFragment;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::{ReleaseName, ServiceName};
+use crate::session_user::SessionUser;
 use crate::show::{badge, progress, table};
-use crate::visitor::SessionUser;
 
 #[derive(Deserialize)]
 struct TargetService {

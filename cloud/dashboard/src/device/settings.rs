@@ -10,12 +10,12 @@ use crate::form::Form;
 use crate::key_values::{KeyValueKind, list as key_values, tags, tags_section};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
+use crate::page_error::{PageError, PageResult};
 use crate::pickers::{FleetPicker, ReleasePicker};
-use crate::problem::{PageError, PageResult};
 use crate::rows::fleet_place;
+use crate::session_user::SessionUser;
 use crate::show::card;
 use crate::switch::{OVERRIDE_LOCKS, REMOTE_ACCESS};
-use crate::visitor::SessionUser;
 
 pub(super) struct DeviceSettingsPage(Facts);
 

@@ -10,12 +10,12 @@ use serde::Deserialize;
 
 use crate::live::LiveFragment;
 use crate::page::{Page, Section};
-use crate::problem::{PageError, PageResult};
+use crate::page_error::{PageError, PageResult};
 
 use crate::rows::{device_place, fleet_place};
+use crate::session_user::SessionUser;
 use crate::state::DashboardState;
 use crate::tab::Tab;
-use crate::visitor::SessionUser;
 
 /// The uuid of a device in an address; anything else there is a 404.
 #[derive(Debug, Clone)]

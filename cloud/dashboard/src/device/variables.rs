@@ -12,9 +12,9 @@ use crate::key_values::{
 };
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::ServiceName;
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 /// A service that the device should run.
 #[derive(Deserialize)]

@@ -12,9 +12,9 @@ use serde_json::{Map, json};
 use super::tabs::{DEVICES, DeviceType, Fleet};
 use crate::form::{Form, Number};
 use crate::page::Page;
-use crate::problem::{PageError, PageResult};
+use crate::page_error::{PageError, PageResult};
 use crate::rows::fleet_place;
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 pub(super) async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
     let fleet = Fleet::find(&visitor, id).await?;

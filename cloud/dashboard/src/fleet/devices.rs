@@ -9,10 +9,10 @@ use super::together;
 use crate::form::{Number, Search};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::{Connectivity, Id, ReleaseName, Tag, device_place};
+use crate::session_user::SessionUser;
 use crate::show::{STATUSES, progress, status};
-use crate::visitor::SessionUser;
 
 /// The number of devices on a page.
 const AT_ONCE: usize = 100;

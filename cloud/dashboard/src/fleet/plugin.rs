@@ -11,12 +11,14 @@ use super::plugin_answers::{FleetAnswers, FleetDevice, FleetDeviceAnswer};
 use super::tabs::{Fleet, PLUGINS};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::plugin_list::{About, Plugin, PluginList, first_line, homepage, is_name, shown, words};
-use crate::problem::{PageError, PageResult};
+use crate::page_error::{PageError, PageResult};
+use crate::plugin_list::{
+    Plugin, PluginList, PluginMetadata, first_line, homepage, is_name, shown, words,
+};
 use crate::rows::device_place;
+use crate::session_user::SessionUser;
 use crate::show::table;
 use crate::state::DashboardState;
-use crate::visitor::SessionUser;
 
 /// The maximum number of files of one device that are shown: several may claim one name.
 const FILES_SHOWN: usize = 4;
@@ -96,7 +98,7 @@ impl LivePage for FleetPluginPage {
 fn markup(name: &str, answers: &FleetAnswers<Vec<Plugin>>) -> Markup {
     let lists = answers.devices.iter();
     let plugins = lists.flat_map(|(_, plugins)| plugins.iter().flatten());
-    let about: Vec<&About> = plugins.map(|plugin| &plugin.about).collect();
+    let about: Vec<&PluginMetadata> = plugins.map(|plugin| &plugin.about).collect();
     let devices = answers.devices.iter();
     let rows: Vec<Markup> = devices.flat_map(|answer| rows(name, answer)).collect();
     html! {
@@ -112,8 +114,8 @@ fn markup(name: &str, answers: &FleetAnswers<Vec<Plugin>>) -> Markup {
 
 /// What the manifests say. Devices may have different versions, and one that lies does not speak for the others: texts
 /// that differ are shown with the number of devices that report each.
-fn facts(about: &[&About]) -> Markup {
-    let text = |of: fn(&About) -> Option<&String>| ManifestTexts::new(about, of);
+fn facts(about: &[&PluginMetadata]) -> Markup {
+    let text = |of: fn(&PluginMetadata) -> Option<&String>| ManifestTexts::new(about, of);
     let facts = [
         ("Description", text(|about| about.description.as_ref())),
         ("Vendor", text(|about| about.vendor.as_ref())),
@@ -138,7 +140,7 @@ struct ManifestTexts<'a> {
 }
 
 impl<'a> ManifestTexts<'a> {
-    fn new(about: &[&'a About], of: fn(&About) -> Option<&String>) -> Self {
+    fn new(about: &[&'a PluginMetadata], of: fn(&PluginMetadata) -> Option<&String>) -> Self {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for text in about.iter().filter_map(|about| of(about)) {
             *counts.entry(text).or_default() += 1;

@@ -12,9 +12,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::tabs::Fleet;
+use crate::page_error::{PageError, PageResult, sentence};
 use crate::plugin_list::{PluginList, read};
-use crate::problem::{PageError, PageResult, sentence};
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 /// The maximum number of devices that are asked: each takes a twentieth of a second.
 const DEVICES: usize = 100;

@@ -9,10 +9,10 @@ use super::tabs::{Fleet, PLUGINS};
 use crate::form::Number;
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
+use crate::page_error::PageResult;
 use crate::plugin_list::{PLUGINS_READ, Plugin, PluginList, is_name, shown};
-use crate::problem::PageResult;
+use crate::session_user::SessionUser;
 use crate::show::table;
-use crate::visitor::SessionUser;
 
 /// The maximum number of versions of one plugin that are shown.
 const VERSIONS_SHOWN: usize = 20;

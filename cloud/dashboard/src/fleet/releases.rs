@@ -8,10 +8,10 @@ use super::tabs::{Fleet, RELEASES};
 use crate::form::{Form, Number};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::{Id, ReleaseName, ReleaseState, fleet_place};
+use crate::session_user::SessionUser;
 use crate::show::{self, table};
-use crate::visitor::SessionUser;
 
 /// The number of releases on the page, the latest first.
 const MOST: usize = 100;

@@ -10,12 +10,12 @@ use crate::form::{Form, Number, delete_form};
 use crate::key_values::{KeyValueKind, list as key_values, tags, tags_section};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::quotas;
 use crate::rows::NamedRow;
+use crate::session_user::SessionUser;
 use crate::show::card;
 use crate::switch::OVERRIDE_LOCKS;
-use crate::visitor::SessionUser;
 
 /// What is deleted together with a fleet.
 const CONSEQUENCES: &str =

@@ -5,11 +5,11 @@ use resources::Method;
 use serde::Deserialize;
 
 use crate::page::{Page, Section};
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::fleet_place;
+use crate::session_user::SessionUser;
 use crate::show::badge;
 use crate::tab::Tab;
-use crate::visitor::SessionUser;
 
 /// The properties of a fleet that all of its pages show.
 #[derive(Debug, Clone, Deserialize)]

@@ -15,10 +15,10 @@ use super::tabs::Fleet;
 use crate::actions::ACTIONS;
 use crate::form::{Form, Number};
 use crate::key_values::{self, KeyValueKind};
+use crate::page_error::{PageError, PageResult};
 use crate::pickers::{FleetPicker, ReleasePicker};
-use crate::problem::{PageError, PageResult};
+use crate::session_user::SessionUser;
 use crate::show::card;
-use crate::visitor::SessionUser;
 
 /// The number of devices that are asked concurrently.
 const AT_A_TIME: usize = 16;

@@ -7,9 +7,9 @@ use crate::key_values::{
 };
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::ServiceName;
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 /// The number of services on the page.
 const MOST: usize = 1000;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::problem::{PageError, PageResult};
+use crate::page_error::{PageError, PageResult};
 
 /// A kind of names with values, and of their owner. The number that goes with it is the owner's: of the fleet, the
 /// service of the fleet, the device, the service on a device (`service_install`) or the release.

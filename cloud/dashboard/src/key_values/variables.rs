@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::kind::KeyValueKind;
 use super::table::{AddForm, KeyValueRow, KeyValueTable, section};
 use crate::live::LiveFragment;
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 /// The texts of a page about its variables and settings.
 pub(crate) struct VariablesEditor {

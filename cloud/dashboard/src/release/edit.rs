@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::row::Release;
 use crate::form::{Form, Number};
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::fleet_place;
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 /// The forms that change it.
 pub(super) fn edit(release: &Release) -> Markup {

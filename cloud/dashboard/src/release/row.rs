@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::problem::PageResult;
+use crate::page_error::PageResult;
 use crate::rows::{Id, ReleaseName, ReleaseState, ServiceName};
-use crate::visitor::SessionUser;
+use crate::session_user::SessionUser;
 
 #[derive(Deserialize)]
 pub(super) struct Release {

@@ -100,7 +100,7 @@ pub(super) async fn by_new(
         return Ok(());
     }
     match way(resource.name) {
-        Some(way) => tell(writer, way, vec![id]).await,
+        Some(way) => report(writer, way, vec![id]).await,
         None => Ok(()),
     }
 }
@@ -141,10 +141,10 @@ pub(super) async fn by_change(
             .filter(|change| change.alters(link))
             .filter_map(|change| change.old.number(link))
             .collect();
-        tell(writer, rest, before).await?;
+        report(writer, rest, before).await?;
     }
     let ids = counting.iter().map(|change| change.id).collect();
-    tell(writer, way, ids).await
+    report(writer, way, ids).await
 }
 
 /// Reports the devices affected by rows that are about to be deleted.
@@ -156,12 +156,12 @@ pub(super) async fn by_removal(
     match way(resource.name) {
         // Deleted devices are reported separately.
         _ if resource.name == "device" => Ok(()),
-        Some(way) => tell(writer, way, ids.to_vec()).await,
+        Some(way) => report(writer, way, ids.to_vec()).await,
         None => Ok(()),
     }
 }
 
-async fn tell(writer: &mut Writer<'_>, mut way: LinkPath, mut ids: Vec<i64>) -> WriteResult {
+async fn report(writer: &mut Writer<'_>, mut way: LinkPath, mut ids: Vec<i64>) -> WriteResult {
     while let Some((link, rest)) = way.first() {
         ids = record::behind(writer.transaction, way.from, link, &ids).await?;
         way = rest;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use sqlx::Connection as _;
 
-use super::{SqliteWriter, WriterInner, WriterTurn};
+use super::{SharedWriter, SqliteWriter, WriterTurn};
 use crate::error::DataError;
 use crate::sqlite;
 
@@ -51,7 +51,7 @@ impl SqliteWriter {
     }
 }
 
-impl WriterInner {
+impl SharedWriter {
     /// Writes the log back to the file, which truncates the file; returns whether all was written back. Otherwise that
     /// happens only with some later write, and there may be none.
     async fn cut(&self) -> Result<bool, DataError> {

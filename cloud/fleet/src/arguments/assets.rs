@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::releases::OneRelease;
+use super::releases::ReleaseArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AssetCommand {
     /// List the files attached to a release
-    List(OneRelease),
+    List(ReleaseArguments),
     /// Attach a file to a release
     Upload {
         #[command(flatten)]
-        release: OneRelease,
+        release: ReleaseArguments,
         /// The file
         file: PathBuf,
         /// Its key; by default the file's name
@@ -26,7 +26,7 @@ pub(crate) enum AssetCommand {
     /// Download a file that is attached to a release
     Download {
         #[command(flatten)]
-        release: OneRelease,
+        release: ReleaseArguments,
         /// The key of the file
         key: String,
         /// The file to write, `-` for standard output; by default a file with its own name
@@ -40,7 +40,7 @@ pub(crate) enum AssetCommand {
     #[command(visible_alias = "rm")]
     Delete {
         #[command(flatten)]
-        release: OneRelease,
+        release: ReleaseArguments,
         /// The key of the file
         key: String,
         /// Do not ask for confirmation

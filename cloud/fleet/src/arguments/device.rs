@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-pub(crate) struct OneDevice {
+pub(crate) struct DeviceArgument {
     /// The device
     pub(crate) device: String,
 }
@@ -17,7 +17,7 @@ pub(crate) struct ForcibleAction {
     pub(crate) force: bool,
 }
 
-impl OneDevice {
+impl DeviceArgument {
     /// Converts the arguments of an action that update locks do not affect.
     pub(crate) fn unforced(self) -> ForcibleAction {
         ForcibleAction {
@@ -56,7 +56,7 @@ pub(crate) enum DeviceCommand {
     /// Create a device before its board exists; `fleet config --device` then writes the board's config.json
     Register(RegisterDevice),
     /// Show a device and its services
-    Show(OneDevice),
+    Show(DeviceArgument),
     /// Turn local mode, in which a device takes its services from its local network, on or off; without a value, show
     /// it
     LocalMode {
@@ -80,9 +80,9 @@ pub(crate) enum DeviceCommand {
         text: Option<String>,
     },
     /// Mark a device as in use
-    Activate(OneDevice),
+    Activate(DeviceArgument),
     /// Mark a device as not in use
-    Deactivate(OneDevice),
+    Deactivate(DeviceArgument),
     /// Move a device to another fleet
     Move {
         /// The device
@@ -143,9 +143,9 @@ pub(crate) enum DeviceCommand {
     },
     /// Make a device identify itself by blinking
     #[command(visible_alias = "identify")]
-    Blink(OneDevice),
+    Blink(DeviceArgument),
     /// Check whether a device's supervisor answers
-    Ping(OneDevice),
+    Ping(DeviceArgument),
     /// Make a device check for its target now
     Update(ForcibleAction),
 }

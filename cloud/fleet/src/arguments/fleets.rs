@@ -17,7 +17,7 @@ pub(crate) struct Create {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OneFleet {
+pub(crate) struct FleetArgument {
     /// The fleet
     pub(crate) fleet: String,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
-pub(crate) struct OneRelease {
+pub(crate) struct ReleaseArguments {
     /// The release
     pub(crate) release: String,
     /// Its fleet, if the version alone is ambiguous
@@ -16,23 +16,23 @@ pub(crate) struct OneRelease {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReleaseCommand {
     /// Show a release and its images
-    Show(OneRelease),
+    Show(ReleaseArguments),
     /// Finalize a draft
-    Finalize(OneRelease),
+    Finalize(ReleaseArguments),
     /// Mark a release as invalid, so that it cannot become a target
     Invalidate {
         #[command(flatten)]
-        release: OneRelease,
+        release: ReleaseArguments,
         /// The reason
         #[arg(long)]
         reason: Option<String>,
     },
     /// Mark an invalid release as valid again
-    Validate(OneRelease),
+    Validate(ReleaseArguments),
     /// Write a note on a release; without text, show the note
     Note {
         #[command(flatten)]
-        release: OneRelease,
+        release: ReleaseArguments,
         /// The note; an empty text (`''`) removes it
         text: Option<String>,
     },

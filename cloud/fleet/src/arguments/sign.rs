@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::releases::OneRelease;
+use super::releases::ReleaseArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SigningKeyCommand {
@@ -21,7 +21,7 @@ pub(crate) enum SigningKeyCommand {
 #[derive(Debug, Args)]
 pub(crate) struct Sign {
     #[command(flatten)]
-    pub(crate) release: OneRelease,
+    pub(crate) release: ReleaseArguments,
     /// The key: a file from minisign or from `fleet signing-key make`
     #[arg(long, short, value_name = "FILE")]
     pub(crate) key: PathBuf,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::notes;
-use crate::arguments::releases::{OneRelease, ReleaseCommand};
+use crate::arguments::releases::{ReleaseArguments, ReleaseCommand};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::{self, Release};
@@ -127,7 +127,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, command: ReleaseCommand)
 }
 
 /// Finds the release that the arguments name, within a fleet if one is given.
-pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Release> {
+pub(super) async fn found(cloud: &Cloud, one: &ReleaseArguments) -> Result<Release> {
     let fleet = find::optional_fleet(cloud, one.fleet.as_deref()).await?;
     find::release(cloud, &one.release, fleet.map(|fleet| fleet.id)).await
 }
@@ -135,7 +135,7 @@ pub(super) async fn found(cloud: &Cloud, one: &OneRelease) -> Result<Release> {
 async fn change(
     cloud: &Cloud,
     output: &Output,
-    one: &OneRelease,
+    one: &ReleaseArguments,
     body: &Value,
     sentence: &str,
     fields: Value,
@@ -201,7 +201,7 @@ fn image_size<'de, D: Deserializer<'de>>(size: D) -> Result<Option<u64>, D::Erro
     Ok(size.and_then(|size| size.parse().ok()))
 }
 
-async fn show(cloud: &Cloud, output: &Output, one: &OneRelease) -> Result<()> {
+async fn show(cloud: &Cloud, output: &Output, one: &ReleaseArguments) -> Result<()> {
     let target = found(cloud, one).await?;
     let query = format!(
         "$select={SELECT},composition&$expand={EXPAND},release_tag($select=tag_key,value;$orderby=tag_key asc),\

@@ -10,7 +10,7 @@ use minisign::{PublicKey, SecretKey};
 use model::{Branding, TargetApp, TargetState};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use signed_targets::{Allowances, MOST_BYTES, SignedText, Statement, Unsignable};
+use signed_targets::{Allowances, MOST_BYTES, SignedText, SigningError, Statement};
 
 use crate::arguments::sign::Sign;
 use crate::ask;
@@ -58,7 +58,7 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
     if let Some(composition) = &compose {
         hold_to(app, composition)?;
     }
-    let statement = Statement::from_app(app, &target.config, &allowances).map_err(unsignable)?;
+    let statement = Statement::from_app(app, &target.config, &allowances).map_err(signing_failure)?;
     if let Some((name, _)) = statement.settings.iter().find(|(_, value)| *value == MASK) {
         return Err(Failure::usage(format!(
             "the setting `{name}` is secret, so its value cannot be signed"
@@ -150,13 +150,13 @@ fn milliseconds(time: Timestamp) -> u64 {
     u64::try_from(time.as_millisecond()).unwrap_or_default()
 }
 
-fn unsignable(reasons: Vec<Unsignable>) -> Failure {
+fn signing_failure(reasons: Vec<SigningError>) -> Failure {
     let hint = reasons.iter().find_map(|reason| match reason {
-        Unsignable::Variable { service, variable } => Some(format!(
+        SigningError::Variable { service, variable } => Some(format!(
             "`--variable {service}/{variable}` lets the cloud set it to any value; to sign its value, put it under `environment` in the compose file"
         )),
-        Unsignable::NoDigest { .. } => Some("`fleet deploy` makes the cloud name images by digest".to_owned()),
-        Unsignable::NoRelease => None,
+        SigningError::NoDigest { .. } => Some("`fleet deploy` makes the cloud name images by digest".to_owned()),
+        SigningError::NoRelease => None,
     });
     let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
     let failure = Failure::usage(format!("nothing was signed: {}", reasons.join("; ")));

@@ -87,7 +87,7 @@ pub(crate) async fn users(State(cloud): State<SharedCloud>, request: Request) ->
 /// An administrator's changes to a user.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Marks {
+struct UserChanges {
     is_cloud_administrator: Option<bool>,
     is_disabled: Option<bool>,
 }
@@ -102,7 +102,7 @@ pub(crate) async fn mark(
     let (parts, body) = request.into_parts();
     let identity = cloud.auth.admit(&parts).await?;
     let own = administrator(&cloud, &identity).await?;
-    let marks: Marks =
+    let changes: UserChanges =
         body::typed(&parts.headers, body, cloud.auth.longest_body(&identity)).await?;
     if own == id {
         return Err(Refusal::Wrong(
@@ -112,14 +112,14 @@ pub(crate) async fn mark(
     }
     let mut transaction = cloud.database.begin().await?;
     let mut changed = 0;
-    if let Some(is) = marks.is_cloud_administrator {
+    if let Some(is) = changes.is_cloud_administrator {
         let update = SystemPurpose::Administration
             .sql("UPDATE \"user\" SET is_cloud_administrator = ?, modified_at = ? WHERE id = ?");
         changed += transaction
             .execute(&update.with(is).with(now()).with(id))
             .await?;
     }
-    if let Some(is) = marks.is_disabled {
+    if let Some(is) = changes.is_disabled {
         let update = SystemPurpose::Administration
             .sql("UPDATE \"user\" SET is_disabled = ?, modified_at = ? WHERE id = ?");
         changed += transaction

@@ -12,8 +12,8 @@
 mod apps;
 mod changes;
 mod fields;
-mod older;
 mod plugin_fields;
+mod v2;
 
 use std::net::IpAddr;
 
@@ -73,7 +73,7 @@ pub(crate) async fn patch(State(server): State<ServerState>, request: Request) -
 }
 
 /// `PATCH /device/v2/:uuid/state`
-pub(crate) async fn patch_older(
+pub(crate) async fn patch_v2(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
@@ -94,7 +94,7 @@ pub(crate) async fn patch_older(
     }
     let from = address(&parts.extensions);
     let body = body::object(&parts.headers, body, cloud.configuration.limits.body).await?;
-    let report = older::read(&body)?;
+    let report = v2::read(&body)?;
     take(&server, &identity, vec![(&uuid, report)], from).await?;
     Ok(StatusCode::OK.into_response())
 }

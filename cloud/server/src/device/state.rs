@@ -60,7 +60,7 @@ pub(crate) async fn current(
 }
 
 /// `GET /device/v2/:uuid/state`
-pub(crate) async fn older(
+pub(crate) async fn get_v2_state(
     State(server): State<ServerState>,
     Path(uuid): Path<String>,
     request: Request,
@@ -73,7 +73,7 @@ pub(crate) async fn older(
     Ok(
         match Rows::read(cloud, &statement, poll.secret_values).await? {
             Some(rows) => {
-                let document = rows.older_document(&cloud.configuration.branding);
+                let document = rows.v2_document(&cloud.configuration.branding);
                 tagged(document.to_string(), &poll.headers)
             }
             None => StatusCode::NOT_MODIFIED.into_response(),

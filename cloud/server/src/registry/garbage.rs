@@ -65,13 +65,13 @@ pub(crate) async fn collecting(server: ServerState, stop: CancellationToken) {
                 () = server.garbage.more_arrived() => {}
             }
             if registry.rests() {
-                tell_if_late(&server).await;
+                log_if_late(&server).await;
                 continue;
             }
             if let Err(error) = collect_due(&server, &client, &url, &mut registry).await {
                 tracing::warn!("deleted images wait in the registry: {error:#}");
             }
-            tell_if_late(&server).await;
+            log_if_late(&server).await;
         }
     };
     stop.run_until_cancelled(work).await;
@@ -206,7 +206,7 @@ async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<O
     Ok(Some(name))
 }
 
-async fn tell_if_late(server: &Server) {
+async fn log_if_late(server: &Server) {
     let (number, oldest) = match server.cloud.database.image_garbage().await {
         Ok(waiting) => waiting,
         Err(error) => {

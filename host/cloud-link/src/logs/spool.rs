@@ -99,7 +99,7 @@ impl Spool {
     }
 
     /// Counts lost lines as reported.
-    pub(super) fn told_lost(&mut self, lines: u64) {
+    pub(super) fn count_reported(&mut self, lines: u64) {
         self.lost = self.lost.saturating_sub(lines);
         self.keep_lost();
     }
@@ -177,7 +177,7 @@ impl Spool {
         while let Some(segment) = self.closed.pop_front() {
             self.remove(&segment);
         }
-        self.told_lost(self.lost);
+        self.count_reported(self.lost);
     }
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {

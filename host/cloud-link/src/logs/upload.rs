@@ -232,7 +232,7 @@ impl Upload {
             Err(error) => return self.failed(error),
         }
         self.on_disk(move |spool| match what {
-            LogBacklog::Lost(lines) if accepted => spool.told_lost(lines),
+            LogBacklog::Lost(lines) if accepted => spool.count_reported(lines),
             LogBacklog::Lost(_) => {}
             LogBacklog::Segment(number) => spool.forget(number, accepted),
         })

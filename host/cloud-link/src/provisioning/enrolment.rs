@@ -82,7 +82,7 @@ impl ProvisioningTask {
             ProvisioningError::Cloud(WHAT, CloudError::Invalid(why.into()))
         })?;
         let user = number(config, "userId")?;
-        let description = self.newcomer.description();
+        let description = self.introduction.description();
         let identity = self.client.identity();
         // Without an OS version, the cloud rejects the supervisor's version (docs/spec/cloud.md#device-register); the
         // first report includes it anyway.

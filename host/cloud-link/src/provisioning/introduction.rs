@@ -31,9 +31,9 @@ impl ProvisioningTask {
             return Ok(());
         }
         let name = text(&self.read().await?, NAME)?.map(str::to_owned);
-        let current = self.newcomer.configuration().await;
+        let current = self.introduction.configuration().await;
         if !current.is_empty() {
-            self.tell_configuration(&current).await?;
+            self.send_configuration(&current).await?;
         }
         if let Some(name) = name {
             let result = self.patch_device(&json!({ "device_name": name })).await;
@@ -46,7 +46,7 @@ impl ProvisioningTask {
         noted.map_err(ProvisioningError::Store)
     }
 
-    async fn tell_configuration(
+    async fn send_configuration(
         &self,
         current: &BTreeMap<String, String>,
     ) -> Result<(), ProvisioningError> {
@@ -57,7 +57,7 @@ impl ProvisioningTask {
         let TargetAnswer::New { body, .. } = fetched.map_err(failed)? else {
             return Err(failed(CloudError::Shape("a target")));
         };
-        let prefix = self.newcomer.prefix();
+        let prefix = self.introduction.prefix();
         let config = body[self.client.uuid().as_str()]["config"].as_object();
         let in_target: Vec<&str> = config
             .into_iter()

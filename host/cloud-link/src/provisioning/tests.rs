@@ -33,7 +33,7 @@ impl ConfigFile for File {
 
 struct Board(BTreeMap<String, String>);
 
-impl Newcomer for Board {
+impl IntroductionSource for Board {
     fn description(&self) -> Description {
         Description {
             device_type: "board".into(),

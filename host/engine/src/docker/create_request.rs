@@ -24,7 +24,7 @@ use crate::{ContainerSpec, EngineError};
 
 mod network;
 
-use network::{LeftOut, Network};
+use network::{Network, OmittedFields};
 
 /// The label, below the branding's namespace, with the reference that a container was created from:
 /// the engine itself receives the image's id, so a tag that has moved since changes nothing.
@@ -46,7 +46,7 @@ pub(super) fn build(
     branding: &Branding,
 ) -> Result<CreateRequest, EngineError> {
     let config = spec.config;
-    let mut left_out = LeftOut::default();
+    let mut left_out = OmittedFields::default();
     let network = Network::from_spec(spec)?;
     let joins = network.joins(config, &mut left_out);
 
@@ -111,7 +111,7 @@ fn host_config(
     spec: &ContainerSpec<'_>,
     version: ClientVersion,
     network: &Network,
-    left_out: &mut LeftOut,
+    left_out: &mut OmittedFields,
 ) -> HostConfig {
     let config = spec.config;
     let (binds, mounts) = mounts(config);
@@ -180,7 +180,7 @@ fn set_mac_address(
     config: &ServiceConfig,
     version: ClientVersion,
     network: &Network,
-    left_out: &mut LeftOut,
+    left_out: &mut OmittedFields,
 ) {
     if config.mac_address.is_empty() {
         return;
@@ -211,7 +211,7 @@ fn environment(spec: &ContainerSpec<'_>) -> Vec<String> {
 fn healthcheck(
     config: &ServiceConfig,
     version: ClientVersion,
-    left_out: &mut LeftOut,
+    left_out: &mut OmittedFields,
 ) -> Option<HealthConfig> {
     let check = config.healthcheck.clone()?;
     Some(HealthConfig {

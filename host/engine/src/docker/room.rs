@@ -70,7 +70,7 @@ impl Docker {
         let about = about.map_err(|error| self.failed("ask the engine", error))?;
         let root = about.docker_root_dir.unwrap_or_default();
         let Some(folder) = self.here(&root) else {
-            if !self.told_of_root.swap(true, Ordering::Relaxed) {
+            if !self.root_was_logged.swap(true, Ordering::Relaxed) {
                 tracing::info!(
                     path = %root,
                     "the engine keeps its images in `{root}`, which the supervisor cannot see: it downloads images without a check of the free space"

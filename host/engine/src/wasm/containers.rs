@@ -52,7 +52,7 @@ impl Containers for Wasm {
         let warnings = unsupported::warnings(spec.config);
         self.blocking(move |shared| shared.put_container(record))
             .await?;
-        self.shared.tell(EngineEvent::Container(id.clone()));
+        self.shared.emit(EngineEvent::Container(id.clone()));
         Ok(CreatedContainer { id, warnings })
     }
 
@@ -72,7 +72,7 @@ impl Containers for Wasm {
         self.stop_container(id, Duration::ZERO).await?;
         self.blocking_for(id, |shared, id| shared.remove_container(id))
             .await?;
-        self.shared.tell(EngineEvent::Container(id.clone()));
+        self.shared.emit(EngineEvent::Container(id.clone()));
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl WasmState {
         record.name = name.to_owned();
         self.write_container(&record)?;
         self.write_members_beside(&record);
-        self.tell(EngineEvent::Container(id.clone()));
+        self.emit(EngineEvent::Container(id.clone()));
         Ok(())
     }
 

@@ -142,7 +142,7 @@ impl WasmState {
             }
         }
         self.sweep_components();
-        self.tell(EngineEvent::Other);
+        self.emit(EngineEvent::Other);
         Ok(())
     }
 

@@ -81,7 +81,7 @@ impl WasmState {
             })
             .map_err(|error| EngineError::failed(format!("create the network `{name}`"), error))?;
         self.write_members(name);
-        self.tell(EngineEvent::Other);
+        self.emit(EngineEvent::Other);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl WasmState {
         }
         folders::remove(&self.folders.networks.join(name))
             .map_err(|error| EngineError::failed(format!("remove the network `{name}`"), error))?;
-        self.tell(EngineEvent::Other);
+        self.emit(EngineEvent::Other);
         Ok(())
     }
 

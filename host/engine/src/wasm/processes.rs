@@ -88,7 +88,7 @@ impl Wasm {
             Ok(())
         })
         .await?;
-        self.shared.tell(EngineEvent::Container(id.clone()));
+        self.shared.emit(EngineEvent::Container(id.clone()));
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl WasmState {
         } else {
             self.note_end(id);
         }
-        self.tell(EngineEvent::Container(id.clone()));
+        self.emit(EngineEvent::Container(id.clone()));
         again
     }
 }

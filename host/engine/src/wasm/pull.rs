@@ -59,7 +59,7 @@ impl Images for Wasm {
             drop(arriving);
             // The reference may have named another component before.
             shared.sweep_components();
-            shared.tell(EngineEvent::Other);
+            shared.emit(EngineEvent::Other);
             Ok(())
         })
         .await?;

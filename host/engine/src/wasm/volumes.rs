@@ -84,7 +84,7 @@ impl WasmState {
             })
         };
         made.map_err(|error| EngineError::failed(format!("create the volume `{name}`"), error))?;
-        self.tell(EngineEvent::Other);
+        self.emit(EngineEvent::Other);
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl WasmState {
         }
         folders::remove(&self.folders.volumes.join(name))
             .map_err(|error| EngineError::failed(format!("remove the volume `{name}`"), error))?;
-        self.tell(EngineEvent::Other);
+        self.emit(EngineEvent::Other);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub(super) fn plan_service(
     let desired = planned.desired;
     let subject = || Subject::Service(desired.key.clone());
     // The engine may still be removing an older container.
-    draft.unfinished |= planned.fading;
+    draft.unfinished |= planned.removal_pending;
     let rests =
         planned.kept().is_some() && !planned.disturbs() && !planned.is_to_start(app.current);
     if rests {
@@ -64,8 +64,8 @@ pub(super) fn plan_service(
         draft.unfinished = true;
         return None;
     }
-    let surplus = planned.surplus.iter();
-    let mut steps: Vec<LockedStep> = surplus.map(|c| kill(c, StepReason::Duplicate)).collect();
+    let duplicates = planned.duplicates.iter();
+    let mut steps: Vec<LockedStep> = duplicates.map(|c| kill(c, StepReason::Duplicate)).collect();
     let mut start = false;
     match planned.disposition {
         Disposition::Keep(container) => {
@@ -75,7 +75,7 @@ pub(super) fn plan_service(
                     grace: container.stop_grace,
                 });
             }
-            if planned.is_misnamed() && planned.fading {
+            if planned.is_misnamed() && planned.removal_pending {
                 // The container that is being removed may still have the name.
                 draft.plan.wait(subject(), Blocker::Removal);
             } else if planned.is_misnamed() {
@@ -152,7 +152,7 @@ fn start_step(
     planned: &ServicePlan<'_>,
 ) -> Result<LockedStep, Blocker> {
     let desired = planned.desired;
-    if planned.fading {
+    if planned.removal_pending {
         return Err(Blocker::Removal);
     }
     let image = app.placement(desired).image(desired)?;

@@ -133,7 +133,7 @@ fn engine_of(service: &Service) -> EngineKind {
 /// another configuration.
 type RandomTarget = (Vec<Option<RandomService>>, u64, [bool; 2], bool);
 
-/// Draws one desired app; `None` for an app that is to be removed.
+/// Draws one desired app; `None` for an app that must be removed.
 fn wanted_app() -> impl Strategy<Value = Option<RandomTarget>> {
     prop::option::weighted(
         0.85,

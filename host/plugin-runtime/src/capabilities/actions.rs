@@ -3,11 +3,11 @@
 use plugin_protocol::{ACTION_BYTES, ActionRequest, OwnActionError};
 
 use crate::bindings::platform::supervisor::actions::{self, ActionError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl actions::Host for &mut Guest {}
 
-impl actions::HostWithStore<Guest> for ThisGuest {
+impl actions::HostWithStore<Guest> for GuestData {
     async fn call(
         access: &GuestAccess,
         action: String,

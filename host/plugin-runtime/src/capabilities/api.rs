@@ -3,11 +3,11 @@
 use plugin_protocol::{ApiRequest, ApiResponse, ApiSend, HTTP_BODY, HTTP_URL};
 
 use crate::bindings::platform::supervisor::api::{self, ApiError, Request, Response};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl api::Host for &mut Guest {}
 
-impl api::HostWithStore<Guest> for ThisGuest {
+impl api::HostWithStore<Guest> for GuestData {
     async fn send(access: &GuestAccess, request: Request) -> Answer<Response, ApiError> {
         // A longer request does not fit into a message to the host.
         if let Some(why) = too_long(&request) {

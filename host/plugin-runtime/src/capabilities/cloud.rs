@@ -3,11 +3,11 @@
 use plugin_protocol::{CloudQueue, CloudRecords, CloudRefusal};
 
 use crate::bindings::platform::supervisor::cloud::{self, CloudError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl cloud::Host for &mut Guest {}
 
-impl cloud::HostWithStore<Guest> for ThisGuest {
+impl cloud::HostWithStore<Guest> for GuestData {
     async fn records(
         access: &GuestAccess,
         kind: String,

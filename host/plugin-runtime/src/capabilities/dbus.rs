@@ -3,11 +3,11 @@
 use plugin_protocol::{DBUS_ARGUMENTS, DBUS_NAME, DbusCall, DbusMethodCall};
 
 use crate::bindings::platform::supervisor::dbus::{self, DbusError, MethodCall, Refusal};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl dbus::Host for &mut Guest {}
 
-impl dbus::HostWithStore<Guest> for ThisGuest {
+impl dbus::HostWithStore<Guest> for GuestData {
     async fn call(access: &GuestAccess, call: MethodCall) -> Answer<String, DbusError> {
         // A longer call does not fit into a message to the host.
         if let Some(why) = too_long(&call) {

@@ -3,11 +3,11 @@
 use plugin_protocol::{GpioRead, GpioWait, GpioWrite, HARDWARE_NAME};
 
 use crate::bindings::platform::supervisor::gpio::{self, Edge, EdgeEvent, GpioError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl gpio::Host for &mut Guest {}
 
-impl gpio::HostWithStore<Guest> for ThisGuest {
+impl gpio::HostWithStore<Guest> for GuestData {
     async fn read(access: &GuestAccess, name: String) -> Answer<bool, GpioError> {
         if let Err(error) = check(&name) {
             return Ok(Err(error));

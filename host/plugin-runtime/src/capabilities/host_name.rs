@@ -3,11 +3,11 @@
 use plugin_protocol::{HostNameGet, HostNameSet};
 
 use crate::bindings::platform::supervisor::host_name::{self, HostNameError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl host_name::Host for &mut Guest {}
 
-impl host_name::HostWithStore<Guest> for ThisGuest {
+impl host_name::HostWithStore<Guest> for GuestData {
     async fn get(access: &GuestAccess) -> Answer<Option<String>, HostNameError> {
         host(access).try_ask(HostNameGet {}).await
     }

@@ -5,11 +5,11 @@ use plugin_protocol::{
 };
 
 use crate::bindings::platform::supervisor::http::{self, HttpError, Request, Response};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl http::Host for &mut Guest {}
 
-impl http::HostWithStore<Guest> for ThisGuest {
+impl http::HostWithStore<Guest> for GuestData {
     async fn send(access: &GuestAccess, request: Request) -> Answer<Response, HttpError> {
         // A longer request does not fit into a message to the host.
         if let Some(why) = too_long(&request) {

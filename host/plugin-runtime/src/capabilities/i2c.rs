@@ -3,11 +3,11 @@
 use plugin_protocol::{HARDWARE_NAME, I2C_BYTES, I2cOperation, I2cTransfer};
 
 use crate::bindings::platform::supervisor::i2c::{self, I2cError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl i2c::Host for &mut Guest {}
 
-impl i2c::HostWithStore<Guest> for ThisGuest {
+impl i2c::HostWithStore<Guest> for GuestData {
     async fn write_read(
         access: &GuestAccess,
         name: String,

@@ -3,7 +3,7 @@
 use plugin_protocol::{Identify, IdentifyWindow};
 
 use crate::bindings::platform::supervisor::{identify, identify_window};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl identify_window::Host for &mut Guest {
     async fn remaining_ms(&mut self) -> wasmtime::Result<u32> {
@@ -13,7 +13,7 @@ impl identify_window::Host for &mut Guest {
 
 impl identify::Host for &mut Guest {}
 
-impl identify::HostWithStore<Guest> for ThisGuest {
+impl identify::HostWithStore<Guest> for GuestData {
     async fn identify(access: &GuestAccess) -> Answer<(), String> {
         host(access).try_ask(Identify {}).await
     }

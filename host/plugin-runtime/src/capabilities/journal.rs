@@ -8,13 +8,13 @@ use plugin_protocol::{Handle, JournalOpen, JournalOptions, JournalRead, Piece};
 use wasmtime::component::StreamReader;
 
 use crate::bindings::platform::supervisor::journal::{self, JournalError, Options};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 use crate::host_stream::{HostStream, PieceSource};
 use crate::instance_host::InstanceHost;
 
 impl journal::Host for &mut Guest {}
 
-impl journal::HostWithStore<Guest> for ThisGuest {
+impl journal::HostWithStore<Guest> for GuestData {
     async fn read(
         access: &GuestAccess,
         options: Options,

@@ -3,11 +3,11 @@
 use plugin_protocol::{CounterAdd, GaugeSet};
 
 use crate::bindings::platform::supervisor::metrics::{self, Label, MetricsError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl metrics::Host for &mut Guest {}
 
-impl metrics::HostWithStore<Guest> for ThisGuest {
+impl metrics::HostWithStore<Guest> for GuestData {
     async fn set_gauge(
         access: &GuestAccess,
         name: String,

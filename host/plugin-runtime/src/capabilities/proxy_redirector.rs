@@ -6,12 +6,12 @@ use crate::bindings::platform::supervisor::proxy_redirector;
 use crate::bindings::platform::supervisor::proxy_types::{
     self, ProxyError, ProxyState, Redirection,
 };
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl proxy_types::Host for &mut Guest {}
 impl proxy_redirector::Host for &mut Guest {}
 
-impl proxy_redirector::HostWithStore<Guest> for ThisGuest {
+impl proxy_redirector::HostWithStore<Guest> for GuestData {
     async fn get(access: &GuestAccess) -> Answer<ProxyState, ProxyError> {
         call_provider(access, ProxyCall::Get, |answer| match answer {
             ProxyAnswer::State(state) => Some(state.into()),

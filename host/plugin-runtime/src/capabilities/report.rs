@@ -3,11 +3,11 @@
 use plugin_protocol::{FIELD_NAME, FIELD_TEXT, FIELD_UNIT, ReportFieldRemove, ReportFieldSet};
 
 use crate::bindings::platform::supervisor::report::{self, FieldValue, ReportError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl report::Host for &mut Guest {}
 
-impl report::HostWithStore<Guest> for ThisGuest {
+impl report::HostWithStore<Guest> for GuestData {
     async fn set(
         access: &GuestAccess,
         name: String,

@@ -4,7 +4,7 @@ use plugin_protocol::{Handle, SERIAL_BYTES, SerialOpen, SerialRead, SerialSettin
 use wasmtime::component::Resource;
 
 use crate::bindings::platform::supervisor::serial::{self, Parity, SerialError, Settings};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 /// The longest name of a port, in bytes: that of the kernel's longest path.
 const NAME: usize = 4096;
@@ -26,7 +26,7 @@ impl serial::HostPort for &mut Guest {
     }
 }
 
-impl serial::HostPortWithStore<Guest> for ThisGuest {
+impl serial::HostPortWithStore<Guest> for GuestData {
     async fn open(
         access: &GuestAccess,
         name: String,

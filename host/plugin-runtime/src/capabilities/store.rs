@@ -5,11 +5,11 @@ use std::time::Duration;
 use plugin_protocol::{DataError, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet};
 
 use crate::bindings::platform::supervisor::store::{self, StoreError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl store::Host for &mut Guest {}
 
-impl store::HostWithStore<Guest> for ThisGuest {
+impl store::HostWithStore<Guest> for GuestData {
     async fn get(access: &GuestAccess, key: String) -> Answer<Option<Vec<u8>>, StoreError> {
         host(access).try_ask(StoreGet { key }).await
     }

@@ -3,11 +3,11 @@
 use plugin_protocol::{UnitQuery, UnitRestart};
 
 use crate::bindings::platform::supervisor::units::{self, UnitError, UnitState};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 impl units::Host for &mut Guest {}
 
-impl units::HostWithStore<Guest> for ThisGuest {
+impl units::HostWithStore<Guest> for GuestData {
     async fn state(access: &GuestAccess, unit: String) -> Answer<UnitState, UnitError> {
         let state = host(access).try_ask(UnitQuery { unit }).await?;
         Ok(state.map(Into::into))

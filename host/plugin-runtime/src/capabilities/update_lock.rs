@@ -4,7 +4,7 @@ use plugin_protocol::{Handle, LockAcquire, LocksError};
 use wasmtime::component::Resource;
 
 use crate::bindings::platform::supervisor::update_lock::{self, LockError};
-use crate::guest::{Answer, Guest, GuestAccess, ThisGuest, host};
+use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
 
 /// The locks that a call holds: the host's handle for them. Like `Port` in `serial.rs`; the generated traits are others
 /// for each resource, so each has its own `drop`.
@@ -24,7 +24,7 @@ impl update_lock::HostLock for &mut Guest {
     }
 }
 
-impl update_lock::HostLockWithStore<Guest> for ThisGuest {
+impl update_lock::HostLockWithStore<Guest> for GuestData {
     async fn acquire_all(access: &GuestAccess, force: bool) -> Answer<Resource<Lock>, LockError> {
         let host = host(access);
         let handle = match host.try_ask(LockAcquire { force }).await? {

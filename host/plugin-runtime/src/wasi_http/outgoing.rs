@@ -26,7 +26,7 @@ const AT_ONCE: usize = 4;
 const PIECE: usize = 32 << 10;
 
 /// The work that `wasmtime_wasi_http` runs once a response is there: nothing is left to do then.
-type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type IoFuture = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 /// Sends the requests of one instance.
 pub(crate) struct OutgoingRequests {
@@ -51,8 +51,8 @@ impl WasiHttpHooks for OutgoingRequests {
         &mut self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        _: Rest,
-    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, Rest), Error>> + Send> {
+        _: IoFuture,
+    ) -> Box<dyn Future<Output = Result<(Response<WasiBody>, IoFuture), Error>> + Send> {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let (host, log) = (self.host.clone(), Arc::clone(&self.log));
         Box::new(async move {
@@ -68,7 +68,7 @@ impl WasiHttpHooks for OutgoingRequests {
                     .unwrap_or(Err(Error::ConnectionReadTimeout)),
                 None => sent.await,
             };
-            Ok((response?, Box::new(std::future::ready(Ok(()))) as Rest))
+            Ok((response?, Box::new(std::future::ready(Ok(()))) as IoFuture))
         })
     }
 

@@ -83,7 +83,7 @@ impl HostLink {
     }
 
     /// Sends something to the host that is not urgent.
-    fn tell(&self, call: &HostCall) {
+    fn send_later(&self, call: &HostCall) {
         if let Ok(frames) = Frames::message(call) {
             self.to_host.send_later(frames);
         }
@@ -172,7 +172,7 @@ impl HostCalls for RemoteHost {
 
     fn release(&self, instance: InstanceId, handle: Handle) {
         let plugin = self.plugin;
-        self.link.tell(&HostCall::Release {
+        self.link.send_later(&HostCall::Release {
             plugin,
             instance,
             handle,
@@ -185,12 +185,12 @@ impl HostCalls for RemoteHost {
             return;
         }
         let plugin = self.plugin;
-        self.link.tell(&HostCall::End { plugin, instance });
+        self.link.send_later(&HostCall::End { plugin, instance });
     }
 
     fn log(&self, entry: LogEntry) {
         let plugin = self.plugin;
-        self.link.tell(&HostCall::Log { plugin, entry });
+        self.link.send_later(&HostCall::Log { plugin, entry });
     }
 }
 

@@ -12,7 +12,7 @@ use plugin_protocol::{EventAnswer, EventCall};
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, Postponement};
 use tokio::time::Instant;
 
-use super::{Events, tell};
+use super::{Events, call_for_event};
 use crate::loaded::LoadedPlugin;
 use crate::text::{LONGEST as LONGEST_TEXT, one_line};
 
@@ -112,7 +112,7 @@ fn verdict<'a>(answers: impl Iterator<Item = (&'a str, EventAnswer)>) -> GateVer
 
 async fn ask(plugin: &Arc<LoadedPlugin>, call: EventCall) -> EventAnswer {
     let gate = call.kind();
-    let call = tell(plugin, call);
+    let call = call_for_event(plugin, call);
     let failed = |reason: String| EventAnswer::Postpone {
         reason,
         seconds: u32::try_from(AFTER_FAILURE.as_secs()).unwrap_or(SHORTEST),

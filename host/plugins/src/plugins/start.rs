@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::{Inner, Plugins, UNPINNED};
+use super::{Plugins, SharedPlugins, UNPINNED};
 use crate::actions::Actions;
 use crate::bounds;
 use crate::events::Events;
@@ -129,7 +129,7 @@ impl Plugins {
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
         let reloading = Mutex::new(reloading);
         Ok(Plugins {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedPlugins {
                 table,
                 runtime,
                 identify,

@@ -14,8 +14,8 @@ use plugin_protocol::{
 
 use super::method_of;
 use crate::bounds::HTTP_ANSWER;
-use crate::config::{OutgoingRequest, Reachable};
-use crate::http_grants::{Destination, Reach};
+use crate::config::{AddressScope, OutgoingRequest};
+use crate::http_grants::{Destination, DestinationGrant};
 use crate::plugin_context::PluginContext;
 use crate::text::cut;
 
@@ -45,15 +45,15 @@ const REFUSED: [HeaderName; 9] = [
 impl PluginContext {
     pub(super) async fn send(&self, call: HttpSend) -> Result<HttpResponse, HttpError> {
         let (request, destination) = checked(call.request)?;
-        let reachable = match self.grants.http.reach(&destination) {
-            Reach::Nowhere => {
+        let reachable = match self.grants.http.find_grant(&destination) {
+            DestinationGrant::Nowhere => {
                 return Err(HttpError::NotGranted(cut(format!(
                     "the policy does not name `{destination}` in `http` of the plugin `{}`",
                     self.name
                 ))));
             }
-            Reach::ByName => Reachable::OtherMachines,
-            Reach::ByAddress => Reachable::Everything,
+            DestinationGrant::ByName => AddressScope::OtherMachines,
+            DestinationGrant::ByAddress => AddressScope::Everything,
         };
         let outgoing = OutgoingRequest {
             plugin: Arc::clone(&self.name),

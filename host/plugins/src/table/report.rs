@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use device_types::{PluginAbout, PluginReport, RouteReport};
-use plugin_manifest::About;
+use plugin_manifest::PluginMetadata;
 
 use super::entry::{Entry, UnservedContent};
 use crate::limits;
 use crate::pins::Pin;
 
-fn about(about: &About) -> PluginAbout {
-    let About {
+fn about(about: &PluginMetadata) -> PluginAbout {
+    let PluginMetadata {
         description,
         vendor,
         licence,

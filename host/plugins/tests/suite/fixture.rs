@@ -17,7 +17,7 @@ use plugin_runtime::{Resources, Runtime};
 use plugin_worker::{WorkerConfig, WorkerRuntime};
 use plugins::{
     Body, CallerScope, Device, DeviceApi, HttpClient, Identity, Manifest, Plugins, PluginsConfig,
-    RouteLookup, Unavailable,
+    RouteLookup, UnavailableService,
 };
 
 /// Returns the component that does what its path says, without a manifest.
@@ -178,8 +178,8 @@ pub(crate) fn setup() -> Setup {
         root,
         gpio: SimulatedGpio::default(),
         i2c: SimulatedI2c::default(),
-        http: Arc::new(Unavailable),
-        api: Arc::new(Unavailable),
+        http: Arc::new(UnavailableService),
+        api: Arc::new(UnavailableService),
         config: String::new(),
         compiler: None,
         allow_unpinned: false,
@@ -372,8 +372,8 @@ impl Setup {
                 }),
                 cloud: Arc::new(plugins::NoCloud),
                 os: self.os,
-                locks: Arc::new(Unavailable),
-                host_name: Arc::new(Unavailable),
+                locks: Arc::new(UnavailableService),
+                host_name: Arc::new(UnavailableService),
                 http: self.http,
                 api: self.api,
                 gpio: Arc::new(self.gpio),

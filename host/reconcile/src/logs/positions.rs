@@ -22,36 +22,36 @@ const MOST: usize = 200;
 
 /// The positions of all containers.
 #[derive(Default)]
-pub(super) struct Positions(Mutex<Inner>);
+pub(super) struct Positions(Mutex<PositionTable>);
 
 #[derive(Default)]
-struct Inner {
+struct PositionTable {
     of: BTreeMap<ContainerId, LogPosition>,
     changed: bool,
 }
 
 impl Positions {
     pub(super) fn new(of: BTreeMap<ContainerId, LogPosition>) -> Self {
-        Positions(Mutex::new(Inner { of, changed: false }))
+        Positions(Mutex::new(PositionTable { of, changed: false }))
     }
 
     /// Records that the reader has received a line with this timestamp.
     pub(super) fn passed(&self, container: &ContainerId, timestamp_ms: i64) {
-        let mut inner = self.0.lock();
-        inner.changed = true;
-        match inner.of.get_mut(container) {
+        let mut table = self.0.lock();
+        table.changed = true;
+        match table.of.get_mut(container) {
             Some(position) => *position = after(Some(*position), timestamp_ms),
             None => {
-                inner
+                table
                     .of
                     .insert(container.clone(), after(None, timestamp_ms));
             }
         }
-        if inner.of.len() > MOST {
-            let oldest = inner.of.iter().min_by_key(|(_, at)| at.timestamp_ms);
+        if table.of.len() > MOST {
+            let oldest = table.of.iter().min_by_key(|(_, at)| at.timestamp_ms);
             let oldest = oldest.map(|(container, _)| container.clone());
             if let Some(oldest) = oldest {
-                inner.of.remove(&oldest);
+                table.of.remove(&oldest);
             }
         }
     }
@@ -62,19 +62,19 @@ impl Positions {
 
     /// Forgets all positions: nobody needs the output so far.
     pub(super) fn forget(&self) {
-        let mut inner = self.0.lock();
-        inner.changed |= !inner.of.is_empty();
-        inner.of.clear();
+        let mut table = self.0.lock();
+        table.changed |= !table.of.is_empty();
+        table.of.clear();
     }
 
     /// Writes the positions if they have changed since the last write. Blocks.
     pub(super) fn keep(&self, store: &Store) {
         let of = {
-            let mut inner = self.0.lock();
-            if !std::mem::take(&mut inner.changed) {
+            let mut table = self.0.lock();
+            if !std::mem::take(&mut table.changed) {
                 return;
             }
-            inner.of.clone()
+            table.of.clone()
         };
         if let Err(error) = store.set_log_positions(&of) {
             tracing::warn!(%error, "lines may reach the cloud twice after a restart");

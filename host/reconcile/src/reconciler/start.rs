@@ -10,7 +10,7 @@ use store::StoreError;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, Reconciler};
+use super::{Reconciler, SharedReconciler};
 use crate::config::ReconcilerConfig;
 use crate::events::EngineEvents;
 use crate::logs::LogHub;
@@ -141,7 +141,7 @@ impl Reconciler {
             drop(end);
         });
         Ok(Reconciler {
-            inner: Arc::new(Inner {
+            inner: Arc::new(SharedReconciler {
                 context,
                 facts: config.facts,
                 unnamed: facts.name,

@@ -154,9 +154,9 @@ impl Reconciler {
         let read = tokio::task::spawn_blocking(reading).await;
         let read = read.map_err(|error| SetTargetError::Store(error.to_string()))?;
         if let Ok((parsed, _)) = &read {
-            self.tell_signing(parsed.accepted_releases.is_some(), None);
+            self.publish_signing(parsed.accepted_releases.is_some(), None);
         } else if let Err(SetTargetError::NotSigned(refused)) = &read {
-            self.tell_signing(true, Some(refused));
+            self.publish_signing(true, Some(refused));
         }
         let (read, body) = read?;
         let journal = &inner.context.journal;
@@ -230,7 +230,7 @@ impl Reconciler {
     }
 
     /// Publishes the state of a target's signatures. A refusal is logged unless it repeats the last one.
-    fn tell_signing(&self, is_required: bool, refused: Option<&RefusedTarget>) {
+    fn publish_signing(&self, is_required: bool, refused: Option<&RefusedTarget>) {
         let context = &self.inner.context;
         let next = SigningState {
             is_required,

@@ -29,7 +29,7 @@ pub(super) async fn pull(
             None => {
                 let kind = context.engines.kind_of(image, account).await?;
                 // Reported before the image is present, so that its networks are created meanwhile.
-                context.tell(Message::Kind(image.clone(), kind));
+                context.send(Message::Kind(image.clone(), kind));
                 kind
             }
         };

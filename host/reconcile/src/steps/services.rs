@@ -39,7 +39,7 @@ pub(super) async fn start_existing(
     let not_stopped = StoredRecord::NotStopped(container.id.clone());
     if let Err(why) = context.record(not_stopped.clone()).await {
         tracing::warn!(container = %container.id, "failed to forget a stop of `{}`: {why}", container.id);
-        context.tell(Message::Stored(not_stopped));
+        context.send(Message::Stored(not_stopped));
     }
     container_is(context, container, ContainerState::Running);
     context.log(format!("Started service '{name}'"));

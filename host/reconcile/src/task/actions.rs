@@ -131,7 +131,7 @@ impl ReconcilerTask {
                 let (context, app) = (Arc::clone(&self.context), app.clone());
                 tokio::spawn(async move {
                     let written = context.journal.put_action(app.clone(), stored).await;
-                    context.tell(Message::ActionWritten(app, number, written));
+                    context.send(Message::ActionWritten(app, number, written));
                 });
             }
         }

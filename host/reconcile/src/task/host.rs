@@ -14,8 +14,8 @@ use crate::persistence::note_reboots;
 
 impl ReconcilerTask {
     /// Sets the target that the host is compared with.
-    pub(super) fn aim_host_at(&mut self, target: Option<Arc<TargetState>>) {
-        if self.host.aim_at(target) {
+    pub(super) fn set_host_target(&mut self, target: Option<Arc<TargetState>>) {
+        if self.host.set_target(target) {
             self.forget_reboots();
         }
     }
@@ -43,7 +43,7 @@ impl ReconcilerTask {
             let host = Arc::clone(&context.host);
             // In a separate task, so that the loop is informed even if it panics.
             let look = tokio::spawn(async move { host.compare(&desired).await }).await;
-            context.tell(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
+            context.send(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
                 look_again: true,
                 ..HostLook::default()
             })));
@@ -113,9 +113,9 @@ impl ReconcilerTask {
             };
             let outcome = outcome.await;
             if outcome.is_err() {
-                context.tell(Message::NotRebooted);
+                context.send(Message::NotRebooted);
             }
-            context.tell(Message::Finished(Subject::Reboot, outcome));
+            context.send(Message::Finished(Subject::Reboot, outcome));
         };
         tokio::spawn(running.instrument(span));
     }

@@ -67,7 +67,7 @@ impl HostView {
 
     /// Sets the target that the host is compared with; returns whether it is another one. The same target again, such
     /// as at the first poll after a reboot, is no new reason to reboot.
-    pub(super) fn aim_at(&mut self, target: Option<Arc<TargetState>>) -> bool {
+    pub(super) fn set_target(&mut self, target: Option<Arc<TargetState>>) -> bool {
         self.mark_all();
         let is_other = self.target != target;
         if is_other {

@@ -51,7 +51,7 @@ impl ReconcilerTask {
             if let Err(why) = noted {
                 tracing::error!("failed to note that local mode is over: {why}");
             }
-            context.tell(Message::LeftLocalMode);
+            context.send(Message::LeftLocalMode);
         });
     }
 
@@ -62,7 +62,7 @@ impl ReconcilerTask {
         if self.local_mode.is_on() {
             self.target.desired = Some(DesiredState::default());
         } else if let Some(resumes) = self.target.resumes.take() {
-            self.aim_at(resumes);
+            self.activate_target(resumes);
         }
         self.publish_settings();
         // A snapshot of the next local mode must not contain objects that have just been removed.

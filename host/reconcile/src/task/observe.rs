@@ -52,7 +52,7 @@ impl ReconcilerTask {
                     Ok(Err(_)) => failed("it did not list what it holds in time"),
                     Err(_) => failed("it broke off while listing what it holds"),
                 };
-                context.tell(Message::Listed(listing));
+                context.send(Message::Listed(listing));
             });
         }
     }

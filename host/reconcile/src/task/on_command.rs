@@ -17,7 +17,7 @@ impl ReconcilerTask {
                 force,
                 reply,
             } => {
-                self.aim_at(target);
+                self.activate_target(target);
                 if force {
                     self.try_releases_again();
                 }
@@ -26,7 +26,7 @@ impl ReconcilerTask {
             }
             Command::EnterLocalMode { target, reply } => {
                 self.local_mode.mode = LocalMode::On;
-                self.aim_at(target);
+                self.activate_target(target);
                 self.target.force = false;
                 self.publication.callers.push(reply);
             }
@@ -97,12 +97,12 @@ impl ReconcilerTask {
     }
 
     /// Puts this target in force, and starts all attempts afresh.
-    pub(super) fn aim_at(&mut self, mut target: ActiveTarget) {
+    pub(super) fn activate_target(&mut self, mut target: ActiveTarget) {
         self.replace_unhealthy(&mut target.desired);
         self.in_flight
             .cancel_pulls(|image| !wants(&target.desired, image));
         self.target.replace(target.desired, target.settings);
-        self.aim_host_at(target.target);
+        self.set_host_target(target.target);
         self.publish_settings();
         self.retries.steps.clear();
     }

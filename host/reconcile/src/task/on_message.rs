@@ -154,7 +154,7 @@ impl ReconcilerTask {
         let watched = app.clone();
         let watch = tokio::spawn(async move {
             match locks::until_removed(&path).await {
-                Ok(()) => context.tell(Message::LockGone(watched)),
+                Ok(()) => context.send(Message::LockGone(watched)),
                 Err(error) => tracing::debug!(
                     %error,
                     path = %path.display(),

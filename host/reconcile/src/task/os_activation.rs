@@ -36,11 +36,11 @@ impl ReconcilerTask {
             // Before the activation: after the boot, nothing else records what was tried.
             if let Err(why) = context.journal.put_os_record(record).await {
                 let why = format!("failed to note that it is activated: {why}");
-                context.tell(Message::OsRecord(RecordWrite::Failed));
-                context.tell(Message::OsActivated(Err(why)));
+                context.send(Message::OsRecord(RecordWrite::Failed));
+                context.send(Message::OsActivated(Err(why)));
                 return;
             }
-            context.tell(Message::OsRecord(RecordWrite::Done));
+            context.send(Message::OsRecord(RecordWrite::Done));
             context.moments.reached("os-recorded");
             let host = Arc::clone(&context.host);
             let work = async move { timeout(CALL, host.update_os(&OsAction::Activate)).await };
@@ -49,7 +49,7 @@ impl ReconcilerTask {
                 &OsAction::Activate,
             );
             context.moments.reached("os-activated");
-            context.tell(Message::OsActivated(outcome));
+            context.send(Message::OsActivated(outcome));
         };
         tokio::spawn(running.instrument(span));
     }

@@ -65,14 +65,14 @@ impl ReconcilerTask {
             // Without a release there is nothing to query plugins about.
             None => {
                 let healthy = crate::ReleaseVerdict::Healthy;
-                self.context.tell(Message::OsVerdict(app.clone(), healthy));
+                self.context.send(Message::OsVerdict(app.clone(), healthy));
                 return;
             }
         };
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
             let verdict = context.host.judge_release(&release).await;
-            context.tell(Message::OsVerdict(release.app, verdict));
+            context.send(Message::OsVerdict(release.app, verdict));
         });
     }
 
@@ -84,12 +84,12 @@ impl ReconcilerTask {
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
             match context.journal.put_os_record(record).await {
-                Ok(()) => context.tell(Message::OsRecord(RecordWrite::Done)),
+                Ok(()) => context.send(Message::OsRecord(RecordWrite::Done)),
                 Err(why) => {
                     tracing::error!(
                         "failed to note which version of the operating system is being tried: {why}"
                     );
-                    context.tell(Message::OsRecord(RecordWrite::Failed));
+                    context.send(Message::OsRecord(RecordWrite::Failed));
                 }
             }
         });
@@ -106,7 +106,7 @@ impl ReconcilerTask {
                 let context = Arc::clone(&self.context);
                 tokio::spawn(async move {
                     tokio::time::sleep(WRITE_AGAIN).await;
-                    context.tell(Message::OsRecord(RecordWrite::Again));
+                    context.send(Message::OsRecord(RecordWrite::Again));
                 });
             }
         }

@@ -55,7 +55,7 @@ impl ReconcilerTask {
             let host = Arc::clone(&context.host);
             // In a separate task, so that the loop is informed even if it panics.
             let look = tokio::spawn(async move { timeout(CALL, host.look_at_os()).await }).await;
-            context.tell(Message::OsLooked(match look {
+            context.send(Message::OsLooked(match look {
                 Ok(Ok(look)) => look,
                 Ok(Err(_)) => OsLook::Failed(late("report the state of the operating system")),
                 Err(_) => OsLook::Failed("the check of the operating system broke off".to_owned()),
@@ -156,9 +156,9 @@ impl ReconcilerTask {
             let (host, work) = (Arc::clone(&context.host), action.clone());
             let done = async move { timeout(CALL, host.update_os(&work)).await };
             let outcome = outcome_of(tokio::spawn(done.in_current_span()).await, &action);
-            context.tell(Message::OsDone(action, outcome.clone()));
+            context.send(Message::OsDone(action, outcome.clone()));
             let outcome = outcome.map_err(StepFailure::new);
-            context.tell(Message::Finished(Subject::Os, outcome));
+            context.send(Message::Finished(Subject::Os, outcome));
         };
         tokio::spawn(running.instrument(span));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use device_types::event::{Audience, Event};
 use model::DeviceStatus;
-use plan::WaitingOn;
+use plan::BlockedSubject;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ pub(super) struct Publication {
     /// Whether the cloud is being polled for a new target.
     pub is_checking: bool,
     /// The blockers in the last plan.
-    pub waiting_on: Vec<WaitingOn>,
+    pub waiting_on: Vec<BlockedSubject>,
 }
 
 impl Publication {

@@ -118,7 +118,7 @@ impl ReconcilerTask {
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
             let verdict = context.host.judge_release(&release).await;
-            context.tell(Message::ReleaseVerdict(release.app, commit, verdict));
+            context.send(Message::ReleaseVerdict(release.app, commit, verdict));
         });
     }
 
@@ -146,10 +146,10 @@ impl ReconcilerTask {
                         RecordWrite::Failed
                     }
                 };
-                context.tell(Message::ReleaseRecord(app.clone(), outcome));
+                context.send(Message::ReleaseRecord(app.clone(), outcome));
                 if outcome == RecordWrite::Failed {
                     tokio::time::sleep(WRITE_AGAIN).await;
-                    context.tell(Message::ReleaseRecord(app, RecordWrite::Again));
+                    context.send(Message::ReleaseRecord(app, RecordWrite::Again));
                 }
             });
         }

@@ -8,12 +8,12 @@ use anyhow::{Context as _, Result, bail};
 use plugin_manifest::{Capability, Language, Project};
 use serde_json::json;
 
-use crate::arguments::New;
+use crate::arguments::NewArguments;
 use crate::component::imports;
 use crate::output::Output;
 use crate::{languages, templates};
 
-pub(crate) fn run(arguments: &New, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(arguments: &NewArguments, output: &Output) -> Result<ExitCode> {
     let name = &arguments.name;
     if let Err(rule) = plugin_manifest::check_name(name) {
         bail!("`{name}` cannot be a plugin's name: {rule}");
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &New, output: &Output) -> Result<ExitCode> {
 
 /// Creates a project around a component of another toolchain, which stays in its place.
 fn from_component(
-    arguments: &New,
+    arguments: &NewArguments,
     component: &Path,
     folder: &Path,
     output: &Output,

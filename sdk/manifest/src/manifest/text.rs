@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{INTERFACE, Manifest, ManifestError, Need, invalid};
 use crate::pattern::Pattern;
 use crate::route::{Route, parse_method};
-use crate::{About, Action, EventKind, WrittenLimits};
+use crate::{Action, EventKind, PluginMetadata, WrittenLimits};
 
 /// The text of a manifest.
 #[derive(Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Manifest {
             name: written.name,
             version: written.version,
             interface: written.interface,
-            about: About {
+            about: PluginMetadata {
                 description: written.description,
                 vendor: written.vendor,
                 licence: written.licence,

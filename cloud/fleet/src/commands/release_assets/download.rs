@@ -14,7 +14,7 @@ use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::files;
 use crate::find::Release;
-use crate::interrupt::told_to_stop;
+use crate::interrupt::wait_for_interrupt;
 use crate::output::{Output, size};
 
 pub(super) async fn download(
@@ -91,7 +91,7 @@ async fn copy(
     place: &mut impl Write,
 ) -> Result<()> {
     let mut left = size;
-    let mut stopped = pin!(told_to_stop());
+    let mut stopped = pin!(wait_for_interrupt());
     while let Some(piece) = tokio::select! {
         piece = answer.chunk() => piece.map_err(|error| cloud.unreachable(error))?,
         stopped = &mut stopped => return Err(stopped),

@@ -15,7 +15,7 @@ use super::{Asset, found, on_the_cloud, row};
 use crate::cloud::Cloud;
 use crate::failure::{Failure, Result};
 use crate::find::Release;
-use crate::interrupt::told_to_stop;
+use crate::interrupt::wait_for_interrupt;
 use crate::output::{Output, size};
 
 /// The time limit from the first byte of a part to its answer.
@@ -97,7 +97,7 @@ pub(super) async fn upload(
     };
     let sent = tokio::select! {
         sent = send(cloud, output, id, &mut source) => sent,
-        stopped = told_to_stop() => Err(stopped),
+        stopped = wait_for_interrupt() => Err(stopped),
     };
     if let Err(failure) = sent {
         // A partial file is useless; a previous file is kept.

@@ -17,7 +17,7 @@ use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
 
 use super::apps::{Apps, ReportedApp};
-use super::fields::{FIELDS, Field, FieldKind, Matter, ReportedFields};
+use super::fields::{FIELDS, Field, FieldKind, Impact, ReportedFields};
 use super::plugin_fields::PluginFields;
 use crate::state::Server;
 use installs::{Install, ReportRows};
@@ -175,7 +175,7 @@ impl StoredDevice {
         });
         let only_metrics = fields
             .iter()
-            .all(|(field, _)| field.matter == Matter::Metric);
+            .all(|(field, _)| field.impact == Impact::Metric);
         if only_metrics && !server.devices.metrics.is_due(self.device.id) {
             fields.clear();
         }
@@ -204,20 +204,20 @@ impl DeviceChanges {
             return Ok(());
         }
         retried(|| self.once(&server.cloud)).await?;
-        if self.has(Matter::Metric) {
+        if self.has(Impact::Metric) {
             server.devices.metrics.is_done(self.device);
         }
         Ok(())
     }
 
-    fn has(&self, matter: Matter) -> bool {
-        self.fields.iter().any(|(field, _)| field.matter == matter)
+    fn has(&self, impact: Impact) -> bool {
+        self.fields.iter().any(|(field, _)| field.impact == impact)
     }
 
     async fn once(&self, cloud: &Cloud) -> Result<(), WriteError> {
         let now = now();
         let mut transaction = cloud.database.begin().await?;
-        if self.has(Matter::Ruled) {
+        if self.has(Impact::Ruled) {
             let fields = self.fields.iter();
             let fields = fields.map(|(field, value)| (field.name.to_owned(), value.clone()));
             let mut body: Map<String, Value> = fields.collect();

@@ -25,7 +25,7 @@ pub(super) enum FieldKind {
 
 /// The consequences of writing a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Matter {
+pub(super) enum Impact {
     /// None.
     Plain,
     /// A measurement: written separately at most once a minute.
@@ -38,41 +38,41 @@ pub(super) enum Matter {
 pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) kind: FieldKind,
-    pub(super) matter: Matter,
+    pub(super) impact: Impact,
 }
 
-const fn field(name: &'static str, kind: FieldKind, matter: Matter) -> Field {
-    Field { name, kind, matter }
+const fn field(name: &'static str, kind: FieldKind, impact: Impact) -> Field {
+    Field { name, kind, impact }
 }
 
 /// Each of them is a column of `device`.
 pub(super) const FIELDS: [Field; 24] = [
-    field("status", FieldKind::Text(50), Matter::Plain),
-    field("os_version", FieldKind::Text(70), Matter::Ruled),
-    field("os_variant", FieldKind::Variant, Matter::Ruled),
-    field("supervisor_version", FieldKind::Text(20), Matter::Ruled),
-    field("provisioning_progress", FieldKind::Number, Matter::Plain),
-    field("provisioning_state", FieldKind::Text(255), Matter::Plain),
-    field("ip_address", FieldKind::Spaced(2000), Matter::Plain),
-    field("mac_address", FieldKind::Spaced(900), Matter::Plain),
-    field("api_port", FieldKind::Number, Matter::Plain),
-    field("api_secret", FieldKind::Text(64), Matter::Plain),
-    field("cpu_id", FieldKind::CpuId, Matter::Ruled),
-    field("is_undervolted", FieldKind::Flag, Matter::Plain),
-    field("download_progress", FieldKind::Number, Matter::Plain),
-    field("memory_usage", FieldKind::Number, Matter::Metric),
-    field("memory_total", FieldKind::Number, Matter::Metric),
-    field("storage_usage", FieldKind::Number, Matter::Metric),
-    field("storage_total", FieldKind::Number, Matter::Metric),
-    field("storage_block_device", FieldKind::Text(255), Matter::Metric),
-    field("cpu_temp", FieldKind::Number, Matter::Metric),
-    field("cpu_usage", FieldKind::Number, Matter::Metric),
+    field("status", FieldKind::Text(50), Impact::Plain),
+    field("os_version", FieldKind::Text(70), Impact::Ruled),
+    field("os_variant", FieldKind::Variant, Impact::Ruled),
+    field("supervisor_version", FieldKind::Text(20), Impact::Ruled),
+    field("provisioning_progress", FieldKind::Number, Impact::Plain),
+    field("provisioning_state", FieldKind::Text(255), Impact::Plain),
+    field("ip_address", FieldKind::Spaced(2000), Impact::Plain),
+    field("mac_address", FieldKind::Spaced(900), Impact::Plain),
+    field("api_port", FieldKind::Number, Impact::Plain),
+    field("api_secret", FieldKind::Text(64), Impact::Plain),
+    field("cpu_id", FieldKind::CpuId, Impact::Ruled),
+    field("is_undervolted", FieldKind::Flag, Impact::Plain),
+    field("download_progress", FieldKind::Number, Impact::Plain),
+    field("memory_usage", FieldKind::Number, Impact::Metric),
+    field("memory_total", FieldKind::Number, Impact::Metric),
+    field("storage_usage", FieldKind::Number, Impact::Metric),
+    field("storage_total", FieldKind::Number, Impact::Metric),
+    field("storage_block_device", FieldKind::Text(255), Impact::Metric),
+    field("cpu_temp", FieldKind::Number, Impact::Metric),
+    field("cpu_usage", FieldKind::Number, Impact::Metric),
     // Not in version 3, where only people name devices.
-    field("device_name", FieldKind::Name, Matter::Ruled),
-    field("note", FieldKind::Text(1_000_000), Matter::Plain),
+    field("device_name", FieldKind::Name, Impact::Ruled),
+    field("note", FieldKind::Text(1_000_000), Impact::Plain),
     // Derived from other reported values.
-    field("is_running__release", FieldKind::Number, Matter::Ruled),
-    field("update_status", FieldKind::Text(50), Matter::Plain),
+    field("is_running__release", FieldKind::Number, Impact::Ruled),
+    field("update_status", FieldKind::Text(50), Impact::Plain),
 ];
 
 /// Fields that version 3 does not copy from the body.

@@ -28,7 +28,7 @@ impl Rows {
     }
 
     /// `GET /device/v2/:uuid/state`: only the fleet's app, by numbers.
-    pub(crate) fn older_document(&self, branding: &Branding) -> Value {
+    pub(crate) fn v2_document(&self, branding: &Branding) -> Value {
         let mut apps = Map::new();
         if let Some(app) = self.apps.get(&AppRole::Fleet) {
             let mut object = json!({ "name": app.name });

@@ -99,7 +99,7 @@ fn the_oldest_goes_where_there_is_no_room_and_the_loss_is_counted_over_restarts(
     assert_eq!(spool.lost(), lost);
     let kept = drained(&mut spool).lines().count() as u64;
     assert_eq!(kept + lost, 1000);
-    spool.told_lost(lost);
+    spool.count_reported(lost);
     drop(spool);
     assert_eq!(Spool::open(folder.path(), limits).unwrap().lost(), 0);
 }

@@ -13,11 +13,11 @@ use crate::{ContainerSpec, EngineError};
 
 /// The warnings of one translation.
 #[derive(Default)]
-pub(super) struct LeftOut {
+pub(super) struct OmittedFields {
     pub(super) warnings: Vec<String>,
 }
 
-impl LeftOut {
+impl OmittedFields {
     /// Returns `value`, unless it is set and the engine's API is older than 1.`minor`.
     pub(super) fn unless_since<T>(
         &mut self,
@@ -100,7 +100,7 @@ impl Network {
     pub(super) fn joins(
         &self,
         config: &ServiceConfig,
-        left_out: &mut LeftOut,
+        left_out: &mut OmittedFields,
     ) -> BTreeMap<String, NetworkAttachment> {
         let mut joins = config.networks.clone();
         if let Some(first) = &self.first {
@@ -119,7 +119,7 @@ impl Network {
         &self,
         field: &str,
         value: Option<T>,
-        left_out: &mut LeftOut,
+        left_out: &mut OmittedFields,
     ) -> Option<T> {
         if self.shared && value.is_some() {
             left_out.beside_network_mode(field, &self.name);
@@ -135,7 +135,7 @@ impl Network {
     pub(super) fn own_ports<'a>(
         &self,
         config: &'a ServiceConfig,
-        left_out: &mut LeftOut,
+        left_out: &mut OmittedFields,
     ) -> &'a [PortMapping] {
         if !self.joinable && !config.ports.is_empty() {
             left_out.beside_network_mode("ports", &self.name);

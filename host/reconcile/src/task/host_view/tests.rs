@@ -67,7 +67,7 @@ fn a_comparison_does_not_apply_to_what_has_changed_since() {
     for (what, change, counts) in [
         ("nothing", (|_| ()) as Change, true),
         ("the host", HostView::mark, false),
-        ("the target", |view| _ = view.aim_at(target(1)), false),
+        ("the target", |view| _ = view.set_target(target(1)), false),
         ("a shutdown that ended", |view| view.resume(None), false),
         ("another comparison", HostView::begin_look, false),
     ] {
@@ -123,13 +123,13 @@ fn a_warning_is_logged_once_for_as_long_as_it_applies() {
 #[test]
 fn reboots_are_counted_until_the_target_is_reached_or_another_one() {
     let mut view = compared(&HostLook::default());
-    assert!(view.aim_at(target(1)));
+    assert!(view.set_target(target(1)));
     let version: OsVersion = "2".parse().unwrap();
     assert_eq!(view.begin_reboot(Some(version.clone())), 1);
     assert_eq!(view.os.activates, Some(version));
     assert_eq!(view.begin_reboot(None), 2);
-    assert!(!view.aim_at(target(1)), "the same target again");
-    assert!(view.aim_at(target(2)));
+    assert!(!view.set_target(target(1)), "the same target again");
+    assert!(view.set_target(target(2)));
     assert_eq!(view.variables().unwrap()["A"], "2");
     assert_eq!(view.describe(BTreeSet::new()).reboots, 2);
     assert_eq!([(); 3].map(|()| view.uncount_reboot()), [1, 0, 0]);

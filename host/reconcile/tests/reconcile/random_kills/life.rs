@@ -127,7 +127,7 @@ impl Device {
                 log_lines: 16,
                 ..Limits::default()
             },
-            moments: Moments::told_to(move |moment| {
+            moments: Moments::with_listener(move |moment| {
                 if moment.ends_with("store-write") {
                     writes.pass_write();
                 }

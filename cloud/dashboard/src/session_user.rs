@@ -13,7 +13,7 @@ use data::query::Caller;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use super::problem::{PageError, PageResult};
+use super::page_error::{PageError, PageResult};
 use super::state::DashboardState;
 
 /// The session cookie if the dashboard is served without TLS.

@@ -12,14 +12,14 @@ use crate::facts::{Board, DeviceFacts};
 use crate::host_settings::HostSettings;
 
 /// The device, as it introduces itself.
-pub(crate) struct Newcomer {
+pub(crate) struct DeviceIntroduction {
     pub(crate) board: Board,
     pub(crate) facts: Arc<DeviceFacts>,
     pub(crate) settings: HostSettings,
     pub(crate) branding: Branding,
 }
 
-impl cloud_link::Newcomer for Newcomer {
+impl cloud_link::IntroductionSource for DeviceIntroduction {
     fn description(&self) -> Description {
         Description {
             device_type: self.board.device_type.clone(),

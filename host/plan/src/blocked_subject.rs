@@ -8,14 +8,14 @@ use crate::Subject;
 
 /// Something that the target needs but that cannot be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitingOn {
+pub struct BlockedSubject {
     /// The subject that cannot proceed.
     pub subject: Subject,
     /// What it needs, or what blocks it.
     pub reason: Blocker,
 }
 
-impl fmt::Display for WaitingOn {
+impl fmt::Display for BlockedSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let subject = &self.subject;
         match &self.reason {

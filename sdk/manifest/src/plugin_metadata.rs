@@ -6,7 +6,7 @@ use crate::check_text;
 
 /// A plugin's description of itself, for people. The device does not act on it, and checks only its form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
+pub struct PluginMetadata {
     /// What the plugin is for, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -21,7 +21,7 @@ pub struct About {
     pub homepage: Option<String>,
 }
 
-impl About {
+impl PluginMetadata {
     /// Returns the texts that are set, each with its key in manifests.
     pub fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let texts = [

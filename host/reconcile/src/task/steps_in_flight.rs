@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Steps in progress, at most one per subject.
 #[derive(Debug, Default)]
-pub(super) struct InFlight {
+pub(super) struct StepsInFlight {
     /// The start time of each step, by subject.
     steps: BTreeMap<Subject, Instant>,
     /// The states of services that steps work on, for the status.
@@ -19,7 +19,7 @@ pub(super) struct InFlight {
     pub listings: BTreeSet<EngineKind>,
 }
 
-impl InFlight {
+impl StepsInFlight {
     pub(super) fn begin(&mut self, subject: Subject) {
         self.steps.insert(subject, Instant::now());
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn only_unwanted_pulls_are_cancelled_and_the_end_of_a_removal_is_no_pulls() {
-        let mut in_flight = InFlight::default();
+        let mut in_flight = StepsInFlight::default();
         let (web, data) = (image("web:1"), image("data:1"));
         let of_web = in_flight.begin_pull(&web);
         let of_data = in_flight.begin_pull(&data);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_service_shows_no_state_of_a_step_that_has_ended() {
-        let mut in_flight = InFlight::default();
+        let mut in_flight = StepsInFlight::default();
         let service = ServiceKey {
             app: "0123456789abcdef0123456789abcdef".parse().unwrap(),
             service: "web".parse().unwrap(),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_pull_is_never_the_oldest_step() {
-        let mut in_flight = InFlight::default();
+        let mut in_flight = StepsInFlight::default();
         in_flight.begin(Subject::Image(image("web:1")));
         assert_eq!(in_flight.oldest_step(), None);
         in_flight.begin(Subject::Reboot);
