@@ -7,6 +7,7 @@ mod busybox;
 mod cargo;
 mod check;
 mod citations;
+mod doc_tests;
 mod docker_address;
 mod docker_images;
 mod for_tests;

@@ -2,10 +2,9 @@
 
 use std::process::Command;
 
-use anyhow::Result;
-
-use crate::cargo::{finish, repository};
+use crate::cargo::repository;
 use crate::packages::program;
+use crate::test_programs::TestRun;
 
 /// The folder of an SDK, a program, and the arguments with which it runs the tests there.
 const SDKS: [(&str, &str, &[&str]); 2] = [
@@ -21,22 +20,21 @@ const SDKS: [(&str, &str, &[&str]); 2] = [
     ),
 ];
 
-/// Runs the tests of the SDKs. A missing program is reported together with the tests of plugins in other languages.
-///
-/// # Errors
-/// Names the command that failed.
-pub(crate) fn run() -> Result<()> {
+/// Returns the commands that run the tests of the SDKs. A missing program is reported together with the tests of plugins
+/// in other languages.
+pub(crate) fn commands() -> Vec<TestRun> {
+    let mut commands = Vec::new();
     for (folder, name, arguments) in SDKS {
         let Some(program) = program(name) else {
             println!("skipped: the tests of {folder}, since `{name}` is missing");
             continue;
         };
-        println!("the tests of {folder}");
         let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(repository().join(folder));
-        finish(command)?;
+        let name = folder.to_owned();
+        commands.push(TestRun { name, command });
     }
-    Ok(())
+    commands
 }

@@ -6,12 +6,15 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo;
+use crate::doc_tests;
 use crate::for_tests::{self, SkippedTests};
-use crate::layout::{self, build_components, components_folder, crates_in, guest_crates};
+use crate::layout::{
+    self, build_components, components_folder, guest_crates, packages_of_this_machine,
+};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::reachable_docker::ReachableDocker;
 use crate::sdk_tests;
-use crate::test_programs::TestPrograms;
+use crate::test_programs::{TestPrograms, TestRun};
 
 #[derive(clap::Args)]
 pub(crate) struct TestArguments {
@@ -85,24 +88,14 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
         chromium.give_to(test);
         kernel.give_to(test);
     };
-    let result = match &programs {
-        Some(programs) => programs.run(prepare),
-        None => Ok(()),
-    };
-    let mut cargo_test = cargo::cargo(["test", "--no-fail-fast"]);
-    if everything {
-        cargo_test.arg("--doc").args(tested_packages()?);
-    } else {
-        cargo_test.args(&arguments.rest);
-    }
-    prepare(&mut cargo_test);
-    result.and(cargo::finish(cargo_test))?;
-    if everything {
-        sdk_tests::run()?;
-        // Separately, because its code generator must not be unified into the others.
-        let profile = layout::compiler_profile(&UNOPTIMIZED);
-        let arguments = ["test", "--profile", profile, "--package", COMPILER];
-        cargo::finish(cargo::cargo(arguments))?;
+    match &programs {
+        Some(programs) => programs.run(other_tests()?, prepare)?,
+        None => {
+            let mut tests = cargo::cargo(["test", "--no-fail-fast"]);
+            tests.args(&arguments.rest);
+            prepare(&mut tests);
+            cargo::finish(tests)?;
+        }
     }
     let skipped = [
         stand_ins,
@@ -127,16 +120,29 @@ const THREADS: &str = "RUST_TEST_THREADS";
 /// The crate that is tested separately.
 const COMPILER: &str = "supervisor-compile";
 
-/// Returns all packages with tests that run on this machine, as arguments of cargo: the default members, the SDK and
-/// the crates that use it. A single invocation lets them share their dependencies.
-fn tested_packages() -> Result<Vec<String>> {
-    let plugins = plugin_crates()?;
-    let guests = guest_crates()?;
-    let components = guests.into_iter().filter(|guest| !plugins.contains(guest));
-    let mut arguments = vec!["--workspace".to_owned()];
-    for package in components.chain([COMPILER.to_owned()]) {
-        arguments.extend(["--exclude".to_owned(), package]);
+/// Returns the tests that are not in the programs of cargo's build of all tests.
+fn other_tests() -> Result<Vec<TestRun>> {
+    let mut examples = cargo::cargo(["test", "--no-fail-fast", "--doc"]);
+    for package in doc_tests::packages()? {
+        examples.args(["--package", &package]);
     }
+    // Separately, because its code generator must not be unified into the others.
+    let profile = layout::compiler_profile(&UNOPTIMIZED);
+    let compiler = cargo::cargo(["test", "--profile", profile, "--package", COMPILER]);
+    let of_cargo = [
+        ("the examples in doc comments", examples),
+        (COMPILER, compiler),
+    ];
+    let of_cargo = of_cargo.map(|(name, command)| TestRun {
+        name: name.to_owned(),
+        command,
+    });
+    Ok(of_cargo.into_iter().chain(sdk_tests::commands()).collect())
+}
+
+/// Returns all packages with tests that run on this machine, as arguments of cargo, with their features.
+fn tested_packages() -> Result<Vec<String>> {
+    let mut arguments = packages_of_this_machine(&[COMPILER])?;
     arguments.extend(layout::FEATURES_FOR_TESTS.map(str::to_owned));
     // The benchmarks' own default features, which are combined with those of all packages.
     arguments.extend(["--features", "bench/cloud,bench/device"].map(str::to_owned));
@@ -247,21 +253,6 @@ impl DockerForTests {
             )),
         })
     }
-}
-
-/// Returns the crates of plugins, including the examples: those that use the SDK.
-fn plugin_crates() -> Result<Vec<String>> {
-    let mut crates = crates_in("plugins")?;
-    for example in crates_in("examples")? {
-        let manifest = cargo::repository()
-            .join("examples")
-            .join(&example)
-            .join("Cargo.toml");
-        if std::fs::read_to_string(manifest)?.contains("supervisor-sdk") {
-            crates.push(example);
-        }
-    }
-    Ok(crates)
 }
 
 #[cfg(test)]

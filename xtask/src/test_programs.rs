@@ -47,6 +47,18 @@ const OF_DEVICES: [&str; 4] = ["tests", "host/confinement", "host/engine", "host
 /// the end.
 const LONG: [&str; 3] = ["sdk/cli", "tests/tests/load.rs", "tests/simulator"];
 
+/// The folders whose tests show that guests do not delay the host.
+const COMPARE_PRIORITIES: [&str; 1] = ["tests/hostile"];
+
+/// The niceness of `supervisor-compile` (`host/compile/src/confine.rs`).
+const NICENESS_OF_COMPILERS: &str = "10";
+
+/// A command that runs tests, and a name for what it tests.
+pub(crate) struct TestRun {
+    pub(crate) name: String,
+    pub(crate) command: Command,
+}
+
 /// All test programs.
 pub(crate) struct TestPrograms(Vec<TestProgram>);
 
@@ -81,27 +93,35 @@ impl TestPrograms {
         Ok(TestPrograms(programs))
     }
 
-    /// Runs all of them, in an environment that `prepare` completes, and shows the output of each when it ends.
+    /// Runs all of them, in an environment that `prepare` completes, and `others`, which share no resources with any of
+    /// them. Shows the output of each when it ends.
     ///
     /// # Errors
     /// Names the programs with failed tests.
-    pub(crate) fn run(&self, prepare: impl Fn(&mut Command) + Sync) -> Result<()> {
-        let queue = |group| {
+    pub(crate) fn run(
+        &self,
+        others: Vec<TestRun>,
+        prepare: impl Fn(&mut Command) + Sync,
+    ) -> Result<()> {
+        let queues = [Group::Cloud, Group::Device, Group::Apart].map(|group| {
             let programs = self.0.iter();
-            Mutex::new(
-                programs
-                    .filter(|program| group_of(&program.source) == group)
-                    .collect::<VecDeque<_>>(),
-            )
-        };
-        let queues = [Group::Cloud, Group::Device, Group::Apart].map(queue);
+            let programs = programs.filter(|program| group_of(&program.source) == group);
+            programs.map(TestProgram::as_run).collect::<VecDeque<_>>()
+        });
+        let mut queues = queues.map(Mutex::new);
+        // After the first, which takes the longest.
+        let apart = queues[2].get_mut();
+        let rest = apart.split_off(apart.len().min(1));
+        apart.extend(others);
+        apart.extend(rest);
         let (prepare, apart) = (&prepare, &queues[2]);
         let failed = std::thread::scope(|threads| {
             let rows = queues.each_ref().map(|own| {
                 threads.spawn(move || -> Result<Vec<String>> {
                     let mut failed = Vec::new();
-                    while let Some(program) = next(own).or_else(|| next(apart)) {
-                        failed.extend(program.run(prepare)?);
+                    while let Some(mut run) = next(own).or_else(|| next(apart)) {
+                        prepare(&mut run.command);
+                        failed.extend(run.finish()?);
                     }
                     Ok(failed)
                 })
@@ -122,8 +142,8 @@ impl TestPrograms {
     }
 }
 
-/// Removes the first program from a queue.
-fn next<'a>(queue: &Mutex<VecDeque<&'a TestProgram>>) -> Option<&'a TestProgram> {
+/// Removes the first element of a queue.
+fn next(queue: &Mutex<VecDeque<TestRun>>) -> Option<TestRun> {
     queue.lock().pop_front()
 }
 
@@ -161,28 +181,50 @@ impl TestProgram {
         })
     }
 
-    /// Runs it; returns the failures in a line, unless all of its tests passed.
-    fn run(&self, prepare: &impl Fn(&mut Command)) -> Result<Option<String>> {
-        println!("running {}", self.source.display());
+    /// Returns how to run it: with the priority that compilers of plugins have: on a machine that is busy
+    /// with other tests, a compiler of a lower priority would wait for minutes, and the test that needs its result, too.
+    /// Tests that compare priorities keep the usual one.
+    fn as_run(&self) -> TestRun {
+        let compares = |folder: &&str| self.source.starts_with(folder);
+        let mut command = if COMPARE_PRIORITIES.iter().any(compares) {
+            Command::new(&self.file)
+        } else {
+            let mut nice = Command::new("nice");
+            nice.args(["-n", NICENESS_OF_COMPILERS]).arg(&self.file);
+            nice
+        };
+        command
+            .current_dir(&self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder);
+        TestRun {
+            name: self.source.display().to_string(),
+            command,
+        }
+    }
+}
+
+impl TestRun {
+    /// Runs the tests; returns the failures in a line, unless all of them passed.
+    fn finish(mut self) -> Result<Option<String>> {
+        let name = &self.name;
+        println!("running {name}");
         let mut printed = tempfile::tempfile()?;
-        let mut test = Command::new(&self.file);
-        test.current_dir(&self.folder)
-            .env("CARGO_MANIFEST_DIR", &self.folder)
+        self.command
             .stdin(Stdio::null())
             .stdout(printed.try_clone()?)
             .stderr(printed.try_clone()?);
-        prepare(&mut test);
         let started = Instant::now();
-        let mut test = test
+        let mut test = self
+            .command
             .spawn()
-            .with_context(|| format!("failed to start `{}`", self.file.display()))?;
+            .with_context(|| format!("failed to start {name}"))?;
         let on_processor = on_processor_at_end(&test);
         let status = test.wait()?;
         let time = time_in_words(started.elapsed(), on_processor);
-        let text = show(&mut printed, &self.source, &time)?;
+        let text = show(&mut printed, name, &time)?;
         let failure = || {
             let failed = failed_tests(&String::from_utf8_lossy(&text)).join(", ");
-            format!("{} ({status}): {failed}", self.source.display())
+            format!("{name} ({status}): {failed}")
         };
         Ok((!status.success()).then(failure))
     }
@@ -216,12 +258,12 @@ fn time_in_words(elapsed: Duration, on_processor: Option<Duration>) -> String {
 }
 
 /// Shows the output of a program in one piece, whatever else is running.
-fn show(printed: &mut File, source: &Path, time: &str) -> Result<Vec<u8>> {
+fn show(printed: &mut File, name: &str, time: &str) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     printed.rewind()?;
     printed.read_to_end(&mut text)?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "\n{}, {time}:", source.display())?;
+    writeln!(out, "\n{name}, {time}:")?;
     out.write_all(&text)?;
     out.flush()?;
     Ok(text)

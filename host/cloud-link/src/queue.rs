@@ -233,11 +233,8 @@ impl QueueState {
                     self.forget(kind, batch).await;
                 }
                 Err(error) => {
-                    let wait = retry::after_failure(
-                        &mut backoff,
-                        settings.interval,
-                        error.retry_after(),
-                    );
+                    let wait =
+                        retry::after_failure(&mut backoff, settings.interval, error.retry_after());
                     let why = error_chain(&error);
                     tracing::warn!(
                         kind,

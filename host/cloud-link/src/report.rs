@@ -110,11 +110,8 @@ impl Reporter {
                     next = now + GAP;
                 }
                 Err(error) => {
-                    let wait = retry::after_failure(
-                        &mut backoff,
-                        settings.interval,
-                        error.retry_after(),
-                    );
+                    let wait =
+                        retry::after_failure(&mut backoff, settings.interval, error.retry_after());
                     tracing::warn!(
                         "failed to report the device's state to the cloud, trying again in {wait:.0?}: {}",
                         error_chain(&error)

@@ -181,7 +181,10 @@ mod tests {
             ("http://api.acme.example/x", DestinationGrant::Nowhere),
             ("http://api.acme.example:443/x", DestinationGrant::Nowhere),
             ("https://evil-api.acme.example/", DestinationGrant::Nowhere),
-            ("https://api.acme.example.evil.example/", DestinationGrant::Nowhere),
+            (
+                "https://api.acme.example.evil.example/",
+                DestinationGrant::Nowhere,
+            ),
             ("https://a.b.acme.test/", DestinationGrant::ByName),
             ("https://acme.test/", DestinationGrant::Nowhere),
             ("https://evilacme.test/", DestinationGrant::Nowhere),

@@ -165,7 +165,8 @@ fn may_be_loaded(
         owner: device.policy.to_owned(),
         stock: device.stock_plugins.to_owned(),
     };
-    let policy = Policy::read(&files, device.allow_unpinned).map_err(|error| error_chain(&error))?;
+    let policy =
+        Policy::read(&files, device.allow_unpinned).map_err(|error| error_chain(&error))?;
     let keys: Vec<_> = policy.keys().public_keys().cloned().collect();
     let file = PluginFile {
         manifest: &to.manifest,

@@ -58,7 +58,8 @@ pub(crate) async fn run(cloud: &Cloud, output: &Output, sign: Sign) -> Result<()
     if let Some(composition) = &compose {
         hold_to(app, composition)?;
     }
-    let statement = Statement::from_app(app, &target.config, &allowances).map_err(signing_failure)?;
+    let statement =
+        Statement::from_app(app, &target.config, &allowances).map_err(signing_failure)?;
     if let Some((name, _)) = statement.settings.iter().find(|(_, value)| *value == MASK) {
         return Err(Failure::usage(format!(
             "the setting `{name}` is secret, so its value cannot be signed"

@@ -36,8 +36,8 @@ impl KernelLine {
         config: Config,
         request: Request,
     ) -> Result<Self, GpioError> {
-        let nonblocking = fcntl_getfl(&request)
-            .and_then(|flags| fcntl_setfl(&request, flags | OFlags::NONBLOCK));
+        let nonblocking =
+            fcntl_getfl(&request).and_then(|flags| fcntl_setfl(&request, flags | OFlags::NONBLOCK));
         nonblocking.map_err(|error| GpioError::Failed(format!("the line {name}: {error}")))?;
         Ok(KernelLine {
             name,
