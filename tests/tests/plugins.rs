@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tests::{Builder, Supervisor, distribution, guest, until};
+use tests::{Builder, Supervisor, distribution, guest, never_compiled, until};
 
 /// How long a device identifies itself (docs/spec/device.md#v1-blink).
 const WINDOW: Duration = Duration::from_secs(15);
@@ -240,13 +240,9 @@ async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loadi
 
     fs::write(layout.path().join("hangs"), "").unwrap();
     let greeter = layout.path().join("plugins/00-greeter.wasm");
-    let mut stamped = rename_manifest(&fs::read(guest("greeter")).unwrap(), "signs", "sings");
-    // A custom section that no earlier run had: tests share a cache, and the end of this one compiles the file.
-    let run = layout.path().file_name().unwrap().as_encoded_bytes();
-    let length = u8::try_from(run.len()).unwrap();
-    stamped.extend([0, length + 4, 3, b'r', b'u', b'n']);
-    stamped.extend(run);
-    fs::write(&greeter, &stamped).unwrap();
+    // Tests share a cache, and the end of this one compiles the file.
+    let renamed = rename_manifest(&fs::read(guest("greeter")).unwrap(), "signs", "sings");
+    fs::write(&greeter, never_compiled(&renamed)).unwrap();
     let policy = layout.path().join("policy.toml");
     let lines = format!(
         "[plugins.greeter]\nsha256 = [\"{}\"]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n",

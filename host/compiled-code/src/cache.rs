@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::child::Compiler;
+use crate::code_digest::CodeDigest;
 use crate::code_key::CodeKey;
 use crate::entries::UnfinishedFile;
 use crate::failures::{self, Conditions};
@@ -20,8 +21,8 @@ use crate::{CompileError, Limits, Profile, child, entries};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
 ///
-/// A component is identified by the SHA-256 of its bytes: a changed file is another component, and the same file under
-/// two names is compiled once, even for many simultaneous requests.
+/// A component is identified by the [digest of its code](CodeDigest): with changed code it is another component, and the
+/// same code in two files is compiled once, even for many simultaneous requests.
 #[derive(Clone)]
 pub struct Cache {
     shared: Arc<SharedCache>,
@@ -135,10 +136,10 @@ impl Cache {
         self.shared.walls.lock().clone()
     }
 
-    /// Finds the intact compiled file of the component with this [`digest`], if there is one. Only loading shows
-    /// whether it loads: a caller whose file does not load must [discard](Cache::discard) it.
-    pub async fn find_file(&self, digest: &str, profile: Profile) -> Option<PathBuf> {
-        let stem = entries::stem(digest, profile.into(), &settings(profile));
+    /// Finds the intact compiled file of the component with this digest, if there is one. Only loading shows whether it
+    /// loads: a caller whose file does not load must [discard](Cache::discard) it.
+    pub async fn find_file(&self, digest: &CodeDigest, profile: Profile) -> Option<PathBuf> {
+        let stem = entries::stem(digest.as_str(), profile.into(), &settings(profile));
         let path = self.sound_file(&stem).await?;
         entries::touch(&path);
         Some(path)

@@ -11,6 +11,7 @@
 
 mod cache;
 mod child;
+mod code_digest;
 mod code_key;
 mod entries;
 mod error;
@@ -23,10 +24,11 @@ mod source;
 
 pub use cache::{Cache, KeptFile};
 pub use child::{Limits, WALLS};
+pub use code_digest::{CodeDigest, Digests, digest};
 pub use entries::check;
 pub use error::{CheckError, CompileError};
 pub use profile::{Profile, UnknownProfile};
 pub use settings::{
     Memory, PLUGIN_MEMORY, PLUGIN_PARTS, PluginParts, Proposal, Settings, WASMTIME,
 };
-pub use source::{Source, digest};
+pub use source::Source;

@@ -2,38 +2,38 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use sha2::{Digest as _, Sha256};
-
+use crate::code_digest::{CodeDigest, code};
 use crate::{Profile, Settings, entries};
 
-/// A component's bytes, with the digest that identifies it.
+/// A component's code, with the digest that identifies it.
 pub struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) wasm: &'a [u8],
-    digest: String,
+    digest: CodeDigest,
     pub(crate) edition: String,
 }
 
 impl<'a> Source<'a> {
-    /// Digests `wasm`; `name` is for messages: the component's file.
+    /// Digests the code of `wasm`; `name` is for messages: the component's file.
     #[must_use]
     pub fn new(name: &'a str, wasm: &'a [u8]) -> Source<'a> {
-        Source::with_digest(name, wasm, digest(wasm))
+        Source::with_digest(name, wasm, CodeDigest::new(wasm))
     }
 
-    /// Like [`Source::new`], with a known digest; it must be the one of [`digest`].
+    /// Like [`Source::new`], with the known digest of its code.
     #[must_use]
-    pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: String) -> Source<'a> {
+    pub fn with_digest(name: &'a str, wasm: &'a [u8], digest: CodeDigest) -> Source<'a> {
         Source {
             name,
-            wasm,
+            // What is compiled is exactly what the digest covers.
+            wasm: code(wasm),
             digest,
             edition: String::new(),
         }
     }
 
     pub(crate) fn stem(&self, profile: Profile) -> String {
-        entries::stem(&self.digest, profile.into(), &settings(profile))
+        entries::stem(self.digest.as_str(), profile.into(), &settings(profile))
     }
 
     /// Sets a word that changes when somebody wants another attempt after a failure.
@@ -42,12 +42,6 @@ impl<'a> Source<'a> {
         self.edition = edition;
         self
     }
-}
-
-/// Returns the digest that identifies a component: SHA-256, in hexadecimal.
-#[must_use]
-pub fn digest(wasm: &[u8]) -> String {
-    hex::encode(Sha256::digest(wasm))
 }
 
 /// Returns a short word for everything that determines compiled code, except for the processor.

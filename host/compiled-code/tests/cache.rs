@@ -90,6 +90,18 @@ async fn a_component_is_compiled_once_and_found_again() {
 }
 
 #[tokio::test]
+async fn custom_sections_at_the_end_are_not_compiled() {
+    let fixture = cache_with(Limits::default());
+    let bare = fixture.compiled(&component(1)).await.unwrap();
+    // An empty section `note`.
+    let noted = [&component(1)[..], &[0, 5, 4], b"note"].concat();
+    assert_eq!(fixture.compiled(&noted).await.unwrap(), bare);
+    // In front of the code they may be part of it, as names are.
+    let noted = [&noted[..8], &[0, 5, 4], b"note", &noted[8..]].concat();
+    assert_ne!(fixture.compiled(&noted).await.unwrap(), bare);
+}
+
+#[tokio::test]
 async fn the_two_profiles_have_files_of_their_own() {
     let fixture = cache_with(Limits::default());
     let wasm = component(1);

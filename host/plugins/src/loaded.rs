@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use compiled_code::{CompileError, KeptFile};
+use compiled_code::{CodeDigest, CompileError, KeptFile};
 use device_types::PluginLogLevel;
 use parking_lot::Mutex;
 use plugin_protocol::{
@@ -242,7 +242,7 @@ impl GuestCode for CachedCode {
 
 impl LoadContext {
     /// Returns the native code of the component with this digest, if it was compiled before.
-    pub(crate) async fn compiled(&self, digest: &str) -> Option<Arc<dyn GuestCode>> {
+    pub(crate) async fn compiled(&self, digest: &CodeDigest) -> Option<Arc<dyn GuestCode>> {
         let file = self.cache.find_file(digest, compiled_code::Profile::Plugin);
         let file = file.await?;
         match self.open(&file).await {
@@ -260,12 +260,12 @@ impl LoadContext {
     pub(crate) async fn compile(
         &self,
         file: &Path,
-        digest: &str,
+        digest: CodeDigest,
         edition: String,
         wasm: &[u8],
     ) -> Result<Arc<dyn GuestCode>, CompileError> {
         let name = file.display().to_string();
-        let source = compiled_code::Source::with_digest(&name, wasm, digest.to_owned());
+        let source = compiled_code::Source::with_digest(&name, wasm, digest);
         let source = source.edition(edition);
         let cache = &self.cache;
         let compiled = cache

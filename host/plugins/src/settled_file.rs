@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use compiled_code::{CodeDigest, Digests};
 use model::error_chain;
 use semver::Version;
 use signatures::PublicKey;
@@ -136,10 +137,11 @@ impl FileStamp {
     }
 }
 
-/// A file's manifest and signatures, and the digest that identifies it.
+/// A file's manifest and signatures, and the digests that identify it and its code.
 #[derive(Clone)]
 pub(crate) struct FileHead {
     pub(crate) digest: String,
+    pub(crate) code: CodeDigest,
     pub(crate) manifest: Result<Manifest, String>,
     pub(crate) signatures: Signatures,
     /// The newest version of the plugin that was loaded because of a signature, if this file is signed.
@@ -212,6 +214,7 @@ fn head(
     {
         let head = FileHead {
             digest: String::new(),
+            code: CodeDigest::new(&start),
             manifest: Err(error.to_string()),
             signatures: Signatures::default(),
             newest: None,
@@ -228,8 +231,10 @@ fn head(
         }
         _ => None,
     };
+    let digests = Digests::new(&wasm);
     let head = FileHead {
-        digest: compiled_code::digest(&wasm),
+        digest: digests.file,
+        code: digests.code,
         manifest,
         signatures,
         newest,

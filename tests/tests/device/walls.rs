@@ -3,10 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use tests::{Supervisor, distribution, guest, service, target, until};
+use tests::{Supervisor, distribution, guest, never_compiled, service, target, until};
 
 fn hello(component: &Path) -> Value {
     let ticks = json!({"command": ["tick"]});
@@ -38,18 +37,10 @@ fn without_users(folder: &Path) -> PathBuf {
     program
 }
 
-/// Returns the component with a digest that was never compiled before.
-fn stamped(component: &Path, folder: &Path) -> PathBuf {
-    // An empty custom section, named after the time.
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap();
-    let name = format!("{:032x}", now.as_nanos());
-    let file = folder.join(format!("{name}.wasm"));
-    let mut wasm = fs::read(component).unwrap();
-    wasm.extend([0, 33, 32]);
-    wasm.extend(name.as_bytes());
-    fs::write(&file, wasm).unwrap();
+/// Puts the component into a file of this name in `folder`, with code that was never compiled before.
+fn stamped(component: &Path, folder: &Path, name: &str) -> PathBuf {
+    let file = folder.join(name);
+    fs::write(&file, never_compiled(&fs::read(component).unwrap())).unwrap();
     file
 }
 
@@ -70,7 +61,7 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
         .argument(policy.display().to_string())
         .start()
         .await;
-    let component = stamped(&guest("guest"), folder.path());
+    let component = stamped(&guest("guest"), folder.path(), "first.wasm");
     device.set_target(&hello(&component)).await;
     device.until_applied().await;
     for name in ["compiler", "plugins", "service"] {
@@ -93,7 +84,7 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     // Running services continue; the requirement applies to everything started or compiled next.
     require(true);
     assert!(is_required(&device).await);
-    let another = stamped(&guest("guest"), folder.path());
+    let another = stamped(&guest("guest"), folder.path(), "second.wasm");
     device.set_target(&hello(&another)).await;
     let refused = "the policy requires walls that are missing here: user (";
     until("it to be refused", || async {
@@ -113,7 +104,7 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
 async fn walls_that_stand_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let device = Supervisor::on_wasm().start().await;
-    let component = stamped(&guest("guest"), folder.path());
+    let component = stamped(&guest("guest"), folder.path(), "first.wasm");
     device.set_target(&hello(&component)).await;
     device.until_applied().await;
     for name in ["compiler", "plugins", "service"] {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use compiled_code::CompileError;
+use compiled_code::{CodeDigest, CompileError};
 use model::error_chain;
 use plugin_protocol::GuestCode;
 
@@ -30,6 +30,7 @@ impl Loader {
         }
         let Some(Ok(FileHead {
             digest,
+            code,
             manifest: Ok(manifest),
             signatures,
             ..
@@ -62,10 +63,10 @@ impl Loader {
             }
         } else if let NativeCode::Unasked = record.code {
             let (load_context, turns) = (Arc::clone(&self.load_context), Arc::clone(&self.readers));
-            let (file, digest) = (file.to_owned(), digest.clone());
+            let (file, digest, code) = (file.to_owned(), digest.clone(), code.clone());
             let task = self.tasks.spawn(async move {
                 let _turn = turns.acquire_owned().await;
-                let code = Ok(load_context.compiled(&digest).await);
+                let code = Ok(load_context.compiled(&code).await);
                 TaskOutput::Code { file, digest, code }
             });
             record.code = NativeCode::Sought(Task(task));
@@ -105,14 +106,15 @@ impl Loader {
         let Some(record) = self.files.get_mut(file) else {
             return;
         };
-        let Some(digest) = record.digest().map(str::to_owned) else {
+        let Some(FileHead { digest, code, .. }) = record.head() else {
             return;
         };
+        let (digest, code) = (digest.clone(), code.clone());
         let (load_context, file) = (Arc::clone(&self.load_context), file.to_owned());
         let edition = record.stamp.as_ref().map(Stamp::edition);
         let task = self.tasks.spawn(async move {
             let edition = edition.unwrap_or_default();
-            let code = compile(&load_context, &file, &digest, edition).await;
+            let code = compile(&load_context, &file, &digest, code, edition).await;
             let code = code.map(Some);
             TaskOutput::Code { file, digest, code }
         });
@@ -120,16 +122,17 @@ impl Loader {
     }
 }
 
-/// Returns the native code of the file with this digest. Another `edition` causes another attempt for a content that
+/// Returns the native code of the file with these digests of itself and of its code. Another `edition` causes another attempt for a content that
 /// failed before.
 async fn compile(
     load_context: &LoadContext,
     file: &Path,
     digest: &str,
+    code: CodeDigest,
     edition: String,
 ) -> Result<Arc<dyn GuestCode>, String> {
     let wasm = read_wasm(file.to_owned(), digest.to_owned()).await?;
-    let compiled = load_context.compile(file, digest, edition, &wasm).await;
+    let compiled = load_context.compile(file, code, edition, &wasm).await;
     compiled.map_err(|error| {
         let reason = error_chain(&error);
         match error {

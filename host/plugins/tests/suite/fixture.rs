@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use compiled_code::{Cache, Limits};
@@ -115,6 +115,25 @@ pub(crate) fn with_section(component: &[u8], name: &str, content: &[u8]) -> Vec<
     let mut file = component.to_vec();
     plugin_manifest::append_section(&mut file, name, content);
     file
+}
+
+/// Returns the guest, without a manifest, with code that is in no cache: with a custom section at its beginning.
+pub(crate) fn guest_in_no_cache() -> Vec<u8> {
+    let now = format!("{:?}", SystemTime::now());
+    let stamp = with_section(&[], "stamp", now.as_bytes());
+    let mut component = guest().to_vec();
+    let beginning = plugin_manifest::COMPONENT.len();
+    component.splice(beginning..beginning, stamp);
+    component
+}
+
+/// Returns the plugin of this manifest with code that is in no cache.
+pub(crate) fn never_compiled(manifest: &str) -> Vec<u8> {
+    with_section(
+        &guest_in_no_cache(),
+        "platform:manifest",
+        manifest.as_bytes(),
+    )
 }
 
 /// A program in place of the journal command: it prints `a line of the journal` endlessly.

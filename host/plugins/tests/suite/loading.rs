@@ -2,19 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use device_types::PluginState;
 use http::{Method, StatusCode};
 use plugins::{Action, RouteLookup};
 
-use crate::fixture::{ALL, Fixture, Setup, manifest, plugin, setup, with_section};
-
-/// Returns the plugin of this manifest in a file that is in no cache.
-fn never_compiled(manifest: &str) -> Vec<u8> {
-    let stamp = format!("{:?}", SystemTime::now());
-    with_section(&plugin(manifest), "stamp", stamp.as_bytes())
-}
+use crate::fixture::{
+    ALL, Fixture, Setup, guest_in_no_cache, manifest, never_compiled, plugin, setup, with_section,
+};
 
 /// Starts `setup` once with a compiler, so that its plugins are available as native code.
 async fn warm(setup: Setup) {
@@ -137,6 +133,28 @@ async fn a_plugin_that_has_others_do_something_waits_for_who_does_it() {
     device.plugins.served(&Method::GET, "/v3/a/hello").await;
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
     device.plugins.settled(Action::Identify).await;
+}
+
+/// Manifests and signatures are not compiled: a file that differs in them needs no compiler.
+#[tokio::test]
+async fn code_that_was_compiled_is_found_whatever_the_manifest_beside_it_says() {
+    let guest = guest_in_no_cache();
+    let with_manifest = |more: &str| {
+        let manifest = manifest("a", &format!("{ALL}\n{more}"));
+        with_section(&guest, "platform:manifest", manifest.as_bytes())
+    };
+    let device = |file: &[u8]| {
+        setup()
+            .policy(&crate::fixture::grant_all(&["a"]))
+            .file("a.wasm", file)
+    };
+    warm(device(&with_manifest(""))).await;
+    let second = with_manifest("description = \"once more\"");
+    let device = device(&second).compiler_that_hangs().start().await;
+    let report = device.report("a");
+    assert_eq!(report.about.description.as_deref(), Some("once more"));
+    assert_eq!(report.digest, compiled_code::digest(&second));
+    assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
 }
 
 /// Creates a compiler that fails, and writes a line each time.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use device_types::{PluginReport, PluginState};
 use http::StatusCode;
 
-use crate::fixture::{ALL, grant_all, manifest, plugin, setup};
+use crate::fixture::{ALL, grant_all, manifest, never_compiled, plugin, setup};
 
 /// Returns one of many versions of the plugin `a`.
 fn version(number: usize) -> Vec<u8> {
@@ -302,9 +302,7 @@ async fn a_changed_policy_and_a_removed_file_act_before_anything_is_compiled() {
     drop(warm);
     let device = both().compiler_that_hangs().start().await;
     assert_eq!(device.plugins.problems(), [""; 0]);
-    let stamp = format!("{:?}", std::time::SystemTime::now());
-    let slow = plugin(&manifest("slow", ALL));
-    let slow = crate::fixture::with_section(&slow, "stamp", stamp.as_bytes());
+    let slow = never_compiled(&manifest("slow", ALL));
     // After the next change it is being compiled, or about to be.
     device.replace("00-slow.wasm", &slow);
 

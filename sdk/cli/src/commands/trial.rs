@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use compiled_code::{Cache, Limits, Profile};
+use compiled_code::{Cache, CodeDigest, Limits, Profile};
 use plugin_manifest::{Manifest, glob, is_stock_plugin};
 use plugin_test_host::RunningHost;
 use tempfile::TempDir;
@@ -121,7 +121,7 @@ impl Trial {
             compiler::program()?,
             Limits::default(),
         )?;
-        let digest = compiled_code::digest(&component.wasm);
+        let digest = CodeDigest::new(&component.wasm);
         Ok(cache.find_file(&digest, Profile::Plugin).await)
     }
 
