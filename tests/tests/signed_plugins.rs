@@ -181,6 +181,83 @@ async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_
     assert_eq!(fs::read_to_string(&policy).unwrap(), granted);
 }
 
+/// `supervisor plugins install FILE --key KEY`
+#[tokio::test]
+async fn an_owner_installs_a_plugin_and_its_next_version_with_one_command() {
+    let device = Device::start().await;
+    let maker = KeyPair::generate_unencrypted_keypair().unwrap();
+    let path = |below: &str| device.path(below).display().to_string();
+    fs::write(path("acme.key.pub"), maker.pk.to_box().unwrap().to_string()).unwrap();
+    let (shipped, key, policy) = (
+        path("shipped.wasm"),
+        path("acme.key.pub"),
+        path("policy.toml"),
+    );
+    let folder = path("plugins");
+    let install = || {
+        device.supervisor.subcommand(&[
+            "plugins",
+            "install",
+            &shipped,
+            "--key",
+            &key,
+            "--policy",
+            &policy,
+            "--plugin-dir",
+            &folder,
+        ])
+    };
+    let first = fs::read(guest("greeter")).unwrap();
+    // A custom section of one byte turns the same plugin into other bytes.
+    let second = [&first[..], &[0, 2, 1, b'x']].concat();
+    let ship = |content: &[u8]| {
+        let signature = minisign::sign(None, &maker.sk, content, None, None).unwrap();
+        device.put("shipped.wasm", content);
+        device.put("shipped.wasm.minisig", signature.to_string());
+    };
+
+    // A file that the key did not sign changes nothing.
+    device.put("shipped.wasm", &first);
+    let refused = install();
+    assert!(!refused.status.success(), "{refused:?}");
+    assert!(
+        refused.stderr.contains("it has no signature"),
+        "{refused:?}"
+    );
+    assert_eq!(fs::read_to_string(&policy).unwrap(), "");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+
+    ship(&first);
+    let installed = install();
+    assert!(installed.status.success(), "{installed:?}");
+    for expected in [
+        "[plugins.greeter]",
+        "\ninstalled greeter ",
+        "greeter.wasm`\n",
+    ] {
+        assert!(installed.stdout.contains(expected), "{installed:?}");
+    }
+    let is_signed =
+        |greeter: &Value| greeter["state"] == "running" && greeter["signedBy"] == "acme";
+    device.until("it to run", is_signed).await;
+    assert_eq!(device.supervisor.get(GREETING).await.status, 200);
+    let granted = fs::read_to_string(&policy).unwrap();
+    let before = device.supervisor.json("/v3/plugins").await["plugins"][0]["digest"].clone();
+
+    ship(&second);
+    let installed = install();
+    assert!(installed.status.success(), "{installed:?}");
+    for expected in ["nothing was added: ", "\nreplaced greeter "] {
+        assert!(installed.stdout.contains(expected), "{installed:?}");
+    }
+    device
+        .until("the next version to run", |greeter| {
+            is_signed(greeter) && greeter["digest"] != before
+        })
+        .await;
+    assert_eq!(fs::read_to_string(&policy).unwrap(), granted);
+}
+
 #[tokio::test]
 async fn an_owner_puts_the_version_before_back() {
     let device = Device::start().await;

@@ -49,6 +49,7 @@ mod os_update;
 mod owners;
 mod pending_writes;
 mod pins;
+mod placement;
 mod plugin_context;
 mod plugin_host;
 mod plugins;
@@ -89,6 +90,7 @@ pub use installation::PluginUpload;
 pub use limits::Limits;
 pub use os_update::{OsCall, OsStatus, OsUpdateError};
 pub use owners::OwnerError;
+pub use placement::{Placement, PlacementError};
 pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,
     SECTION,

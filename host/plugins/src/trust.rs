@@ -130,7 +130,7 @@ pub(crate) fn trust(
 }
 
 /// Parses a TOML file. One that cannot be read counts as empty, and is refused elsewhere.
-fn table(file: &Path) -> toml::Table {
+pub(crate) fn table(file: &Path) -> toml::Table {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.parse().unwrap_or_default()
 }

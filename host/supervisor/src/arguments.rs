@@ -97,6 +97,17 @@ pub(crate) enum PluginsCommand {
         #[command(flatten)]
         flags: Box<Flags>,
     },
+    /// Install a plugin: grant what its file asks for, as `plugins grant` does, and put the file into the plugin folder;
+    /// a running supervisor loads it immediately
+    #[command(mut_args(|flag| shown_where(flag, &[
+        "file", "key", "config", "plugin_dirs", "policy", "allow_unpinned",
+    ])))]
+    Install {
+        #[command(flatten)]
+        plugin: PluginFile,
+        #[command(flatten)]
+        flags: Box<Flags>,
+    },
     /// Print what a plugin's file asks for, and the lines of the policy that grant it
     #[command(mut_args(|flag| shown_where(flag, &["file", "key", "config", "policy"])))]
     Trust {

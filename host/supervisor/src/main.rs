@@ -65,6 +65,9 @@ fn main() -> ExitCode {
         Command::Plugins(PluginsCommand::Grant { plugin, flags }) => {
             plugins_trust::grant(&plugin, *flags)
         }
+        Command::Plugins(PluginsCommand::Install { plugin, flags }) => {
+            plugins_trust::install(&plugin, *flags)
+        }
         Command::Plugins(PluginsCommand::Rollback { name, flags }) => {
             plugins_rollback::rollback(&name, *flags)
         }

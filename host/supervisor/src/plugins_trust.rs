@@ -1,8 +1,11 @@
-//! `supervisor plugins trust FILE` and `grant FILE`: a plugin's requests, and the lines of the policy that grant them.
+//! `supervisor plugins trust FILE`, `grant FILE` and `install FILE`: a plugin's requests, the lines of the policy that
+//! grant them, and the plugin's place on the device.
 
 use anyhow::Result;
+use plugins::Placement;
 
 use crate::arguments::{Flags, PluginFile};
+use crate::configuration::Configuration;
 use crate::{configuration, output};
 
 /// Prints both; changes nothing.
@@ -27,6 +30,43 @@ pub(crate) fn trust(plugin: &PluginFile, flags: Flags) -> Result<()> {
 /// invalid or cannot be written.
 pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
+    output::print(granted(plugin, &configuration)?)
+}
+
+/// Adds the lines to the policy as well, and puts the file into the first plugin folder.
+///
+/// # Errors
+/// Those of [`grant`], and if the file cannot be put there. Whether it can is checked first, so a failure leaves the
+/// policy unchanged, unless the disk refuses the file.
+pub(crate) fn install(plugin: &PluginFile, flags: Flags) -> Result<()> {
+    let configuration = configuration::resolve(flags)?;
+    let placement = Placement::find(
+        &plugin.file,
+        &configuration.plugin_dirs,
+        &configuration.stock_plugins,
+    )?;
+    // A running supervisor reads the policy before the file that it permits.
+    let grants = granted(plugin, &configuration)?;
+    placement.write()?;
+    let Placement {
+        plugin: name,
+        version,
+        previous,
+        file,
+        ..
+    } = &placement;
+    let what = match previous {
+        Some(previous) => format!("replaced {name} {previous} by {version}"),
+        None => format!("installed {name} {version}"),
+    };
+    output::print(format_args!(
+        "{grants}\n{what}: `{}`\na running supervisor loads it at once\n",
+        file.display()
+    ))
+}
+
+/// Adds the lines to the policy, and says which.
+fn granted(plugin: &PluginFile, configuration: &Configuration) -> Result<String> {
     let policy = &configuration.policy;
     let lines = plugins::grant(
         &plugin.file,
@@ -35,13 +75,12 @@ pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
         plugin.key.as_deref(),
         configuration.allow_unpinned,
     )?;
-    let report = if lines.is_empty() {
+    Ok(if lines.is_empty() {
         format!(
             "nothing was added: {} already gives the plugin all that it asks for\n",
             policy.display()
         )
     } else {
         format!("added to {}:\n\n{}\n", policy.display(), lines.trim_end())
-    };
-    output::print(report)
+    })
 }

@@ -37,7 +37,7 @@ pub(crate) enum Command {
     /// Create a plugin in a new folder
     New(NewArguments),
     /// Build the component of the plugin in this folder
-    Build(ProjectArguments),
+    Build(Build),
     /// Report everything that a device would refuse about a component
     Check(Check),
     /// Serve the plugin on this machine, in the device's runtime, and rebuild it whenever a file is saved
@@ -105,6 +105,18 @@ pub(crate) struct ComponentArguments {
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) project: ProjectArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct Build {
+    #[command(flatten)]
+    pub(crate) project: ProjectArguments,
+    /// Sign the component as `sign` does: the secret key, of `keygen` or of minisign
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+    /// The key's password; by default the command asks for it
+    #[arg(long, env = "SUPERVISOR_PLUGIN_KEY_PASSWORD", hide_env_values = true)]
+    pub(crate) password: Option<String>,
 }
 
 #[derive(Args)]

@@ -32,7 +32,7 @@ use crate::output::Output;
 pub(crate) fn run(command: Command, output: &Output) -> Result<ExitCode> {
     match command {
         Command::New(arguments) => new::run(&arguments, output),
-        Command::Build(arguments) => build::run(&arguments, output),
+        Command::Build(arguments) => build::run(arguments, output),
         Command::Inspect(arguments) => wait(inspect::run(&arguments, output)),
         Command::Keygen(arguments) => keygen::run(&arguments, output),
         Command::Sign(arguments) => sign::run(arguments, output),

@@ -25,6 +25,19 @@ use crate::project::ProjectFolder;
 /// # Errors
 /// A tool of the language is missing or fails; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+    let (component, has_lost_signature) = build_to_sign(project, output)?;
+    if has_lost_signature {
+        output.note("its content has changed, so it is no longer signed: sign it again");
+    }
+    Ok(component)
+}
+
+/// Like [`build`], for a caller that will sign the component. Also returns whether the existing file was signed, and the
+/// new one is not.
+///
+/// # Errors
+/// The same.
+pub(crate) fn build_to_sign(project: &ProjectFolder, output: &Output) -> Result<(PathBuf, bool)> {
     let started = Instant::now();
     let (name, language) = (project.name(), project.language());
     output.note(&format!("building {name} ({language})"));
@@ -61,34 +74,47 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         in_file.version
     );
     let component = project.component();
-    let is_signed_as_built = put(&component, &wasm, output)?;
+    let signature = put(&component, &wasm)?;
     let seconds = started.elapsed().as_secs_f64();
-    let signed = if is_signed_as_built {
-        "; its content is the same, so it stays signed"
-    } else {
-        ""
+    let signed = match signature {
+        FormerSignature::Kept => "; its content is the same, so it stays signed",
+        FormerSignature::Lost | FormerSignature::None => "",
     };
     output.note(&format!("built {name} in {seconds:.1} s{signed}"));
-    Ok(component)
+    Ok((component, signature == FormerSignature::Lost))
 }
 
-/// Puts the built component next to `plugin.toml`. A file with the same content is kept with its signature. Returns
-/// whether the file is signed, and prints a note if a signature is lost.
-fn put(component: &Path, wasm: &[u8], output: &Output) -> Result<bool> {
+/// What became of the signature of a component that is built again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FormerSignature {
+    /// There was none.
+    None,
+    /// The content is the same.
+    Kept,
+    /// It is for another content.
+    Lost,
+}
+
+/// Puts the built component next to `plugin.toml`. A file with the same content is kept with its signature.
+fn put(component: &Path, wasm: &[u8]) -> Result<FormerSignature> {
     let before = std::fs::read(component).unwrap_or_default();
     let is_signed = signature_place(component, &before).is_some();
+    let signature = |changed| {
+        if is_signed {
+            changed
+        } else {
+            FormerSignature::None
+        }
+    };
     if signed_content(&before) == wasm {
-        return Ok(is_signed);
+        return Ok(signature(FormerSignature::Kept));
     }
     // In one step, because another program may be loading it.
     let new = component.with_extension("wasm.new");
     std::fs::write(&new, wasm)
         .and_then(|()| std::fs::rename(&new, component))
         .with_context(|| format!("cannot write `{}`", component.display()))?;
-    if is_signed {
-        output.note("its content has changed, so it is no longer signed: sign it again");
-    }
-    Ok(false)
+    Ok(signature(FormerSignature::Lost))
 }
 
 /// Refuses actions that the SDK of the language does not support.

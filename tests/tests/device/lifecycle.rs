@@ -162,6 +162,7 @@ async fn a_reader_of_what_a_command_prints_may_stop_early() {
     let policy = folder.path().join("policy.toml");
     fs::write(&policy, "").unwrap();
     let policy = policy.display().to_string();
+    let plugins = folder.path().display().to_string();
     for words in [
         &["api-key", "show"][..],
         &["plugins", "list"],
@@ -169,6 +170,15 @@ async fn a_reader_of_what_a_command_prints_may_stop_early() {
         &["plugins", "check"],
         &["plugins", "trust", &greeter],
         &["plugins", "grant", &greeter, "--policy", &policy],
+        &[
+            "plugins",
+            "install",
+            &greeter,
+            "--policy",
+            &policy,
+            "--plugin-dir",
+            &plugins,
+        ],
     ] {
         let (_, writer) = std::io::pipe().unwrap();
         let mut command = Command::new(distribution().join("bin/supervisor"));

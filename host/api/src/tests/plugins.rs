@@ -137,7 +137,7 @@ async fn nobody_but_the_owner_of_a_developers_device_installs_or_removes_a_plugi
         assert_eq!(refused.status, 403, "{refused:?}");
         for expected in [
             "is not in developer mode",
-            "supervisor plugins grant FILE",
+            "supervisor plugins install FILE",
             "--allow-unpinned",
         ] {
             assert!(refused.body.contains(expected), "{refused:?}");

@@ -1,4 +1,4 @@
-//! `build`: builds a component from sources.
+//! `build`: builds a component from sources, and signs it if a key is given.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -6,17 +6,36 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::arguments::ProjectArguments;
+use crate::arguments::Build;
+use crate::commands::sign::{secret_key, sign};
 use crate::component::Component;
 use crate::languages;
 use crate::output::{Output, size};
 use crate::project::ProjectFolder;
 
-pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitCode> {
-    let project = ProjectFolder::open(&arguments.project)?;
+pub(crate) fn run(arguments: Build, output: &Output) -> Result<ExitCode> {
+    let Build {
+        project,
+        key,
+        password,
+    } = arguments;
+    let project = ProjectFolder::open(&project.project)?;
+    // Its password is asked for before the build, which may take minutes.
+    let key = key.map(|file| secret_key(&file, password)).transpose()?;
     let started = Instant::now();
-    let component = Component::read(languages::build(&project, output)?)?;
+    let file = if key.is_some() {
+        languages::build_to_sign(&project, output)?.0
+    } else {
+        languages::build(&project, output)?
+    };
+    let mut component = Component::read(file)?;
     let seconds = started.elapsed().as_secs_f64();
+    let public_key = key.map(|key| sign(&component, &key, false)).transpose()?;
+    let mut signed = String::new();
+    if let Some(public_key) = &public_key {
+        component = Component::read(component.file)?;
+        signed = format!("\n  signed with the key {public_key}");
+    }
     let manifest = &component.manifest;
     let needs: Vec<String> = manifest
         .capabilities
@@ -31,7 +50,7 @@ pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitC
     let bytes = component.wasm.len() as u64;
     output.result(
         &format!(
-            "{}\n  {} {}  {}  built in {seconds:.1} s   asks for: {asks}",
+            "{}\n  {} {}  {}  built in {seconds:.1} s   asks for: {asks}{signed}",
             component.file.display(),
             manifest.name,
             manifest.version,
@@ -39,7 +58,7 @@ pub(crate) fn run(arguments: &ProjectArguments, output: &Output) -> Result<ExitC
         ),
         &json!({
             "file": component.file, "name": manifest.name, "version": manifest.version.to_string(),
-            "bytes": bytes, "seconds": seconds, "capabilities": needs,
+            "bytes": bytes, "seconds": seconds, "capabilities": needs, "public_key": public_key,
         }),
     );
     Ok(ExitCode::SUCCESS)

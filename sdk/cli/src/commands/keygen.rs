@@ -28,8 +28,8 @@ pub(crate) fn run(arguments: &Keygen, output: &Output) -> Result<ExitCode> {
     let key = pair.pk.to_base64();
     output.result(
         &format!(
-            "{0} is the private key: keep it secret. {1} is the public key. A device accepts what the key signs after:\n\n  \
-             supervisor plugins grant PLUGIN.wasm --key {1}",
+            "{0} is the private key: keep it secret. {1} is the public key. A device gets what the key signs, and trusts the key, with:\n\n  \
+             supervisor plugins install PLUGIN.wasm --key {1}",
             arguments.file.display(),
             beside.display()
         ),

@@ -1,7 +1,7 @@
 //! `sign`: signs a component, so that devices whose policy names the key accept it.
 
 use std::io::Cursor;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,44 +19,63 @@ const SHORTEST: usize = 200;
 const MOST: u64 = 4096;
 
 pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
-    let component = Component::read(arguments.file.clone())?;
-    let content = signed_content(&component.wasm);
-    ensure!(
-        signature_place(&component.file, content) != Some(SignaturePlace::InFile),
-        "`{}` contains a signature that is not at its end: build it again, and sign that",
-        arguments.file.display()
-    );
+    let component = Component::read(arguments.file)?;
     let key = secret_key(&arguments.key, arguments.password)?;
+    let public = sign(&component, &key, arguments.detached)?;
     let manifest = &component.manifest;
-    let comment = format!("{} {}", manifest.name, manifest.version);
-    let signature = minisign::sign(None, &key, Cursor::new(content), Some(&comment), None)
-        .context("failed to sign")?;
-    if content.len() < component.wasm.len() {
-        // The new signature replaces the existing one.
-        std::fs::write(&arguments.file, content)
-            .with_context(|| format!("cannot write `{}`", arguments.file.display()))?;
-    }
-    let beside = arguments.file.with_added_extension("minisig");
-    std::fs::write(&beside, signature.into_string())
-        .with_context(|| format!("cannot write `{}`", beside.display()))?;
-    if !arguments.detached {
-        embed_signature(&arguments.file)?;
-    }
+    let (name, version) = (&manifest.name, manifest.version.to_string());
     let place = if arguments.detached {
-        format!("in {}", beside.display())
+        format!("in {}", signature_file(&component.file).display())
     } else {
         "in the file".to_owned()
     };
-    let public = minisign::PublicKey::from_secret_key(&key)?.to_base64();
     output.result(
-        &format!("signed {comment} with the key {public}; the signature is {place}"),
-        &json!({ "name": manifest.name, "version": manifest.version.to_string(), "public_key": public, "detached": arguments.detached }),
+        &format!("signed {name} {version} with the key {public}; the signature is {place}"),
+        &json!({ "name": name, "version": version, "public_key": public, "detached": arguments.detached }),
     );
     Ok(ExitCode::SUCCESS)
 }
 
+/// Signs a component in its file or, if `detached`, in a file beside it, instead of any signature that is in that place.
+/// Returns the public key, in base64.
+///
+/// # Errors
+/// If a file cannot be written, or the component has a signature in its middle.
+pub(super) fn sign(component: &Component, key: &SecretKey, detached: bool) -> Result<String> {
+    let Component {
+        file,
+        wasm,
+        manifest,
+    } = component;
+    let content = signed_content(wasm);
+    ensure!(
+        signature_place(file, content) != Some(SignaturePlace::InFile),
+        "`{}` contains a signature that is not at its end: build it again, and sign that",
+        file.display()
+    );
+    let comment = format!("{} {}", manifest.name, manifest.version);
+    let signature = minisign::sign(None, key, Cursor::new(content), Some(&comment), None)
+        .context("failed to sign")?;
+    let written = |path: &Path| format!("cannot write `{}`", path.display());
+    if content.len() < wasm.len() {
+        // The new signature replaces the existing one.
+        std::fs::write(file, content).with_context(|| written(file))?;
+    }
+    let beside = signature_file(file);
+    std::fs::write(&beside, signature.into_string()).with_context(|| written(&beside))?;
+    if !detached {
+        embed_signature(file)?;
+    }
+    Ok(minisign::PublicKey::from_secret_key(key)?.to_base64())
+}
+
+/// Returns the file for the signature beside a component.
+fn signature_file(component: &Path) -> PathBuf {
+    component.with_added_extension("minisig")
+}
+
 /// Reads the key in a file from minisign or from `keygen`.
-fn secret_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
+pub(super) fn secret_key(path: &Path, password: Option<String>) -> Result<SecretKey> {
     let unreadable = || {
         format!(
             "cannot read the key `{}`; `supervisor-plugin keygen FILE` creates one",

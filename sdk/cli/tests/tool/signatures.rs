@@ -209,4 +209,21 @@ fn a_project_that_is_built_again_stays_signed_unless_its_content_changes() {
     let built = author.run_in("rails", "build").succeeds();
     assert!(built.err.contains("sign it again"), "{}", built.err);
     author.run_in("rails", verify).fails();
+    let built = author.run_in("rails", "build --key ../acme.key").succeeds();
+    assert!(built.out.contains("signed with the key "), "{}", built.out);
+    author.run_in("rails", verify).succeeds();
+    author.edit("rails/src/plugin.c", "This was call", "This is call");
+    let built = author.run_in("rails", "build --key ../acme.key").succeeds();
+    assert!(!built.err.contains("sign it again"), "{}", built.err);
+    author.run_in("rails", verify).succeeds();
+    // A key that does not sign is noticed before anything is built.
+    let refused = author
+        .run_in("rails", "build --key ../acme.key.pub")
+        .fails();
+    assert!(
+        refused.err.contains("is not a secret key"),
+        "{}",
+        refused.err
+    );
+    author.run_in("rails", verify).succeeds();
 }

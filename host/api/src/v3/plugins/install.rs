@@ -144,8 +144,8 @@ async fn require_developer(api: &Api, caller: &Caller) -> Result<(), Failure> {
     }
     Err(Failure::Refused(
         StatusCode::FORBIDDEN,
-        "the device is not in developer mode, and accepts plugins in its plugin folders alone: copy the file there and run \
-         `supervisor plugins grant FILE`, or start the supervisor of a device of your own with `--allow-unpinned`"
+        "the device is not in developer mode, and accepts plugins in its plugin folders alone: copy the file to the \
+         device and run `supervisor plugins install FILE` there, or start the supervisor of a device of your own with `--allow-unpinned`"
             .into(),
     ))
 }

@@ -1,0 +1,322 @@
+//! Where an owner's command puts the file of a plugin. Only the policy decides what the file may do there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use model::error_chain;
+use plugin_manifest::Manifest;
+use semver::Version;
+
+use crate::file_with_signature::{ReplaceError, create, replace};
+use crate::settled_file::{bytes, plugin_files};
+use crate::signature;
+use crate::trust::{has_section, table};
+
+/// Why a plugin was not put into a plugin folder. The folder is unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum PlacementError {
+    /// The file is not a plugin.
+    #[error("`{}` is not a plugin that can be installed: {reason}", file.display())]
+    Plugin {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The plugin has the name of one that the layout ships with.
+    #[error("`{0}` is a plugin that the device ships with: give yours another name")]
+    Stock(String),
+    /// The device has no folder for plugins, or it does not exist.
+    #[error("there is no folder for plugins{}: create it, or name another one with --plugin-dir", named(.0.as_deref()))]
+    NoFolder(Option<PathBuf>),
+    /// The name under which the file would be stored is that of another file.
+    #[error("`{}` exists already, but is not the plugin `{plugin}`: remove or rename it", file.display())]
+    Occupied {
+        /// The existing file.
+        file: PathBuf,
+        /// The plugin's name.
+        plugin: String,
+    },
+    /// The plugin is in several files, none of which is loaded, or in another folder than the first.
+    #[error("the plugin `{plugin}` is in {} already: remove what is not in `{}`, and all but one there", listed(files), folder.display())]
+    Elsewhere {
+        /// The plugin's name.
+        plugin: String,
+        /// The files that contain it.
+        files: Vec<PathBuf>,
+        /// The folder into which plugins are installed.
+        folder: PathBuf,
+    },
+    /// The file, or the signature beside it, cannot be written.
+    #[error("{0}")]
+    Write(String),
+}
+
+fn named(folder: Option<&Path>) -> String {
+    folder.map_or_else(String::new, |folder| format!(" `{}`", folder.display()))
+}
+
+fn listed(files: &[PathBuf]) -> String {
+    let files: Vec<_> = files
+        .iter()
+        .map(|file| format!("`{}`", file.display()))
+        .collect();
+    files.join(" and ")
+}
+
+/// A plugin, and the place for its file in a plugin folder.
+#[derive(Debug)]
+pub struct Placement {
+    /// The plugin's name.
+    pub plugin: String,
+    /// The version to be installed.
+    pub version: Version,
+    /// The file in the plugin folder.
+    pub file: PathBuf,
+    /// The version that it replaces, if any.
+    pub previous: Option<Version>,
+    wasm: Vec<u8>,
+    signature: Option<Vec<u8>>,
+}
+
+impl Placement {
+    /// Reads the plugin in `file`, with the signature beside it if there is one, and finds its place: the file in the
+    /// first of the `folders` that contains this plugin already, or a new one named after it. `stock_plugins` is the
+    /// layout's list.
+    ///
+    /// # Errors
+    /// [`PlacementError`].
+    pub fn find(
+        file: &Path,
+        folders: &[PathBuf],
+        stock_plugins: &Path,
+    ) -> Result<Placement, PlacementError> {
+        let failed = |reason| PlacementError::Plugin {
+            file: file.to_owned(),
+            reason,
+        };
+        let (wasm, manifest) = plugin(file).map_err(failed)?;
+        if has_section(&table(stock_plugins), &manifest.name) {
+            return Err(PlacementError::Stock(manifest.name));
+        }
+        let beside = signature::file_beside(file);
+        let signature = signature::read(&beside)
+            .map_err(|error| failed(format!("`{}` cannot be read: {error}", beside.display())))?;
+        let folder = folders.first().filter(|folder| folder.is_dir());
+        let folder = folder.ok_or_else(|| PlacementError::NoFolder(folders.first().cloned()))?;
+        let Manifest { name, version, .. } = manifest;
+        let (to, previous) = place(&name, folder, folders)?;
+        Ok(Placement {
+            plugin: name,
+            version,
+            file: to,
+            previous,
+            wasm,
+            signature,
+        })
+    }
+
+    /// Writes the file and its signature: both are new afterwards, or both are unchanged.
+    ///
+    /// # Errors
+    /// [`PlacementError::Write`].
+    pub fn write(&self) -> Result<(), PlacementError> {
+        let signature = self.signature.as_deref();
+        let written = if self.previous.is_some() {
+            replace(&self.file, &self.wasm, signature)
+        } else {
+            self.create()
+        };
+        written.map_err(|error| PlacementError::Write(error.to_string()))
+    }
+
+    fn create(&self) -> Result<(), ReplaceError> {
+        let beside = signature::file_beside(&self.file);
+        // First, so that the file is never without it. One that is there already belonged to a file that is gone.
+        match &self.signature {
+            Some(text) => create(&beside, text)?,
+            None => match fs::remove_file(&beside) {
+                Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(ReplaceError::Unchanged {
+                        path: beside,
+                        cause,
+                    });
+                }
+                _ => {}
+            },
+        }
+        create(&self.file, &self.wasm).inspect_err(|_| {
+            // Without its file, it means nothing.
+            let _ = fs::remove_file(&beside);
+        })
+    }
+}
+
+/// Returns the file for the plugin `name` in `folder`, and the version that is there now.
+fn place(
+    name: &str,
+    folder: &Path,
+    folders: &[PathBuf],
+) -> Result<(PathBuf, Option<Version>), PlacementError> {
+    let listed = plugin_files(folders, |_| false).files.into_iter();
+    // A file that is not a plugin is reported by the supervisor.
+    let read = listed.filter_map(|(file, _)| Some((plugin(&file).ok()?.1, file)));
+    let mut found: Vec<_> = read
+        .filter(|(manifest, _)| manifest.name == name)
+        .map(|(manifest, file)| (file, manifest.version))
+        .collect();
+    match found.as_slice() {
+        [] => {
+            // The characters allowed in a name cannot lead to another folder.
+            let file = folder.join(format!("{name}.wasm"));
+            match file.symlink_metadata() {
+                Ok(_) => Err(PlacementError::Occupied {
+                    file,
+                    plugin: name.to_owned(),
+                }),
+                Err(_) => Ok((file, None)),
+            }
+        }
+        [(file, _)] if file.parent() == Some(folder) => {
+            let (file, version) = found.remove(0);
+            Ok((file, Some(version)))
+        }
+        _ => Err(PlacementError::Elsewhere {
+            plugin: name.to_owned(),
+            files: found.into_iter().map(|(file, _)| file).collect(),
+            folder: folder.to_owned(),
+        }),
+    }
+}
+
+/// Reads a plugin's file and its manifest.
+fn plugin(file: &Path) -> Result<(Vec<u8>, Manifest), String> {
+    let (_, wasm) = bytes(file)?;
+    let manifest = Manifest::from_wasm(&wasm).map_err(|error| error_chain(&error))?;
+    Ok((wasm, manifest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file from a maker, and the device's plugin folders.
+    struct Owner(tempfile::TempDir);
+
+    impl Owner {
+        fn new() -> Owner {
+            let owner = Owner(tempfile::tempdir().unwrap());
+            for folder in ["plugins", "more"] {
+                fs::create_dir(owner.path(folder)).unwrap();
+            }
+            owner
+        }
+
+        fn path(&self, below: &str) -> PathBuf {
+            self.0.path().join(below)
+        }
+
+        /// Writes the plugin `name` into a file.
+        fn plugin(&self, below: &str, name: &str, version: &str) {
+            let manifest =
+                format!("name = \"{name}\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\n");
+            let mut wasm = plugin_manifest::COMPONENT.to_vec();
+            plugin_manifest::append_section(&mut wasm, crate::SECTION, manifest.as_bytes());
+            fs::write(self.path(below), wasm).unwrap();
+        }
+
+        fn find(&self) -> Result<Placement, PlacementError> {
+            let folders = [self.path("plugins"), self.path("more")];
+            Placement::find(&self.path("new.wasm"), &folders, &self.path("stock.toml"))
+        }
+
+        fn is_installed_as(&self, below: &str) -> bool {
+            fs::read(self.path(below)).unwrap() == fs::read(self.path("new.wasm")).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_plugin_is_stored_under_its_name_or_in_the_file_that_it_replaces() {
+        let owner = Owner::new();
+        owner.plugin("new.wasm", "rails", "0.2.0");
+        owner.plugin("plugins/other.wasm", "other", "1.0.0");
+        fs::write(owner.path("plugins/broken.wasm"), "broken").unwrap();
+        let place = owner.find().unwrap();
+        assert_eq!(place.file, owner.path("plugins/rails.wasm"));
+        assert_eq!(place.previous, None);
+        place.write().unwrap();
+        assert!(owner.is_installed_as("plugins/rails.wasm"));
+
+        fs::rename(
+            owner.path("plugins/rails.wasm"),
+            owner.path("plugins/00-rails.wasm"),
+        )
+        .unwrap();
+        owner.plugin("new.wasm", "rails", "0.3.0");
+        let place = owner.find().unwrap();
+        assert_eq!(place.file, owner.path("plugins/00-rails.wasm"));
+        assert_eq!(place.previous, Some(Version::new(0, 2, 0)));
+        place.write().unwrap();
+        assert!(owner.is_installed_as("plugins/00-rails.wasm"));
+    }
+
+    #[test]
+    fn a_signature_beside_the_file_goes_with_it() {
+        let owner = Owner::new();
+        let beside = owner.path("plugins/rails.wasm.minisig");
+        for signature in [Some("by one"), None, Some("by two")] {
+            owner.plugin("new.wasm", "rails", "0.2.0");
+            let _ = fs::remove_file(owner.path("new.wasm.minisig"));
+            if let Some(text) = signature {
+                fs::write(owner.path("new.wasm.minisig"), text).unwrap();
+            }
+            owner.find().unwrap().write().unwrap();
+            let found = fs::read_to_string(&beside).ok();
+            assert_eq!(found.as_deref(), signature);
+        }
+        // That of a file that is gone does not stay.
+        fs::remove_file(owner.path("plugins/rails.wasm")).unwrap();
+        fs::remove_file(owner.path("new.wasm.minisig")).unwrap();
+        owner.find().unwrap().write().unwrap();
+        assert!(!beside.exists());
+    }
+
+    #[test]
+    fn nothing_is_written_where_the_plugin_would_not_be_loaded() {
+        let owner = Owner::new();
+        owner.plugin("new.wasm", "rails", "0.2.0");
+
+        owner.plugin("plugins/rails.wasm", "other", "1.0.0");
+        let error = owner.find().unwrap_err().to_string();
+        assert!(error.ends_with("plugins/rails.wasm` exists already, but is not the plugin `rails`: remove or rename it"), "{error}");
+        fs::remove_file(owner.path("plugins/rails.wasm")).unwrap();
+
+        owner.plugin("more/rails.wasm", "rails", "0.1.0");
+        let error = owner.find().unwrap_err().to_string();
+        assert!(error.contains("more/rails.wasm` already"), "{error}");
+        owner.plugin("plugins/one.wasm", "rails", "0.1.0");
+        let error = owner.find().unwrap_err().to_string();
+        assert!(error.contains("one.wasm` and `"), "{error}");
+
+        fs::remove_dir_all(owner.path("plugins")).unwrap();
+        let error = owner.find().unwrap_err().to_string();
+        assert!(
+            error.contains("create it, or name another one with --plugin-dir"),
+            "{error}"
+        );
+        let error = Placement::find(&owner.path("new.wasm"), &[], Path::new("/nowhere"));
+        let error = error.unwrap_err();
+        assert!(matches!(error, PlacementError::NoFolder(None)), "{error}");
+
+        fs::write(owner.path("stock.toml"), "[plugins.rails]\n").unwrap();
+        let error = owner.find().unwrap_err().to_string();
+        assert!(
+            error.starts_with("`rails` is a plugin that the device ships with"),
+            "{error}"
+        );
+
+        fs::write(owner.path("new.wasm"), "text").unwrap();
+        let error = owner.find().unwrap_err().to_string();
+        assert!(error.contains("it is not WebAssembly"), "{error}");
+    }
+}
