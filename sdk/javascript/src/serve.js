@@ -7,6 +7,7 @@ import "./globals.js";
 import { HttpError } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
 import { error as logError } from "./log.js";
+import { inSources } from "./places.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 
@@ -50,7 +51,11 @@ export function watch(handler) {
   };
 }
 
-/** Logs a bug of the plugin before the call fails. */
+/** Logs a bug of the plugin before the call fails, with its place in the plugin's sources. */
 function report(error) {
+  if (error instanceof Error && typeof error.stack === "string") {
+    // The engine prints it as the reason why the call fails.
+    error.stack = inSources(error.stack);
+  }
   logError(error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ""}`.trimEnd() : String(error));
 }

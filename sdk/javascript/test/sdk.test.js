@@ -12,6 +12,7 @@ const { HttpError, NotFound } = await import("../src/errors.js");
 const { Response } = await import("../src/response.js");
 const store = await import("../src/store.js");
 const gpio = await import("../src/gpio.js");
+const { inSources } = await import("../src/places.js");
 const i2c = await import("../src/i2c.js");
 const { TextEncoder: Encoder, TextDecoder: Decoder } = globalThis;
 
@@ -147,6 +148,32 @@ test("a line is switched by true and false alone", async () => {
   }
   await gpio.write("relay", false);
   assert.deepEqual(transferred, [["relay", false]]);
+});
+
+test("the places of an error are those in the sources", async () => {
+  const stack = "    at price (componentize-qjs:user.js:12:10)\n    at hello (componentize-qjs:user.js:20:3)\n    at native\n";
+  assert.equal(inSources(stack), stack);
+  globalThis.supervisorPlaces = {
+    sources: ["src/plugin.ts", "supervisor-sdk/src/serve.js"],
+    runs: [[1, -1, 0], [10, 0, 3], [13, 0, 30], [20, 1, 27]],
+  };
+  const places = {
+    9: "componentize-qjs:user.js:9",
+    10: "src/plugin.ts:3",
+    12: "src/plugin.ts:5",
+    13: "src/plugin.ts:30",
+    21: "supervisor-sdk/src/serve.js:28",
+  };
+  for (const [line, place] of Object.entries(places)) {
+    assert.equal(inSources(`    at f (componentize-qjs:user.js:${line}:10)`).replace(":10)", ")"), `    at f (${place})`);
+  }
+  assert.equal(inSources(stack), "    at price (src/plugin.ts:5)\n    at hello (supervisor-sdk/src/serve.js:27)\n    at native\n");
+  // The log and the reason why the call fails show them.
+  globalThis.logged.length = 0;
+  const thrown = Object.assign(new Error("out of paper"), { stack });
+  await assert.rejects(call(() => { throw thrown; }), (error) => error === thrown && error.stack === inSources(stack));
+  assert.deepEqual(globalThis.logged, [["error", `Error: out of paper\n${inSources(stack)}`.trimEnd()]]);
+  delete globalThis.supervisorPlaces;
 });
 
 test("text is encoded and decoded as browsers do it", () => {

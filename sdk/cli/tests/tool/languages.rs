@@ -276,33 +276,44 @@ fn a_plugin_in_go_may_have_any_name() {
 /// The same text is in `lastError` of a device, and in its log.
 #[test]
 fn what_a_handler_throws_is_in_the_answer_to_its_author() {
-    for (language, source, from, to) in [
+    let thrown = "  throw new Error(\"out of paper\");\n  return `";
+    for (language, source, from, to, place) in [
         (
             "go",
             "plugin.go",
             "\tif err != nil {",
             "\tpanic(\"out of paper\")\n\tif err != nil {",
+            "",
         ),
         (
             "javascript",
             "plugin.js",
             "  return `",
-            "  throw new Error(\"out of paper\");\n  return `",
+            thrown,
+            "src/plugin.js:7",
+        ),
+        (
+            "typescript",
+            "plugin.ts",
+            "  return `",
+            thrown,
+            "src/plugin.ts:7",
         ),
         (
             "python",
             "plugin.py",
             "    return f",
             "    raise RuntimeError(\"out of paper\")\n    return f",
+            "line 9",
         ),
     ] {
         if can_build(language) {
             let author = Author::with_project(language);
             author.edit(&format!("rails/src/{source}"), from, to);
-            author.write(
-                "rails/test/hello.toml",
-                "[[request]]\nget = \"/v3/rails/Ada\"\nanswer = { status = 500, contains = [\"failed: \", \"out of paper\"] }\n",
+            let expected = format!(
+                "[[request]]\nget = \"/v3/rails/Ada\"\nanswer = {{ status = 500, contains = [\"failed: \", \"out of paper\", {place:?}] }}\n"
             );
+            author.write("rails/test/hello.toml", &expected);
             author.run_in("rails", "test").succeeds();
         }
     }
