@@ -3,7 +3,7 @@
 
 use std::env;
 use std::fmt::Display;
-use std::io::{IsTerminal as _, Write as _, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal as _, Write as _, stderr, stdout};
 use std::time::Duration;
 
 use comfy_table::presets::NOTHING;
@@ -237,10 +237,16 @@ impl Output {
     }
 }
 
-/// Prints a line of the result. A reader that stops early (`fleet devices | head`) ends the program quietly.
+/// Prints a line of the result. A reader that stops early (`fleet devices | head`) ends the program quietly. Another
+/// error, such as a full disk, means that the result is lost.
 fn line(text: &str) {
-    if writeln!(stdout(), "{text}").is_err() {
-        std::process::exit(0);
+    match writeln!(stdout(), "{text}") {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            note_line(&format!("error: cannot write to standard output: {error}"));
+            std::process::exit(1);
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! `supervisor plugins log NAME`: the last lines of a plugin, which the running supervisor has in memory.
 
-use std::io::{Write as _, stdout};
+use std::io::{ErrorKind, Write as _, stdout};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::arguments::LogArguments;
@@ -53,8 +53,10 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
         after = newest;
         for line in answer["lines"].as_array().into_iter().flatten() {
             let line = if json { line.to_string() } else { text(line) };
-            if writeln!(stdout(), "{line}").is_err() {
-                return Ok(());
+            match writeln!(stdout(), "{line}") {
+                // Nobody reads on.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
+                result => result.context("failed to write to standard output")?,
             }
         }
         if !follow {

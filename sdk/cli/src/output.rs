@@ -1,7 +1,7 @@
 //! Output for people and programs: sentences, or with `--json` one document on standard output.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 
 use anyhow::Error;
 use serde_json::{Value, json};
@@ -42,9 +42,17 @@ impl Output {
     }
 }
 
-/// Writes a line to standard output, as long as somebody reads it: `head` may have stopped.
+/// Writes a line to standard output. A reader that has stopped, as `head` does, misses nothing. If the line cannot be
+/// written for another reason, such as a full disk, the program ends with 1, since its result is lost.
 fn print(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    if let Err(error) = writeln!(std::io::stdout().lock(), "{text}")
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        note_line(format_args!(
+            "error: cannot write to standard output: {error}"
+        ));
+        std::process::exit(1);
+    }
 }
 
 /// Writes a line to standard error, as long as somebody reads it: with `2>&1` that is the same reader.

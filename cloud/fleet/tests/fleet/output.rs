@@ -453,6 +453,23 @@ fn a_reader_of_a_result_may_stop_early() {
     }
 }
 
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let (url, _) = recorded(vec![answer("200 OK", "", r#"{"d":[]}"#)]);
+    let full = std::fs::File::create("/dev/full").expect("the device file");
+    let ended = at(&url)
+        .command(&["fleets", "--json"])
+        .stdout(full)
+        .output();
+    let ended = ended.expect("fleet");
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let message = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(
+        message.contains("cannot write to standard output: No space left"),
+        "{message}"
+    );
+}
+
 /// `fleet fleets 2>&1 | head -1`
 #[test]
 fn a_failure_that_nobody_reads_keeps_its_exit_code() {

@@ -208,6 +208,23 @@ fn a_command_whose_output_nobody_reads_keeps_its_exit_code() {
 }
 
 #[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    let greeter = guest("greeter").display().to_string();
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let ended = Command::new(TOOL)
+        .args(["inspect", "--json", &greeter])
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    let message = String::from_utf8(ended.stderr).unwrap();
+    assert!(
+        message.starts_with("error: cannot write to standard output: No space left on device"),
+        "{message}"
+    );
+}
+
+#[test]
 fn calls_are_measured() {
     let author = Author::new();
     let greeter = guest("greeter").display().to_string();
