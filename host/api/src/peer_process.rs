@@ -248,15 +248,13 @@ mod tests {
         let folder = root.path().to_str().unwrap();
         let mut contained = run("chroot", &[folder, "/busybox"]);
         let mut outside = run("env", &[]);
-        let until_it_sleeps = |pid: u32| {
-            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-            let arguments = |pid| fs::read(format!("/proc/{pid}/cmdline")).unwrap();
-            while arguments(pid).starts_with(b"chroot") {
-                assert!(std::time::Instant::now() < deadline);
-                std::thread::yield_now();
-            }
-        };
-        until_it_sleeps(contained.id());
+        // `chroot` replaces itself; until then, the process has the host's root folder.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(240);
+        let arguments = || fs::read(format!("/proc/{}/cmdline", contained.id())).unwrap();
+        while !arguments().starts_with(b"/busybox") {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        }
         let inside = process_is_trusted(contained.id());
         let host = process_is_trusted(outside.id());
         for child in [&mut contained, &mut outside] {

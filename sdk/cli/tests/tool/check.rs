@@ -210,7 +210,7 @@ fn a_command_whose_output_nobody_reads_keeps_its_exit_code() {
 #[test]
 fn a_result_that_cannot_be_written_is_an_error() {
     let greeter = guest("greeter").display().to_string();
-    let full = std::fs::File::create("/dev/full").unwrap();
+    let full = fs::File::create("/dev/full").unwrap();
     let ended = Command::new(TOOL)
         .args(["inspect", "--json", &greeter])
         .stdout(full)
