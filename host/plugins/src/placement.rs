@@ -218,8 +218,10 @@ mod tests {
 
         /// Writes the plugin `name` into a file.
         fn plugin(&self, below: &str, name: &str, version: &str) {
-            let manifest =
-                format!("name = \"{name}\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\n");
+            let manifest = format!(
+                "name = \"{name}\"\nversion = \"{version}\"\ninterface = \"1.0.0\"\n\
+                 [[routes]]\nmethod = \"GET\"\npath = \"/v3/{name}\"\n"
+            );
             let mut wasm = plugin_manifest::COMPONENT.to_vec();
             plugin_manifest::append_section(&mut wasm, crate::SECTION, manifest.as_bytes());
             fs::write(self.path(below), wasm).unwrap();
