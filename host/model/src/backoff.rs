@@ -35,7 +35,7 @@ impl Backoff {
         self.first.saturating_mul(factor).min(longest)
     }
 
-    /// Begins anew, after a success.
+    /// Begins again, after a success.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

@@ -132,7 +132,7 @@ impl Placement {
 
     fn create(&self) -> Result<(), ReplaceError> {
         let beside = signature::file_beside(&self.file);
-        // First, so that the file is never without it. One that is there already belonged to a file that is gone.
+        // First, so that the file is never without it. One that exists belonged to a file that is gone.
         match &self.signature {
             Some(text) => create(&beside, text)?,
             None => match fs::remove_file(&beside) {
