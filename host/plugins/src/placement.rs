@@ -38,7 +38,11 @@ pub enum PlacementError {
         plugin: String,
     },
     /// The plugin is in several files, none of which is loaded, or in another folder than the first.
-    #[error("the plugin `{plugin}` is in {} already: remove what is not in `{}`, and all but one there", listed(files), folder.display())]
+    #[error(
+        "the plugin `{plugin}` is in {} already: {}",
+        listed(files),
+        remedy(files, folder)
+    )]
     Elsewhere {
         /// The plugin's name.
         plugin: String,
@@ -62,6 +66,13 @@ fn listed(files: &[PathBuf]) -> String {
         .map(|file| format!("`{}`", file.display()))
         .collect();
     files.join(" and ")
+}
+
+fn remedy(files: &[PathBuf], folder: &Path) -> String {
+    if files.iter().all(|file| file.parent() == Some(folder)) {
+        return "none of them is loaded; remove all but one".to_owned();
+    }
+    format!("remove what is not in `{}`", folder.display())
 }
 
 /// A plugin, and the place for its file in a plugin folder.
@@ -298,7 +309,18 @@ mod tests {
         assert!(error.contains("more/rails.wasm` already"), "{error}");
         owner.plugin("plugins/one.wasm", "rails", "0.1.0");
         let error = owner.find().unwrap_err().to_string();
-        assert!(error.contains("one.wasm` and `"), "{error}");
+        assert!(error.contains("` and `"), "{error}");
+        assert!(
+            error.contains("already: remove what is not in `"),
+            "{error}"
+        );
+        fs::remove_file(owner.path("more/rails.wasm")).unwrap();
+        owner.plugin("plugins/two.wasm", "rails", "0.1.0");
+        let error = owner.find().unwrap_err().to_string();
+        assert!(
+            error.ends_with("already: none of them is loaded; remove all but one"),
+            "{error}"
+        );
 
         fs::remove_dir_all(owner.path("plugins")).unwrap();
         let error = owner.find().unwrap_err().to_string();

@@ -15,7 +15,7 @@ use crate::settled_file::bytes;
 use crate::signature::Signatures;
 use key_file::KeyFile;
 use model::error_chain;
-use plugin_manifest::{Action, Capability, Manifest, is_of_stock_plugins};
+use plugin_manifest::{Action, Capability, EventKind, Manifest, is_of_stock_plugins};
 
 /// Why there are no lines to trust the plugin.
 #[derive(Debug, thiserror::Error)]
@@ -189,9 +189,10 @@ impl Lines {
         }
         for kind in manifest.event_kinds() {
             self.comment(&format!("- to {} (event `{kind}`)", kind.may()));
-        }
-        for (name, schedule) in &manifest.schedules {
-            self.comment(&format!("  `{name}`: {schedule}"));
+            let schedules = manifest.schedules.iter();
+            for (name, schedule) in schedules.filter(|_| kind == EventKind::Schedule) {
+                self.comment(&format!("  `{name}`: {schedule}"));
+            }
         }
         for need in &manifest.capabilities {
             let text = format!("- to {} (`{}`)", need.name.may(), need.name);

@@ -60,7 +60,8 @@ pub(crate) fn install(plugin: &PluginFile, flags: Flags) -> Result<()> {
         None => format!("installed {name} {version}"),
     };
     output::print(format_args!(
-        "{grants}\n{what}: `{}`\na running supervisor loads it at once\n",
+        "{grants}\n{what}: `{}`\na running supervisor loads it within seconds, or minutes if it is large; `supervisor plugins \
+         list` says whether it has\n",
         file.display()
     ))
 }
@@ -75,12 +76,38 @@ fn granted(plugin: &PluginFile, configuration: &Configuration) -> Result<String>
         plugin.key.as_deref(),
         configuration.allow_unpinned,
     )?;
-    Ok(if lines.is_empty() {
-        format!(
+    if lines.is_empty() {
+        return Ok(format!(
             "nothing was added: {} already gives the plugin all that it asks for\n",
             policy.display()
-        )
-    } else {
-        format!("added to {}:\n\n{}\n", policy.display(), lines.trim_end())
-    })
+        ));
+    }
+    let mut text = format!("added to {}:\n\n{}\n", policy.display(), lines.trim_end());
+    let empty = empty_lists(&lines);
+    if !empty.is_empty() {
+        let lists = empty.join(", ");
+        text += &format!(
+            "\nFill in there what the plugin may reach: {lists}. Until then, such calls are refused.\n"
+        );
+    }
+    Ok(text)
+}
+
+/// Returns the keys of a section whose lists only the owner can fill in, in backticks.
+fn empty_lists(section: &str) -> Vec<String> {
+    let lines = section.lines().filter(|line| !line.starts_with('#'));
+    let keys = lines.filter_map(|line| Some(line.split_once(" = []")?.0));
+    keys.map(|key| format!("`{key}`")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_only_the_owner_can_fill_in_are_named() {
+        let section = "# text = []\n[plugins.panel]\nsha256 = [\"00\"]\nactions = []  # the actions\nroutes = [\"/v3/panel\"]\napi = []\n";
+        assert_eq!(empty_lists(section), ["`actions`", "`api`"]);
+        assert_eq!(empty_lists("[plugins.panel]\nsha256 = [\"00\"]\n"), [""; 0]);
+    }
 }

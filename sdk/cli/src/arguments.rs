@@ -225,7 +225,7 @@ pub(crate) struct DeviceArguments {
     pub(crate) devices: Vec<DeviceAddress>,
     /// The API key of the device, which `supervisor api-key show` prints there
     #[arg(long, env = "SUPERVISOR_PLUGIN_DEVICE_KEY", hide_env_values = true)]
-    pub(crate) key: String,
+    pub(crate) key: Option<String>,
 }
 
 #[derive(Args)]

@@ -73,7 +73,11 @@ impl<'a> DeviceClient<'a> {
     /// The key is not valid.
     pub(crate) fn new(arguments: &'a DeviceArguments) -> Result<Self> {
         let is_key = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let key = arguments.key.trim();
+        let key = arguments.key.as_deref().context(
+            "a device's API key is missing: give it in SUPERVISOR_PLUGIN_DEVICE_KEY or with --key; \
+             `supervisor api-key show` prints it on the device",
+        )?;
+        let key = key.trim();
         ensure!(
             !key.is_empty() && key.bytes().all(is_key),
             "the key has other characters than letters, digits and `_`: `supervisor api-key show` prints it on the device"

@@ -15,6 +15,22 @@ export class Response {
     this.headers = Array.isArray(headers) ? headers : Object.entries(headers);
   }
 
+  /** Waits for the first piece of a generator: an error before it is still an answer, since nothing has been sent. */
+  async begin() {
+    const content = this.content;
+    if (!isGenerator(content)) return;
+    const rest = content[Symbol.asyncIterator]?.() ?? content;
+    const first = await rest.next();
+    this.content = (async function* () {
+      try {
+        for (let piece = first; !piece.done; piece = await rest.next()) yield piece.value;
+      } finally {
+        // If the caller leaves, the generator ends as well.
+        await rest.return?.();
+      }
+    })();
+  }
+
   /** Converts the answer to the host's form. `report` is called with an error that ends a stream. */
   toWit(report) {
     const [body, ownType] = bodyOf(this.content, report);
@@ -33,12 +49,17 @@ function bodyOf(content, report) {
   if (typeof content === "string") return [{ tag: "bytes", val: bytesOf(content) }, TEXT_TYPE];
   if (content instanceof Uint8Array) return [{ tag: "bytes", val: content }, "application/octet-stream"];
   if (content instanceof Body) return [content.toWit()];
-  if (typeof content[Symbol.asyncIterator] === "function" || typeof content.next === "function") {
+  if (isGenerator(content)) {
     return [{ tag: "stream", val: pieces(content, report) }, TEXT_TYPE];
   }
   const text = JSON.stringify(content);
   if (text === undefined) throw new Internal(`failed to write the answer: a ${typeof content} is not JSON`);
   return [{ tag: "bytes", val: bytesOf(text) }, JSON_TYPE];
+}
+
+function isGenerator(content) {
+  if (typeof content !== "object" || content === null || content instanceof Body) return false;
+  return typeof content[Symbol.asyncIterator] === "function" || typeof content.next === "function";
 }
 
 async function* pieces(content, report) {

@@ -21,7 +21,9 @@ export function serve(routes) {
     async handle(request) {
       try {
         const result = await routes[`${request.method} ${request.route}`](new Request(request));
-        return (result instanceof Response ? result : new Response(result)).toWit(report);
+        const response = result instanceof Response ? result : new Response(result);
+        await response.begin();
+        return response.toWit(report);
       } catch (error) {
         if (error instanceof HttpError) {
           throw { status: error.status, code: error.code, message: error.message };

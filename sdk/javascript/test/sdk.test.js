@@ -150,6 +150,27 @@ test("a line is switched by true and false alone", async () => {
   assert.deepEqual(transferred, [["relay", false]]);
 });
 
+test("an error before the first piece of a stream is an answer", async () => {
+  async function* pieces({ query }) {
+    const { count } = query.as({ count: integer(2) });
+    for (let left = count; left > 0; left -= 1) yield `${left}\n`;
+  }
+  assert.deepEqual(await call(pieces, { query: "count=x" }), [400, "query parameter `count` must be a whole number, not `x`"]);
+  await assert.rejects(call(async function* () { throw new Error("out of paper"); }), /out of paper/);
+  const streamed = async (handler, query) => {
+    const request = { method: "POST", path: "/v3/x", route: "/v3/x", params: [], query, headers: [], body: { tag: "empty" } };
+    const answer = await serve({ "POST /v3/x": handler }).handle(request);
+    const texts = [];
+    for await (const piece of answer.body.val) texts.push(new own.TextDecoder().decode(piece));
+    return [answer.status, texts];
+  };
+  assert.deepEqual(await streamed(pieces, "count=3"), [200, ["3\n", "2\n", "1\n"]]);
+  assert.deepEqual(await streamed(pieces, "count=0"), [200, []]);
+  assert.deepEqual(await streamed(function* () { yield "a"; yield "b"; }, ""), [200, ["a", "b"]]);
+  const inResponse = (request) => new Response(pieces(request), { status: 201 });
+  assert.deepEqual(await streamed(inResponse, "count=1"), [201, ["1\n"]]);
+});
+
 test("the places of an error are those in the sources", async () => {
   const stack = "    at price (componentize-qjs:user.js:12:10)\n    at hello (componentize-qjs:user.js:20:3)\n    at native\n";
   assert.equal(inSources(stack), stack);

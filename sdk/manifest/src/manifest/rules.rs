@@ -88,7 +88,8 @@ impl Manifest {
         let asks = !self.event_kinds().is_empty();
         match (asks, provides) {
             (true, false) => {
-                Err("it asks for events, but `provides` does not contain `events`".to_owned())
+                Err("it asks for events, but `provides` does not contain `events`: in plugin.toml, `events = \"FUNCTION\"` in \
+                     `[provides]` names the function that is called".to_owned())
             }
             (false, true) => Err(
                 "it provides `events`, but asks for none: name them in `events` or `schedules`"

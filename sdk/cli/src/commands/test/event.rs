@@ -10,6 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
+use plugin_manifest::EventKind;
 use plugin_test_host::{
     EventCall, GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, RunningHost,
     ServiceChange, TargetProgress,
@@ -182,9 +183,11 @@ impl TestEvent {
         let report = host.report();
         let given = report[0]["events"].as_array();
         if !given.is_some_and(|given| given.iter().any(|event| *event == kind.to_string())) {
-            return vec![format!(
-                "the plugin is not called for it: add `{kind}` to `events` in plugin.toml"
-            )];
+            let remedy = match kind {
+                EventKind::Schedule => "name its times in `[schedules]` of plugin.toml".to_owned(),
+                kind => format!("add `{kind}` to `events` in plugin.toml"),
+            };
+            return vec![format!("the plugin is not called for it: {remedy}")];
         }
         let (mut differences, missed) = self.edges.during(host, self.happen(host)).await;
         differences.extend(missed);
