@@ -22,6 +22,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::file_with_signature::{create, replace};
+use crate::placement::{PlacementError, listed, place_in};
 use crate::plugins::Plugins;
 use crate::policy::{Policy, PolicyFiles};
 use crate::settled_file::{SIZE, bytes};
@@ -148,38 +149,23 @@ impl Plugins {
 
 /// Returns where the file of this plugin is, or has to be, in `folder`.
 fn target_in(folder: &Path, name: &str, table: &Table) -> Result<Target, InstallRefusal> {
-    let found = table.files_of(name);
-    match found.as_slice() {
-        [] => {
-            // The characters allowed in a name cannot lead to another folder.
-            let file = folder.join(format!("{name}.wasm"));
-            if file.symlink_metadata().is_ok() {
-                return Err(InstallRefusal::Conflict(format!(
-                    "`{}` exists already, but is not the plugin `{name}`: remove it",
-                    file.display()
-                )));
-            }
-            Ok(Target {
-                file,
-                previous: None,
-            })
-        }
-        [(file, version)] if file.parent() == Some(folder) => Ok(Target {
-            file: (*file).clone(),
-            previous: Some(version.clone()),
-        }),
-        files => {
-            let files: Vec<_> = files
-                .iter()
-                .map(|(file, _)| format!("`{}`", file.display()))
-                .collect();
-            Err(InstallRefusal::Conflict(format!(
+    let found = table.files_of(name).into_iter();
+    let found = found.map(|(file, version)| (file.clone(), version));
+    let (file, previous) = place_in(folder, name, found.collect()).map_err(|error| {
+        InstallRefusal::Conflict(match error {
+            PlacementError::Occupied { file, .. } => format!(
+                "`{}` exists already, but is not the plugin `{name}`: remove it",
+                file.display()
+            ),
+            PlacementError::Elsewhere { files, .. } => format!(
                 "the plugin `{name}` is in {}, but an installation can replace it only if it is in a single file of `{}`: remove it there first",
-                files.join(" and "),
+                listed(&files),
                 folder.display()
-            )))
-        }
-    }
+            ),
+            error => error.to_string(),
+        })
+    })?;
+    Ok(Target { file, previous })
 }
 
 impl PluginUpload {

@@ -60,7 +60,8 @@ fn named(folder: Option<&Path>) -> String {
     folder.map_or_else(String::new, |folder| format!(" `{}`", folder.display()))
 }
 
-fn listed(files: &[PathBuf]) -> String {
+/// Returns the paths for a sentence.
+pub(crate) fn listed(files: &[PathBuf]) -> String {
     let files: Vec<_> = files
         .iter()
         .map(|file| format!("`{}`", file.display()))
@@ -163,7 +164,7 @@ impl Placement {
     }
 }
 
-/// Returns the file for the plugin `name` in `folder`, and the version that is there now.
+/// Returns the file for the plugin `name` in `folder`, one of the `folders`, and the version that is there now.
 fn place(
     name: &str,
     folder: &Path,
@@ -172,10 +173,21 @@ fn place(
     let listed = plugin_files(folders, |_| false).files.into_iter();
     // A file that is not a plugin is reported by the supervisor.
     let read = listed.filter_map(|(file, _)| Some((plugin(&file).ok()?.1, file)));
-    let mut found: Vec<_> = read
-        .filter(|(manifest, _)| manifest.name == name)
-        .map(|(manifest, file)| (file, manifest.version))
-        .collect();
+    let found = read.filter(|(manifest, _)| manifest.name == name);
+    let found = found.map(|(manifest, file)| (file, manifest.version));
+    place_in(folder, name, found.collect())
+}
+
+/// Returns the file for the plugin `name` in `folder`, and the version that is there now; `found` are the files that
+/// contain the plugin, with their versions.
+///
+/// # Errors
+/// [`PlacementError::Occupied`] or [`PlacementError::Elsewhere`].
+pub(crate) fn place_in<V>(
+    folder: &Path,
+    name: &str,
+    mut found: Vec<(PathBuf, V)>,
+) -> Result<(PathBuf, Option<V>), PlacementError> {
     match found.as_slice() {
         [] => {
             // The characters allowed in a name cannot lead to another folder.

@@ -23,9 +23,9 @@ const bundled = await build({
   write: false,
   sourcemap: "external",
 }).catch(() => process.exit(1)); // esbuild has printed the reason
-const [map, bundle] = bundled.outputFiles
-  .toSorted((one, other) => Number(other.path.endsWith(".map")) - Number(one.path.endsWith(".map")))
-  .map((file) => file.text);
+const isMap = (file) => file.path.endsWith(".map");
+const map = bundled.outputFiles.find(isMap).text;
+const bundle = bundled.outputFiles.find((file) => !isMap(file)).text;
 const places = placesOf(bundle, JSON.parse(map));
 // At the end, where it moves no line. The SDK's `places.js` reads it when the plugin fails.
 const source = `${bundle}globalThis.supervisorPlaces = ${JSON.stringify(places)};\n`;
