@@ -149,7 +149,11 @@ impl HostOs for Rehearsal {
             arguments.map_err(MethodError::Invalid)?;
             answer.ok_or_else(|| MethodError::Refused {
                 name: "org.freedesktop.DBus.Error.ServiceUnknown".to_owned(),
-                message: format!("`{}` has no such method here", call.service),
+                message: format!(
+                    "host actions are only rehearsed here, so `{}` is not called, and `{}.{}` at `{}` has no prepared answer: \
+                     try the plugin with `supervisor-plugin`, and write its answer as [[dbus]] in device.toml",
+                    call.service, call.interface, call.member, call.path
+                ),
             })
         }
         .boxed()
@@ -196,6 +200,35 @@ mod tests {
         let written = fs::read_to_string(root.path().join("etc/hostname")).unwrap();
         assert_eq!(written, "gate-1\n");
         assert_eq!(os.actions(), [Action::SetHostName("gate-1".into())]);
+    }
+
+    #[tokio::test]
+    async fn a_method_without_an_answer_says_that_nothing_is_called_and_where_answers_are_written()
+    {
+        let os = Rehearsal::new("/nowhere");
+        os.set_method("org.acme.Meter", "/meter", "org.acme.Meter", "Read", "[]");
+        let call = |member: &str| MethodCall {
+            service: "org.acme.Meter".to_owned(),
+            path: "/meter".to_owned(),
+            interface: "org.acme.Meter".to_owned(),
+            member: member.to_owned(),
+            signature: String::new(),
+            arguments: "[]".to_owned(),
+            longest_answer: 1024,
+        };
+        assert_eq!(os.call_method(&call("Read")).await, Ok("[]".to_owned()));
+        let Err(MethodError::Refused { name, message }) = os.call_method(&call("Reset")).await
+        else {
+            panic!("it has no answer");
+        };
+        assert_eq!(name, "org.freedesktop.DBus.Error.ServiceUnknown");
+        for part in [
+            "only rehearsed",
+            "`org.acme.Meter.Reset` at `/meter`",
+            "[[dbus]]",
+        ] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
     }
 
     #[tokio::test]

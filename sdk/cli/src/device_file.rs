@@ -1,19 +1,26 @@
 //! `device.toml`: describes the device on which a plugin is tried. Its LEDs, units, files, journal and cloud are fakes.
 
+mod actions;
+mod answers;
 mod hardware;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use plugin_manifest::{Capability, Manifest};
-use plugin_test_host::{Host, Identity};
+use plugin_test_host::{CallFilter, Host, Identity};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::fake_cloud::FakeCloud;
 use crate::policy;
+use actions::ActionAnswers;
+pub(crate) use actions::{OtherPlugins, RecordedCall};
+pub(crate) use answers::GrantSource;
+use answers::{DeviceAnswers, Remedies};
 use hardware::{GpioLine, I2cChip};
 pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
 
@@ -41,6 +48,9 @@ pub(crate) struct DeviceFile {
     /// The answers of the device's own API, by method and path; others do not exist.
     #[serde(default)]
     api: BTreeMap<String, HttpAnswer>,
+    /// The answers of other plugins' actions; no other plugins exist.
+    #[serde(default)]
+    actions: ActionAnswers,
     /// The serial ports of this machine that the plugin may open.
     #[serde(default)]
     serial: Vec<String>,
@@ -189,14 +199,24 @@ impl DeviceFile {
             let names = names.into_iter().cloned().map(toml::Value::from);
             names.collect::<Vec<_>>().into()
         };
-        more.insert("units".to_owned(), names(self.units.keys().collect()));
-        if let Some(cloud) = &self.cloud {
-            more.insert("records".to_owned(), names(cloud.keys().collect()));
-        }
         let needs = |capability| {
             let mut needs = manifest.capabilities.iter();
             needs.any(|need| need.name == capability)
         };
+        // A policy that names what the plugin does not ask for is invalid.
+        if needs(Capability::Units) {
+            more.insert("units".to_owned(), names(self.units.keys().collect()));
+        }
+        if let Some(cloud) = &self.cloud
+            && needs(Capability::Cloud)
+        {
+            more.insert("records".to_owned(), names(cloud.keys().collect()));
+        }
+        if needs(Capability::Actions) {
+            let own = manifest.actions.iter();
+            let own = own.map(|action| toml::Value::from(format!("{}/{action}", manifest.name)));
+            more.insert("actions".to_owned(), own.collect::<Vec<_>>().into());
+        }
         if needs(Capability::Http) {
             let origins = self.http.keys().filter_map(|request| origin(request));
             more.insert("http".to_owned(), origins.collect::<Vec<_>>().into());
@@ -227,6 +247,30 @@ impl DeviceFile {
         }
         more.extend(self.policy.clone());
         policy::that_grants_all(manifest, digest, more)
+    }
+
+    /// Returns the other plugins of the device, whose file has this name for people.
+    pub(crate) fn other_plugins(&self, file: &str) -> OtherPlugins {
+        OtherPlugins::new(self.actions.clone(), file.to_owned())
+    }
+
+    /// Returns what plugins are answered where the file of this name decides. If a policy decides what a plugin may use,
+    /// refusals are those of a device with that policy.
+    pub(crate) fn answers(
+        &self,
+        file: &str,
+        other_plugins: Arc<OtherPlugins>,
+        source: GrantSource,
+    ) -> Arc<dyn CallFilter> {
+        let remedies = (source == GrantSource::DeviceFile).then(|| {
+            let records = self.cloud.as_ref();
+            let records = records.map(|cloud| cloud.keys().cloned().collect());
+            Arc::new(Remedies::new(file.to_owned(), records))
+        });
+        Arc::new(DeviceAnswers {
+            other_plugins,
+            remedies,
+        })
     }
 
     /// Creates a host with such a device, whose journal command is written into `folder`.
@@ -348,6 +392,10 @@ device_tag = [{ id = 1, tag_key = "site" }]
 
 [api]
 "GET /v2/state/status" = { body = "{}" }
+
+[actions]
+"acme-rails/set" = { json = true }
+"acme-rails/reset" = { refused = "the press is running" }
 
 [[dbus]]
 service = "org.acme.Meter"

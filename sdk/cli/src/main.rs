@@ -5,6 +5,7 @@
 //! and the templates ([`templates`], [`sdk_sources`]), and also the compiler, unless the program is part of a layout,
 //! in which the compiler is next to it ([`compiler`]).
 
+mod action_bytes;
 mod arguments;
 mod commands;
 mod compiler;
@@ -12,6 +13,7 @@ mod component;
 mod device;
 mod device_file;
 mod fake_cloud;
+mod json_text;
 mod languages;
 mod output;
 mod plugin_artifact;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::Language;
 
@@ -17,6 +17,8 @@ static PYTHON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/python");
 static RUST: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/rust");
 static TYPESCRIPT: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/typescript");
 
+/// The name of the file that describes the device for trials. It is the same in every language.
+const DEVICE: &str = "device.toml";
 /// The placeholder for the plugin's name in the templates.
 const NAME: &str = "PLUGIN_NAME";
 
@@ -43,17 +45,72 @@ pub(crate) fn write(folder: &Path, name: &str, language: Language) -> Result<()>
     Ok(())
 }
 
+/// Writes the device file, for a project of another kind.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn write_device(folder: &Path, name: &str) -> Result<()> {
+    let file = COMMON.get_file(DEVICE).context("no template of a device")?;
+    write_file(
+        &folder.join(DEVICE),
+        text_of(file.contents(), name).as_bytes(),
+    )
+}
+
+/// Returns the text of a template for the plugin of this name.
+fn text_of(template: &[u8], name: &str) -> String {
+    String::from_utf8_lossy(template).replace(NAME, name)
+}
+
 /// Writes the files of a template. `Cargo.toml`, `go.mod` and `.gitignore` have other names in it, because cargo, Go
 /// and git would use them as their own.
 fn write_template(folder: &Path, template: &Dir, name: &str) -> Result<()> {
     for file in template.files() {
         let path = file.path().to_string_lossy();
         let path = path.trim_end_matches(".template");
-        let text = String::from_utf8_lossy(file.contents()).replace(NAME, name);
+        let text = text_of(file.contents(), name);
         write_file(&folder.join(path), text.as_bytes())?;
     }
     for inner in template.dirs() {
         write_template(folder, inner, name)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device_file::DeviceFile;
+
+    /// Returns the device file of a new project as it is, and with all of its examples.
+    fn device_files() -> (String, String) {
+        let template = COMMON.get_file(DEVICE).unwrap();
+        let text = text_of(template.contents(), "rails");
+        let with_examples = text.lines().map(|line| match line.strip_prefix('#') {
+            Some(example) if !example.starts_with(' ') => format!("{example}\n"),
+            _ => format!("{line}\n"),
+        });
+        let with_examples = with_examples.collect();
+        (text, with_examples)
+    }
+
+    #[test]
+    fn the_device_file_of_a_new_project_has_no_effect_and_its_examples_are_valid() {
+        let (text, with_examples) = device_files();
+        let table: toml::Table = text.parse().unwrap();
+        assert!(table.is_empty(), "{table:?}");
+        let table: toml::Table = with_examples.parse().unwrap();
+        let file = tempfile::tempdir().unwrap();
+        let path = file.path().join(DEVICE);
+        std::fs::write(&path, &with_examples).unwrap();
+        let device = DeviceFile::read(&path).unwrap();
+        device.host("rails", file.path()).unwrap();
+        // Each kind of thing that a device can have is shown, except for a journal.
+        for part in [
+            "serial", "device", "leds", "units", "files", "cloud", "http", "api", "actions",
+            "dbus", "gpio", "i2c", "config", "policy",
+        ] {
+            assert!(table.contains_key(part), "{part}");
+        }
+    }
 }

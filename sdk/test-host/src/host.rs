@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use os::{Journal, Rehearsal, SimulatedGpio, SimulatedI2c, UnitName, UnitState};
+use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
 use serde_json::Value;
 
+use crate::call_filter::{CallFilter, FilteredRuntime};
 use crate::fakes::{FakeApi, FakeHostName, FakeHttp, FakeLocks};
 use crate::running::{DeviceFolder, RunningHost};
 
@@ -33,6 +35,7 @@ pub struct Host {
     code_cache: Option<PathBuf>,
     compiler: Option<PathBuf>,
     folder: Option<PathBuf>,
+    call_filter: Option<Arc<dyn CallFilter>>,
 }
 
 /// What pins plugin files to their names.
@@ -97,6 +100,7 @@ impl Host {
             code_cache: None,
             compiler: None,
             folder: None,
+            call_filter: None,
         }
     }
 
@@ -144,6 +148,13 @@ impl Host {
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
+        self
+    }
+
+    /// Has this filter change the answers that plugins receive from their host.
+    #[must_use]
+    pub fn call_filter(mut self, filter: Arc<dyn CallFilter>) -> Self {
+        self.call_filter = Some(filter);
         self
     }
 
@@ -360,8 +371,12 @@ impl Host {
             memory: 128 << 20,
             return_memory: None,
         })?;
+        let mut runtime: Arc<dyn GuestRuntime> = Arc::new(runtime);
+        if let Some(filter) = self.call_filter {
+            runtime = Arc::new(FilteredRuntime { runtime, filter });
+        }
         let plugins = Plugins::start(PluginsConfig {
-            runtime: Arc::new(runtime),
+            runtime,
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
             stock_plugins: path("stock-plugins.toml"),

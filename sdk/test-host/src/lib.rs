@@ -13,11 +13,15 @@
 //! plugins, who then do not have to build this crate. Its `Host` and `RunningHost` have the same methods where they do
 //! the same, but reach a host in another process; a trait for both would have to be imported by every test.
 
+mod call_filter;
 mod fakes;
 mod host;
 mod running;
 
+pub use call_filter::{AnswerChange, CallFilter};
 pub use host::Host;
+/// The messages between plugins and their host, for a [`CallFilter`].
+pub use plugin_protocol as protocol;
 pub use plugins::{
     BootComparison, BootConfigError, CallerScope, Cloud, CloudRefusal, EventCall, GateVerdict,
     Identity, InstalledRelease, OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent,

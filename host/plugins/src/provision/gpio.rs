@@ -131,7 +131,7 @@ impl PluginContext {
         let line = self.line(&name)?;
         if line.grant.direction == Direction::In {
             return Err(GpioError::Invalid(format!(
-                "the line `{name}` is an input: the policy does not let it be written"
+                "the line `{name}` cannot be written: its `direction` in `gpio` is `in`"
             )));
         }
         line.with(move |line, held| {

@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &NewArguments, output: &Output) -> Result<ExitCode>
     output.result(
         &format!(
             "created {shown} ({})\n\nNext:\n  cd {shown}\n  supervisor-plugin run      # builds it, and serves it on http://127.0.0.1:48484\n  \
-             curl http://127.0.0.1:48484/v3/{name}/Ada\n  supervisor-plugin test     # sends the requests in test/ and compares the answers",
+             curl http://127.0.0.1:48484/v3/{name}/Ada\n  supervisor-plugin test     # sends the requests in test/ and compares the answers\n\n\
+             device.toml describes the device on which both of them try it.",
             arguments.lang
         ),
         &json!({ "name": name, "folder": folder, "language": arguments.lang.to_string() }),
@@ -61,6 +62,7 @@ fn from_component(
     let text = declaration(name, &component.to_string_lossy(), &imports(&wasm));
     let written = std::fs::write(folder.join(Project::FILE), text);
     written.with_context(|| format!("cannot write to `{shown}`"))?;
+    templates::write_device(folder, name)?;
     output.result(
         &format!(
             "created {shown}, with the component in `{}`\n\nNext:\n  cd {shown}\n  edit plugin.toml          # its routes, and \

@@ -11,6 +11,10 @@ use anyhow::{Context as _, Result};
 use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
+use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::requests::{ServedPlugin, answer};
 use self::watcher::Watcher;
@@ -24,7 +28,9 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         .without_time()
         .with_target(false)
         .with_writer(std::io::stderr)
-        .with_max_level(tracing::Level::INFO)
+        .with_max_level(Level::INFO)
+        .finish()
+        .with(lines_for_authors())
         .init();
     // Kept across reloads, like the store of a device across updates.
     let state = tempfile::tempdir().context("failed to create a temporary folder")?;
@@ -60,6 +66,21 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         drop(host.stop().await);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the filter that leaves out what this command says itself, in words for the author: what a supervisor logs
+/// about its policy and its files, which here are copies that the tool has made.
+fn lines_for_authors() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::INFO)
+        // That an owner has started the supervisor in developer mode.
+        .with_target("plugins::plugins", LevelFilter::OFF)
+        // That a policy is invalid.
+        .with_target("plugins::loader::policy_state", LevelFilter::OFF)
+        // Which files are loaded, and which are not.
+        .with_target("plugins::assembly", LevelFilter::OFF)
+        // Which files were compiled.
+        .with_target("compiled_code", LevelFilter::WARN)
 }
 
 /// Builds and serves the plugin again whenever a file is saved; returns only if it can no longer watch.

@@ -1,11 +1,15 @@
 //! `test`: sends requests from TOML files, the same in every language, and compares the answers.
 
+mod actions;
+mod body_lines;
 mod event;
 mod expectation;
 mod file;
 mod hardware;
+mod line_difference;
 mod metrics;
 mod report;
+mod test_device;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,6 +20,7 @@ use serde_json::{Value, json};
 
 use self::event::until_started;
 use self::file::{Step, TestFile};
+use self::test_device::TestDevice;
 use crate::arguments::Test;
 use crate::commands::trial::Trial;
 use crate::component::Component;
@@ -47,8 +52,13 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
             .await
             .context("a device would not load the plugin")?;
         until_started(&host).await?;
+        let device = TestDevice {
+            host: &host,
+            manifest: &component.manifest,
+            other_plugins: trial.other_plugins(),
+        };
         for step in &test.steps {
-            match step.differences(&host).await {
+            match step.differences(&device).await {
                 differences if differences.is_empty() => passed += 1,
                 differences => failed.push(failure(test, step, &differences)),
             }

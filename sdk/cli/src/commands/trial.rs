@@ -1,6 +1,7 @@
 //! A device for trying out a plugin: the real runtime with fake hardware and services.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use compiled_code::{Cache, CodeDigest, Limits, Profile};
@@ -10,11 +11,15 @@ use tempfile::TempDir;
 
 use crate::compiler;
 use crate::component::Component;
-use crate::device_file::DeviceFile;
+use crate::device_file::{DeviceFile, GrantSource, OtherPlugins};
 
 /// The device that a plugin is tried on.
 pub(crate) struct Trial {
     device: DeviceFile,
+    /// The file of the device, for people.
+    file: String,
+    /// What other plugins answer.
+    other_plugins: Arc<OtherPlugins>,
     /// The policy of the plugin, and its file; without it, everything that the plugin asks for is
     /// granted.
     policy: Option<(PathBuf, String)>,
@@ -30,8 +35,18 @@ impl Trial {
     /// # Errors
     /// The file is invalid.
     pub(crate) fn on(device: &Path) -> Result<Trial> {
+        let file = if device.as_os_str().is_empty() {
+            // Without a file, the device has nothing.
+            Path::new("device.toml")
+        } else {
+            device.strip_prefix(".").unwrap_or(device)
+        };
+        let file = file.display().to_string();
+        let device = DeviceFile::read(device)?;
         Ok(Trial {
-            device: DeviceFile::read(device)?,
+            other_plugins: Arc::new(device.other_plugins(&file)),
+            device,
+            file,
             policy: None,
             state: None,
             scratch: tempfile::tempdir().context("failed to create a temporary folder")?,
@@ -63,6 +78,11 @@ impl Trial {
         self
     }
 
+    /// Returns the plugins that the device has besides the one on trial.
+    pub(crate) fn other_plugins(&self) -> &OtherPlugins {
+        &self.other_plugins
+    }
+
     /// Starts the device with the plugin on it.
     ///
     /// # Errors
@@ -70,9 +90,16 @@ impl Trial {
     pub(crate) async fn start(&self, component: &Component) -> Result<RunningHost> {
         let manifest = &component.manifest;
         let cache = compiler::compiled_code_folder()?;
+        let other_plugins = Arc::clone(&self.other_plugins);
+        let source = match self.policy {
+            Some(_) => GrantSource::Policy,
+            None => GrantSource::DeviceFile,
+        };
+        let answers = self.device.answers(&self.file, other_plugins, source);
         let mut host = self
             .device
             .host(&manifest.name, self.scratch.path())?
+            .call_filter(answers)
             .plugin(&component.file)
             .compiler(compiler::program()?)
             .code_cache(cache);
@@ -136,11 +163,30 @@ impl Trial {
         if let Some(copy) = copy {
             text = text.replace(&copy, &shown(component.file.clone()));
         }
-        if let Some((policy, _)) = &self.policy {
-            text = text.replace(&shown(folder.join("policy.toml")), &shown(policy.clone()));
+        let copy = shown(folder.join("policy.toml"));
+        match &self.policy {
+            Some((policy, _)) => text.replace(&copy, &shown(policy.clone())),
+            None => in_words_of_device_file(&text, &copy, &self.file),
         }
-        text
     }
+}
+
+/// Says what is wrong with a device file, if a text says that the policy is invalid which the tool has made from it: the
+/// author has not written a policy. The lines of that policy are not those of the file, so only the reason is kept.
+fn in_words_of_device_file(text: &str, policy: &str, file: &str) -> String {
+    let Some((_, reason)) = text.split_once(&format!("the policy `{policy}` is invalid: ")) else {
+        let made = format!("the policy that `{file}` stands for");
+        return text.replace(&format!("the policy `{policy}`"), &made);
+    };
+    let reason = reason.split("; no policy is in force").next();
+    let reason = reason.and_then(|reason| reason.lines().last());
+    let reason = reason.unwrap_or_default();
+    let remedy = if reason.contains("without granting") {
+        ": ask for that in [capabilities] of plugin.toml, or remove it from [policy]"
+    } else {
+        ""
+    };
+    format!("`{file}` does not describe a device: {reason}{remedy}")
 }
 
 /// Returns the boards that a policy names for a plugin. An invalid policy names none; the trial says what is wrong with it.
@@ -154,4 +200,36 @@ fn boards_in(policy: &str, plugin: &str) -> Vec<String> {
     boards
         .filter_map(|board| board.as_str().map(str::to_owned))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_in_a_device_file_is_not_one_in_a_policy() {
+        let policy = "/tmp/x/policy.toml";
+        for (text, expected) in [
+            (
+                "the policy `/tmp/x/policy.toml` is invalid: TOML parse error at line 4, column 1\n  |\n4 | lamps = 1\n  | \
+                 ^^^^^\nunknown field `lamps`, expected one of `leds`; no policy is in force\nplugin `a` does not load: no \
+                 policy is in force: it is invalid, see above",
+                "`device.toml` does not describe a device: unknown field `lamps`, expected one of `leds`",
+            ),
+            (
+                "the policy `/tmp/x/policy.toml` is invalid: `[plugins.a]`: it names `leds` without granting \"led\"; no \
+                 policy is in force",
+                "`device.toml` does not describe a device: `[plugins.a]`: it names `leds` without granting \"led\": ask for \
+                 that in [capabilities] of plugin.toml, or remove it from [policy]",
+            ),
+            (
+                "which the policy `/tmp/x/policy.toml` does not grant",
+                "which the policy that `device.toml` stands for does not grant",
+            ),
+            ("it does not compile", "it does not compile"),
+        ] {
+            let shown = in_words_of_device_file(text, policy, "device.toml");
+            assert_eq!(shown, expected);
+        }
+    }
 }

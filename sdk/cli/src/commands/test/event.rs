@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use plugin_manifest::EventKind;
+use plugin_manifest::Manifest;
 use plugin_test_host::{
     EventCall, GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, RunningHost,
     ServiceChange, TargetProgress,
@@ -178,20 +178,31 @@ impl TestEvent {
     }
 
     /// Triggers the event, and compares the answer. Events other than gates must not fail.
-    pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
-        let kind = self.call.kind();
-        let report = host.report();
-        let given = report[0]["events"].as_array();
-        if !given.is_some_and(|given| given.iter().any(|event| *event == kind.to_string())) {
-            let remedy = match kind {
-                EventKind::Schedule => "name its times in `[schedules]` of plugin.toml".to_owned(),
-                kind => format!("add `{kind}` to `events` in plugin.toml"),
-            };
-            return vec![format!("the plugin is not called for it: {remedy}")];
+    pub(crate) async fn differences(&self, host: &RunningHost, manifest: &Manifest) -> Vec<String> {
+        if let Some(reason) = self.missing_from(manifest) {
+            return vec![format!("the plugin is not called for it: {reason}")];
         }
         let (mut differences, missed) = self.edges.during(host, self.happen(host)).await;
         differences.extend(missed);
         differences
+    }
+
+    /// Says why a plugin with this manifest is not called for the event, and what it is called for; `None` if it is
+    /// called.
+    fn missing_from(&self, manifest: &Manifest) -> Option<String> {
+        let kind = self.call.kind();
+        let schedules = quoted(manifest.schedules.keys());
+        if let EventCall::Notice(PluginEvent::Schedule(name)) = &self.call {
+            let is_in = manifest.schedules.contains_key(name);
+            return (!is_in).then(|| {
+                format!("add `{name}` to [schedules] in plugin.toml, which has {schedules}")
+            });
+        }
+        let kinds = manifest.event_kinds();
+        (!kinds.contains(&kind)).then(|| {
+            let events = quoted(manifest.events.iter());
+            format!("add `{kind}` to `events` in plugin.toml, which has {events}")
+        })
     }
 
     async fn happen(&self, host: &RunningHost) -> Vec<String> {
@@ -219,6 +230,16 @@ impl From<ChangeToml> for ServiceChange {
             status: change.status,
             before: change.before,
         }
+    }
+}
+
+/// Lists names for people.
+fn quoted(names: impl Iterator<Item = impl fmt::Display>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        format!("only {}", names.join(", "))
     }
 }
 
@@ -349,6 +370,50 @@ mod tests {
         ] {
             let error = format!("{:#}", event(text).err().unwrap());
             assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_the_manifest_does_not_have_is_named_with_those_that_it_has() {
+        let manifest = |more: &str| {
+            let text = format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n{more}");
+            Manifest::parse(&text).unwrap()
+        };
+        let all = manifest(
+            "provides = [\"events\"]\nevents = [\"start\", \"update-gate\"]\n[schedules]\nnightly = \"daily 03:30\"\nweekly = \"daily 04:30\"\n",
+        );
+        let none = manifest("");
+        for (text, manifest, expected) in [
+            ("schedule = \"nightly\"", &all, None),
+            ("start = true", &all, None),
+            ("update_gate = {}", &all, None),
+            (
+                "schedule = \"night\"",
+                &all,
+                Some(
+                    "add `night` to [schedules] in plugin.toml, which has only `nightly`, `weekly`",
+                ),
+            ),
+            (
+                "schedule = \"night\"",
+                &none,
+                Some("add `night` to [schedules] in plugin.toml, which has none"),
+            ),
+            (
+                "connection = true",
+                &all,
+                Some(
+                    "add `connection` to `events` in plugin.toml, which has only `start`, `update-gate`",
+                ),
+            ),
+            (
+                "start = true",
+                &none,
+                Some("add `start` to `events` in plugin.toml, which has none"),
+            ),
+        ] {
+            let reason = event(text).unwrap().missing_from(manifest);
+            assert_eq!(reason.as_deref(), expected, "{text}");
         }
     }
 

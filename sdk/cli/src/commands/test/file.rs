@@ -6,7 +6,7 @@
 //! [[request]]
 //! post = "/v3/rails/5v"               # or get, put, patch, delete
 //! headers = { accept = "text/plain" }
-//! json = { on = true }                # or body = "text"
+//! json = { on = true }                # or json_text = '{"on":null}', or body = "text"
 //! caller = "device"                   # the default; or "local-mode", or { app = 1, service = "main" }
 //! answer = { status = 200, json = { rail = "5v", on = true } }
 //!
@@ -18,6 +18,9 @@
 //!
 //! [[metrics]]                         # the gauges and counters that it has reported by then (`metrics.rs`)
 //! counters = { readings_total = 1 }
+//!
+//! [[actions]]                         # the actions of other plugins that it has called by then (`actions.rs`)
+//! calls = [{ action = "acme-rails/set", json = { name = "5v", on = true } }]
 //!
 //! [[gpio]]                            # what is connected to its lines; and [[i2c]] (`hardware.rs`)
 //! drive = { door = true }
@@ -34,14 +37,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::actions::{ActionsToml, TestActions};
 use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
 use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
 use super::metrics::{MetricsToml, TestMetrics};
 use super::report::{ReportToml, TestReport};
+use super::test_device::TestDevice;
+use crate::json_text::JsonText;
 
-/// A file of requests, events, comparisons of what the plugin reports, and changes of the hardware, which run in their
-/// order.
+/// A file of requests, events, comparisons of what the plugin reports and calls, and changes of the hardware, which run
+/// in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs: a file in the same folder.
@@ -49,12 +55,13 @@ pub(crate) struct TestFile {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, an event on the device, a comparison of what the plugin reports, or the hardware that it uses.
+/// A request, an event on the device, a comparison of what the plugin reports or calls, or the hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
     Report(TestReport),
     Metrics(TestMetrics),
+    Actions(TestActions),
     Lines(TestLines),
     Chips(TestChips),
 }
@@ -85,6 +92,8 @@ struct FileToml {
     #[serde(default)]
     metrics: Vec<Spanned<MetricsToml>>,
     #[serde(default)]
+    actions: Vec<Spanned<ActionsToml>>,
+    #[serde(default)]
     gpio: Vec<Spanned<LinesToml>>,
     #[serde(default)]
     i2c: Vec<Spanned<ChipsToml>>,
@@ -102,6 +111,7 @@ struct RequestToml {
     headers: BTreeMap<String, String>,
     body: Option<String>,
     json: Option<Value>,
+    json_text: Option<JsonText>,
     #[serde(default)]
     caller: CallerToml,
     #[serde(default)]
@@ -170,6 +180,10 @@ impl TestFile {
                 .with_context(|| format!("the [[metrics]] in line {line}"))?;
             steps.push(Step::Metrics(metrics));
         }
+        for actions in file.actions {
+            let line = line_of(actions.span().start);
+            steps.push(Step::Actions(TestActions::new(actions.into_inner(), line)));
+        }
         for lines in file.gpio {
             let line = line_of(lines.span().start);
             let lines = TestLines::new(lines.into_inner(), line)
@@ -184,7 +198,7 @@ impl TestFile {
         }
         ensure!(
             !steps.is_empty(),
-            "it has no [[request]], [[event]], [[report]], [[metrics]], [[gpio]] or [[i2c]]"
+            "it has no [[request]], [[event]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]"
         );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
@@ -208,18 +222,21 @@ impl Step {
             Step::Event(event) => event.line,
             Step::Report(report) => report.line,
             Step::Metrics(metrics) => metrics.line,
+            Step::Actions(actions) => actions.line,
             Step::Lines(lines) => lines.line,
             Step::Chips(chips) => chips.line,
         }
     }
 
     /// Runs the step, and compares the result.
-    pub(crate) async fn differences(&self, host: &RunningHost) -> Vec<String> {
+    pub(crate) async fn differences(&self, device: &TestDevice<'_>) -> Vec<String> {
+        let host = device.host;
         match self {
             Step::Request(request) => request.differences(host).await,
-            Step::Event(event) => event.differences(host).await,
+            Step::Event(event) => event.differences(host, device.manifest).await,
             Step::Report(report) => report.differences(host),
             Step::Metrics(metrics) => metrics.differences(host),
+            Step::Actions(actions) => actions.differences(device.other_plugins),
             Step::Lines(lines) => lines.differences(host),
             Step::Chips(chips) => chips.differences(host),
         }
@@ -233,6 +250,7 @@ impl fmt::Display for Step {
             Step::Event(event) => event.fmt(f),
             Step::Report(report) => report.fmt(f),
             Step::Metrics(metrics) => metrics.fmt(f),
+            Step::Actions(actions) => actions.fmt(f),
             Step::Lines(lines) => lines.fmt(f),
             Step::Chips(chips) => chips.fmt(f),
         }
@@ -255,8 +273,9 @@ impl TestRequest {
             bail!("it must have one of `get`, `post`, `put`, `patch` and `delete`, with the path");
         };
         let mut headers = written.headers;
-        let body = match (written.body, written.json) {
-            (Some(_), Some(_)) => bail!("it has a `body` and `json`, and can have one of them"),
+        let json = JsonText::either(written.json, written.json_text);
+        let body = match (written.body, json.map_err(anyhow::Error::msg)?) {
+            (Some(_), Some(_)) => bail!("it has a `body` and JSON, and can have one of them"),
             (Some(text), None) => text.into_bytes(),
             (None, Some(json)) => {
                 let is_content_type = |name: &String| name.eq_ignore_ascii_case("content-type");
@@ -345,11 +364,22 @@ mod tests {
     }
 
     #[test]
+    fn a_request_can_have_null_in_its_json() {
+        let text = "[[request]]\npost = \"/a\"\njson_text = '{\"a\": null}'\nanswer = {}";
+        let file = parse(text).unwrap();
+        let Step::Request(request) = &file.steps[0] else {
+            panic!("it is a request");
+        };
+        assert_eq!(request.body, b"{\"a\":null}");
+        assert_eq!(request.headers["content-type"], "application/json");
+    }
+
+    #[test]
     fn a_file_that_tests_nothing_is_refused() {
         for (text, expected) in [
             (
                 "",
-                "it has no [[request]], [[event]], [[report]], [[metrics]], [[gpio]] or [[i2c]]",
+                "it has no [[request]], [[event]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]",
             ),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
@@ -358,7 +388,11 @@ mod tests {
             ),
             (
                 "[[request]]\npost = \"/a\"\nbody = \"\"\njson = 1\nanswer = {}",
-                "it has a `body` and `json`",
+                "it has a `body` and JSON",
+            ),
+            (
+                "[[request]]\npost = \"/a\"\njson_text = '1'\njson = 1\nanswer = {}",
+                "it has `json` and `json_text`",
             ),
             ("[[request]]\nget = \"/a\"", "missing field `answer`"),
             (

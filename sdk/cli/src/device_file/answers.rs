@@ -1,0 +1,499 @@
+//! What plugins on the device of a device file are answered where that differs from a device with a policy: other
+//! plugins' actions have the answers of the file, and a refusal says what the author can write into the file.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use plugin_test_host::protocol::text::one_line;
+use plugin_test_host::protocol::{
+    ApiError, CapabilityAnswer as Answer, CapabilityCall as Call, CloudRefusal, DbusError,
+    DbusRefusal, GpioError, HttpError, I2cError, LedError, OwnActionError, SerialError, UnitError,
+};
+use plugin_test_host::{AnswerChange, CallFilter};
+
+use super::actions::OtherPlugins;
+use crate::output::note_line;
+
+/// The name of the error of a method that the device file does not have.
+const NO_METHOD: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
+/// The most bytes of a name from a plugin that a remedy repeats.
+const SHOWN_NAME: usize = 256;
+/// The most remedies that the tool's output shows.
+const NOTES: usize = 64;
+
+/// What decides what a plugin may use on a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GrantSource {
+    /// The device file: the plugin may use all of it.
+    DeviceFile,
+    /// A policy that the author has named.
+    Policy,
+}
+
+/// Answers the calls of plugins on a device.
+pub(crate) struct DeviceAnswers {
+    pub(super) other_plugins: Arc<OtherPlugins>,
+    /// What a refusal says; without it, what a device says whose owner has written a policy.
+    pub(super) remedies: Option<Arc<Remedies>>,
+}
+
+/// What the author can write into the device file.
+pub(crate) struct Remedies {
+    /// The device file, for people.
+    file: String,
+    /// The kinds of records of the device's cloud, if it has one.
+    records: Option<BTreeSet<String>>,
+    /// Those that the tool's output has shown.
+    shown: Mutex<BTreeSet<String>>,
+}
+
+impl CallFilter for DeviceAnswers {
+    fn change(&self, call: &Call) -> Option<AnswerChange> {
+        if let Call::ActionRequest(request) = call {
+            let other_plugins = Arc::clone(&self.other_plugins);
+            let grants_all = self.remedies.is_some();
+            let request = request.clone();
+            return Some(Box::new(move |answer| match answer {
+                Answer::ActionRequest(Err(error)) if has_no_provider(&error, grants_all) => {
+                    Answer::ActionRequest(other_plugins.answer(&request.action, request.input))
+                }
+                answer => answer,
+            }));
+        }
+        let remedies = Arc::clone(self.remedies.as_ref()?);
+        let remedy = remedies.remedy(call)?;
+        Some(Box::new(move |answer| remedies.change(answer, remedy)))
+    }
+}
+
+/// Returns whether no plugin of the device has performed an action: there is none, or the policy, which cannot name
+/// actions that are not known before they are called, does not name it.
+fn has_no_provider(error: &OwnActionError, grants_all: bool) -> bool {
+    match error {
+        OwnActionError::Unavailable(_) => true,
+        OwnActionError::NotGranted(_) => grants_all,
+        _ => false,
+    }
+}
+
+impl Remedies {
+    pub(super) fn new(file: String, records: Option<BTreeSet<String>>) -> Remedies {
+        Remedies {
+            file,
+            records,
+            shown: Mutex::default(),
+        }
+    }
+
+    /// Returns what to write so that the device has what the call requests; `None` for calls that need nothing of the
+    /// file.
+    fn remedy(&self, call: &Call) -> Option<String> {
+        let file = &self.file;
+        let short = |name: &str| one_line(name, SHOWN_NAME);
+        Some(match call {
+            Call::ApiSend(call) => {
+                let path = call.request.path.split(['?', '#']).next();
+                let request = format!("{} {}", call.request.method, path.unwrap_or_default());
+                let request = short(&request);
+                format!(
+                    "`{file}` has no answer to `{request}`: add `\"{request}\" = {{ body = '{{}}' }}` to its table [api]"
+                )
+            }
+            Call::HttpSend(call) => {
+                // The address is completed as it is for the comparison with the file.
+                let url = call.request.url.parse::<http::Uri>();
+                let url = url.map_or_else(|_| call.request.url.clone(), |url| url.to_string());
+                let request = short(&format!("{} {url}", call.request.method));
+                format!(
+                    "`{file}` has no answer to `{request}`: add `\"{request}\" = {{ status = 200, body = \"\" }}` to its table \
+                     [http]"
+                )
+            }
+            Call::DbusCall(call) => {
+                let call = &call.call;
+                let member = short(&format!("{}.{}", call.interface, call.member));
+                format!(
+                    "`{file}` has no answer of `{member}`: add a table [[dbus]] with `service = \"{}\"`, `path = \"{}\"`, \
+                     `member = \"{member}\"` and `values = []`",
+                    short(&call.service),
+                    short(&call.path)
+                )
+            }
+            Call::LedOpen(call) => {
+                let name = short(&call.name);
+                format!("`{file}` has no LED `{name}`: add `[leds.{name:?}]`")
+            }
+            Call::UnitQuery(call) => self.no_unit(&short(&call.unit)),
+            Call::UnitRestart(call) => self.no_unit(&short(&call.unit)),
+            Call::SerialOpen(call) => format!(
+                "`{file}` has no serial port `{0}`: add `{0:?}` to its list `serial`",
+                short(&call.name)
+            ),
+            Call::GpioRead(call) => self.no_line(&short(&call.name), "out"),
+            Call::GpioWait(call) => self.no_line(&short(&call.name), "in"),
+            Call::GpioWrite(call) => self.no_line(&short(&call.name), "out"),
+            Call::I2cTransfer(call) => format!(
+                "`{file}` has no chip `{0}`: add `{0:?} = {{ registers = [0x00] }}` to its table [i2c]",
+                short(&call.name)
+            ),
+            Call::CloudRecords(call) => self.no_records(&call.kind)?,
+            Call::CloudQueue(call) => self.no_records(&call.kind)?,
+            _ => return None,
+        })
+    }
+
+    fn no_unit(&self, unit: &str) -> String {
+        format!(
+            "`{}` has no unit `{unit}`: add `[units.{unit:?}]`",
+            self.file
+        )
+    }
+
+    fn no_line(&self, line: &str, direction: &str) -> String {
+        format!(
+            "`{}` has no line `{line}`: add `{line:?} = {{ direction = \"{direction}\" }}` to its table [gpio]",
+            self.file
+        )
+    }
+
+    /// Returns `None` for a kind of records that the cloud has.
+    fn no_records(&self, kind: &str) -> Option<String> {
+        let file = &self.file;
+        match &self.records {
+            None => Some(format!(
+                "the device has no cloud, because `{file}` has no table [cloud]"
+            )),
+            Some(kinds) if kinds.contains(kind) => None,
+            Some(_) => Some(format!(
+                "`{file}` has no records `{0}`: add `{0:?} = []` to its table [cloud]",
+                one_line(kind, SHOWN_NAME)
+            )),
+        }
+    }
+
+    /// Replaces what a device says about its policy by the remedy.
+    fn change(&self, answer: Answer, remedy: String) -> Answer {
+        let shown = remedy.clone();
+        let changed = match answer {
+            Answer::ApiSend(Err(ApiError::NotGranted(_))) => {
+                Answer::ApiSend(Err(ApiError::NotGranted(remedy)))
+            }
+            Answer::HttpSend(Err(HttpError::NotGranted(_))) => {
+                Answer::HttpSend(Err(HttpError::NotGranted(remedy)))
+            }
+            Answer::HttpSend(Err(HttpError::Unreachable(_))) => {
+                Answer::HttpSend(Err(HttpError::Unreachable(remedy)))
+            }
+            Answer::DbusCall(Err(DbusError::NotGranted(_))) => {
+                Answer::DbusCall(Err(DbusError::NotGranted(remedy)))
+            }
+            Answer::DbusCall(Err(DbusError::Refused(refusal))) if refusal.name == NO_METHOD => {
+                let name = refusal.name;
+                let message = remedy;
+                Answer::DbusCall(Err(DbusError::Refused(DbusRefusal { name, message })))
+            }
+            Answer::LedOpen(Err(LedError::NotFound(_))) => {
+                Answer::LedOpen(Err(LedError::NotFound(remedy)))
+            }
+            Answer::UnitQuery(Err(UnitError::NotGranted(_))) => {
+                Answer::UnitQuery(Err(UnitError::NotGranted(remedy)))
+            }
+            Answer::UnitRestart(Err(UnitError::NotGranted(_))) => {
+                Answer::UnitRestart(Err(UnitError::NotGranted(remedy)))
+            }
+            Answer::SerialOpen(Err(SerialError::NotGranted(_))) => {
+                Answer::SerialOpen(Err(SerialError::NotGranted(remedy)))
+            }
+            Answer::GpioRead(Err(GpioError::NotGranted(_))) => {
+                Answer::GpioRead(Err(GpioError::NotGranted(remedy)))
+            }
+            Answer::GpioWait(Err(GpioError::NotGranted(_))) => {
+                Answer::GpioWait(Err(GpioError::NotGranted(remedy)))
+            }
+            Answer::GpioWrite(Err(GpioError::NotGranted(_))) => {
+                Answer::GpioWrite(Err(GpioError::NotGranted(remedy)))
+            }
+            Answer::I2cTransfer(Err(I2cError::NotGranted(_))) => {
+                Answer::I2cTransfer(Err(I2cError::NotGranted(remedy)))
+            }
+            Answer::CloudRecords(Err(CloudRefusal::Refused(_))) => {
+                Answer::CloudRecords(Err(self.cloud_refusal(remedy)))
+            }
+            Answer::CloudQueue(Err(CloudRefusal::Refused(_))) => {
+                Answer::CloudQueue(Err(self.cloud_refusal(remedy)))
+            }
+            answer => return answer,
+        };
+        self.show(shown);
+        changed
+    }
+
+    /// Returns the refusal of a cloud that does not have these records, or of a device without a cloud.
+    fn cloud_refusal(&self, remedy: String) -> CloudRefusal {
+        match self.records {
+            Some(_) => CloudRefusal::Refused(remedy),
+            None => CloudRefusal::Unmanaged,
+        }
+    }
+
+    /// Shows a remedy once: plugins hide the text of an error from their callers.
+    fn show(&self, remedy: String) {
+        let mut shown = self.shown.lock();
+        if shown.len() < NOTES && !shown.contains(&remedy) {
+            note_line(&remedy);
+            shown.insert(remedy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plugin_test_host::protocol::{
+        ActionRequest, ApiRequest, ApiSend, CloudQueue, CloudRecords, DbusCall, DbusMethodCall,
+        GpioRead, GpioWrite, HttpRequest, HttpSend, I2cOperation, I2cTransfer, LedOpen, StoreGet,
+        UnitQuery, UnitRestart,
+    };
+
+    use super::*;
+    use crate::device_file::DeviceFile;
+
+    fn filter(file: &str, source: GrantSource) -> Arc<dyn CallFilter> {
+        let device: DeviceFile = toml::from_str(file).unwrap();
+        let other_plugins = Arc::new(device.other_plugins("device.toml"));
+        device.answers("device.toml", other_plugins, source)
+    }
+
+    /// Returns what a plugin is answered in place of this answer to its call.
+    fn answer_to(filter: &dyn CallFilter, call: &Call, answer: &Answer) -> Answer {
+        match filter.change(call) {
+            Some(change) => change(answer.clone()),
+            None => answer.clone(),
+        }
+    }
+
+    fn policy() -> String {
+        "the policy does not name it".to_owned()
+    }
+
+    fn method(member: &str) -> Call {
+        let call = DbusMethodCall {
+            service: "org.acme.Meter".to_owned(),
+            path: "/org/acme/Meter".to_owned(),
+            interface: "org.acme.Meter".to_owned(),
+            member: member.to_owned(),
+            signature: String::new(),
+            arguments: "[]".to_owned(),
+        };
+        DbusCall { call }.into()
+    }
+
+    fn request(url: &str) -> Call {
+        let request = HttpRequest {
+            method: "GET".to_owned(),
+            url: url.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        HttpSend { request }.into()
+    }
+
+    /// Returns a refusal of each kind of call, and what the author must write into the device file.
+    fn refusals() -> Vec<(Call, Answer, &'static str)> {
+        let name = || "door".to_owned();
+        let api = ApiRequest {
+            method: "GET".to_owned(),
+            path: "/v2/state/status?all".to_owned(),
+            content_type: None,
+            body: Vec::new(),
+        };
+        let no_method = DbusRefusal {
+            name: NO_METHOD.to_owned(),
+            message: policy(),
+        };
+        let read = I2cOperation::ReadByte { register: 0 };
+        vec![
+            (
+                ApiSend { request: api }.into(),
+                Answer::ApiSend(Err(ApiError::NotGranted(policy()))),
+                "add `\"GET /v2/state/status\" = { body = '{}' }` to its table [api]",
+            ),
+            (
+                request("https://api.acme.example"),
+                Answer::HttpSend(Err(HttpError::NotGranted(policy()))),
+                "add `\"GET https://api.acme.example/\" = { status = 200, body = \"\" }` to its table [http]",
+            ),
+            (
+                request("https://api.acme.example/now"),
+                Answer::HttpSend(Err(HttpError::Unreachable("no answer".to_owned()))),
+                "add `\"GET https://api.acme.example/now\" = ",
+            ),
+            (
+                method("Read"),
+                Answer::DbusCall(Err(DbusError::NotGranted(policy()))),
+                "add a table [[dbus]] with `service = \"org.acme.Meter\"`, `path = \"/org/acme/Meter\"`, \
+                 `member = \"org.acme.Meter.Read\"` and `values = []`",
+            ),
+            (
+                method("Read"),
+                Answer::DbusCall(Err(DbusError::Refused(no_method))),
+                "add a table [[dbus]]",
+            ),
+            (
+                LedOpen { name: name() }.into(),
+                Answer::LedOpen(Err(LedError::NotFound(policy()))),
+                "`device.toml` has no LED `door`: add `[leds.\"door\"]`",
+            ),
+            (
+                UnitQuery { unit: name() }.into(),
+                Answer::UnitQuery(Err(UnitError::NotGranted(policy()))),
+                "add `[units.\"door\"]`",
+            ),
+            (
+                UnitRestart { unit: name() }.into(),
+                Answer::UnitRestart(Err(UnitError::NotGranted(policy()))),
+                "add `[units.\"door\"]`",
+            ),
+            (
+                GpioRead { name: name() }.into(),
+                Answer::GpioRead(Err(GpioError::NotGranted(policy()))),
+                "has no line `door`: add `\"door\" = { direction = ",
+            ),
+            (
+                GpioWrite {
+                    name: name(),
+                    on: true,
+                }
+                .into(),
+                Answer::GpioWrite(Err(GpioError::NotGranted(policy()))),
+                "add `\"door\" = { direction = \"out\" }` to its table [gpio]",
+            ),
+            (
+                I2cTransfer {
+                    name: name(),
+                    operation: read,
+                }
+                .into(),
+                Answer::I2cTransfer(Err(I2cError::NotGranted(policy()))),
+                "add `\"door\" = { registers = [0x00] }` to its table [i2c]",
+            ),
+            (
+                CloudRecords {
+                    kind: name(),
+                    fields: Vec::new(),
+                }
+                .into(),
+                Answer::CloudRecords(Err(CloudRefusal::Refused(policy()))),
+                "add `\"door\" = []` to its table [cloud]",
+            ),
+            (
+                CloudQueue {
+                    kind: name(),
+                    values: Vec::new(),
+                }
+                .into(),
+                Answer::CloudQueue(Err(CloudRefusal::Refused(policy()))),
+                "add `\"door\" = []` to its table [cloud]",
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_write_into_the_device_file() {
+        let filter_of_file = filter("[cloud]\nother = []", GrantSource::DeviceFile);
+        let filter_of_policy = filter("[cloud]\nother = []", GrantSource::Policy);
+        for (call, refusal, expected) in refusals() {
+            let answer = answer_to(&*filter_of_file, &call, &refusal);
+            let text = format!("{answer:?}").replace("\\\"", "\"");
+            assert!(text.contains(expected), "{expected} in {text}");
+            assert!(!text.contains("policy"), "{text}");
+            // The owner of a policy reads what a device says.
+            assert_eq!(answer_to(&*filter_of_policy, &call, &refusal), refusal);
+        }
+    }
+
+    #[test]
+    fn other_answers_and_errors_stay_as_they_are() {
+        let filter = filter("[cloud]\ndoor = []", GrantSource::DeviceFile);
+        let kind = "door".to_owned();
+        let fields = Vec::new();
+        for (call, answer) in [
+            (
+                StoreGet {
+                    key: "a".to_owned(),
+                }
+                .into(),
+                Answer::StoreGet(Ok(None)),
+            ),
+            (method("Read"), Answer::DbusCall(Ok("[]".to_owned()))),
+            (
+                method("Read"),
+                Answer::DbusCall(Err(DbusError::Invalid("it is too long".to_owned()))),
+            ),
+            (
+                CloudRecords { kind, fields }.into(),
+                Answer::CloudRecords(Err(CloudRefusal::Refused("too many fields".to_owned()))),
+            ),
+        ] {
+            assert_eq!(answer_to(&*filter, &call, &answer), answer);
+        }
+    }
+
+    #[test]
+    fn a_device_without_a_table_of_records_has_no_cloud() {
+        let call = CloudQueue {
+            kind: "door".to_owned(),
+            values: Vec::new(),
+        };
+        let refusal = Answer::CloudQueue(Err(CloudRefusal::Refused(policy())));
+        let answer = answer_to(
+            &*filter("", GrantSource::DeviceFile),
+            &call.into(),
+            &refusal,
+        );
+        assert_eq!(answer, Answer::CloudQueue(Err(CloudRefusal::Unmanaged)));
+    }
+
+    #[test]
+    fn an_action_is_answered_by_the_file_if_no_plugin_of_the_device_provides_it() {
+        let file = "[actions]\n\"acme-rails/set\" = { json = true }";
+        let call = |action: &str| {
+            let action = action.to_owned();
+            let input = b"5v".to_vec();
+            Call::from(ActionRequest { action, input })
+        };
+        let set = call("acme-rails/set");
+        let answered = Answer::ActionRequest(Ok(b"true".to_vec()));
+        let not_granted = Answer::ActionRequest(Err(OwnActionError::NotGranted(policy())));
+        let unavailable = Answer::ActionRequest(Err(OwnActionError::Unavailable(policy())));
+        let refused = Answer::ActionRequest(Err(OwnActionError::Refused("no".to_owned())));
+        let filter_of_file = filter(file, GrantSource::DeviceFile);
+        assert_eq!(answer_to(&*filter_of_file, &set, &not_granted), answered);
+        assert_eq!(answer_to(&*filter_of_file, &set, &unavailable), answered);
+        // What a plugin of the device answers stays.
+        assert_eq!(answer_to(&*filter_of_file, &set, &refused), refused);
+        let none = answer_to(&*filter_of_file, &call("gone/set"), &not_granted);
+        let expected = "no plugin of this device provides `gone/set`".to_owned();
+        let expected = Answer::ActionRequest(Err(OwnActionError::Unavailable(expected)));
+        assert_eq!(none, expected);
+        // A policy of the author's own must name the action, as on a device.
+        let filter_of_policy = filter(file, GrantSource::Policy);
+        assert_eq!(
+            answer_to(&*filter_of_policy, &set, &not_granted),
+            not_granted
+        );
+        assert_eq!(answer_to(&*filter_of_policy, &set, &unavailable), answered);
+    }
+
+    #[test]
+    fn remedies_for_names_of_any_number_and_length_stay_within_bounds() {
+        let remedies = Remedies::new("device.toml".to_owned(), None);
+        for number in 0..2 * NOTES {
+            let unit = format!("{number}\n{}", "x".repeat(1 << 16));
+            let remedy = remedies.remedy(&UnitQuery { unit }.into()).unwrap();
+            assert!(remedy.len() < 1024 && !remedy.contains('\n'), "{remedy}");
+            remedies.show(remedy);
+        }
+        assert_eq!(remedies.shown.lock().len(), NOTES);
+    }
+}
