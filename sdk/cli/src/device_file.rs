@@ -367,6 +367,47 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_documented_file_describes_a_device() {
+        let page = include_str!("../../../docs/plugin-tool.md");
+        let (_, section) = page.split_once("\n## The device\n").unwrap();
+        let (_, block) = section.split_once("```toml\n").unwrap();
+        let (text, _) = block.split_once("```").unwrap();
+        let device: DeviceFile = toml::from_str(text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        device.host("a", folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_policy_names_only_what_the_plugin_asks_for_and_its_own_actions() {
+        let device: DeviceFile = toml::from_str(
+            "[units.\"a.service\"]\n[cloud]\ndevice_tag = []\n[actions]\n\"b/set\" = { text = \"\" }\n",
+        )
+        .unwrap();
+        let manifest = |more: &str| {
+            let text = format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n{more}");
+            Manifest::parse(&text).unwrap()
+        };
+        let keys = ["units", "records", "actions"];
+        let section = |manifest: &Manifest| {
+            let policy: toml::Table = device.policy(manifest, None).parse().unwrap();
+            policy["plugins"]["a"].clone()
+        };
+        let nothing = section(&manifest(""));
+        assert!(
+            keys.iter().all(|key| nothing.get(key).is_none()),
+            "{nothing}"
+        );
+        let everything = section(&manifest(
+            "provides = [\"action-provider\"]\nactions = [\"count\"]\ncapabilities = [\
+             { name = \"units\", reason = \"r\" }, { name = \"cloud\", reason = \"r\" }, \
+             { name = \"actions\", reason = \"r\" }]",
+        ));
+        for (key, value) in keys.into_iter().zip(["a.service", "device_tag", "a/count"]) {
+            assert_eq!(everything[key], toml::Value::from(vec![value]), "{key}");
+        }
+    }
+
+    #[test]
     fn a_device_may_have_nothing_and_everything() {
         let everything = r#"
 serial = ["/dev/ttyUSB0"]

@@ -15,6 +15,7 @@ mod device_file;
 mod fake_cloud;
 mod json_text;
 mod languages;
+mod log_filter;
 mod output;
 mod plugin_artifact;
 mod policy;

@@ -25,9 +25,13 @@ use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixListener;
 use tokio::sync::RwLock;
+use tracing::Level;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::compiler;
 use crate::fake_cloud::FakeCloud;
+use crate::log_filter;
 use drained_body::DrainedBody;
 
 /// The maximum length of a command, in bytes.
@@ -40,7 +44,9 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     if std::env::var_os("RUST_LOG").is_some() {
         tracing_subscriber::fmt()
             .with_writer(std::io::stderr)
-            .with_max_level(tracing::Level::INFO)
+            .with_max_level(Level::INFO)
+            .finish()
+            .with(log_filter::for_authors())
             .init();
     }
     let mut input = BufReader::new(tokio::io::stdin());

@@ -12,7 +12,6 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
 use tracing::Level;
-use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -21,6 +20,7 @@ use self::watcher::Watcher;
 use crate::arguments::Run;
 use crate::commands::trial::Trial;
 use crate::component::Component;
+use crate::log_filter;
 use crate::output::Output;
 
 pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
@@ -30,7 +30,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         .with_writer(std::io::stderr)
         .with_max_level(Level::INFO)
         .finish()
-        .with(lines_for_authors())
+        .with(log_filter::for_authors())
         .init();
     // Kept across reloads, like the store of a device across updates.
     let state = tempfile::tempdir().context("failed to create a temporary folder")?;
@@ -66,21 +66,6 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         drop(host.stop().await);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the filter that leaves out what this command says itself, in words for the author: what a supervisor logs
-/// about its policy and its files, which here are copies that the tool has made.
-fn lines_for_authors() -> Targets {
-    Targets::new()
-        .with_default(LevelFilter::INFO)
-        // That an owner has started the supervisor in developer mode.
-        .with_target("plugins::plugins", LevelFilter::OFF)
-        // That a policy is invalid.
-        .with_target("plugins::loader::policy_state", LevelFilter::OFF)
-        // Which files are loaded, and which are not.
-        .with_target("plugins::assembly", LevelFilter::OFF)
-        // Which files were compiled.
-        .with_target("compiled_code", LevelFilter::WARN)
 }
 
 /// Builds and serves the plugin again whenever a file is saved; returns only if it can no longer watch.

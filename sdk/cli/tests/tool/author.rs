@@ -194,6 +194,11 @@ pub(crate) struct RunningCommand {
 }
 
 impl RunningCommand {
+    /// Returns everything that it has printed so far.
+    pub(crate) fn printed(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+
     /// Waits until it has printed a line that contains this.
     pub(crate) async fn until_printed(&self, text: &str) -> String {
         tests::until(text, || async {

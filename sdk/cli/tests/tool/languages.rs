@@ -119,6 +119,8 @@ fn a_component_that_is_built_already_becomes_a_plugin() {
     author
         .run("new shop --component shop_component.wasm")
         .succeeds();
+    let device = author.read("shop/device.toml");
+    assert!(device.contains("[plugins.shop]"), "{device}");
     // The capability for its import is declared already.
     let declared = author.read("shop/plugin.toml");
     assert!(

@@ -1,7 +1,7 @@
 //! `run`: the plugin served over HTTP, and rebuilt when a file is saved.
 
 use reqwest::Client;
-use tests::until;
+use tests::{guest, until};
 
 use crate::author::Author;
 
@@ -58,6 +58,32 @@ async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
     let (status, text) = get(&client, &format!("{base}/v1/device")).await;
     assert_eq!(status, 404);
     assert!(text.contains("this plugin has no such route"), "{text}");
+}
+
+#[tokio::test]
+async fn the_start_shows_what_the_author_needs_and_no_lines_of_a_policy() {
+    let author = Author::new();
+    author.write("device.toml", "");
+    let panel = guest("rail_panel").display().to_string();
+    let running = author.start_in("", &format!("run {panel} --listen 127.0.0.1:0"));
+    let line = running.until_printed("listening on ").await;
+    let base = line
+        .split_whitespace()
+        .nth(2)
+        .unwrap()
+        .trim_end_matches(';');
+    let started = running.printed();
+    for shown in ["serving rail-panel 0.1.0", "  GET /v3/rail-panel"] {
+        assert!(started.contains(shown), "{shown} in {started}");
+    }
+    for hidden in ["policy", "developer mode", "is loaded from", "compiled"] {
+        assert!(!started.contains(hidden), "{hidden} in {started}");
+    }
+
+    let (status, text) = get(&tests::client(), &format!("{base}/v3/rail-panel")).await;
+    assert_eq!(status, 503, "{text}");
+    let note = "calls the action `acme-rails/list`, and `device.toml` has no answer for it: add";
+    running.until_printed(note).await;
 }
 
 async fn get(client: &Client, address: &str) -> (u16, String) {

@@ -32,12 +32,15 @@ answer = { status = 400, contains = ["`greeting` is empty"] }
     let failed = author.run(&words).fails();
     for line in [
         "failed greeter.toml:3 GET /v3/greet/Ada?greeting=Hi",
-        "expected {\"greeting\":\"Hi, Ada! I am shelf 5.\"}, got {\"greeting\":\"Hi, Ada! I am shelf 4.\"}",
+        "expected the JSON with `-`, got that with `+`:",
+        "-   \"greeting\": \"Hi, Ada! I am shelf 5.\"",
+        "+   \"greeting\": \"Hi, Ada! I am shelf 4.\"",
         "failed greeter.toml:7 POST /v3/greet/Ada",
         "0 passed, 2 failed",
     ] {
         assert!(failed.out.contains(line), "{line} in {}", failed.out);
     }
+    assert_eq!(failed.out.matches("shelf 4.").count(), 1, "{}", failed.out);
     let json = author.run(&format!("{words} --json")).fails().json();
     assert_eq!(json["failed"].as_array().unwrap().len(), 2);
 }
@@ -112,6 +115,171 @@ fn lines_and_chips_are_switched_and_compared() {
         assert!(failed.out.contains("5 passed, 1 failed"), "{}", failed.out);
         author.write("door.toml", &text);
     }
+}
+
+#[test]
+fn a_schedule_that_the_plugin_does_not_have_fails_and_those_that_it_has_are_listed() {
+    let author = Author::new();
+    let door = guest("door_relay").display().to_string();
+    author.write(
+        "door.toml",
+        "[[event]]\nschedule = \"humidity\"\n\n[[event]]\nconnection = true\n",
+    );
+    let failed = author.run(&format!("test {door} --file door.toml")).fails();
+    for expected in [
+        "door.toml:1 event schedule\n    the plugin is not called for it: add `humidity` to [schedules] in plugin.toml, which \
+         has only `temperature`\n",
+        "door.toml:4 event connection\n    the plugin is not called for it: add `connection` to `events` in plugin.toml, which \
+         has none\n",
+        "0 passed, 2 failed",
+    ] {
+        assert!(
+            failed.out.contains(expected),
+            "{expected} in {}",
+            failed.out
+        );
+    }
+}
+
+#[test]
+fn a_refusal_says_what_the_author_writes_into_the_device_file() {
+    let author = Author::new();
+    let door = guest("door_relay").display().to_string();
+    author.write("device.toml", "[units.\"openvpn.service\"]\n");
+    author.write(
+        "door.toml",
+        "device = \"device.toml\"\n[[event]]\nschedule = \"temperature\"\n",
+    );
+    let words = format!("test {door} --file door.toml");
+    let failed = author.run(&words).fails();
+    let remedy = "`device.toml` has no chip `thermometer`: add `\"thermometer\" = { registers = [0x00] }` to its table [i2c]";
+    assert!(failed.out.contains(remedy), "{}", failed.out);
+    // Also for a plugin that does not pass the reason on.
+    assert!(failed.err.contains(remedy), "{}", failed.err);
+
+    for (file, expected) in [
+        (
+            "[policy]\nlamps = 1\n",
+            "`device.toml` does not describe a device: unknown field `lamps`, expected one of",
+        ),
+        (
+            "[policy]\nleds = [\"ACT\"]\n",
+            "it names `leds` without granting \"led\": ask for that in [capabilities] of plugin.toml, or remove it from [policy]",
+        ),
+    ] {
+        author.write("device.toml", file);
+        let refused = author.run(&words).fails();
+        assert!(refused.err.contains(expected), "{}", refused.err);
+        assert!(!refused.err.contains("policy.toml"), "{}", refused.err);
+    }
+}
+
+const PANEL_DEVICE: &str = r#"[actions]
+"acme-rails/list" = { json = [{ name = "5v", on = true }] }
+"acme-rails/set" = { json_text = 'null' }
+"#;
+
+const PANEL: &str = r#"device = "device.toml"
+
+[[request]]
+get = "/v3/rail-panel"
+answer = { status = 200, json = [{ name = "5v", on = true }] }
+
+[[request]]
+post = "/v3/rail-panel/5v/on"
+answer = { status = 200, json_text = '{"switchedBy":null}' }
+
+[[actions]]
+calls = [
+    { action = "acme-rails/list", json = "" },
+    { action = "acme-rails/set", json = { name = "5v", on = true } },
+]
+
+[[actions]]
+calls = []
+"#;
+
+#[test]
+fn other_plugins_answer_what_the_device_file_says_and_calls_of_them_are_compared() {
+    let author = Author::new();
+    let panel = guest("rail_panel").display().to_string();
+    let words = format!("test {panel} --file panel.toml");
+    for (device, from, to, expected) in [
+        (PANEL_DEVICE, "", "", "4 passed, 0 failed"),
+        (
+            PANEL_DEVICE,
+            "json = { name = \"5v\", on = true } },\n]",
+            "json = { name = \"5v\", on = false } },\n]",
+            "failed panel.toml:11 actions\n    call 2, of the action `acme-rails/set`: expected the input with `-`, got the one \
+             with `+`:\n        {\n          \"name\": \"5v\",\n      -   \"on\": false\n      +   \"on\": true\n        }\n3 passed",
+        ),
+        (
+            PANEL_DEVICE,
+            "    { action = \"acme-rails/list\", json = \"\" },\n",
+            "",
+            "the plugin has also called the action `acme-rails/set`",
+        ),
+        (
+            "[actions]\n\"acme-rails/list\" = { failed = \"it is out of order\" }\n\
+             \"acme-rails/set\" = { refused = \"the press is running\" }\n",
+            "",
+            "",
+            "expected the status 200, got 409",
+        ),
+        (
+            "[actions]\n\"acme-rails/list\" = { failed = \"it is out of order\" }\n\
+             \"acme-rails/set\" = { refused = \"the press is running\" }\n",
+            "",
+            "",
+            "expected the status 200, got 502",
+        ),
+    ] {
+        author.write("device.toml", device);
+        author.write("panel.toml", &PANEL.replace(from, to));
+        let run = author.run(&words);
+        let out = &run.out;
+        assert!(out.contains(expected), "{expected} in {out}\n{}", run.err);
+        assert_eq!(run.err, "");
+    }
+}
+
+#[test]
+fn an_action_without_an_answer_is_named_with_what_to_write() {
+    let author = Author::new();
+    let panel = guest("rail_panel").display().to_string();
+    author.write("device.toml", "");
+    author.write("panel.toml", PANEL);
+    let failed = author
+        .run(&format!("test {panel} --file panel.toml"))
+        .fails();
+    // As on a device without the other plugin.
+    for expected in [
+        "expected the status 200, got 503",
+        "no plugin of this device provides `acme-rails/list`",
+        "2 passed, 2 failed",
+    ] {
+        assert!(
+            failed.out.contains(expected),
+            "{expected} in {}",
+            failed.out
+        );
+    }
+    for action in ["acme-rails/list", "acme-rails/set"] {
+        let note = format!(
+            "the plugin calls the action `{action}`, and `device.toml` has no answer for it: add for example `\"{action}\" = "
+        );
+        assert_eq!(failed.err.matches(&note).count(), 1, "{}", failed.err);
+    }
+
+    let many: String = (0..65)
+        .map(|number| format!("\"acme-rails/a{number}\" = {{ json = true }}\n"))
+        .collect();
+    author.write("device.toml", &format!("[actions]\n{many}"));
+    let refused = author
+        .run(&format!("test {panel} --file panel.toml"))
+        .fails();
+    let expected = "`actions` has 65 actions, but at most 64 are allowed";
+    assert!(refused.err.contains(expected), "{}", refused.err);
 }
 
 const TANKS: &str = r#"device = "device.toml"

@@ -375,6 +375,22 @@ mod tests {
     }
 
     #[test]
+    fn the_documented_files_are_tests() {
+        let page = include_str!("../../../../../docs/plugin-tool.md");
+        let (_, section) = page.split_once("\n## Tests\n").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let blocks = section.split("```toml\n").skip(1);
+        let mut count = 0;
+        for block in blocks {
+            let (text, _) = block.split_once("```").unwrap();
+            let file = parse(text);
+            assert!(file.is_ok(), "{text}\n{:?}", file.err());
+            count += 1;
+        }
+        assert_eq!(count, 5);
+    }
+
+    #[test]
     fn a_file_that_tests_nothing_is_refused() {
         for (text, expected) in [
             (
