@@ -178,6 +178,8 @@ async fn a_reader_of_what_a_command_prints_may_stop_early() {
             &policy,
             "--plugin-dir",
             &plugins,
+            "--wait",
+            "0",
         ],
     ] {
         let (_, writer) = std::io::pipe().unwrap();
