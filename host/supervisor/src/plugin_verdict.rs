@@ -35,7 +35,7 @@ pub(crate) struct PlacedFile<'a> {
 
 /// What a supervisor reports about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
+enum ReportedState {
     Runs,
     Refused {
         reason: String,
@@ -110,78 +110,78 @@ impl PlacedFile<'_> {
         let mut refused_since = None;
         let mut listed_at = begin;
         loop {
-            let standing = self.standing(deadline).await;
-            match &standing {
-                Standing::Runs => return Ok(()),
-                Standing::OtherBoard => bail!(
+            let state = self.read_state(deadline).await;
+            match &state {
+                ReportedState::Runs => return Ok(()),
+                ReportedState::OtherBoard => bail!(
                     "{} {} is for boards of other types than this one: the supervisor does not load it",
                     self.plugin,
                     self.version
                 ),
-                Standing::Refused { .. } => {
+                ReportedState::Refused { .. } => {
                     let since = *refused_since.get_or_insert_with(Instant::now);
                     if since.elapsed() >= CONFIRMED_AFTER {
-                        return Err(self.error_for(&standing, within));
+                        return Err(self.explain(&state, within));
                     }
                 }
-                Standing::Unlisted if listed_at.elapsed() >= LISTED_WITHIN => {
-                    return Err(self.error_for(&standing, within));
+                ReportedState::Unlisted if listed_at.elapsed() >= LISTED_WITHIN => {
+                    return Err(self.explain(&state, within));
                 }
-                Standing::Unlisted | Standing::Loading | Standing::NoAnswer(_) => {}
+                ReportedState::Unlisted | ReportedState::Loading | ReportedState::NoAnswer(_) => {}
             }
-            if !matches!(standing, Standing::Refused { .. }) {
+            if !matches!(state, ReportedState::Refused { .. }) {
                 refused_since = None;
             }
-            if standing != Standing::Unlisted {
+            if state != ReportedState::Unlisted {
                 listed_at = Instant::now();
             }
             if Instant::now() >= deadline {
-                return Err(self.error_for(&standing, within));
+                return Err(self.explain(&state, within));
             }
             sleep(INTERVAL).await;
         }
     }
 
     /// Returns what the supervisor reports now.
-    async fn standing(&self, deadline: Instant) -> Standing {
+    async fn read_state(&self, deadline: Instant) -> ReportedState {
         let state_dir = self.state_dir.to_owned();
-        let request = tokio::task::spawn_blocking(move || reports(&state_dir));
+        let request = tokio::task::spawn_blocking(move || read_reports(&state_dir));
         match timeout_at(deadline, request).await {
-            Ok(Ok(Ok(plugins))) => standing_in(&plugins, self.file, self.digest),
-            Ok(Ok(Err(error))) => Standing::NoAnswer(format!("{error:#}")),
-            Ok(Err(_)) => Standing::NoAnswer("the request was cut short".to_owned()),
-            Err(_) => Standing::NoAnswer("it has not answered in time".to_owned()),
+            Ok(Ok(Ok(plugins))) => find_state(&plugins, self.file, self.digest),
+            Ok(Ok(Err(error))) => ReportedState::NoAnswer(format!("{error:#}")),
+            Ok(Err(_)) => ReportedState::NoAnswer("the request was cut short".to_owned()),
+            Err(_) => ReportedState::NoAnswer("it has not answered in time".to_owned()),
         }
     }
 
-    /// Creates the error for a standing other than that the plugin runs, with the next step.
-    fn error_for(&self, standing: &Standing, within: Duration) -> anyhow::Error {
+    /// Creates the error for a state other than that the plugin runs, with the next step.
+    fn explain(&self, state: &ReportedState, within: Duration) -> anyhow::Error {
         let Self {
             plugin, version, ..
         } = self;
         let (file, seconds) = (self.file.display(), within.as_secs());
         let list = self.list_command();
-        match standing {
-            Standing::Refused {
+        match state {
+            ReportedState::Refused {
                 reason,
                 in_use: Some(in_use),
             } => anyhow!(
                 "the supervisor refuses {plugin} {version}: {reason}\nversion {in_use} stays in use; this puts its file back: {}",
                 self.command(&format!("rollback {plugin}"))
             ),
-            Standing::Refused {
+            ReportedState::Refused {
                 reason,
                 in_use: None,
             } => anyhow!(
                 "the supervisor refuses {plugin} {version}: {reason}\nthe file stays in its place; this removes it: `rm {file}`"
             ),
-            Standing::Unlisted => anyhow!(
+            ReportedState::Unlisted => anyhow!(
                 "the supervisor does not list `{file}`: if it reads other plugin folders than this command, give --config with its configuration file; the file stays, and this shows whether it runs: {list}"
             ),
-            Standing::NoAnswer(reason) => anyhow!(
+            ReportedState::NoAnswer(reason) => anyhow!(
                 "no verdict about {plugin} {version} within {seconds} s: {reason}; `{file}` stays, and this shows whether it runs: {list}"
             ),
-            Standing::Runs | Standing::OtherBoard | Standing::Loading => anyhow!(
+            ReportedState::Runs | ReportedState::OtherBoard | ReportedState::Loading => anyhow!(
                 "the supervisor has neither loaded nor refused {plugin} {version} within {seconds} s; `{file}` stays, and this shows whether it runs: {list}"
             ),
         }
@@ -201,7 +201,7 @@ impl PlacedFile<'_> {
 }
 
 /// Returns the plugins of the running supervisor, as in `GET /v3/plugins`.
-fn reports(state_dir: &Path) -> Result<Vec<Value>> {
+fn read_reports(state_dir: &Path) -> Result<Vec<Value>> {
     let supervisor = RunningSupervisor::find(state_dir)?;
     let supervisor = supervisor.context("the supervisor has stopped")?;
     let mut body = supervisor.get("/v3/plugins")?.ok()?;
@@ -209,7 +209,7 @@ fn reports(state_dir: &Path) -> Result<Vec<Value>> {
 }
 
 /// Returns what a supervisor with these plugins has done with the content of this digest in `file`.
-fn standing_in(plugins: &[Value], file: &Path, digest: &str) -> Standing {
+fn find_state(plugins: &[Value], file: &Path, digest: &str) -> ReportedState {
     let text = |plugin: &Value, key: &str| plugin[key].as_str().map(str::to_owned);
     let is_file = |plugin: &&Value| plugin["file"].as_str().map(Path::new) == Some(file);
     let mut of_digest = plugins
@@ -217,23 +217,23 @@ fn standing_in(plugins: &[Value], file: &Path, digest: &str) -> Standing {
         .filter(|plugin| plugin["digest"] == digest || plugin["refusedDigest"] == digest);
     // The supervisor may see the file under another path than this command.
     let Some(plugin) = plugins.iter().find(is_file).or_else(|| of_digest.next()) else {
-        return Standing::Unlisted;
+        return ReportedState::Unlisted;
     };
     let (refused, state) = (text(plugin, "refused"), plugin["state"].as_str());
     let is_digest = |key: &str| plugin[key] == digest;
     // A file that the supervisor must not read is refused without a digest.
     let is_unread = plugin["refusedDigest"].is_null();
     match refused {
-        Some(reason) if is_digest("refusedDigest") || is_unread => Standing::Refused {
+        Some(reason) if is_digest("refusedDigest") || is_unread => ReportedState::Refused {
             reason,
             in_use: match state {
                 Some("running") => text(plugin, "version"),
                 _ => None,
             },
         },
-        None if is_digest("digest") && state == Some("running") => Standing::Runs,
-        None if is_digest("digest") && state == Some("other-board") => Standing::OtherBoard,
-        _ => Standing::Loading,
+        None if is_digest("digest") && state == Some("running") => ReportedState::Runs,
+        None if is_digest("digest") && state == Some("other-board") => ReportedState::OtherBoard,
+        _ => ReportedState::Loading,
     }
 }
 
@@ -245,26 +245,26 @@ mod tests {
 
     #[test]
     fn only_a_report_about_this_content_is_a_verdict() {
-        let refused = |in_use: Option<&str>| Standing::Refused {
+        let refused = |in_use: Option<&str>| ReportedState::Refused {
             reason: "why".to_owned(),
             in_use: in_use.map(str::to_owned),
         };
         for (mut report, expected) in [
             (
                 json!({ "digest": "new", "state": "running" }),
-                Standing::Runs,
+                ReportedState::Runs,
             ),
             (
                 json!({ "digest": "old", "state": "running" }),
-                Standing::Loading,
+                ReportedState::Loading,
             ),
             (
                 json!({ "digest": "new", "state": "loading" }),
-                Standing::Loading,
+                ReportedState::Loading,
             ),
             (
                 json!({ "digest": "new", "state": "other-board" }),
-                Standing::OtherBoard,
+                ReportedState::OtherBoard,
             ),
             (
                 json!({ "digest": "new", "refusedDigest": "new", "state": "refused", "refused": "why" }),
@@ -277,11 +277,11 @@ mod tests {
             // The supervisor has not noticed the new content yet.
             (
                 json!({ "digest": "old", "refusedDigest": "older", "state": "running", "refused": "why" }),
-                Standing::Loading,
+                ReportedState::Loading,
             ),
             (
                 json!({ "digest": "new", "refusedDigest": "older", "state": "running", "refused": "why" }),
-                Standing::Loading,
+                ReportedState::Loading,
             ),
             // It must not read the file.
             (
@@ -290,7 +290,7 @@ mod tests {
             ),
         ] {
             report["file"] = "/plugins/a.wasm".into();
-            let found = standing_in(&[report.clone()], Path::new("/plugins/a.wasm"), "new");
+            let found = find_state(&[report.clone()], Path::new("/plugins/a.wasm"), "new");
             assert_eq!(found, expected, "{report}");
         }
     }
@@ -301,18 +301,18 @@ mod tests {
         let file = Path::new("/plugins/a.wasm");
         let other = report("/plugins/b.wasm", "other");
         for (plugins, expected) in [
-            (vec![], Standing::Unlisted),
-            (vec![other.clone()], Standing::Unlisted),
+            (vec![], ReportedState::Unlisted),
+            (vec![other.clone()], ReportedState::Unlisted),
             (
                 vec![other.clone(), report("/mnt/a.wasm", "new")],
-                Standing::Runs,
+                ReportedState::Runs,
             ),
             (
                 vec![other, report("/plugins/a.wasm", "old")],
-                Standing::Loading,
+                ReportedState::Loading,
             ),
         ] {
-            assert_eq!(standing_in(&plugins, file, "new"), expected, "{plugins:?}");
+            assert_eq!(find_state(&plugins, file, "new"), expected, "{plugins:?}");
         }
     }
 }
