@@ -90,7 +90,12 @@ fn admit(
     let policy = addition.policy();
     let keys: Vec<_> = policy.keys().public_keys().cloned().collect();
     let signatures = source.signatures(&keys);
-    let newest = newest::stored_version(device.data, &source.manifest.name)?;
+    // As in the loader: a digest needs no record, and a damaged store does not concern it.
+    let newest = if signatures.keys.is_empty() {
+        None
+    } else {
+        newest::stored_version(device.data, &source.manifest.name)?
+    };
     let file = PluginFile {
         manifest: &source.manifest,
         digest: &source.digest,

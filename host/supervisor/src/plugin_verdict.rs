@@ -290,7 +290,11 @@ mod tests {
             ),
         ] {
             report["file"] = "/plugins/a.wasm".into();
-            let found = find_state(&[report.clone()], Path::new("/plugins/a.wasm"), "new");
+            let found = find_state(
+                std::slice::from_ref(&report),
+                Path::new("/plugins/a.wasm"),
+                "new",
+            );
             assert_eq!(found, expected, "{report}");
         }
     }
