@@ -205,6 +205,8 @@ async fn an_owner_installs_a_plugin_and_its_next_version_with_one_command() {
             &policy,
             "--plugin-dir",
             &folder,
+            "--wait",
+            "240",
         ])
     };
     let first = fs::read(guest("greeter")).unwrap();
@@ -234,6 +236,7 @@ async fn an_owner_installs_a_plugin_and_its_next_version_with_one_command() {
         "[plugins.greeter]",
         "\ninstalled greeter ",
         "greeter.wasm`\n",
+        "\ngreeter 0.1.0 runs\n",
     ] {
         assert!(installed.stdout.contains(expected), "{installed:?}");
     }
@@ -247,7 +250,11 @@ async fn an_owner_installs_a_plugin_and_its_next_version_with_one_command() {
     ship(&second);
     let installed = install();
     assert!(installed.status.success(), "{installed:?}");
-    for expected in ["nothing was added: ", "\nreplaced greeter "] {
+    for expected in [
+        "nothing was added: ",
+        "\nreplaced greeter ",
+        "\ngreeter 0.1.0 runs\n",
+    ] {
         assert!(installed.stdout.contains(expected), "{installed:?}");
     }
     device
@@ -298,10 +305,17 @@ async fn an_owner_puts_the_version_before_back() {
         .await;
     }
     let policy = device.path("policy.toml").display().to_string();
-    let words = ["plugins", "rollback", "greeter", "--policy", &policy];
+    let words = [
+        "plugins", "rollback", "greeter", "--policy", &policy, "--wait", "240",
+    ];
     let done = device.supervisor.subcommand(&words);
     assert!(done.status.success(), "{done:?}");
-    assert!(done.stdout.contains("`greeter` went back from"), "{done:?}");
+    for expected in [
+        "restored greeter 0.1.0 in place of 0.1.0: `",
+        "\ngreeter 0.1.0 runs\n",
+    ] {
+        assert!(done.stdout.contains(expected), "{done:?}");
+    }
     device
         .until("the first to run again", runs(&digest_of_one))
         .await;
@@ -309,10 +323,19 @@ async fn an_owner_puts_the_version_before_back() {
     let none = ["plugins", "rollback", "nobody", "--policy", &policy];
     let refused = device.supervisor.subcommand(&none);
     assert!(!refused.status.success());
-    assert!(
-        refused.stderr.contains("no earlier version of it is kept"),
-        "{refused:?}"
-    );
+    for expected in ["the device has no plugin `nobody`; it has ", "`greeter`"] {
+        assert!(refused.stderr.contains(expected), "{refused:?}");
+    }
+    // Another state folder than the supervisor's.
+    let empty = tempfile::tempdir().unwrap();
+    let elsewhere = tests::subcommand(&words, empty.path());
+    assert!(!elsewhere.status.success());
+    for expected in [
+        "no version of any plugin is kept in the state folder",
+        "--config",
+    ] {
+        assert!(elsewhere.stderr.contains(expected), "{elsewhere:?}");
+    }
 }
 
 #[tokio::test]

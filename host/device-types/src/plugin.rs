@@ -36,6 +36,9 @@ pub struct PluginReport {
     /// Why the present file was refused. If the state is `running` nevertheless, the previous version stays in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
+    /// SHA-256 of the refused file, if it could be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_digest: Option<String>,
     /// The routes that it answers.
     pub routes: Vec<RouteReport>,
     /// The actions that it provides.

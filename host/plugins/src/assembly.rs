@@ -32,9 +32,10 @@ pub(crate) struct ExpectedPlugin {
 
 /// A plugin's claims to things that exist only once.
 #[derive(Clone, Copy)]
-struct PluginClaims<'a> {
-    manifest: &'a Manifest,
-    is_boards_own: bool,
+pub(crate) struct PluginClaims<'a> {
+    pub(crate) manifest: &'a Manifest,
+    /// Whether the policy names this board for the plugin.
+    pub(crate) is_boards_own: bool,
 }
 
 impl<'a> Assembly<'a> {
@@ -233,7 +234,7 @@ impl ExpectedPlugin {
 }
 
 /// Returns an error that says why two plugins cannot serve together.
-fn conflict(plugin: PluginClaims<'_>, other: PluginClaims<'_>) -> Result<(), String> {
+pub(crate) fn conflict(plugin: PluginClaims<'_>, other: PluginClaims<'_>) -> Result<(), String> {
     let Manifest {
         name,
         routes,

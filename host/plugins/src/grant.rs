@@ -6,6 +6,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use crate::file_with_signature::replace_alone;
 use crate::policy::{Policy, PolicyError, PolicyFiles, policy_text};
+use crate::source_file::SourceFile;
 use crate::trust::{TrustError, TrustedPlugin, has_section, trust};
 
 /// Why nothing was added to the policy, which is unchanged.
@@ -19,8 +20,9 @@ pub enum GrantError {
     Policy(#[from] PolicyError),
     /// The section of the policy is for other files. Whatever it grants would then apply to this one too.
     #[error(
-        "[plugins.{plugin}] of the policy `{}` is for files of other makers or contents, and not for this one; to give this one \
-         what the section has, edit it by hand with these lines:\n\n{lines}",
+        "[plugins.{plugin}] of the policy `{}` is for other files than this one: whatever the section grants would apply to this \
+         file too, and any file can claim the name `{plugin}`; if it is from the same maker, put the following section in place of \
+         that one, and repeat the command:\n\n{section}",
         policy.display()
     )]
     OtherFiles {
@@ -28,8 +30,8 @@ pub enum GrantError {
         policy: PathBuf,
         /// The plugin's name.
         plugin: String,
-        /// The lines that would have been added.
-        lines: String,
+        /// What the file asks for, in comments, and the section that grants it to this file as well: TOML.
+        section: String,
     },
     /// The policy cannot be written.
     #[error("the policy `{}` cannot be written", policy.display())]
@@ -41,61 +43,107 @@ pub enum GrantError {
     },
 }
 
-/// Adds to `policy` what the plugin in `file` asks for, and returns the added lines: a section at the end or, if there
-/// is already one for this maker's key or this content, whatever it does not grant yet. The rest of the policy stays
-/// unchanged, comments included; the file is replaced in one step. `stock_plugins` is the layout's list. With
-/// `maker_key`, the lines are for everything signed with the key in that file ([`trust_lines`](crate::trust_lines)).
-/// With `anybodys`, a policy that others can write is also accepted.
-///
-/// # Errors
-/// [`GrantError`]; the policy is then unchanged.
-pub fn grant(
-    file: &Path,
-    policy: &Path,
-    stock_plugins: &Path,
-    maker_key: Option<&Path>,
-    anybodys: bool,
-) -> Result<String, GrantError> {
-    let TrustedPlugin {
-        name,
-        pin,
-        request,
-        section,
-    } = trust(file, policy, stock_plugins, maker_key)?;
-    let text = policy_text(policy, anybodys)?;
-    let files = PolicyFiles {
-        owner: policy.to_owned(),
-        stock: stock_plugins.to_owned(),
-    };
-    let stock = policy_text(stock_plugins, anybodys)?.unwrap_or_default();
-    let before = text.clone().unwrap_or_default();
-    Policy::parse(&files, &before, &stock)?;
-    let lines = format!("{request}{section}");
-    let table: toml::Table = before.parse().unwrap_or_default();
-    let (after, added) = if !has_section(&table, &name) {
-        (with_section(&before, &lines), lines)
-    } else if is_pinned(&table, &name, &pin) {
-        extended(&before, &section)
-    } else {
-        return Err(GrantError::OtherFiles {
-            policy: policy.to_owned(),
-            plugin: name,
-            lines,
-        });
-    };
-    Policy::parse(&files, &after, &stock)?;
-    let write = || {
-        // A new policy can be written by its owner and read by everyone.
-        if text.is_none() {
-            std::fs::write(policy, "")?;
-        }
-        replace_alone(policy, after.as_bytes())
-    };
-    write().map_err(|source| GrantError::Write {
-        policy: policy.to_owned(),
-        source,
-    })?;
-    Ok(added)
+/// What will be added to a policy, which is unchanged until [`PolicyAddition::write`].
+#[derive(Debug)]
+pub struct PolicyAddition {
+    files: PolicyFiles,
+    exists: bool,
+    after: String,
+    added: String,
+    policy: Policy,
+}
+
+impl PolicyAddition {
+    /// Finds out what has to be added to `policy` for the plugin in `source`: a section at the end or, if there is
+    /// already one for this maker's key or this content, whatever it does not grant yet. The rest of the policy stays
+    /// unchanged, comments included. `stock_plugins` is the layout's list. With `maker_key`, the lines are for
+    /// everything signed with the key in that file ([`trust_lines`](crate::trust_lines)). With `anybodys`, a policy
+    /// that others can write is also accepted.
+    ///
+    /// # Errors
+    /// [`GrantError`].
+    pub fn find(
+        source: &SourceFile,
+        policy: &Path,
+        stock_plugins: &Path,
+        maker_key: Option<&Path>,
+        anybodys: bool,
+    ) -> Result<PolicyAddition, GrantError> {
+        let TrustedPlugin {
+            name,
+            pin,
+            request,
+            section,
+        } = trust(source, policy, stock_plugins, maker_key)?;
+        let text = policy_text(policy, anybodys)?;
+        let files = PolicyFiles {
+            owner: policy.to_owned(),
+            stock: stock_plugins.to_owned(),
+        };
+        let stock = policy_text(stock_plugins, anybodys)?.unwrap_or_default();
+        let before = text.clone().unwrap_or_default();
+        Policy::parse(&files, &before, &stock)?;
+        let lines = format!("{request}{section}");
+        let table: toml::Table = before.parse().unwrap_or_default();
+        let (after, added) = if !has_section(&table, &name) {
+            (with_section(&before, &lines), lines)
+        } else if is_pinned(&table, &name, &pin) {
+            extended(&before, &section)
+        } else {
+            let (merged, added) = extended(&before, &section);
+            // The owner pastes this: it has to be valid.
+            Policy::parse(&files, &merged, &stock)?;
+            return Err(GrantError::OtherFiles {
+                policy: policy.to_owned(),
+                section: request + &merged_section(&merged, &added, &name),
+                plugin: name,
+            });
+        };
+        let policy = Policy::parse(&files, &after, &stock)?;
+        Ok(PolicyAddition {
+            files,
+            exists: text.is_some(),
+            after,
+            added,
+            policy,
+        })
+    }
+
+    /// Returns the added lines; empty if the policy already grants everything.
+    #[must_use]
+    pub fn lines(&self) -> &str {
+        &self.added
+    }
+
+    /// Returns the text of the policy with the lines.
+    #[must_use]
+    pub fn policy_text(&self) -> &str {
+        &self.after
+    }
+
+    /// Returns the policy with the lines.
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Adds the lines; the file is replaced in one step.
+    ///
+    /// # Errors
+    /// [`GrantError::Write`]; the policy is then unchanged.
+    pub fn write(&self) -> Result<(), GrantError> {
+        let policy = &self.files.owner;
+        let write = || {
+            // A new policy can be written by its owner and read by everyone.
+            if !self.exists {
+                std::fs::write(policy, "")?;
+            }
+            replace_alone(policy, self.after.as_bytes())
+        };
+        write().map_err(|source| GrantError::Write {
+            policy: policy.clone(),
+            source,
+        })
+    }
 }
 
 /// Returns whether the plugin's section names this key or digest.
@@ -129,6 +177,37 @@ fn extended(policy: &str, section: &str) -> (String, String) {
     let added = add(policy.as_table_mut(), section.as_table());
     let added = DocumentMut::from(added);
     (policy.to_string(), added.to_string())
+}
+
+/// Returns a policy with the digest added to the section of the plugin, and that section. Both are TOML.
+pub(crate) fn with_digest(policy: &str, plugin: &str, digest: &str) -> (String, String) {
+    let addition = format!("[plugins.{plugin}]\nsha256 = [\"{digest}\"]\n");
+    let (merged, added) = extended(policy, &addition);
+    let section = merged_section(&merged, &added, plugin);
+    (merged, section)
+}
+
+/// Returns the section of the plugin in the policy `merged`, with its comments, after the keys of makers that were
+/// `added` for it.
+fn merged_section(merged: &str, added: &str, plugin: &str) -> String {
+    let table = |text: &str, name: &str| {
+        let document: DocumentMut = text.parse().ok()?;
+        document.get(name).cloned()
+    };
+    let mut section = Table::new();
+    section.set_implicit(true);
+    if let Some(keys) = table(added, "keys") {
+        section.insert("keys", keys);
+    }
+    let plugins = table(merged, "plugins");
+    if let Some(item) = plugins.as_ref().and_then(|plugins| plugins.get(plugin)) {
+        let mut plugins = Table::new();
+        plugins.set_implicit(true);
+        plugins.insert(plugin, item.clone());
+        section.insert("plugins", Item::Table(plugins));
+    }
+    let text = DocumentMut::from(section).to_string();
+    format!("{}\n", text.trim())
 }
 
 /// Adds what is in `given` and missing in `table`, and returns it.
@@ -207,13 +286,16 @@ mod tests {
 
         fn grant(&self) -> Result<String, GrantError> {
             let path = |name| self.0.path().join(name);
-            grant(
-                &path("a.wasm"),
+            let source = SourceFile::read(&path("a.wasm")).unwrap();
+            let addition = PolicyAddition::find(
+                &source,
                 &path("policy.toml"),
                 &path("stock-plugins.toml"),
                 None,
                 true,
-            )
+            )?;
+            addition.write()?;
+            Ok(addition.lines().to_owned())
         }
 
         fn policy(&self) -> String {
@@ -279,6 +361,69 @@ mod tests {
                 "{error}"
             );
             assert_eq!(owner.policy(), before);
+        }
+    }
+
+    #[test]
+    fn the_section_for_another_version_is_ready_to_be_put_in_place_of_the_present_one() {
+        let other = "0".repeat(64);
+        let digest = compiled_code::digest(&plugin());
+        let first = "# one\n[plugins.b]\ngrants = [\"store\"]\n\n";
+        let last = "\n[plugins.c]\ngrants = [\"store\"]\n";
+        for present in [
+            format!(
+                "# by hand\n[plugins.a]\nsha256 = [\"{other}\"] # of May\ngrants = [\"led\"]\nleds = [\"ACT\"]\n[plugins.a.limits]\nmemory_mib = 8\n"
+            ),
+            format!(
+                "[plugins]\na = {{ sha256 = [\"{other}\"], grants = [\"led\"], leds = [\"ACT\"] }}\n"
+            ),
+            format!(
+                "plugins.a.sha256 = [\"{other}\"]\nplugins.a.grants = [\"led\"]\nplugins.a.leds = [\"ACT\"]\n"
+            ),
+        ] {
+            let is_alone = !present.starts_with("# by hand");
+            let before = if is_alone {
+                present.clone()
+            } else {
+                format!("{first}{present}{last}")
+            };
+            let owner = Owner::new(&before);
+            let error = owner.grant().unwrap_err();
+            let GrantError::OtherFiles { section, .. } = &error else {
+                panic!("{error}");
+            };
+            assert!(error.to_string().ends_with(section), "{error}");
+            assert!(
+                section.starts_with("# The plugin `a` 1.0.0 asks:"),
+                "{section}"
+            );
+            let merged: toml::Table = section.parse().unwrap();
+            let plugins = merged["plugins"].as_table().unwrap();
+            assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a"], "{section}");
+            let list = |key: &str| plugins["a"][key].as_array().unwrap().clone();
+            let values = |values: &[&str]| -> Vec<toml::Value> {
+                values.iter().map(|value| (*value).into()).collect()
+            };
+            assert_eq!(
+                list("sha256"),
+                values(&[other.as_str(), digest.as_str()]),
+                "{section}"
+            );
+            assert_eq!(list("grants"), values(&["led", "store"]), "{section}");
+            assert_eq!(list("leds"), values(&["ACT"]), "{section}");
+            assert_eq!(list("routes"), values(&["/v3/a"]), "{section}");
+            if !is_alone {
+                assert!(section.contains("# by hand\n[plugins.a]"), "{section}");
+                assert!(section.contains("memory_mib = 8"), "{section}");
+            }
+            // The owner follows it, and repeats the command.
+            let after = if is_alone {
+                section.clone()
+            } else {
+                format!("{first}{section}{last}")
+            };
+            fs::write(owner.0.path().join("policy.toml"), after).unwrap();
+            assert_eq!(owner.grant().unwrap(), "");
         }
     }
 

@@ -37,6 +37,7 @@ mod holdings;
 mod http_grants;
 mod i2c_grants;
 mod identify;
+mod install_check;
 mod installation;
 mod kept;
 mod keys;
@@ -65,6 +66,7 @@ mod routes;
 mod settled_file;
 mod signature;
 mod signers;
+mod source_file;
 mod stock;
 mod table;
 mod trust;
@@ -85,7 +87,8 @@ pub use config::{
 pub use confinement_rule::ConfinementRule;
 pub use device_types::PluginMetricValue;
 pub use embed::{EmbedError, embed_signature};
-pub use grant::{GrantError, grant};
+pub use grant::{GrantError, PolicyAddition};
+pub use install_check::{InstallCheckError, InstallDevice, check_install};
 pub use installation::PluginUpload;
 pub use limits::Limits;
 pub use os_update::{OsCall, OsStatus, OsUpdateError};
@@ -108,5 +111,6 @@ pub use signers::{
     SignatureCheck, SignaturePlace, check_signatures, embedded_signature, signature_place,
     signed_content,
 };
+pub use source_file::{SourceError, SourceFile};
 pub use trust::{TrustError, trust_lines};
 pub use unavailable_service::UnavailableService;

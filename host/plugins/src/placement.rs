@@ -3,26 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use model::error_chain;
 use plugin_manifest::Manifest;
 use semver::Version;
 
 use crate::file_with_signature::{ReplaceError, create, replace};
 use crate::settled_file::{bytes, plugin_files};
 use crate::signature;
+use crate::source_file::{SourceError, SourceFile};
 use crate::trust::{has_section, table};
 
 /// Why a plugin was not put into a plugin folder. The folder is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum PlacementError {
-    /// The file is not a plugin.
-    #[error("`{}` is not a plugin that can be installed: {reason}", file.display())]
-    Plugin {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    /// The signature beside the file cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The plugin has the name of one that the layout ships with.
     #[error("`{0}` is a plugin that the device ships with: give yours another name")]
     Stock(String),
@@ -76,54 +71,40 @@ fn remedy(files: &[PathBuf], folder: &Path) -> String {
     format!("remove what is not in `{}`", folder.display())
 }
 
-/// A plugin, and the place for its file in a plugin folder.
+/// The place for a plugin's file in a plugin folder.
 #[derive(Debug)]
-pub struct Placement {
-    /// The plugin's name.
-    pub plugin: String,
-    /// The version to be installed.
-    pub version: Version,
+pub struct Placement<'a> {
     /// The file in the plugin folder.
     pub file: PathBuf,
     /// The version that it replaces, if any.
     pub previous: Option<Version>,
-    wasm: Vec<u8>,
-    signature: Option<Vec<u8>>,
+    wasm: &'a [u8],
+    signature: Option<&'a [u8]>,
 }
 
-impl Placement {
-    /// Reads the plugin in `file`, with the signature beside it if there is one, and finds its place: the file in the
-    /// first of the `folders` that contains this plugin already, or a new one named after it. `stock_plugins` is the
-    /// layout's list.
+impl<'a> Placement<'a> {
+    /// Finds the place of the plugin in `source`: the file in the first of the `folders` that contains this plugin
+    /// already, or a new one named after it. `stock_plugins` is the layout's list.
     ///
     /// # Errors
     /// [`PlacementError`].
     pub fn find(
-        file: &Path,
+        source: &'a SourceFile,
         folders: &[PathBuf],
         stock_plugins: &Path,
-    ) -> Result<Placement, PlacementError> {
-        let failed = |reason| PlacementError::Plugin {
-            file: file.to_owned(),
-            reason,
-        };
-        let (wasm, manifest) = plugin(file).map_err(failed)?;
-        if has_section(&table(stock_plugins), &manifest.name) {
-            return Err(PlacementError::Stock(manifest.name));
+    ) -> Result<Placement<'a>, PlacementError> {
+        let name = &source.manifest.name;
+        if has_section(&table(stock_plugins), name) {
+            return Err(PlacementError::Stock(name.clone()));
         }
-        let beside = signature::file_beside(file);
-        let signature = signature::read(&beside)
-            .map_err(|error| failed(format!("`{}` cannot be read: {error}", beside.display())))?;
+        let signature = source.signature_beside()?;
         let folder = folders.first().filter(|folder| folder.is_dir());
         let folder = folder.ok_or_else(|| PlacementError::NoFolder(folders.first().cloned()))?;
-        let Manifest { name, version, .. } = manifest;
-        let (to, previous) = place(&name, folder, folders)?;
+        let (file, previous) = place(name, folder, folders)?;
         Ok(Placement {
-            plugin: name,
-            version,
-            file: to,
+            file,
             previous,
-            wasm,
+            wasm: &source.wasm,
             signature,
         })
     }
@@ -133,9 +114,8 @@ impl Placement {
     /// # Errors
     /// [`PlacementError::Write`].
     pub fn write(&self) -> Result<(), PlacementError> {
-        let signature = self.signature.as_deref();
         let written = if self.previous.is_some() {
-            replace(&self.file, &self.wasm, signature)
+            replace(&self.file, self.wasm, self.signature)
         } else {
             self.create()
         };
@@ -145,7 +125,7 @@ impl Placement {
     fn create(&self) -> Result<(), ReplaceError> {
         let beside = signature::file_beside(&self.file);
         // First, so that the file is never without it. One that exists belonged to a file that is gone.
-        match &self.signature {
+        match self.signature {
             Some(text) => create(&beside, text)?,
             None => match fs::remove_file(&beside) {
                 Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
@@ -157,7 +137,7 @@ impl Placement {
                 _ => {}
             },
         }
-        create(&self.file, &self.wasm).inspect_err(|_| {
+        create(&self.file, self.wasm).inspect_err(|_| {
             // Without its file, it means nothing.
             let _ = fs::remove_file(&beside);
         })
@@ -172,9 +152,12 @@ fn place(
 ) -> Result<(PathBuf, Option<Version>), PlacementError> {
     let listed = plugin_files(folders, |_| false).files.into_iter();
     // A file that is not a plugin is reported by the supervisor.
-    let read = listed.filter_map(|(file, _)| Some((plugin(&file).ok()?.1, file)));
-    let found = read.filter(|(manifest, _)| manifest.name == name);
-    let found = found.map(|(manifest, file)| (file, manifest.version));
+    let read = listed.filter_map(|(file, _)| {
+        let (_, wasm) = bytes(&file).ok()?;
+        Some((file, Manifest::from_wasm(&wasm).ok()?))
+    });
+    let found = read.filter(|(_, manifest)| manifest.name == name);
+    let found = found.map(|(file, manifest)| (file, manifest.version));
     place_in(folder, name, found.collect())
 }
 
@@ -212,13 +195,6 @@ pub(crate) fn place_in<V>(
     }
 }
 
-/// Reads a plugin's file and its manifest.
-fn plugin(file: &Path) -> Result<(Vec<u8>, Manifest), String> {
-    let (_, wasm) = bytes(file)?;
-    let manifest = Manifest::from_wasm(&wasm).map_err(|error| error_chain(&error))?;
-    Ok((wasm, manifest))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,9 +226,18 @@ mod tests {
             fs::write(self.path(below), wasm).unwrap();
         }
 
-        fn find(&self) -> Result<Placement, PlacementError> {
+        fn source(&self) -> SourceFile {
+            SourceFile::read(&self.path("new.wasm")).unwrap()
+        }
+
+        /// Returns where `source` belongs.
+        fn find<'a>(&self, source: &'a SourceFile) -> Result<Placement<'a>, PlacementError> {
             let folders = [self.path("plugins"), self.path("more")];
-            Placement::find(&self.path("new.wasm"), &folders, &self.path("stock.toml"))
+            Placement::find(source, &folders, &self.path("stock.toml"))
+        }
+
+        fn refusal(&self) -> String {
+            self.find(&self.source()).unwrap_err().to_string()
         }
 
         fn is_installed_as(&self, below: &str) -> bool {
@@ -266,7 +251,8 @@ mod tests {
         owner.plugin("new.wasm", "rails", "0.2.0");
         owner.plugin("plugins/other.wasm", "other", "1.0.0");
         fs::write(owner.path("plugins/broken.wasm"), "broken").unwrap();
-        let place = owner.find().unwrap();
+        let source = owner.source();
+        let place = owner.find(&source).unwrap();
         assert_eq!(place.file, owner.path("plugins/rails.wasm"));
         assert_eq!(place.previous, None);
         place.write().unwrap();
@@ -278,7 +264,8 @@ mod tests {
         )
         .unwrap();
         owner.plugin("new.wasm", "rails", "0.3.0");
-        let place = owner.find().unwrap();
+        let source = owner.source();
+        let place = owner.find(&source).unwrap();
         assert_eq!(place.file, owner.path("plugins/00-rails.wasm"));
         assert_eq!(place.previous, Some(Version::new(0, 2, 0)));
         place.write().unwrap();
@@ -295,15 +282,33 @@ mod tests {
             if let Some(text) = signature {
                 fs::write(owner.path("new.wasm.minisig"), text).unwrap();
             }
-            owner.find().unwrap().write().unwrap();
+            owner.find(&owner.source()).unwrap().write().unwrap();
             let found = fs::read_to_string(&beside).ok();
             assert_eq!(found.as_deref(), signature);
         }
         // That of a file that is gone does not stay.
         fs::remove_file(owner.path("plugins/rails.wasm")).unwrap();
         fs::remove_file(owner.path("new.wasm.minisig")).unwrap();
-        owner.find().unwrap().write().unwrap();
+        owner.find(&owner.source()).unwrap().write().unwrap();
         assert!(!beside.exists());
+    }
+
+    /// Somebody replaces the file between the checks and the installation.
+    #[test]
+    fn what_is_installed_is_what_was_read() {
+        let owner = Owner::new();
+        owner.plugin("new.wasm", "rails", "0.2.0");
+        fs::write(owner.path("new.wasm.minisig"), "by one").unwrap();
+        let checked = fs::read(owner.path("new.wasm")).unwrap();
+        let source = owner.source();
+        let place = owner.find(&source).unwrap();
+        owner.plugin("new.wasm", "rails", "9.9.9");
+        fs::write(owner.path("new.wasm.minisig"), "by another").unwrap();
+        place.write().unwrap();
+        let installed = |below: &str| fs::read(owner.path(below)).unwrap();
+        assert_eq!(installed("plugins/rails.wasm"), checked);
+        assert_eq!(installed("plugins/rails.wasm.minisig"), b"by one");
+        assert_eq!(source.digest, compiled_code::digest(&checked));
     }
 
     #[test]
@@ -312,15 +317,15 @@ mod tests {
         owner.plugin("new.wasm", "rails", "0.2.0");
 
         owner.plugin("plugins/rails.wasm", "other", "1.0.0");
-        let error = owner.find().unwrap_err().to_string();
+        let error = owner.refusal();
         assert!(error.ends_with("plugins/rails.wasm` exists already, but is not the plugin `rails`: remove or rename it"), "{error}");
         fs::remove_file(owner.path("plugins/rails.wasm")).unwrap();
 
         owner.plugin("more/rails.wasm", "rails", "0.1.0");
-        let error = owner.find().unwrap_err().to_string();
+        let error = owner.refusal();
         assert!(error.contains("more/rails.wasm` already"), "{error}");
         owner.plugin("plugins/one.wasm", "rails", "0.1.0");
-        let error = owner.find().unwrap_err().to_string();
+        let error = owner.refusal();
         assert!(error.contains("` and `"), "{error}");
         assert!(
             error.contains("already: remove what is not in `"),
@@ -328,31 +333,33 @@ mod tests {
         );
         fs::remove_file(owner.path("more/rails.wasm")).unwrap();
         owner.plugin("plugins/two.wasm", "rails", "0.1.0");
-        let error = owner.find().unwrap_err().to_string();
+        let error = owner.refusal();
         assert!(
             error.ends_with("already: none of them is loaded; remove all but one"),
             "{error}"
         );
 
         fs::remove_dir_all(owner.path("plugins")).unwrap();
-        let error = owner.find().unwrap_err().to_string();
+        let error = owner.refusal();
         assert!(
             error.contains("create it, or name another one with --plugin-dir"),
             "{error}"
         );
-        let error = Placement::find(&owner.path("new.wasm"), &[], Path::new("/nowhere"));
+        let source = owner.source();
+        let error = Placement::find(&source, &[], Path::new("/nowhere"));
         let error = error.unwrap_err();
         assert!(matches!(error, PlacementError::NoFolder(None)), "{error}");
 
         fs::write(owner.path("stock.toml"), "[plugins.rails]\n").unwrap();
-        let error = owner.find().unwrap_err().to_string();
+        let error = owner.refusal();
         assert!(
             error.starts_with("`rails` is a plugin that the device ships with"),
             "{error}"
         );
 
         fs::write(owner.path("new.wasm"), "text").unwrap();
-        let error = owner.find().unwrap_err().to_string();
+        let error = SourceFile::read(&owner.path("new.wasm")).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("it is not WebAssembly"), "{error}");
     }
 }

@@ -1,14 +1,16 @@
 //! Restoring the version of a plugin that served before.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use model::error_chain;
 use semver::Version;
 
 use crate::file_with_signature::{ReplaceError, replace};
+use crate::grant::with_digest;
 use crate::kept::KeptVersions;
-use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles};
-use crate::settled_file::bytes;
+use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles, policy_text};
+use crate::settled_file::{bytes, plugin_files};
 use crate::signature::{self, Signatures};
 use plugin_manifest::Manifest;
 
@@ -17,6 +19,8 @@ use plugin_manifest::Manifest;
 pub struct Rollback {
     /// The plugin's file.
     pub file: PathBuf,
+    /// The digest of the file now.
+    pub digest: String,
     /// The version that the file has now.
     pub to: Version,
     /// The version that the file had; `None` if it was not a plugin.
@@ -26,8 +30,23 @@ pub struct Rollback {
 /// Why no version was restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RollbackError {
+    /// No version of any plugin is kept in the state folder: most likely it is not the supervisor's.
+    #[error(
+        "no version of any plugin is kept in the state folder `{}`: if the supervisor has another one, name it with \
+         --state-dir, or give --config with the supervisor's configuration file",
+        .0.display()
+    )]
+    NothingKept(PathBuf),
+    /// The device has no plugin of that name.
+    #[error("the device has no plugin `{plugin}`; it has {}", others.join(", "))]
+    Unknown {
+        /// The name.
+        plugin: String,
+        /// The names of its plugins, in backticks.
+        others: Vec<String>,
+    },
     /// The plugin's file and its signature are unchanged.
-    #[error("the plugin `{plugin}` stays as it is: {reason}")]
+    #[error("the file of the plugin `{plugin}` is unchanged: {reason}")]
     Unchanged {
         /// The plugin's name.
         plugin: String,
@@ -35,7 +54,7 @@ pub enum RollbackError {
         reason: String,
     },
     /// The plugin's file is unchanged, but the signature next to it is not.
-    #[error("the plugin `{plugin}` stays as it is, without its signature: {reason}")]
+    #[error("the file of the plugin `{plugin}` is unchanged, but lost its signature: {reason}")]
     SignatureLost {
         /// The plugin's name.
         plugin: String,
@@ -49,6 +68,8 @@ pub enum RollbackError {
 pub struct RollbackFolders<'a> {
     /// The supervisor's state folder.
     pub state_dir: &'a Path,
+    /// The folders of plugins.
+    pub plugin_dirs: &'a [PathBuf],
     /// The policy file.
     pub policy: &'a Path,
     /// The list of the plugins that the layout ships with.
@@ -67,11 +88,29 @@ pub struct RollbackFolders<'a> {
 /// [`RollbackError`] if no version is kept to go back to, the policy does not let it be loaded, or the file cannot be
 /// written.
 pub fn rollback(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, RollbackError> {
+    let kept = KeptVersions::open(device.state_dir);
+    if kept.files().is_empty() {
+        return Err(RollbackError::NothingKept(device.state_dir.to_owned()));
+    }
     let unchanged = |reason| RollbackError::Unchanged {
         plugin: plugin.to_owned(),
         reason,
     };
-    let Replacement { file, to, from } = find(plugin, device).map_err(unchanged)?;
+    let Some((file, latest)) = latest_of(plugin, &kept) else {
+        let names = names(&kept, device.plugin_dirs);
+        if !names.contains(plugin) {
+            return Err(RollbackError::Unknown {
+                plugin: plugin.to_owned(),
+                others: names.iter().map(|name| format!("`{name}`")).collect(),
+            });
+        }
+        return Err(unchanged(format!(
+            "no earlier version of it is kept in the state folder `{}`: the supervisor keeps the versions that were in use from the plugin folders, except those that the device ships with",
+            device.state_dir.display()
+        )));
+    };
+    let found = replacement(&kept, file, latest, device);
+    let Replacement { file, to, from } = found.map_err(unchanged)?;
     let signature = signature::file_beside(&to.component);
     let signature = signature::read(&signature)
         .map_err(|error| unchanged(format!("`{}` cannot be read: {error}", signature.display())))?;
@@ -84,6 +123,7 @@ pub fn rollback(plugin: &str, device: RollbackFolders<'_>) -> Result<Rollback, R
     })?;
     Ok(Rollback {
         file,
+        digest: to.digest,
         to: to.manifest.version,
         from,
     })
@@ -104,22 +144,36 @@ struct Candidate {
     manifest: Manifest,
 }
 
-/// Finds the version to go back to, and checks that the policy lets it be loaded.
-fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String> {
-    let kept = KeptVersions::open(device.state_dir);
-    let (file, latest) = kept
-        .files()
-        .into_iter()
-        .find_map(|file| {
-            let latest = candidate(&kept, kept.versions(&file)?.latest).ok()?;
-            (latest.manifest.name == plugin).then_some((file, latest))
-        })
-        .ok_or_else(|| {
-            format!(
-                "no earlier version of it is kept in the state folder `{}`: the supervisor keeps the versions that were in use from the plugin folders, except those that the device ships with",
-                device.state_dir.display()
-            )
-        })?;
+/// Returns the file from which the plugin was in use, and the version of it that was in use most recently.
+fn latest_of(plugin: &str, kept: &KeptVersions) -> Option<(PathBuf, Candidate)> {
+    kept.files().into_iter().find_map(|file| {
+        let latest = candidate(kept, kept.versions(&file)?.latest).ok()?;
+        (latest.manifest.name == plugin).then_some((file, latest))
+    })
+}
+
+/// Returns the names of the plugins that are in the plugin folders or were in use from there.
+fn names(kept: &KeptVersions, plugin_dirs: &[PathBuf]) -> BTreeSet<String> {
+    let were_in_use = kept.files().into_iter().filter_map(|file| {
+        let latest = candidate(kept, kept.versions(&file)?.latest).ok()?;
+        Some(latest.manifest.name)
+    });
+    let present = plugin_files(plugin_dirs, |_| false).files.into_iter();
+    let present = present.filter_map(|(file, _)| {
+        let (_, wasm) = bytes(&file).ok()?;
+        Some(Manifest::from_wasm(&wasm).ok()?.name)
+    });
+    were_in_use.chain(present).collect()
+}
+
+/// Returns the version to go back to if the policy lets it be loaded: `latest` or, if `file` contains that, the version
+/// before it.
+fn replacement(
+    kept: &KeptVersions,
+    file: PathBuf,
+    latest: Candidate,
+    device: RollbackFolders<'_>,
+) -> Result<Replacement, String> {
     let (_, present) = bytes(&file)?;
     let present_manifest = Manifest::from_wasm(&present).ok();
     let to = if compiled_code::digest(&present) == latest.digest {
@@ -131,7 +185,7 @@ fn find(plugin: &str, device: RollbackFolders<'_>) -> Result<Replacement, String
                 file.display()
             )
         })?;
-        candidate(&kept, before)?
+        candidate(kept, before)?
     } else {
         latest
     };
@@ -155,7 +209,8 @@ fn candidate(kept: &KeptVersions, digest: String) -> Result<Candidate, String> {
     })
 }
 
-/// Checks that the policy lets a version be loaded in place of `from`.
+/// Checks that the policy lets a version be loaded in place of `from`. If its digest in the policy is all that is missing,
+/// the error contains the section with the digest.
 fn may_be_loaded(
     to: &Candidate,
     from: Option<&Version>,
@@ -167,6 +222,30 @@ fn may_be_loaded(
     };
     let policy =
         Policy::read(&files, device.allow_unpinned).map_err(|error| error_chain(&error))?;
+    let Err(reason) = admit(&policy, to, from, device) else {
+        return Ok(());
+    };
+    let name = &to.manifest.name;
+    let read = |path: &Path| policy_text(path, device.allow_unpinned).ok().flatten();
+    let owner = read(device.policy).unwrap_or_default();
+    let stock = read(device.stock_plugins).unwrap_or_default();
+    let (merged, section) = with_digest(&owner, name, &to.digest);
+    let would_be_admitted = Policy::parse(&files, &merged, &stock)
+        .is_ok_and(|policy| admit(&policy, to, from, device).is_ok());
+    if !would_be_admitted {
+        return Err(reason);
+    }
+    Err(format!(
+        "{reason}; that is this section, which you put in place of the present one before you repeat the command:\n\n{section}"
+    ))
+}
+
+fn admit(
+    policy: &Policy,
+    to: &Candidate,
+    from: Option<&Version>,
+    device: RollbackFolders<'_>,
+) -> Result<(), String> {
     let keys: Vec<_> = policy.keys().public_keys().cloned().collect();
     let file = PluginFile {
         manifest: &to.manifest,

@@ -5,6 +5,7 @@
 //! A signature of the file covers the manifest in it, and thereby the plugin's name and version.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,14 +39,27 @@ pub(crate) struct SignatureBeside {
 }
 
 impl Signatures {
-    /// Checks the signatures of the content `wasm` of `file` against `keys`.
+    /// Checks the signatures of the content `wasm` of `file` against `keys`. Reads the one beside the file.
     pub(crate) fn load(file: &Path, wasm: &[u8], keys: &[PublicKey]) -> Signatures {
+        let read = read(&file_beside(file));
+        let text = read.as_ref().map(Option::as_deref);
+        Signatures::check_both(file, wasm, text, keys)
+    }
+
+    /// Checks the signatures of the content `wasm` of `file` against `keys`: the one in it, and `text`, that of the file
+    /// beside it or why that cannot be read.
+    pub(crate) fn check_both(
+        file: &Path,
+        wasm: &[u8],
+        text: Result<Option<&[u8]>, impl Display>,
+        keys: &[PublicKey],
+    ) -> Signatures {
         let mut signatures = Signatures::default();
         let beside = file_beside(file);
         let place = format!("the signature `{}`", beside.display());
-        match read(&beside) {
+        match text {
             Ok(Some(text)) => {
-                let is_valid = signatures.check(&place, wasm, &text, keys);
+                let is_valid = signatures.check(&place, wasm, text, keys);
                 let text = text.into();
                 signatures.beside = Some(SignatureBeside { text, is_valid });
             }

@@ -11,29 +11,33 @@ use std::path::Path;
 
 use crate::boards::BoardPatterns;
 use crate::keys::NamedKeys;
-use crate::settled_file::bytes;
 use crate::signature::Signatures;
-use key_file::KeyFile;
-use model::error_chain;
+use crate::source_file::{SourceError, SourceFile};
+use key_file::{KeyFile, not_signed};
 use plugin_manifest::{Action, Capability, EventKind, Manifest, is_of_stock_plugins};
 
 /// Why there are no lines to trust the plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The file of the plugin.
-    #[error("`{file}` is not a plugin that can be trusted: {reason}")]
-    Plugin {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[error(transparent)]
+    Plugin(#[from] SourceError),
     /// The file of its maker's key.
     #[error("`{file}` is not a key that can be trusted: {reason}")]
     Key {
         /// The file.
         file: String,
         /// What is wrong with it.
+        reason: String,
+    },
+    /// The maker's key did not sign the plugin.
+    #[error("`{file}` is not signed with {key}: {reason}")]
+    NotSigned {
+        /// The file of the plugin.
+        file: String,
+        /// The key, with its file.
+        key: String,
+        /// What signed the plugin instead, and what to do.
         reason: String,
     },
 }
@@ -51,7 +55,8 @@ pub fn trust_lines(
     stock_plugins: &Path,
     maker_key: Option<&Path>,
 ) -> Result<String, TrustError> {
-    let trusted = trust(file, policy, stock_plugins, maker_key)?;
+    let source = SourceFile::read(file)?;
+    let trusted = trust(&source, policy, stock_plugins, maker_key)?;
     let mut lines = Lines(trusted.request);
     if has_section(&table(policy), &trusted.name) {
         lines.comment(&format!(
@@ -79,19 +84,14 @@ pub(crate) struct TrustedPlugin {
 /// # Errors
 /// [`TrustError`].
 pub(crate) fn trust(
-    file: &Path,
+    source: &SourceFile,
     policy: &Path,
     stock_plugins: &Path,
     maker_key: Option<&Path>,
 ) -> Result<TrustedPlugin, TrustError> {
-    let failed = |reason| TrustError::Plugin {
-        file: file.display().to_string(),
-        reason,
-    };
-    let (_, wasm) = bytes(file).map_err(failed)?;
-    let manifest = Manifest::from_wasm(&wasm).map_err(|error| failed(error_chain(&error)))?;
+    let manifest = &source.manifest;
     let mut lines = Lines::default();
-    lines.describe(&manifest);
+    lines.describe(manifest);
     let name = &manifest.name;
     if has_section(&table(stock_plugins), name) {
         lines.comment(&format!(
@@ -112,17 +112,17 @@ pub(crate) fn trust(
         };
         let maker = KeyFile::read(path).map_err(failed)?;
         keys.push(maker.public.key.clone());
-        let signatures = Signatures::load(file, &wasm, &keys);
-        lines
-            .pin_by_maker(&named, &maker, &signatures)
-            .map_err(failed)?
+        let signatures = source.signatures(&keys);
+        if !signatures.keys.contains(&maker.public.key) {
+            return Err(not_signed(source, path, &maker, &named, &signatures));
+        }
+        lines.pin_by_maker(&named, &maker).map_err(failed)?
     } else {
-        let signatures = Signatures::load(file, &wasm, &keys);
-        lines.pin(&named, &signatures, &compiled_code::digest(&wasm))
+        lines.pin(&named, &source.signatures(&keys), &source.digest)
     };
-    lines.section(&manifest, &pin);
+    lines.section(manifest, &pin);
     Ok(TrustedPlugin {
-        name: manifest.name,
+        name: manifest.name.clone(),
         pin,
         request,
         section: lines.0,
@@ -234,7 +234,8 @@ impl Lines {
         ("sha256", digest.to_owned())
     }
 
-    /// Names the maker's key if the policy does not yet. Returns what the plugin is pinned by.
+    /// Names the maker's key, which has signed the plugin, if the policy does not yet. Returns what the plugin is pinned
+    /// by.
     ///
     /// # Errors
     /// Why the plugin cannot be pinned by that key.
@@ -242,16 +243,7 @@ impl Lines {
         &mut self,
         named: &NamedKeys,
         maker: &KeyFile,
-        signatures: &Signatures,
     ) -> Result<(&'static str, String), String> {
-        if !signatures.keys.contains(&maker.public.key) {
-            let reason = match &signatures.problems[..] {
-                [] if signatures.are_there() => "it is signed with another key".to_owned(),
-                [] => "it has no signature".to_owned(),
-                problems => problems.join("; "),
-            };
-            return Err(format!("it has not signed the plugin: {reason}"));
-        }
         if named.is_revoked(&maker.public.key) {
             return Err("the policy has revoked it".to_owned());
         }

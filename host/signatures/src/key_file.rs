@@ -7,6 +7,8 @@ use std::path::Path;
 
 use minisign_verify::PublicKey;
 
+use crate::KeyId;
+
 /// The largest accepted file, in bytes: far more than its two lines need.
 const MAX_SIZE: u64 = 4096;
 
@@ -36,6 +38,12 @@ pub enum KeyFileError {
 }
 
 impl PublicKeyText {
+    /// Returns the id of the key; `None` if the text is not that of a key.
+    #[must_use]
+    pub fn id(&self) -> Option<KeyId> {
+        KeyId::of_line(&self.base64)
+    }
+
     /// Parses the key in the last non-empty line of a text.
     ///
     /// # Errors

@@ -15,10 +15,12 @@
 #![warn(missing_docs)]
 
 mod key_file;
+mod key_id;
 
 use std::collections::BTreeMap;
 
 pub use key_file::{KeyFileError, PublicKeyText};
+pub use key_id::KeyId;
 use minisign_verify::Error;
 pub use minisign_verify::{PublicKey, Signature};
 use serde::{Deserialize, Deserializer};

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use model::compose::{ApiKeys, KeyError};
 use model::{ApiKey, AppId, ServiceName};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use crate::error::DatabaseError;
 use crate::open::write_log_into_file;
+use crate::read_only::read_only;
 use crate::rows::{name_at, number_at, row_id, rows};
 use crate::{FILE_NAME, Store, StoreError, copied};
 
@@ -224,24 +225,7 @@ pub fn read_global_key(folder: &Path) -> Result<ApiKey, StoreError> {
 
 /// Reads the global key from the database at `path`, opened with these parameters of its address.
 fn stored_key(path: &Path, parameters: &str) -> rusqlite::Result<String> {
-    let mut address = String::from("file:");
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
-                address.push(char::from(*byte));
-            }
-            other => address.push_str(&format!("%{other:02x}")),
-        }
-    }
-    address.push_str(parameters);
-    let connection = Connection::open_with_flags(
-        address,
-        OpenFlags::SQLITE_OPEN_READ_ONLY
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX
-            | OpenFlags::SQLITE_OPEN_URI,
-    )?;
-    connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    connection.query_row(
+    read_only(path, parameters)?.query_row(
         "SELECT key FROM api_key WHERE app = 0 AND service = ''",
         [],
         |row| row.get(0),

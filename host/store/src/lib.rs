@@ -25,6 +25,7 @@ mod migrations;
 mod moments;
 mod open;
 mod plugin_data;
+mod read_only;
 mod remembered;
 mod rows;
 mod settings;
@@ -41,7 +42,9 @@ pub use keys::{KeyOwner, read_global_key};
 #[cfg(feature = "moments")]
 pub use moments::{AFTER_WRITE, BEFORE_WRITE};
 pub use open::{FILE_NAME, OpenStore};
-pub use plugin_data::{Condition, MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE, ValueChange};
+pub use plugin_data::{
+    Condition, MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE, ValueChange, read_plugin_value,
+};
 pub use settings::LogPosition;
 pub use store::Store;
 pub use targets::TargetSource;

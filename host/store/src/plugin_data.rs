@@ -1,11 +1,13 @@
 //! The data of plugins, each in its own namespace: the implementation of the interface `store`
 //! (`wit/store.wit`), with its limits.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::{PluginDataError, Store, StoreError};
+use crate::read_only::read_only;
+use crate::{FILE_NAME, PluginDataError, Store, StoreError};
 
 /// The maximum size of a key, in bytes.
 pub const MAX_KEY: usize = 256;
@@ -244,6 +246,25 @@ impl Store {
         let keys = keys_from(&self.connection(), plugin, prefix, now());
         Ok(keys.map_err(StoreError::failed("read a plugin's keys"))?)
     }
+}
+
+/// Returns the value of a plugin's `key` in the store in `folder`, even while a supervisor runs on it; `None` also if
+/// there is no store yet. Nothing is changed or created.
+///
+/// # Errors
+/// [`StoreError::Failed`] if it cannot be read.
+pub fn read_plugin_value(
+    folder: &Path,
+    plugin: &str,
+    key: &str,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let path = folder.join(FILE_NAME);
+    if !path.exists() {
+        return Ok(None);
+    }
+    read_only(&path, "")
+        .and_then(|connection| value_of(&connection, plugin, key, now()))
+        .map_err(StoreError::failed("read a plugin's data"))
 }
 
 /// Returns the value of a key that exists and has not expired.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use api::LocalModeAuth;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
@@ -70,13 +71,15 @@ pub(crate) enum PluginsCommand {
     /// Print the last lines that a plugin has written to the log of the running supervisor
     #[command(mut_args(|flag| shown_where(flag, &["name", "follow", "json", "state_dir", "config"])))]
     Log(LogArguments),
-    /// Roll a plugin back to its previous version
+    /// Roll a plugin back to its previous version, and wait until the running supervisor has loaded or refused it
     #[command(mut_args(|flag| shown_where(flag, &[
-        "name", "state_dir", "config", "policy", "allow_unpinned", "host_root",
+        "name", "wait", "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root",
     ])))]
     Rollback {
         /// The plugin's name
         name: String,
+        #[command(flatten)]
+        wait: Wait,
         #[command(flatten)]
         flags: Box<Flags>,
     },
@@ -97,14 +100,17 @@ pub(crate) enum PluginsCommand {
         #[command(flatten)]
         flags: Box<Flags>,
     },
-    /// Install a plugin: grant what its file asks for, as `plugins grant` does, and put the file into the plugin folder;
-    /// a running supervisor loads it immediately
+    /// Install a plugin: check its file, grant what it asks for, as `plugins grant` does, put it into the plugin folder,
+    /// and wait until the running supervisor has loaded or refused it
     #[command(mut_args(|flag| shown_where(flag, &[
-        "file", "key", "config", "plugin_dirs", "policy", "allow_unpinned",
+        "file", "key", "wait", "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root",
+        "device_type",
     ])))]
     Install {
         #[command(flatten)]
         plugin: PluginFile,
+        #[command(flatten)]
+        wait: Wait,
         #[command(flatten)]
         flags: Box<Flags>,
     },
@@ -127,6 +133,27 @@ pub(crate) struct PluginFile {
     /// minisign). The lines then apply to each version that this key signs, and the policy names the key after the file
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+}
+
+/// How long a command waits for the running supervisor.
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Wait {
+    /// Seconds to wait at most until the running supervisor has loaded or refused the file; with 0 the command does not
+    /// wait
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 120,
+        value_parser = clap::value_parser!(u64).range(..=86_400)
+    )]
+    wait: u64,
+}
+
+impl Wait {
+    /// Returns the longest wait.
+    pub(crate) fn limit(self) -> Duration {
+        Duration::from_secs(self.wait)
+    }
 }
 
 /// What `plugins log` prints.

@@ -3,13 +3,14 @@
 //! An unknown key in the file is an error that names its line: otherwise a misspelt key would be a
 //! setting that silently has no effect.
 
+mod file;
+
 use std::collections::BTreeSet;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use clap::{FromArgMatches, ValueEnum};
+use anyhow::{Context, Result};
+use clap::{ArgMatches, FromArgMatches, ValueEnum};
 use cloud_link::PlainHttp;
 use engine::wasm::UserRange;
 use model::{AppUuid, Branding};
@@ -18,6 +19,7 @@ use serde::Deserialize;
 
 use crate::arguments::{Flags, Settings};
 use crate::listen_address::ListenAddress;
+use file::{ConfigurationFile, InvalidSetting};
 
 /// Where services run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
@@ -99,19 +101,33 @@ impl Configuration {
 /// If the file cannot be read or contains an unknown key, or if a value is invalid.
 pub(crate) fn resolve(flags: Flags) -> Result<Configuration> {
     let program = std::env::current_exe().context("failed to find this program's own file")?;
-    let mut settings = match flags.0.get_one::<PathBuf>("config") {
-        Some(path) => read(path)?,
-        None => Settings::default(),
-    };
-    settings.update_from_arg_matches(&flags.0)?;
-    complete(settings, &program)
+    let path = flags.0.get_one::<PathBuf>("config");
+    let file = path.map(|path| ConfigurationFile::read(path)).transpose()?;
+    merge(file.as_ref(), &flags.0, &program)
 }
 
-fn read(path: &Path) -> Result<Settings> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("failed to read the configuration file `{}`", path.display()))?;
-    // The parser's message names line and column and shows the line.
-    toml::from_str(&text).with_context(|| format!("failed to parse `{}`", path.display()))
+/// Combines the file and the flags, and completes them.
+fn merge(
+    file: Option<&ConfigurationFile>,
+    flags: &ArgMatches,
+    program: &Path,
+) -> Result<Configuration> {
+    let mut settings = match file {
+        Some(file) => file.settings()?,
+        None => Settings::default(),
+    };
+    settings.update_from_arg_matches(flags)?;
+    complete(settings, program).map_err(|error| {
+        let invalid = error.downcast_ref::<InvalidSetting>();
+        let of_file = invalid.filter(|setting| {
+            let flag = setting.flag();
+            flag.is_none_or(|flag| !flags.ids().any(|id| id.as_str() == flag))
+        });
+        match of_file.and_then(|setting| file?.place_of(setting)) {
+            Some(place) => anyhow::anyhow!("{place}: {error}"),
+            None => error,
+        }
+    })
 }
 
 fn complete(settings: Settings, program: &Path) -> Result<Configuration> {
@@ -168,8 +184,13 @@ fn complete(settings: Settings, program: &Path) -> Result<Configuration> {
             .vpn_unit
             .as_deref()
             .unwrap_or("openvpn.service")
-            .parse()?,
-        own_app: settings.own_app.map(|uuid| uuid.parse()).transpose()?,
+            .parse::<UnitName>()
+            .map_err(|error| invalid("vpn_unit", &error))?,
+        own_app: settings
+            .own_app
+            .map(|uuid| uuid.parse::<AppUuid>())
+            .transpose()
+            .map_err(|error| invalid("own_app", &error))?,
         host_root,
         service_users: service_users(settings.first_service_user)?,
         exclusive: settings.exclusive.unwrap_or(false),
@@ -182,6 +203,11 @@ fn complete(settings: Settings, program: &Path) -> Result<Configuration> {
         wasm_program: bin.join("supervisor-wasm"),
         compiler: bin.join("supervisor-compile"),
     })
+}
+
+/// Returns the error of a setting with its causes.
+fn invalid(key: &'static str, error: &dyn std::error::Error) -> InvalidSetting {
+    InvalidSetting::new(key, model::error_chain(error))
 }
 
 fn path(setting: Option<PathBuf>, default: impl FnOnce() -> PathBuf) -> Result<PathBuf> {
@@ -199,10 +225,11 @@ fn addresses(
         let address = SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT));
         return Ok(vec![ListenAddress::with_keys(address)]);
     }
-    listen
-        .iter()
-        .map(|text| ListenAddress::parse(text, local_mode_auth))
-        .collect()
+    let addresses = listen.iter().map(|text| {
+        ListenAddress::parse(text, local_mode_auth)
+            .map_err(|error| InvalidSetting::new("listen", format!("{error:#}")).into())
+    });
+    addresses.collect()
 }
 
 /// Returns the range of users that begins with `first`.
@@ -211,11 +238,12 @@ fn service_users(first: Option<u32>) -> Result<UserRange> {
     let first = first.unwrap_or(range.first);
     // Lower numbers belong to the system and its people; higher ones are negative for some programs.
     if first < 1000 || first > i32::MAX.unsigned_abs() - range.count {
-        bail!(
-            "`first_service_user = {first}` is not valid: the {} user numbers from there on must all be from 1,000 to {}",
+        let reason = format!(
+            "{first} is not allowed: the {} user numbers from there on must all be from 1,000 to {}",
             range.count,
             i32::MAX
         );
+        return Err(InvalidSetting::new("first_service_user", reason).into());
     }
     Ok(UserRange { first, ..range })
 }
@@ -232,7 +260,10 @@ fn host_names(names: Vec<String>) -> Result<Vec<String>> {
         if is_name {
             Ok(name)
         } else {
-            bail!("`{text}` cannot be one of `host_names`: it is not a valid host name")
+            let reason = format!(
+                "`{text}` is not a valid host name: letters, digits, `-`, `_` and `.` are allowed"
+            );
+            Err(InvalidSetting::new("host_names", reason).into())
         }
     };
     names.iter().map(name).collect()
@@ -265,28 +296,41 @@ fn check_branding(branding: &Branding) -> Result<()> {
             .all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
             && text.starts_with(|c: char| c.is_ascii_alphanumeric())
     };
-    for (key, value, valid) in [
-        ("env_prefix", env_prefix, variable(env_prefix)),
-        ("label_namespace", label_namespace, name(label_namespace)),
-        ("folder", folder, name(folder)),
-        ("network", network, name(network)),
+    let invalid = |key: &'static str, reason: String| -> Result<()> {
+        Err(InvalidSetting::in_table("branding", key, reason).into())
+    };
+    if let Some((key, text)) = [("env_prefix", env_prefix)]
+        .into_iter()
+        .chain(aliases.iter().map(|alias| ("aliases", alias)))
+        .find(|(_, text)| !variable(text))
+    {
+        return invalid(
+            key,
+            format!(
+                "`{text}` cannot be part of a variable's name: letters, digits and `_` are allowed, and no digit at the beginning"
+            ),
+        );
+    }
+    for (key, text) in [
+        ("label_namespace", label_namespace),
+        ("folder", folder),
+        ("network", network),
     ] {
-        if !valid {
-            bail!(
-                "`{value}` cannot be `{key}` of `[branding]`: it has characters that names may not have"
+        if !name(text) {
+            return invalid(
+                key,
+                format!(
+                    "`{text}` is not a valid name: letters, digits, `_`, `.` and `-` are allowed, and a letter or a digit at the beginning"
+                ),
             );
         }
-    }
-    if let Some(alias) = aliases.iter().find(|alias| !variable(alias)) {
-        bail!(
-            "`{alias}` cannot be one of `aliases` of `[branding]`: it is not part of a variable's name"
-        );
     }
     let numbers: Option<Vec<u32>> = api_level.split('.').map(|part| part.parse().ok()).collect();
     match numbers.as_deref() {
         Some(level @ [_, _, _]) if *level >= LOWEST_API_LEVEL[..] => Ok(()),
-        _ => bail!(
-            "`{api_level}` cannot be `api_level` of `[branding]`: it must be three numbers separated by dots, at least 16.6.0"
+        _ => invalid(
+            "api_level",
+            format!("`{api_level}` must be three numbers separated by dots, at least 16.6.0"),
         ),
     }
 }

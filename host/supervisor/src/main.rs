@@ -17,13 +17,16 @@ mod host_settings;
 mod listen_address;
 mod listeners;
 mod logging;
+mod offline_plugins;
 mod output;
 mod parts;
 mod plugin_api;
 mod plugin_events;
 mod plugin_fields;
 mod plugin_http;
+mod plugin_verdict;
 mod plugin_writes;
+mod plugins_install;
 mod plugins_list;
 mod plugins_log;
 mod plugins_rollback;
@@ -65,11 +68,13 @@ fn main() -> ExitCode {
         Command::Plugins(PluginsCommand::Grant { plugin, flags }) => {
             plugins_trust::grant(&plugin, *flags)
         }
-        Command::Plugins(PluginsCommand::Install { plugin, flags }) => {
-            plugins_trust::install(&plugin, *flags)
-        }
-        Command::Plugins(PluginsCommand::Rollback { name, flags }) => {
-            plugins_rollback::rollback(&name, *flags)
+        Command::Plugins(PluginsCommand::Install {
+            plugin,
+            wait,
+            flags,
+        }) => plugins_install::install(&plugin, wait, *flags),
+        Command::Plugins(PluginsCommand::Rollback { name, wait, flags }) => {
+            plugins_rollback::rollback(&name, wait, *flags)
         }
         Command::RemoveServices { flags, removal } => remove_services::remove(*flags, &removal),
     };

@@ -1,19 +1,15 @@
 //! `supervisor plugins list` and `check`: the plugins of the running supervisor, or those that it would load.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use plugin_manifest::LIMITS;
-use plugins::{DataError, HostServices, Identity, Plugins, ValueChange};
 use serde_json::{Value, json};
 
 use crate::arguments::Flags;
 use crate::configuration::{self, Configuration};
-use crate::facts::Board;
-use crate::host::Host;
 use crate::running_supervisor::RunningSupervisor;
-use crate::{output, parts, walls};
+use crate::{offline_plugins, output};
 
 /// Prints the plugins, a line each, followed by the reason for a refusal and the last failure.
 ///
@@ -67,7 +63,14 @@ impl Listing {
     fn read(configuration: &Configuration) -> Result<Listing> {
         match RunningSupervisor::find(&configuration.state_dir)? {
             Some(supervisor) => list_running(&supervisor),
-            None => list_folders(configuration),
+            None => {
+                let loaded = offline_plugins::load(configuration)?;
+                Ok(Listing {
+                    is_running: false,
+                    policy_error: loaded.policy_error,
+                    plugins: loaded.plugins,
+                })
+            }
         }
     }
 
@@ -94,93 +97,6 @@ fn list_running(supervisor: &RunningSupervisor) -> Result<Listing> {
         policy_error: body["policyError"].as_str().map(str::to_owned),
         plugins: serde_json::from_value(body["plugins"].take()).unwrap_or_default(),
     })
-}
-
-/// Loads the plugins as `supervisor run` would, but calls none. The code that it compiles is
-/// discarded, since the state folder may not exist or may not be writable for us.
-fn list_folders(configuration: &Configuration) -> Result<Listing> {
-    let scratch = tempfile::tempdir().context("failed to make a temporary folder")?;
-    let rule = walls::rule(configuration);
-    let cache = walls::cache(configuration, scratch.path(), &rule)?;
-    let mut configuration = configuration.clone();
-    configuration.state_dir = scratch.path().to_owned();
-    let board = Board::read(&configuration.device_type, &configuration.host_root);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let plugin_runtime = parts::plugin_runtime(&configuration, rule);
-        let host = Host::new(&configuration);
-        let config = parts::plugins_config(
-            &configuration,
-            cache,
-            plugin_runtime.clone(),
-            HostServices {
-                os: host.os,
-                journal: host.journal,
-                data: Arc::new(OfflineData),
-                device: Arc::new(StoppedDevice(board)),
-                locks: Arc::new(plugins::UnavailableService),
-                host_name: Arc::new(plugins::UnavailableService),
-                http: Arc::new(plugins::UnavailableService),
-                api: Arc::new(plugins::UnavailableService),
-                gpio: Arc::new(plugins::UnavailableService),
-                i2c: Arc::new(plugins::UnavailableService),
-                cloud: Arc::new(plugins::NoCloud),
-            },
-        );
-        let plugins = Plugins::start(config)?;
-        plugins.loaded().await;
-        let reports = plugins.report();
-        let reports: Result<Vec<Value>, _> = reports.iter().map(serde_json::to_value).collect();
-        let listing = Listing {
-            is_running: false,
-            policy_error: plugins.policy_error(),
-            plugins: reports?,
-        };
-        plugins.shutdown().await;
-        plugin_runtime.stop().await;
-        Ok(listing)
-    })
-}
-
-/// The board of a device that does not run: enough to determine which plugins are for it.
-struct StoppedDevice(Board);
-
-impl plugins::Device for StoppedDevice {
-    fn identity(&self) -> Identity {
-        Identity {
-            uuid: "0".repeat(32),
-            name: crate::device::UNNAMED.to_owned(),
-            device_type: self.0.device_type.clone(),
-            arch: self.0.arch.clone(),
-        }
-    }
-
-    fn state(&self) -> Value {
-        Value::Null
-    }
-}
-
-/// The store of plugins that are not called.
-struct OfflineData;
-
-impl plugins::PluginData for OfflineData {
-    fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
-        Ok(None)
-    }
-
-    fn change(&self, _: &str, _: &str, _: &ValueChange<'_>) -> Result<bool, DataError> {
-        Err(DataError::Other("the supervisor is not running".into()))
-    }
-
-    fn delete(&self, _: &str, _: &str) -> Result<(), DataError> {
-        Err(DataError::Other("the supervisor is not running".into()))
-    }
-
-    fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, DataError> {
-        Ok(Vec::new())
-    }
 }
 
 /// The titles of the columns.

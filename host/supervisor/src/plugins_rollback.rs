@@ -3,19 +3,27 @@
 use anyhow::Result;
 use plugins::RollbackFolders;
 
-use crate::arguments::Flags;
+use crate::arguments::{Flags, Wait};
+use crate::plugin_verdict::PlacedFile;
 use crate::{configuration, output};
 
-/// Restores the previous version, and prints what has changed.
+/// Restores the previous version, prints what has changed, and waits for the running supervisor's verdict.
 ///
 /// # Errors
-/// If there is none, or if the policy does not allow loading it; then nothing has changed.
-pub(crate) fn rollback(name: &str, flags: Flags) -> Result<()> {
+/// If there is none, or if the policy does not allow loading it; then nothing has changed. Or the running supervisor
+/// refuses the version.
+pub(crate) fn rollback(name: &str, wait: Wait, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
-    let plugins::Rollback { file, to, from } = plugins::rollback(
+    let plugins::Rollback {
+        file,
+        digest,
+        to,
+        from,
+    } = plugins::rollback(
         name,
         RollbackFolders {
             state_dir: &configuration.state_dir,
+            plugin_dirs: &configuration.plugin_dirs,
             policy: &configuration.policy,
             stock_plugins: &configuration.stock_plugins,
             host_root: &configuration.host_root,
@@ -27,7 +35,15 @@ pub(crate) fn rollback(name: &str, flags: Flags) -> Result<()> {
         |from| from.to_string(),
     );
     output::print(format_args!(
-        "`{name}` went back from {from} to {to}: `{}`\na running supervisor loads it at once\n",
+        "restored {name} {to} in place of {from}: `{}`\n",
         file.display()
-    ))
+    ))?;
+    let placed = PlacedFile {
+        plugin: name,
+        version: to.to_string(),
+        file: &file,
+        digest: &digest,
+        state_dir: &configuration.state_dir,
+    };
+    placed.report_verdict(wait.limit())
 }

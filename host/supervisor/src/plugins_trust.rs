@@ -1,8 +1,9 @@
-//! `supervisor plugins trust FILE`, `grant FILE` and `install FILE`: a plugin's requests, the lines of the policy that
-//! grant them, and the plugin's place on the device.
+//! `supervisor plugins trust FILE` and `grant FILE`: a plugin's requests, and the lines of the policy that grant them.
+
+use std::path::Path;
 
 use anyhow::Result;
-use plugins::Placement;
+use plugins::{PolicyAddition, SourceFile};
 
 use crate::arguments::{Flags, PluginFile};
 use crate::configuration::Configuration;
@@ -30,67 +31,49 @@ pub(crate) fn trust(plugin: &PluginFile, flags: Flags) -> Result<()> {
 /// invalid or cannot be written.
 pub(crate) fn grant(plugin: &PluginFile, flags: Flags) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
-    output::print(granted(plugin, &configuration)?)
+    let source = SourceFile::read(&plugin.file)?;
+    let addition = addition(&source, plugin.key.as_deref(), &configuration)?;
+    addition.write()?;
+    output::print(describe(&addition, &configuration.policy))
 }
 
-/// Adds the lines to the policy as well, and puts the file into the first plugin folder.
+/// Finds out what has to be added to the policy for a plugin.
 ///
 /// # Errors
-/// Those of [`grant`], and if the file cannot be put there. Whether it can is checked first, so a failure leaves the
-/// policy unchanged, unless the disk refuses the file.
-pub(crate) fn install(plugin: &PluginFile, flags: Flags) -> Result<()> {
-    let configuration = configuration::resolve(flags)?;
-    let placement = Placement::find(
-        &plugin.file,
-        &configuration.plugin_dirs,
+/// Those of [`grant`], except that it cannot be written.
+pub(crate) fn addition(
+    source: &SourceFile,
+    key: Option<&Path>,
+    configuration: &Configuration,
+) -> Result<PolicyAddition> {
+    let addition = PolicyAddition::find(
+        source,
+        &configuration.policy,
         &configuration.stock_plugins,
-    )?;
-    // A running supervisor reads the policy before the file that it permits.
-    let grants = granted(plugin, &configuration)?;
-    placement.write()?;
-    let Placement {
-        plugin: name,
-        version,
-        previous,
-        file,
-        ..
-    } = &placement;
-    let what = match previous {
-        Some(previous) => format!("replaced {name} {previous} by {version}"),
-        None => format!("installed {name} {version}"),
-    };
-    output::print(format_args!(
-        "{grants}\n{what}: `{}`\na running supervisor loads it within seconds, or minutes if it is large; `supervisor plugins \
-         list` says whether it has\n",
-        file.display()
-    ))
+        key,
+        configuration.allow_unpinned,
+    );
+    Ok(addition?)
 }
 
-/// Adds the lines to the policy, and says which.
-fn granted(plugin: &PluginFile, configuration: &Configuration) -> Result<String> {
-    let policy = &configuration.policy;
-    let lines = plugins::grant(
-        &plugin.file,
-        policy,
-        &configuration.stock_plugins,
-        plugin.key.as_deref(),
-        configuration.allow_unpinned,
-    )?;
+/// Says what is added to the policy.
+pub(crate) fn describe(addition: &PolicyAddition, policy: &Path) -> String {
+    let lines = addition.lines();
     if lines.is_empty() {
-        return Ok(format!(
+        return format!(
             "nothing was added: {} already gives the plugin all that it asks for\n",
             policy.display()
-        ));
+        );
     }
     let mut text = format!("added to {}:\n\n{}\n", policy.display(), lines.trim_end());
-    let empty = empty_lists(&lines);
+    let empty = empty_lists(lines);
     if !empty.is_empty() {
         let lists = empty.join(", ");
         text += &format!(
             "\nFill in there what the plugin may reach: {lists}. Until then, such calls are refused.\n"
         );
     }
-    Ok(text)
+    text
 }
 
 /// Returns the keys of a section whose lists only the owner can fill in, in backticks.

@@ -44,6 +44,17 @@ impl RunningSupervisor {
         Ok(Some(RunningSupervisor { address, key }))
     }
 
+    /// Returns the names of its plugins in backticks, sorted.
+    ///
+    /// # Errors
+    /// As [`RunningSupervisor::get`].
+    pub(crate) fn plugin_names(&self) -> Result<Vec<String>> {
+        let body = self.get("/v3/plugins")?.ok()?;
+        let plugins = body["plugins"].as_array().into_iter().flatten();
+        let names = plugins.filter_map(|plugin| Some(format!("`{}`", plugin["name"].as_str()?)));
+        Ok(names.collect())
+    }
+
     /// Requests a path that returns JSON.
     ///
     /// # Errors
@@ -78,6 +89,11 @@ impl RunningSupervisor {
 }
 
 impl RunningAnswer {
+    /// Returns whether the supervisor does not have what was requested.
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.status.contains(" 404 ")
+    }
+
     /// Returns the body, if the answer is a 200.
     ///
     /// # Errors

@@ -178,6 +178,8 @@ async fn a_reader_of_what_a_command_prints_may_stop_early() {
             &policy,
             "--plugin-dir",
             &plugins,
+            "--wait",
+            "0",
         ],
     ] {
         let (_, writer) = std::io::pipe().unwrap();
@@ -204,4 +206,32 @@ fn a_state_folder_where_nothing_ran_has_no_key() {
     assert!(!shown.status.success());
     assert!(shown.stderr.contains(&empty.path().display().to_string()));
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_error_of_the_configuration_file_names_the_file_the_line_the_table_and_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("supervisor.toml");
+    let path = file.display().to_string();
+    for (text, line, expected) in [
+        (
+            "engine = \"wasm\"\n[branding]\nnmae = \"x\"\n",
+            3,
+            "[branding] nmae: unknown field `nmae`, expected one of `env_prefix`",
+        ),
+        (
+            "engine = \"wasm\"\nlisten = [\"localhost\"]\n",
+            2,
+            "listen: `localhost` is not an address to listen on, such as",
+        ),
+    ] {
+        fs::write(&file, text).unwrap();
+        for words in [&["run"][..], &["plugins", "list"]] {
+            let words = [words, &["--config", &path]].concat();
+            let refused = subcommand(&words, folder.path());
+            assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+            let expected = format!("error: {path}:{line}: {expected}");
+            assert!(refused.stderr.starts_with(&expected), "{refused:?}");
+        }
+    }
 }

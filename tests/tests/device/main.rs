@@ -37,6 +37,7 @@ mod pending_update;
 mod plan;
 mod plugin_api;
 mod plugin_buses;
+mod plugin_commands;
 mod plugin_fields;
 mod plugin_folder;
 mod plugin_hardware;

@@ -42,6 +42,18 @@ async fn messages(device: &Supervisor, query: &str) -> Vec<Value> {
 #[tokio::test]
 async fn what_a_plugin_writes_is_read_on_the_device() {
     let (mut device, folder) = device().await;
+    for words in [
+        &["plugins", "log", "find-me"][..],
+        &["plugins", "log", "find-me", "--json"],
+    ] {
+        let shown = device.subcommand(words);
+        assert!(shown.status.success(), "{shown:?}");
+        assert_eq!(shown.stdout, "");
+        assert_eq!(
+            shown.stderr,
+            "the plugin `find-me` has written no lines since the supervisor started\n"
+        );
+    }
     // The device cannot identify itself here, which does not matter for this test.
     device.post("/v3/find-me", &json!({})).await;
     assert_eq!(messages(&device, "").await, [LINE]);
@@ -59,7 +71,10 @@ async fn what_a_plugin_writes_is_read_on_the_device() {
     assert_eq!(line["message"], LINE);
 
     for (name, expected) in [
-        ("nobody", "the device has no plugin of that name"),
+        (
+            "nobody",
+            "the device has no plugin `nobody`; it has `find-me`",
+        ),
         ("../../v1/device", "is not the name of a plugin"),
     ] {
         let refused = device.subcommand(&["plugins", "log", name]);

@@ -159,6 +159,7 @@ impl Endpoints for FakeEndpoints {
             unpinned: false,
             signed_by: None,
             refused: None,
+            refused_digest: None,
             routes: Vec::new(),
             provides: Vec::new(),
             events: Vec::new(),

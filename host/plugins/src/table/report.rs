@@ -56,6 +56,9 @@ pub(super) fn report(file: &Path, entry: &Entry) -> PluginReport {
         digest: digest.cloned().unwrap_or_default(),
         state: entry.state(),
         refused: other.and_then(UnservedContent::refused).map(str::to_owned),
+        refused_digest: other
+            .filter(|other| other.refused().is_some() && !other.digest.is_empty())
+            .map(|other| other.digest.clone()),
         routes: manifest
             .iter()
             .flat_map(|manifest| &manifest.routes)

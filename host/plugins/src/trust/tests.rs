@@ -208,11 +208,17 @@ fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
         assert!(error.contains(expected) && error.contains(key), "{error}");
     };
 
-    refused("acme.key.pub", "it has no signature");
+    for expected in [
+        "is not signed with the key ",
+        "it has no signature, neither in it nor in `",
+        "supervisor-plugin sign ",
+        "or leave out --key",
+    ] {
+        refused("acme.key.pub", expected);
+    }
     let signature = minisign::sign(None, &maker.sk, &wasm[..], None, None).unwrap();
     write("acme.wasm.minisig", &signature.to_string());
     for (key, expected) in [
-        ("stranger.pub", "it has not signed the plugin"),
         ("a b.pub", "rename the file"),
         ("long.pub", "at most 4096 bytes"),
         ("secret.pub", "not a minisign public key"),
@@ -221,6 +227,40 @@ fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
     ] {
         refused(key, expected);
     }
+
+    // Both keys are named, as minisign names them in the first line of a .pub file.
+    let id = |pair: &minisign::KeyPair| {
+        let text = pair.pk.to_box().unwrap().to_string();
+        text.lines()
+            .next()
+            .unwrap()
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    let keys = format!("is not signed with the key {} of `", id(&stranger));
+    refused("stranger.pub", &keys);
+    let other = format!(
+        "it is signed with the key {}; to trust that key",
+        id(&maker)
+    );
+    refused("stranger.pub", &other);
+    owner.policy(&format!("[keys.first]\npublic = \"{public}\"\n"));
+    refused(
+        "stranger.pub",
+        "it is signed with `first`, a key of the policy",
+    );
+    owner.policy("");
+
+    // A signature by this key of another content.
+    write("acme.wasm.minisig", &{
+        let signature = minisign::sign(None, &maker.sk, &b"another"[..], None, None);
+        signature.unwrap().to_string()
+    });
+    refused("acme.key.pub", "does not match the content");
+    refused("acme.key.pub", "copy the file again, or sign it again");
+    write("acme.wasm.minisig", &signature.to_string());
 
     let first = lines("acme.key.pub").unwrap();
     let section =

@@ -494,6 +494,7 @@ impl Fixture {
     ) -> Result<plugins::Rollback, plugins::RollbackError> {
         let device = plugins::RollbackFolders {
             state_dir: &self.path("state"),
+            plugin_dirs: &[self.path("plugins")],
             policy: &self.path("policy.toml"),
             stock_plugins: &self.path("stock-plugins.toml"),
             host_root: &self.path("host"),

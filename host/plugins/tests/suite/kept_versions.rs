@@ -187,13 +187,24 @@ async fn the_owner_puts_the_version_before_back_and_the_one_of_today_again() {
     fs::write(device.path("policy.toml"), policy(&[2])).unwrap();
     let error = device.rollback("a").unwrap_err().to_string();
     assert!(
-        error.contains("stays as it is") && error.contains("add \""),
+        error.starts_with("the file of the plugin `a` is unchanged: ") && error.contains("add \""),
         "{error}"
     );
     assert_eq!(fs::read(device.path("plugins/a.wasm")).unwrap(), version(2));
     let error = device.rollback("b").unwrap_err().to_string();
+    assert_eq!(error, "the device has no plugin `b`; it has `a`");
+    // A plugin that was never in use has no version to go back to.
+    fs::write(device.path("plugins/b.wasm"), plugin(&manifest("b", ALL))).unwrap();
+    let error = device.rollback("b").unwrap_err().to_string();
     assert!(
         error.contains("no earlier version of it is kept"),
+        "{error}"
+    );
+    fs::remove_dir_all(device.path("state/plugin-versions")).unwrap();
+    let error = device.rollback("a").unwrap_err().to_string();
+    assert!(
+        error.starts_with("no version of any plugin is kept in the state folder")
+            && error.contains("--config"),
         "{error}"
     );
 }

@@ -239,6 +239,12 @@ async fn a_signature_alone_does_not_take_a_plugin_back() {
         error.contains("1.0.0 is older") && error.contains(&format!("add \"{digest}\"")),
         "{error}"
     );
+    // The error contains the section with the digest, to be put in place of the present one.
+    let (_, section) = error.split_once(":\n\n").unwrap();
+    let section: toml::Table = section.parse().unwrap();
+    let pins = &section["plugins"]["a"];
+    assert_eq!(pins["sha256"][0].as_str(), Some(digest.as_str()));
+    assert_eq!(pins["keys"][0].as_str(), Some("maker"));
     until_version(&device, "1.1.0").await;
     let pinned = format!("sha256 = [\"{digest}\"]");
     put(&device, "policy.toml", policy(&keys, &pinned));

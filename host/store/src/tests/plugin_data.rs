@@ -52,6 +52,26 @@ fn plugins_have_spaces_of_their_own() {
 }
 
 #[test]
+fn another_process_reads_a_value_while_the_store_is_open_and_without_a_store_there_is_none() {
+    let folder = folder();
+    let path = folder.path();
+    assert_eq!(read_plugin_value(path, "one", "a").unwrap(), None);
+    assert_eq!(std::fs::read_dir(path).unwrap().count(), 0);
+    let store = open(path);
+    set(&store, "one", "a", b"1", None).unwrap();
+    for (plugin, key, expected) in [
+        ("one", "a", Some(b"1".to_vec())),
+        ("one", "b", None),
+        ("two", "a", None),
+    ] {
+        assert_eq!(read_plugin_value(path, plugin, key).unwrap(), expected);
+    }
+    drop(store);
+    let value = read_plugin_value(path, "one", "a").unwrap();
+    assert_eq!(value, Some(b"1".to_vec()));
+}
+
+#[test]
 fn a_plugins_keys_are_found_by_prefix() {
     let folder = folder();
     let store = open(folder.path());

@@ -5,11 +5,10 @@ use clap::Args as _;
 use super::*;
 
 fn merged(flags: &[&str], file: &str) -> Result<Configuration> {
-    let mut settings: Settings = toml::from_str(file).context("failed to parse")?;
+    let file = ConfigurationFile::new(Path::new("s.toml"), file.to_owned());
     let command = Settings::augment_args(clap::Command::new("supervisor"));
     let flags = command.no_binary_name(true).get_matches_from(flags);
-    settings.update_from_arg_matches(&flags)?;
-    complete(settings, Path::new("/opt/dist/bin/supervisor"))
+    merge(Some(&file), &flags, Path::new("/opt/dist/bin/supervisor"))
 }
 
 #[test]
@@ -118,25 +117,91 @@ fn an_address_that_nobody_named_is_not_opened() {
 }
 
 #[test]
-fn what_the_file_may_not_say_is_an_error_that_names_it() {
-    for (file, named) in [
-        ("engine = \"wasm\"\nstat_dir = \"x\"", "line 2"),
-        ("engine = \"podman\"", "line 1"),
-        ("firewall_ports = [70000]", "line 1"),
-        ("host_actions = \"none\"", "line 1"),
-        ("listen = [\"localhost\"]", "localhost"),
-        ("host_names = [\"a b\"]", "`a b`"),
-        ("host_names = [\".\"]", "`.`"),
-        ("service_keys = \"none\"", "line 1"),
-        ("vpn_unit = \"openvpn\"", "`openvpn`"),
-        ("[branding]\napi_level = \"1.0.0\"", "api_level"),
-        ("[branding]\napi_level = \"20\"", "api_level"),
-        ("[branding]\nenv_prefix = \"A B\"", "env_prefix"),
-        ("[branding]\nfolder = \"../x\"", "folder"),
-        ("[branding]\nnmae = \"x\"", "line 2"),
+fn an_error_of_the_file_names_the_file_the_line_the_table_the_key_and_what_is_allowed() {
+    for (file, expected) in [
+        (
+            "engine = \"wasm\"\nstat_dir = \"x\"",
+            "s.toml:2: stat_dir: unknown field `stat_dir`, expected one of `state_dir`, `listen`",
+        ),
+        (
+            "# first\n\nengine = \"podman\"",
+            "s.toml:3: engine: unknown variant `podman`, expected one of `auto`, `docker`, `wasm`",
+        ),
+        (
+            "firewall_ports = [\n  22,\n  70000,\n]",
+            "s.toml:3: firewall_ports: invalid value: integer `70000`, expected u16",
+        ),
+        (
+            "exclusive = 1",
+            "s.toml:1: exclusive: invalid type: integer `1`, expected a boolean",
+        ),
+        (
+            "host_actions = \"none\"",
+            "s.toml:1: host_actions: unknown variant `none`, expected `dbus` or `rehearse`",
+        ),
+        (
+            "engine = \"wasm\"\nlisten = [\"localhost\"]",
+            "s.toml:2: listen: `localhost` is not an address to listen on, such as",
+        ),
+        (
+            "host_names = [\"a b\"]",
+            "s.toml:1: host_names: `a b` is not a valid host name: letters, digits",
+        ),
+        (
+            "host_names = [\".\"]",
+            "s.toml:1: host_names: `.` is not a valid host name",
+        ),
+        ("service_keys = \"none\"", "s.toml:1: service_keys: "),
+        ("vpn_unit = \"openvpn\"", "s.toml:1: vpn_unit: `openvpn`"),
+        ("own_app = \"a b\"", "s.toml:1: own_app: "),
+        (
+            "first_service_user = 5",
+            "s.toml:1: first_service_user: 5 is not allowed: the 65536 user numbers from there on must all be from 1,000",
+        ),
+        (
+            "[branding]\n\napi_level = \"1.0.0\"",
+            "s.toml:3: [branding] api_level: `1.0.0` must be three numbers separated by dots, at least 16.6.0",
+        ),
+        (
+            "[branding]\napi_level = \"20\"",
+            "s.toml:2: [branding] api_level: `20` must be",
+        ),
+        (
+            "[branding]\nenv_prefix = \"A B\"",
+            "s.toml:2: [branding] env_prefix: `A B` cannot be part of a variable's name: letters",
+        ),
+        (
+            "[branding]\naliases = [\"A_\", \"1\"]",
+            "s.toml:2: [branding] aliases: `1` cannot be part of a variable's name",
+        ),
+        (
+            "[branding]\nfolder = \"../x\"",
+            "s.toml:2: [branding] folder: `../x` is not a valid name: letters",
+        ),
+        (
+            "[branding]\nnmae = \"x\"",
+            "s.toml:2: [branding] nmae: unknown field `nmae`, expected one of `env_prefix`",
+        ),
+        (
+            "branding = { nmae = \"x\" }",
+            "s.toml:1: [branding] nmae: unknown field `nmae`",
+        ),
+        ("engine = \"wasm\"\n[brandig", "s.toml:"),
+        ("engine = ", "s.toml:"),
     ] {
-        let error = merged(&[], file).unwrap_err();
-        let chain = format!("{error:#}");
-        assert!(chain.contains(named), "{file}: {chain}");
+        let error = format!("{:#}", merged(&[], file).unwrap_err());
+        assert!(error.starts_with(expected), "{file}: {error}");
+        assert_eq!(error.lines().count(), 1, "{file}: {error}");
     }
+}
+
+/// The line in the file is not the cause if a flag takes precedence over it.
+#[test]
+fn an_error_of_a_flag_does_not_name_the_file() {
+    let error = merged(&["--listen=localhost"], "listen = [\"127.0.0.1:1\"]").unwrap_err();
+    let error = format!("{error:#}");
+    assert!(
+        error.starts_with("listen: `localhost` is not an address to listen on"),
+        "{error}"
+    );
 }

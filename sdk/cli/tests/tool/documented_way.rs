@@ -154,9 +154,16 @@ async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
         "/usr/lib/supervisor/bin",
         &bin,
     );
+    // The command waits for a device that does nothing else.
+    let wait = format!("acme.key.pub --wait {}", COMPILED_WITHIN.as_secs());
+    let typed = replaced(&typed, "acme.key.pub", &wait);
     let begin = Instant::now();
     let granted = device.run(&typed).succeeds();
-    for expected in ["[plugins.rails]", "installed rails 0.1.0: `"] {
+    for expected in [
+        "[plugins.rails]",
+        "installed rails 0.1.0: `",
+        "\nrails 0.1.0 runs\n",
+    ] {
         assert!(granted.out.contains(expected), "{}", granted.out);
     }
 

@@ -1,0 +1,322 @@
+//! Waiting for the running supervisor to load or refuse a plugin's file, for the commands that write one.
+//!
+//! The supervisor reports which file it has loaded or refused by its digest, so what it reports about another content of
+//! the same file does not count.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::output;
+use crate::running_supervisor::RunningSupervisor;
+
+/// How often the supervisor's report is read.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// How long a refusal has to last: a report from before the supervisor noticed the file, or read the changed policy, may
+/// still refuse the same content.
+const CONFIRMED_AFTER: Duration = Duration::from_secs(2);
+/// How long a supervisor may take to list a file that is in one of its folders.
+const LISTED_WITHIN: Duration = Duration::from_secs(20);
+
+/// A plugin's file in a plugin folder.
+pub(crate) struct PlacedFile<'a> {
+    pub(crate) plugin: &'a str,
+    pub(crate) version: String,
+    pub(crate) file: &'a Path,
+    /// SHA-256 of the file.
+    pub(crate) digest: &'a str,
+    /// The supervisor's state folder.
+    pub(crate) state_dir: &'a Path,
+}
+
+/// What a supervisor reports about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ReportedState {
+    Runs,
+    Refused {
+        reason: String,
+        /// The version that stays in use in its place.
+        in_use: Option<String>,
+    },
+    OtherBoard,
+    Loading,
+    /// It reports nothing about the file.
+    Unlisted,
+    /// It does not answer; says why.
+    NoAnswer(String),
+}
+
+impl PlacedFile<'_> {
+    /// Prints that the supervisor runs the plugin, once it does; waits no longer than `within`. If that is zero, or no
+    /// supervisor is running, prints how to find out instead.
+    ///
+    /// # Errors
+    /// The supervisor refuses the file, or has not decided in time, or the user ends the wait. The file stays.
+    pub(crate) fn report_verdict(&self, within: Duration) -> Result<()> {
+        let Self {
+            plugin, version, ..
+        } = self;
+        let state_dir = self.state_dir.display();
+        if RunningSupervisor::find(self.state_dir)?.is_none() {
+            return output::print(format_args!(
+                "no supervisor is running with the state folder `{state_dir}`: it will load the plugin at its next start (if one runs with another state folder, name that with --state-dir or --config)\n"
+            ));
+        }
+        if within.is_zero() {
+            return output::print(format_args!(
+                "the running supervisor loads it; this shows whether it has: {}\n",
+                self.list_command()
+            ));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let verdict = runtime.block_on(self.wait(within));
+        // A request that is not answered must not delay the end of the command.
+        runtime.shutdown_background();
+        verdict?;
+        output::print(format_args!("{plugin} {version} runs\n"))
+    }
+
+    async fn wait(&self, within: Duration) -> Result<()> {
+        let mut interrupts =
+            signal(SignalKind::interrupt()).context("failed to receive interrupts")?;
+        output::note(format_args!(
+            "waiting for at most {} s until the supervisor has loaded or refused {} {} (Ctrl-C ends the wait; the file stays)",
+            within.as_secs(),
+            self.plugin,
+            self.version
+        ));
+        tokio::select! {
+            _ = interrupts.recv() => bail!(
+                "interrupted while waiting: {} {} stays installed in `{}`; this shows whether it runs: {}",
+                self.plugin,
+                self.version,
+                self.file.display(),
+                self.list_command()
+            ),
+            verdict = self.follow(within) => verdict,
+        }
+    }
+
+    /// Reads the supervisor's reports until they contain a verdict.
+    async fn follow(&self, within: Duration) -> Result<()> {
+        let begin = Instant::now();
+        let deadline = begin + within;
+        let mut refused_since = None;
+        let mut listed_at = begin;
+        loop {
+            let state = self.read_state(deadline).await;
+            match &state {
+                ReportedState::Runs => return Ok(()),
+                ReportedState::OtherBoard => bail!(
+                    "{} {} is for boards of other types than this one: the supervisor does not load it",
+                    self.plugin,
+                    self.version
+                ),
+                ReportedState::Refused { .. } => {
+                    let since = *refused_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= CONFIRMED_AFTER {
+                        return Err(self.explain(&state, within));
+                    }
+                }
+                ReportedState::Unlisted if listed_at.elapsed() >= LISTED_WITHIN => {
+                    return Err(self.explain(&state, within));
+                }
+                ReportedState::Unlisted | ReportedState::Loading | ReportedState::NoAnswer(_) => {}
+            }
+            if !matches!(state, ReportedState::Refused { .. }) {
+                refused_since = None;
+            }
+            if state != ReportedState::Unlisted {
+                listed_at = Instant::now();
+            }
+            if Instant::now() >= deadline {
+                return Err(self.explain(&state, within));
+            }
+            sleep(INTERVAL).await;
+        }
+    }
+
+    /// Returns what the supervisor reports now.
+    async fn read_state(&self, deadline: Instant) -> ReportedState {
+        let state_dir = self.state_dir.to_owned();
+        let request = tokio::task::spawn_blocking(move || read_reports(&state_dir));
+        match timeout_at(deadline, request).await {
+            Ok(Ok(Ok(plugins))) => find_state(&plugins, self.file, self.digest),
+            Ok(Ok(Err(error))) => ReportedState::NoAnswer(format!("{error:#}")),
+            Ok(Err(_)) => ReportedState::NoAnswer("the request was cut short".to_owned()),
+            Err(_) => ReportedState::NoAnswer("it has not answered in time".to_owned()),
+        }
+    }
+
+    /// Creates the error for a state other than that the plugin runs, with the next step.
+    fn explain(&self, state: &ReportedState, within: Duration) -> anyhow::Error {
+        let Self {
+            plugin, version, ..
+        } = self;
+        let (file, seconds) = (self.file.display(), within.as_secs());
+        let list = self.list_command();
+        match state {
+            ReportedState::Refused {
+                reason,
+                in_use: Some(in_use),
+            } => anyhow!(
+                "the supervisor refuses {plugin} {version}: {reason}\nversion {in_use} stays in use; this puts its file back: {}",
+                self.command(&format!("rollback {plugin}"))
+            ),
+            ReportedState::Refused {
+                reason,
+                in_use: None,
+            } => anyhow!(
+                "the supervisor refuses {plugin} {version}: {reason}\nthe file stays in its place; this removes it: `rm {file}`"
+            ),
+            ReportedState::Unlisted => anyhow!(
+                "the supervisor does not list `{file}`: if it reads other plugin folders than this command, give --config with its configuration file; the file stays, and this shows whether it runs: {list}"
+            ),
+            ReportedState::NoAnswer(reason) => anyhow!(
+                "no verdict about {plugin} {version} within {seconds} s: {reason}; `{file}` stays, and this shows whether it runs: {list}"
+            ),
+            ReportedState::Runs | ReportedState::OtherBoard | ReportedState::Loading => anyhow!(
+                "the supervisor has neither loaded nor refused {plugin} {version} within {seconds} s; `{file}` stays, and this shows whether it runs: {list}"
+            ),
+        }
+    }
+
+    fn list_command(&self) -> String {
+        self.command("list")
+    }
+
+    /// Returns a command about the same supervisor, to be pasted.
+    fn command(&self, words: &str) -> String {
+        format!(
+            "`supervisor plugins {words} --state-dir {}`",
+            self.state_dir.display()
+        )
+    }
+}
+
+/// Returns the plugins of the running supervisor, as in `GET /v3/plugins`.
+fn read_reports(state_dir: &Path) -> Result<Vec<Value>> {
+    let supervisor = RunningSupervisor::find(state_dir)?;
+    let supervisor = supervisor.context("the supervisor has stopped")?;
+    let mut body = supervisor.get("/v3/plugins")?.ok()?;
+    Ok(serde_json::from_value(body["plugins"].take()).unwrap_or_default())
+}
+
+/// Returns what a supervisor with these plugins has done with the content of this digest in `file`.
+fn find_state(plugins: &[Value], file: &Path, digest: &str) -> ReportedState {
+    let text = |plugin: &Value, key: &str| plugin[key].as_str().map(str::to_owned);
+    let is_file = |plugin: &&Value| plugin["file"].as_str().map(Path::new) == Some(file);
+    let mut of_digest = plugins
+        .iter()
+        .filter(|plugin| plugin["digest"] == digest || plugin["refusedDigest"] == digest);
+    // The supervisor may see the file under another path than this command.
+    let Some(plugin) = plugins.iter().find(is_file).or_else(|| of_digest.next()) else {
+        return ReportedState::Unlisted;
+    };
+    let (refused, state) = (text(plugin, "refused"), plugin["state"].as_str());
+    let is_digest = |key: &str| plugin[key] == digest;
+    // A file that the supervisor must not read is refused without a digest.
+    let is_unread = plugin["refusedDigest"].is_null();
+    match refused {
+        Some(reason) if is_digest("refusedDigest") || is_unread => ReportedState::Refused {
+            reason,
+            in_use: match state {
+                Some("running") => text(plugin, "version"),
+                _ => None,
+            },
+        },
+        None if is_digest("digest") && state == Some("running") => ReportedState::Runs,
+        None if is_digest("digest") && state == Some("other-board") => ReportedState::OtherBoard,
+        _ => ReportedState::Loading,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_report_about_this_content_is_a_verdict() {
+        let refused = |in_use: Option<&str>| ReportedState::Refused {
+            reason: "why".to_owned(),
+            in_use: in_use.map(str::to_owned),
+        };
+        for (mut report, expected) in [
+            (
+                json!({ "digest": "new", "state": "running" }),
+                ReportedState::Runs,
+            ),
+            (
+                json!({ "digest": "old", "state": "running" }),
+                ReportedState::Loading,
+            ),
+            (
+                json!({ "digest": "new", "state": "loading" }),
+                ReportedState::Loading,
+            ),
+            (
+                json!({ "digest": "new", "state": "other-board" }),
+                ReportedState::OtherBoard,
+            ),
+            (
+                json!({ "digest": "new", "refusedDigest": "new", "state": "refused", "refused": "why" }),
+                refused(None),
+            ),
+            (
+                json!({ "digest": "old", "refusedDigest": "new", "state": "running", "refused": "why", "version": "1.0.0" }),
+                refused(Some("1.0.0")),
+            ),
+            // The supervisor has not noticed the new content yet.
+            (
+                json!({ "digest": "old", "refusedDigest": "older", "state": "running", "refused": "why" }),
+                ReportedState::Loading,
+            ),
+            (
+                json!({ "digest": "new", "refusedDigest": "older", "state": "running", "refused": "why" }),
+                ReportedState::Loading,
+            ),
+            // It must not read the file.
+            (
+                json!({ "digest": "", "state": "refused", "refused": "why" }),
+                refused(None),
+            ),
+        ] {
+            report["file"] = "/plugins/a.wasm".into();
+            let found = find_state(
+                std::slice::from_ref(&report),
+                Path::new("/plugins/a.wasm"),
+                "new",
+            );
+            assert_eq!(found, expected, "{report}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_path_or_its_content() {
+        let report = |file: &str, digest: &str| json!({ "file": file, "digest": digest, "state": "running" });
+        let file = Path::new("/plugins/a.wasm");
+        let other = report("/plugins/b.wasm", "other");
+        for (plugins, expected) in [
+            (vec![], ReportedState::Unlisted),
+            (vec![other.clone()], ReportedState::Unlisted),
+            (
+                vec![other.clone(), report("/mnt/a.wasm", "new")],
+                ReportedState::Runs,
+            ),
+            (
+                vec![other, report("/plugins/a.wasm", "old")],
+                ReportedState::Loading,
+            ),
+        ] {
+            assert_eq!(find_state(&plugins, file, "new"), expected, "{plugins:?}");
+        }
+    }
+}
