@@ -123,19 +123,31 @@ fn check_actions(project: &ProjectFolder) -> Result<()> {
     let can_provide = |action: &Action| match language {
         // The exports of a component are checked later.
         Language::Rust | Language::Component => true,
-        _ => *action == Action::Events,
+        Language::JavaScript | Language::TypeScript | Language::Python => {
+            [Action::Events, Action::ActionProvider, Action::OsUpdate].contains(action)
+        }
+        Language::C | Language::Go => [Action::Events, Action::ActionProvider].contains(action),
     };
     let mut provided = project.project.manifest.provides.iter();
     match provided.find(|action| !can_provide(action)) {
         None => Ok(()),
-        // The author has not written this name: it stands for the table.
-        Some(Action::ActionProvider) => bail!(
-            "a plugin in {language} cannot have actions of its own: write it in Rust, or leave [actions] out of plugin.toml"
-        ),
         Some(action) => bail!(
             "a plugin in {language} cannot provide `{action}`: write it in Rust, or leave `{action}` out of [provides]"
         ),
     }
+}
+
+/// Checks that something that `plugin.toml` names can have this name in a language. `purpose` says what it does, and `kind`
+/// what it is and in which language: `function in Go`.
+///
+/// # Errors
+/// It cannot.
+fn check_identifier(name: &str, purpose: &str, kind: &str) -> Result<()> {
+    ensure!(
+        is_identifier(name),
+        "`{name}`, which {purpose}, is not the name of a {kind}"
+    );
+    Ok(())
 }
 
 /// Adds the manifest, and the description of the routes if there is one.

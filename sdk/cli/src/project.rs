@@ -67,6 +67,13 @@ impl ProjectFolder {
         provided.find_map(|(provided, provider)| (*provided == action).then_some(provider))
     }
 
+    /// Returns the plugin's own actions, each with the function that performs it.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let functions = self.project.action_functions.iter().map(String::as_str);
+        let names = self.project.manifest.actions.iter().map(String::as_str);
+        names.zip(functions)
+    }
+
     /// Returns the path of the built component.
     pub(crate) fn component(&self) -> PathBuf {
         self.path.join(format!("{}.wasm", self.name()))

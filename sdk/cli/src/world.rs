@@ -90,11 +90,13 @@ fn interfaces() -> impl Iterator<Item = &'static File<'static>> {
     })
 }
 
-/// Returns the interfaces that the plugin exports.
+/// Returns the interfaces that the plugin exports. `handler` is always among them, because the SDKs are written against
+/// its types; the host does not call it in a plugin without routes.
 fn exports(manifest: &Manifest) -> Vec<String> {
-    let handler = (!manifest.routes.is_empty()).then(|| "handler".to_owned());
     let actions = manifest.provides.iter().map(Action::to_string);
-    handler.into_iter().chain(actions).collect()
+    std::iter::once("handler".to_owned())
+        .chain(actions)
+        .collect()
 }
 
 /// Returns the text of the world.
@@ -150,6 +152,12 @@ mod tests {
              import identify-window;\n    export handler;\n    export identify;\n}\n"
         );
         assert!(uses_wasi(&manifest));
+        // The SDKs need the handler's types, even if there are no routes.
+        assert_eq!(
+            text(&project("[actions]\nset = \"a\"\n")),
+            "world plugin {\n    import log;\n    import config;\n    import timer;\n    import caller;\n    export handler;\n    \
+             export action-provider;\n}\n"
+        );
         assert!(!uses_wasi(&project("[routes]\n\"GET /v3/a\" = \"a\"\n")));
     }
 

@@ -128,13 +128,13 @@ export function readTexts(source, values, fields) {
   return result;
 }
 
-/** Reads a JSON body as the kinds of `fields`. */
-export function readJson(value, fields) {
+/** Reads a JSON object as the kinds of `fields`. `source` says where it comes from. */
+export function readJson(source, value, fields) {
   try {
     return record(fields).read(value);
   } catch (misfit) {
     if (!(misfit instanceof Misfit)) throw misfit;
-    const place = misfit.at === "" ? "the body" : `field \`${misfit.at}\` of the body`;
+    const place = misfit.at === "" ? source : `field \`${misfit.at}\` of ${source}`;
     throw new BadRequest(`${place} ${misfit.text}`);
   }
 }

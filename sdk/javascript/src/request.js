@@ -47,7 +47,7 @@ export class Request {
     } catch (error) {
       throw new BadRequest(`the body is not JSON: ${error.message.slice(0, 200)}`);
     }
-    return fields === undefined ? value : readJson(value, fields);
+    return fields === undefined ? value : readJson("the body", value, fields);
   }
 }
 

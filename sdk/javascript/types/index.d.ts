@@ -220,6 +220,56 @@ export function postpone(reason: string, seconds: number): Postponement;
 /** Answers that a release is not healthy and will not become so: the device goes back to the last healthy one. */
 export function refuse(reason: string): Refusal;
 
+// ---- What the plugin does for others: [actions] and `os-update` in [provides] of plugin.toml
+
+/** The input of an action of the plugin's own, at most 512 KiB. */
+export interface ActionInput {
+  readonly bytes: Uint8Array;
+  /** Returns the input as text. If it is not UTF-8, the caller's call is refused. */
+  text(): string;
+  /** Reads JSON, unchanged or by the kinds of its fields. If the input does not fit, the caller's call is refused with a
+   * message that names the field. */
+  json(): any;
+  json<T extends Fields>(fields: T): Read<T>;
+}
+
+/** A function that [actions] of plugin.toml names. Its return value is the output, at most 512 KiB: a `Uint8Array`
+ * unchanged, and anything else as JSON; nothing is `null`. The caller receives the message of an `HttpError`. */
+export type Action = (input: ActionInput) => unknown;
+
+/** The status of the operating system. */
+export interface OsStatus {
+  /** The running version: up to 128 letters, digits and `.`, `-`, `+`, `_` or `~`. */
+  running: string;
+  /** Whether the running version stays: false from its first boot until `commit`. */
+  committed: boolean;
+  /** The version that is completely installed in the other place, whether or not the next boot starts it. */
+  staged?: string;
+  /** The progress of an installation, from 0 to 100, if one is running. */
+  installing?: number;
+  /** The reason why the last installation failed. */
+  failure?: string;
+}
+
+/** The object that `os-update` in [provides] of plugin.toml names. The device decides when each step happens
+ * (docs/os-update.md), and may repeat it. People read the message of an `HttpError` in the device's plan, events and
+ * log. */
+export interface OsUpdateProvider {
+  /** Returns the status, without changing anything. */
+  status(): OsStatus | Promise<OsStatus>;
+  /** Begins to install `version` from `source` (an `https://` address or an absolute path) into the place that is not
+   * running, and returns: `status` reports the progress. Does nothing if it is already in progress, and does not change
+   * what the next boot starts. */
+  stage(source: string, version: string): void | Promise<void>;
+  /** Makes the next boot start the staged version. */
+  activate(): void | Promise<void>;
+  /** Makes each later boot start the running version, and ends its trial. */
+  commit(): void | Promise<void>;
+  /** Makes the next boot start the predecessor of the uncommitted version: before the first boot of that version this is
+   * the running version, after it the version that ran before. */
+  rollBack(): void | Promise<void>;
+}
+
 // ---- Capabilities, each with a line in [capabilities] of plugin.toml
 
 /** Keys and values that survive restarts. Keys are at most 256 bytes, values at most 64 KiB, all of them together at most

@@ -1,4 +1,4 @@
-import type { EventHandler, Handler } from "./index.js";
+import type { Action, EventHandler, Handler, OsUpdateProvider } from "./index.js";
 
 /** Returns what a component exports, for functions by `METHOD PATH`. Used by the file that the build writes from
  * `plugin.toml`. */
@@ -6,3 +6,17 @@ export function serve(routes: Record<string, Handler>): { handle(request: object
 
 /** Like `serve`, for a function that is called for events. */
 export function watch(handler: EventHandler): { handle(event: object): Promise<object> };
+
+/** Like `serve`, for actions of the plugin's own by name. */
+export function provideActions(actions: Record<string, Action>): {
+  call(name: string, input: Uint8Array): Promise<Uint8Array>;
+};
+
+/** Like `serve`, for updates of the operating system. */
+export function provideOsUpdates(provider: OsUpdateProvider): {
+  status(): Promise<object>;
+  stage(source: string, version: string): Promise<void>;
+  activate(): Promise<void>;
+  commit(): Promise<void>;
+  rollBack(): Promise<void>;
+};

@@ -22,6 +22,8 @@ pub struct Project {
     /// The provider of each action, in the order of the manifest's `provides`; none for
     /// [`Action::ActionProvider`](crate::Action::ActionProvider), which comes last.
     pub providers: Vec<String>,
+    /// The function that performs each of the plugin's own actions, in the order of the manifest's `actions`.
+    pub action_functions: Vec<String>,
     /// The file next to `plugin.toml` that describes the routes, a part of an OpenAPI 3.1 document in JSON.
     pub openapi: Option<String>,
     /// How the component is built.
@@ -126,7 +128,12 @@ impl Project {
         let (mut provides, providers): (Vec<Action>, _) = provides
             .map(|(action, provider)| (action.into_inner(), provider.into_inner()))
             .unzip();
-        let actions: BTreeSet<String> = file.actions.into_keys().map(Spanned::into_inner).collect();
+        let actions = file.actions.into_iter();
+        let actions: BTreeMap<String, String> = actions
+            .map(|(name, function)| (name.into_inner(), function.into_inner()))
+            .collect();
+        let (actions, action_functions): (BTreeSet<String>, Vec<String>) =
+            actions.into_iter().unzip();
         // It results from the table of actions. All others come first, each with its provider.
         if !actions.is_empty() {
             provides.push(Action::ActionProvider);
@@ -187,6 +194,7 @@ impl Project {
             manifest,
             handlers,
             providers,
+            action_functions,
             openapi: file.openapi.map(Spanned::into_inner),
             build: Build {
                 language,
@@ -279,6 +287,18 @@ memory_mib = 32
         let text = project.manifest.to_toml().unwrap();
         assert_eq!(Manifest::parse(&text).unwrap(), project.manifest, "{text}");
         assert!(text.contains("licence = \"MIT\""), "{text}");
+    }
+
+    #[test]
+    fn each_action_of_a_plugins_own_has_its_function() {
+        let text = format!("{RAILS}[actions]\nset = \"set_rail\"\nall-off = \"reset\"\n");
+        let project = Project::parse(&text).unwrap();
+        let actions: Vec<_> = project.manifest.actions.iter().collect();
+        assert_eq!(actions, ["all-off", "set"]);
+        assert_eq!(project.action_functions, ["reset", "set_rail"]);
+        assert_eq!(project.providers, ["blink"]);
+        let expected = [Action::Identify, Action::ActionProvider];
+        assert_eq!(project.manifest.provides, expected);
     }
 
     #[test]

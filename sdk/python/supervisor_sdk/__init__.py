@@ -19,6 +19,8 @@ A plugin is a `plugin.toml` and a module with one function for each of its route
 - **Out**: text, a `dict`, a `list` or a dataclass (JSON), `bytes`, `None`, a `Response`, or a generator, whose pieces
   are streamed.
 - **Errors**: `raise NotFound(...)` and similar errors are answered in the format that all errors of the device have.
+- **Actions**: a function that `[actions]` names takes the input of its caller, another plugin: `bytes`, or JSON as the
+  annotation says. It returns `bytes`, or anything that JSON can express, and an error is for the caller.
 - **Capabilities**: the modules `store`, `led`, `units` and so on need a line in `[capabilities]` of `plugin.toml`;
   `log`, `config`, `timer` and `Caller` do not.
 

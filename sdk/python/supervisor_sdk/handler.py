@@ -1,8 +1,9 @@
-"""Calls a plugin's functions for the requests on their routes. Used only by the module `routes`, which the build writes
-from `plugin.toml`."""
+"""Calls a plugin's functions for the requests on their routes, for events and for its actions. Used only by the module
+`routes`, which the build writes from `plugin.toml`."""
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -11,9 +12,9 @@ from wit_world.imports import types as wit
 from . import log, sealing
 from .capability import whole_number
 from .errors import Error
-from .parameters import Taker, takers
+from .parameters import Taker, action_takers, takers
 from .request import Request
-from .response import Response
+from .response import Response, json_of
 
 
 def handler(routes: dict[str, Callable]) -> type:
@@ -47,16 +48,7 @@ def watcher(function: Callable) -> type:
 
     class Events(exports.Events):
         async def handle(self, event: wit_events.Event) -> wit_events.Answer:
-            sealing.seal()
-            try:
-                answer = function(event_of(event))
-                if inspect.isawaitable(answer):
-                    answer = await answer
-            except Error as error:
-                raise Err(error.message) from None
-            except Exception as error:
-                _report(error)
-                raise
+            answer = await _perform(lambda: function(event_of(event)))
             if isinstance(answer, Postpone):
                 return wit_events.Answer_Postpone(wit_events.Postponement(answer.reason, answer.seconds))
             if isinstance(answer, Refuse):
@@ -64,6 +56,75 @@ def watcher(function: Callable) -> type:
             return wit_events.Answer_GoOn()
 
     return Events
+
+
+def action_provider(actions: dict[str, Callable]) -> type:
+    """Returns the class that a component exports to perform the plugin's own actions, for functions by name. Raises a
+    `TypeError` if a function cannot be an action."""
+    table = {name: (function, action_takers(function)) for name, function in actions.items()}
+
+    class ActionProvider(exports.ActionProvider):
+        async def call(self, name: str, input: bytes) -> bytes:
+            function, parameters = table[name]
+
+            async def output() -> bytes:
+                arguments = {parameter: take(input) for parameter, take in parameters.items()}
+                result = await _finished(function(**arguments))
+                is_bytes = isinstance(result, bytes | bytearray | memoryview)
+                return bytes(result) if is_bytes else json_of(result, "bytes")
+
+            return await _perform(output)
+
+    return ActionProvider
+
+
+def os_updater(provider: type) -> type:
+    """Returns the class that a component exports to update the operating system. Raises a `TypeError` if `provider` lacks
+    a method. Each call gets an instance of its own."""
+    from wit_world.exports import os_update as wit_os
+
+    from .os_update import check
+
+    check(provider)
+
+    class OsUpdate(exports.OsUpdate):
+        async def status(self) -> wit_os.OsStatus:
+            async def status() -> wit_os.OsStatus:
+                found = await _finished(provider().status())
+                return wit_os.OsStatus(found.running, found.staged, found.committed, found.installing, found.failure)
+
+            return await _perform(status)
+
+        async def stage(self, source: str, version: str) -> None:
+            await _perform(lambda: provider().stage(source, version))
+
+        async def activate(self) -> None:
+            await _perform(lambda: provider().activate())
+
+        async def commit(self) -> None:
+            await _perform(lambda: provider().commit())
+
+        async def roll_back(self) -> None:
+            await _perform(lambda: provider().roll_back())
+
+    return OsUpdate
+
+
+async def _finished(result: Any) -> Any:
+    """Waits for the result of a function that may be asynchronous."""
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _perform(function: Callable[[], Any]) -> Any:
+    """Calls a function of the plugin for an event or an action. An error of the SDK is the answer; any other is a bug."""
+    sealing.seal()
+    try:
+        return await _finished(function())
+    except Error as error:
+        raise Err(error.message) from None
+    except Exception as error:
+        _report(error)
+        raise
 
 
 def _answer_of(error: Error) -> wit.Error:
@@ -77,9 +138,7 @@ def _answer_of(error: Error) -> wit.Error:
 
 async def _call(function: Callable, parameters: dict[str, Taker], request: Request) -> Response:
     arguments = {name: await take(request) for name, take in parameters.items()}
-    result = function(**arguments)
-    if inspect.isawaitable(result):
-        result = await result
+    result = await _finished(function(**arguments))
     return result if isinstance(result, Response) else Response(result)
 
 

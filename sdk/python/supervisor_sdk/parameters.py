@@ -1,4 +1,4 @@
-"""Reads a handler's parameters from a request, by their names and annotations.
+"""Reads a handler's parameters from a request, by their names and annotations, and those of an action from its input.
 
 Whatever can be checked before the first request is checked while the plugin is built, so a handler that does not fit
 its route makes the build fail.
@@ -7,6 +7,7 @@ its route makes the build fail.
 import dataclasses
 import enum
 import inspect
+import json
 import types
 import typing
 from collections.abc import Awaitable, Callable
@@ -54,6 +55,55 @@ def takers(function: Callable, route: str) -> dict[str, Taker]:
                 raise TypeError(f"`{function.__name__}` takes the body twice: as `{of_body}` and as `{name}`")
             of_body = name
     return {name: taker.take for name, taker in found.items()}
+
+
+InputTaker = Callable[[bytes], Any]
+
+
+def action_takers(function: Callable) -> dict[str, InputTaker]:
+    """Returns, for each parameter of a function that performs an action, the function that reads it from the action's
+    input. Raises a `TypeError` that says what is wrong with the function."""
+    name = function.__name__
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"`{name}` yields, but the output of an action is returned as a whole")
+    annotations = typing.get_type_hints(function)
+    found = {}
+    of_input = None
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise TypeError(f"parameter `{parameter.name}` of `{name}`: the parameters of an action are given by name")
+        annotation = annotations.get(parameter.name, Json)
+        if annotation is Caller:
+            found[parameter.name] = lambda _: Caller.current()
+            continue
+        if of_input is not None:
+            raise TypeError(f"`{name}` takes the input twice: as `{of_input}` and as `{parameter.name}`")
+        of_input = parameter.name
+        found[parameter.name] = _of_input(annotation, parameter.default)
+    return found
+
+
+def _of_input(annotation: Any, default: Any) -> InputTaker:
+    if annotation is bytes:
+        return lambda content: content
+    _without_none(annotation)
+
+    def take(content: bytes) -> Any:
+        if not content:
+            if default is not inspect.Parameter.empty:
+                return default
+            raise BadRequest("the input is missing: it must be JSON")
+        try:
+            value = json.loads(content.decode())
+        except (ValueError, RecursionError) as error:
+            raise BadRequest(f"the input is not JSON: {str(error)[:200]}") from None
+        try:
+            return from_json(value, annotation)
+        except Misfit as misfit:
+            place = f"field `{misfit.at}` of the input" if misfit.at else "the input"
+            raise BadRequest(f"{place} {misfit}") from None
+
+    return take
 
 
 @dataclasses.dataclass

@@ -60,14 +60,20 @@ def _body(content: Content, report: Callable[[Exception], None]) -> tuple[wit.Bo
             return content.into_wit(), None
     if hasattr(content, "__aiter__") or hasattr(content, "__next__"):
         return stream_of(content, report), TEXT
+    return wit.Body_Bytes(json_of(content, "text, bytes, a generator")), JSON
+
+
+def json_of(value: Any, others: str) -> bytes:
+    """Writes a value, in which there may be dataclasses, as JSON. Raises `Internal` if it is neither JSON nor one of
+    `others`, which names what the caller accepts besides JSON."""
+
+    def plain(value: Any) -> Any:
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return dataclasses.asdict(value)
+        raise TypeError(f"a value of the type `{type(value).__name__}` is neither {others} nor JSON")
+
     try:
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=plain)
     except (TypeError, ValueError) as error:
         raise Internal(f"failed to write the answer: {error}") from None
-    return wit.Body_Bytes(text.encode()), JSON
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    raise TypeError(f"a value of the type `{type(value).__name__}` is neither text, bytes, a generator nor JSON")
+    return text.encode()

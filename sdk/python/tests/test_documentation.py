@@ -1,5 +1,5 @@
-"""The Python code of docs/plugin-tool.md and of the table in docs/plugins.md: it compiles, and the SDK has what it
-uses."""
+"""The Python code of docs/plugin-tool.md, docs/os-update.md and docs/plugins.md, with its table: it compiles, and the SDK
+has what it uses."""
 
 import ast
 import builtins
@@ -56,12 +56,13 @@ def unknown(code: str) -> list[str]:
 
 
 class Documentation(unittest.TestCase):
-    def test_the_code_of_the_page_uses_what_the_sdk_has(self):
-        blocks = (DOCS / "plugin-tool.md").read_text().split("```python\n")[1:]
-        self.assertGreater(len(blocks), 1)
-        for block in blocks:
-            code = block.split("```")[0]
-            self.assertEqual(unknown(code), [], code)
+    def test_the_code_of_the_pages_uses_what_the_sdk_has(self):
+        for page in ["plugin-tool.md", "plugins.md", "os-update.md"]:
+            blocks = (DOCS / page).read_text().split("```python\n")[1:]
+            self.assertGreater(len(blocks), 0, page)
+            for block in blocks:
+                code = block.split("```")[0]
+                self.assertEqual(unknown(code), [], code)
 
     def test_the_calls_of_the_table_use_what_the_sdk_has(self):
         section = (DOCS / "plugins.md").read_text().split("\n## Tasks\n")[1]

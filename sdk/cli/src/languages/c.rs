@@ -79,6 +79,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if project.provider(Action::Events).is_some() {
         command.arg(sdk.join("events.c"));
     }
+    if !project.project.action_functions.is_empty() {
+        command.arg(sdk.join("action_provider.c"));
+    }
     let capabilities = &project.project.manifest.capabilities;
     if capabilities.iter().any(|it| it.name == Capability::Store) {
         command.arg(sdk.join("store.c"));
@@ -142,16 +145,13 @@ fn find_bound_capability(name: &str) -> Option<Capability> {
         .next_back()
 }
 
-/// Returns the table of routes with the function that answers each, and the function that is called for events.
+/// Returns the tables of routes and actions with the function of each, and the function that is called for events.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut functions = String::new();
     let mut table = String::new();
     let mut count = 0;
     for (route, handler) in project.routes() {
-        ensure!(
-            handler.is_ascii() && is_identifier(handler),
-            "`{handler}`, which answers `{route}`, is not the name of a function in C"
-        );
+        check_function(handler, &format!("answers `{route}`"))?;
         let (method, path) = (&route.method, &route.pattern);
         let _ = writeln!(functions, "void {handler}(request_t *request);");
         let _ = writeln!(table, "    {{\"{method}\", \"{path}\", {handler}}},");
@@ -161,16 +161,34 @@ fn routes(project: &ProjectFolder) -> Result<String> {
         "// Written by `supervisor-plugin build` from plugin.toml.\n#include \"supervisor.h\"\n\n{functions}\nconst route_t routes[] = {{\n{table}}};\nconst size_t routes_count = {count};\n"
     );
     if let Some(watcher) = project.provider(Action::Events) {
-        ensure!(
-            watcher.is_ascii() && is_identifier(watcher),
-            "`{watcher}`, which provides `events`, is not the name of a function in C"
-        );
+        check_function(watcher, "provides `events`")?;
         let _ = write!(
             text,
             "\n#include \"events.h\"\n\nevent_answer_t {watcher}(const event_t *event);\n\nevent_answer_t handle_event(const event_t *event) {{\n    return {watcher}(event);\n}}\n"
         );
     }
+    let (mut declarations, mut actions) = (String::new(), String::new());
+    for (name, function) in project.actions() {
+        check_function(function, &format!("performs the action `{name}`"))?;
+        let _ = writeln!(declarations, "output_t {function}(input_t input);");
+        let _ = writeln!(actions, "    {{\"{name}\", {function}}},");
+    }
+    if !actions.is_empty() {
+        let count = project.actions().count();
+        let _ = write!(
+            text,
+            "\n#include \"action_provider.h\"\n\n{declarations}\nconst action_t actions[] = {{\n{actions}}};\nconst size_t actions_count = {count};\n"
+        );
+    }
     Ok(text)
+}
+
+fn check_function(name: &str, purpose: &str) -> Result<()> {
+    ensure!(
+        name.is_ascii() && is_identifier(name),
+        "`{name}`, which {purpose}, is not the name of a function in C"
+    );
+    Ok(())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
 
 use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
-use super::{core_module, is_identifier};
+use super::{check_identifier, core_module};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -25,6 +25,8 @@ const GO: PythonPackage = PythonPackage {
 };
 /// The default file of the package `main`.
 const SOURCE: &str = "src/plugin.go";
+/// What `plugin.toml` names, as errors call it.
+const FUNCTION: &str = "function in Go";
 /// The keywords of declarations.
 const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
 
@@ -156,28 +158,34 @@ fn write_bindings(sdk: &Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that says which function answers which route, and which is called for events.
+/// Returns the file that says which function answers which route, performs which action, and is called for events.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut table = String::new();
     for (route, handler) in project.routes() {
-        ensure!(
-            is_identifier(handler),
-            "`{handler}`, which answers `{route}`, is not the name of a function in Go"
-        );
+        check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
         let _ = writeln!(table, "\t\t{:?}: {handler},", route.to_string());
     }
     let mut imports = String::from("\t\"supervisor\"\n");
-    let mut watch = String::new();
+    let mut more = String::new();
     if let Some(watcher) = project.provider(Action::Events) {
-        ensure!(
-            is_identifier(watcher),
-            "`{watcher}`, which provides `events`, is not the name of a function in Go"
-        );
+        check_identifier(watcher, "provides `events`", FUNCTION)?;
         imports.push_str("\t\"supervisor/events\"\n");
-        watch = format!("\tevents.Serve({watcher})\n");
+        let _ = writeln!(more, "\tevents.Serve({watcher})");
+    }
+    let mut actions = String::new();
+    for (name, function) in project.actions() {
+        check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
+        let _ = writeln!(actions, "\t\t{name:?}: provider.ActionOf({function}),");
+    }
+    if !actions.is_empty() {
+        imports.push_str("\t\"supervisor/provider\"\n");
+        let _ = writeln!(
+            more,
+            "\tprovider.Serve(map[string]provider.Action{{\n{actions}\t}})"
+        );
     }
     Ok(format!(
-        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{watch}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
+        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
     ))
 }
 

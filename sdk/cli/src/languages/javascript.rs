@@ -6,12 +6,12 @@ mod imports;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::Action;
 use serde_json::json;
 
-use super::{async_imports, capability_use, is_identifier};
+use super::{async_imports, capability_use, check_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -29,6 +29,8 @@ const PACKAGES: [NodePackage; 2] = [
         version: "0.4.5",
     },
 ];
+/// What `plugin.toml` names, as errors call it.
+const FUNCTION: &str = "function in JavaScript";
 /// The script that runs them.
 const SCRIPT: &str = include_str!("javascript/build.mjs");
 
@@ -75,7 +77,7 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     Ok(component)
 }
 
-/// Returns the component's entry module, which maps routes to functions.
+/// Returns the component's entry module, which maps routes, events and actions to functions.
 fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let source = source
         .to_str()
@@ -85,21 +87,33 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         json!(source)
     );
     for (route, handler) in project.routes() {
-        ensure!(
-            is_identifier(handler),
-            "`{handler}`, which answers `{route}`, is not the name of a function in JavaScript"
-        );
+        check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
         let _ = writeln!(text, "  {}: plugin.{handler},", json!(route.to_string()));
     }
     text.push_str("});\n");
     if let Some(watcher) = project.provider(Action::Events) {
-        ensure!(
-            is_identifier(watcher),
-            "`{watcher}`, which provides `events`, is not the name of a function in JavaScript"
-        );
+        check_identifier(watcher, "provides `events`", FUNCTION)?;
         let _ = writeln!(
             text,
             "\nimport {{ watch }} from \"supervisor-sdk/serve\";\nexport const events = watch(plugin.{watcher});"
+        );
+    }
+    let mut actions = String::new();
+    for (name, function) in project.actions() {
+        check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
+        let _ = writeln!(actions, "  {}: plugin.{function},", json!(name));
+    }
+    if !actions.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nimport {{ provideActions }} from \"supervisor-sdk/serve\";\nexport const actionProvider = provideActions({{\n{actions}}});"
+        );
+    }
+    if let Some(updater) = project.provider(Action::OsUpdate) {
+        check_identifier(updater, "provides `os-update`", "constant in JavaScript")?;
+        let _ = writeln!(
+            text,
+            "\nimport {{ provideOsUpdates }} from \"supervisor-sdk/serve\";\nexport const osUpdate = provideOsUpdates(plugin.{updater});"
         );
     }
     Ok(text)

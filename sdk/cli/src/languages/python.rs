@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::Action;
 
-use super::is_identifier;
+use super::check_identifier;
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -21,6 +21,8 @@ const COMPONENTIZE: PythonPackage = PythonPackage {
 };
 /// The default source file.
 const SOURCE: &str = "src/plugin.py";
+/// What `plugin.toml` names, as errors call it.
+const FUNCTION: &str = "function in Python";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
 
@@ -55,7 +57,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     Ok(component)
 }
 
-/// Returns the component's entry module, which maps routes to functions.
+/// Returns the component's entry module, which maps routes, events and actions to functions.
 fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let module = source
         .file_stem()
@@ -65,21 +67,33 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk.handler import handler\n\nimport {module}\n\nHandler = handler({{\n"
     );
     for (route, handler) in project.routes() {
-        ensure!(
-            is_identifier(handler),
-            "`{handler}`, which answers `{route}`, is not the name of a function in Python"
-        );
+        check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
         let _ = writeln!(text, "    {:?}: {module}.{handler},", route.to_string());
     }
     text.push_str("})\n");
     if let Some(watcher) = project.provider(Action::Events) {
-        ensure!(
-            is_identifier(watcher),
-            "`{watcher}`, which provides `events`, is not the name of a function in Python"
-        );
+        check_identifier(watcher, "provides `events`", FUNCTION)?;
         let _ = writeln!(
             text,
             "\nfrom supervisor_sdk.handler import watcher\n\nEvents = watcher({module}.{watcher})"
+        );
+    }
+    let mut actions = String::new();
+    for (name, function) in project.actions() {
+        check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
+        let _ = writeln!(actions, "    {name:?}: {module}.{function},");
+    }
+    if !actions.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nfrom supervisor_sdk.handler import action_provider\n\nActionProvider = action_provider({{\n{actions}}})"
+        );
+    }
+    if let Some(updater) = project.provider(Action::OsUpdate) {
+        check_identifier(updater, "provides `os-update`", "class in Python")?;
+        let _ = writeln!(
+            text,
+            "\nfrom supervisor_sdk.handler import os_updater\n\nOsUpdate = os_updater({module}.{updater})"
         );
     }
     Ok(text)

@@ -1,12 +1,14 @@
-//! The code of docs/plugin-tool.md and docs/plugins.md in languages other than Rust: it builds, and it fits the SDK's
-//! types. `sdk/python/tests/test_documentation.py` does the same for Python.
+//! The code of docs/plugin-tool.md, docs/plugins.md and docs/os-update.md in languages other than Rust: it builds, and it
+//! fits the SDK's types. `sdk/python/tests/test_documentation.py` does the same for Python.
 
 use crate::author::{Author, CommandOutput, downloads};
 use crate::capabilities;
 use crate::languages::can_build;
+use crate::providers;
 
 const PAGE: &str = include_str!("../../../../docs/plugin-tool.md");
 const TASKS: &str = include_str!("../../../../docs/plugins.md");
+const OS_UPDATES: &str = include_str!("../../../../docs/os-update.md");
 /// The version of the compiler that checks types.
 const TYPESCRIPT: &str = "7.0.2";
 
@@ -33,10 +35,18 @@ declare const url: string, path: string, service: string, name: string, member: 
 
 "#;
 
-/// Returns the page's code in a language.
-fn code(language: &str) -> String {
+/// Compares what the plugin of a test provides with the SDK's types.
+const PROVIDED: &str = r#"import { type Action, type OsUpdateProvider, store } from "supervisor-sdk";
+
+export const actions: Action[] = [list, set];
+export const updater: () => OsUpdateProvider = () => slots;
+
+"#;
+
+/// Returns a page's code in a language.
+fn code(page: &str, language: &str) -> String {
     let begin = format!("```{language}\n");
-    let blocks = PAGE.split(&begin).skip(1);
+    let blocks = page.split(&begin).skip(1);
     let blocks = blocks.map(|rest| rest.split_once("```").unwrap().0);
     blocks.collect::<Vec<_>>().join("\n")
 }
@@ -45,13 +55,18 @@ fn code(language: &str) -> String {
 fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
     let author = Author::with_project(language);
     author.write(&format!("rails/{source}"), text);
+    let action = if language == "c" {
+        "set_rail"
+    } else {
+        "setRail"
+    };
+    let provides = format!(
+        "[provides]\nevents = \"watch\"\n\n[actions]\nset = \"{action}\"\n\n[capabilities]\n"
+    );
     for (from, to) in [
         ("= \"hello\"", "= \"rail\""),
         ("0.1.0\"\n", "0.1.0\"\nevents = [\"update-gate\"]\n"),
-        (
-            "[capabilities]\n",
-            "[provides]\nevents = \"watch\"\n\n[capabilities]\n",
-        ),
+        ("[capabilities]\n", &provides),
     ] {
         author.edit("rails/plugin.toml", from, to);
     }
@@ -62,7 +77,7 @@ fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
 #[test]
 fn the_code_of_the_page_builds_in_c() {
     if can_build("c") {
-        let (_, printed) = built("c", "src/plugin.c", &code("c"));
+        let (_, printed) = built("c", "src/plugin.c", &code(PAGE, "c"));
         assert!(!printed.err.contains("warning"), "{}", printed.err);
     }
 }
@@ -73,7 +88,7 @@ fn the_code_of_the_page_builds_in_go() {
         built(
             "go",
             "src/plugin.go",
-            &format!("{GO_IMPORTS}{}", code("go")),
+            &format!("{GO_IMPORTS}{}", code(PAGE, "go")),
         );
     }
 }
@@ -103,8 +118,12 @@ fn the_code_of_the_pages_and_the_calls_of_the_tests_fit_the_types() {
     if !can_build("typescript") {
         return;
     }
-    let (author, _) = built("typescript", "src/plugin.ts", &code("typescript"));
+    let (author, _) = built("typescript", "src/plugin.ts", &code(PAGE, "typescript"));
     author.write("rails/src/tasks.ts", &tasks());
+    let updater = code(OS_UPDATES, "typescript");
+    author.write("rails/src/updater.ts", &updater);
+    let provider = providers::typescript();
+    author.write("rails/src/provider.ts", &format!("{PROVIDED}{provider}"));
     let calls = capabilities::javascript();
     author.write(
         "rails/src/calls.js",

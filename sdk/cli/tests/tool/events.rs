@@ -1,14 +1,16 @@
-//! Plugins in other languages that are called for events and act as gates: built by the tool, called by the device's
-//! runtime.
+//! Plugins in other languages that are called for events, act as gates, and do things for others (`providers.rs`): built
+//! by the tool, called by the device's runtime.
 
 use std::time::Duration;
 
 use plugin_test_host::{
     GateVerdict, Host, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
 };
+use tests::guest;
 
 use crate::author::Author;
 use crate::languages::can_build;
+use crate::providers;
 
 /// Counts the services in its events in the store, postpones updates of `press`, and refuses the release `bad`.
 const JAVASCRIPT: &str = r#"
@@ -133,36 +135,38 @@ func seen(*supervisor.Request) (*supervisor.Response, error) {
 }
 "#;
 
-/// A project in this language whose plugin is called for all of these events.
+/// A project in this language whose plugin is called for all of these events, and has actions.
 fn project(author: &Author, language: &str, source: &str, more: &str) {
     author
-        .run(&format!("new rails --lang {language}"))
+        .run(&format!("new acme-rails --lang {language}"))
         .succeeds();
     if language == "go" {
         author.edit(
-            "rails/src/plugin.go",
+            "acme-rails/src/plugin.go",
             "\t\"strconv\"\n",
             "\t\"slices\"\n\t\"strconv\"\n\t\"time\"\n",
         );
         author.edit(
-            "rails/src/plugin.go",
+            "acme-rails/src/plugin.go",
             "\t\"supervisor\"\n",
-            "\t\"supervisor\"\n\t\"supervisor/events\"\n",
+            "\t\"supervisor\"\n\t\"supervisor/events\"\n\tcaller \"supervisor/imports/platform_supervisor_caller\"\n",
         );
     }
-    author.append(&format!("rails/{source}"), more);
+    let more = format!("{more}{}", providers::source(language));
+    author.append(&format!("acme-rails/{source}"), &more);
+    let declarations = providers::declarations(language);
     author.edit(
-        "rails/plugin.toml",
+        "acme-rails/plugin.toml",
         "[capabilities]",
-        "[provides]\nevents = \"watch\"\n\n[capabilities]",
+        &format!("[provides]\nevents = \"watch\"\n{declarations}\n[capabilities]"),
     );
     author.edit(
-        "rails/plugin.toml",
+        "acme-rails/plugin.toml",
         "version = \"0.1.0\"",
         "version = \"0.1.0\"\nevents = [\"services\", \"update-gate\", \"health-gate\"]",
     );
     author.edit(
-        "rails/plugin.toml",
+        "acme-rails/plugin.toml",
         "[routes]\n",
         "[routes]\n\"GET /v3/seen\" = \"seen\"\n",
     );
@@ -171,12 +175,14 @@ fn project(author: &Author, language: &str, source: &str, more: &str) {
 /// A device with such a plugin.
 async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
     project(author, language, source, more);
-    author.run_in("rails", "build").succeeds();
+    author.run_in("acme-rails", "build").succeeds();
+    let policy = providers::policy(language);
     Host::new()
-        .plugin(author.path("rails/rails.wasm"))
-        .policy(
-            "[plugins.rails]\ngrants = [\"store\"]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n",
-        )
+        .plugin(author.path("acme-rails/acme-rails.wasm"))
+        .plugin(guest("rail_panel"))
+        .policy(format!(
+            "[plugins.acme-rails]\ngrants = [\"store\"]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n{policy}"
+        ))
         .start()
         .await
 }
@@ -206,6 +212,7 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
     }
     let author = Author::new();
     let host = device(&author, language, source, more).await;
+    providers::check(language, &host).await;
     assert_eq!(host.postponement(&update("oven")).await, None);
     let postponement = host.postponement(&update("press")).await.unwrap();
     assert_eq!(
@@ -248,12 +255,12 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
 }
 
 #[tokio::test]
-async fn a_plugin_in_javascript_is_called_for_events_and_is_a_gate() {
+async fn a_plugin_in_javascript_is_called_for_events_gates_and_actions() {
     check("javascript", "src/plugin.js", JAVASCRIPT, "undefined").await;
 }
 
 #[tokio::test]
-async fn a_plugin_in_typescript_is_called_for_events_and_is_a_gate() {
+async fn a_plugin_in_typescript_is_called_for_events_gates_and_actions() {
     let typed = JAVASCRIPT
         .replace("import {", "import { type Event, type GateAnswer,")
         .replace("watch(event)", "watch(event: Event): Promise<GateAnswer>");
@@ -261,7 +268,7 @@ async fn a_plugin_in_typescript_is_called_for_events_and_is_a_gate() {
 }
 
 #[tokio::test]
-async fn a_plugin_in_python_is_called_for_events_and_is_a_gate() {
+async fn a_plugin_in_python_is_called_for_events_gates_and_actions() {
     check("python", "src/plugin.py", PYTHON, "None").await;
 }
 
@@ -270,12 +277,12 @@ fn in_c() -> String {
 }
 
 #[tokio::test]
-async fn a_plugin_in_c_is_called_for_events_and_is_a_gate() {
+async fn a_plugin_in_c_is_called_for_events_gates_and_actions() {
     check("c", "src/plugin.c", &in_c(), "nothing").await;
 }
 
 #[tokio::test]
-async fn a_plugin_in_go_is_called_for_events_and_is_a_gate() {
+async fn a_plugin_in_go_is_called_for_events_gates_and_actions() {
     check("go", "src/plugin.go", GO, "").await;
 }
 
@@ -287,7 +294,7 @@ fn a_file_of_tests_has_events_happen_between_its_requests() {
     let author = Author::new();
     project(&author, "c", "src/plugin.c", &in_c());
     author.write(
-        "rails/test/hello.toml",
+        "acme-rails/test/hello.toml",
         r#"
 [[request]]
 get = "/v3/seen"
@@ -319,14 +326,14 @@ answer = { postpone = "it warms up" }
 health_gate = { commit = "good" }
 "#,
     );
-    let passed = author.run_in("rails", "test").succeeds();
+    let passed = author.run_in("acme-rails", "test").succeeds();
     assert!(passed.out.contains("8 passed, 0 failed"), "{}", passed.out);
 
     author.write(
-        "rails/test/hello.toml",
+        "acme-rails/test/hello.toml",
         "[[event]]\nupdate_gate = { services = [\"press\"] }\n\n[[event]]\nconnection = true\n",
     );
-    let failed = author.run_in("rails", "test").fails();
+    let failed = author.run_in("acme-rails", "test").fails();
     for expected in [
         "test/hello.toml:1 event update-gate\n    expected that it goes on, got that it postpones by 60 s",
         "test/hello.toml:4 event connection\n    the plugin is not called for it: add `connection` to `events` in plugin.toml",

@@ -18,6 +18,7 @@ mod first_plugin;
 mod harness;
 mod install;
 mod languages;
+mod providers;
 mod registry;
 mod report_fields;
 mod run;

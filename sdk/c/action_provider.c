@@ -1,0 +1,42 @@
+// Compiled into plugins that have actions of their own.
+#include "action_provider.h"
+
+#include <stdlib.h>
+
+output_t output_bytes(const void *bytes, size_t length) {
+    return (output_t){.is_err = false, .val.ok = {(uint8_t *)bytes, length}};
+}
+
+output_t output_textf(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    plugin_string_t text = vstring_of(format, arguments);
+    va_end(arguments);
+    return output_bytes(text.ptr, text.len);
+}
+
+output_t output_errorf(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    output_t output = {.is_err = true, .val.err = vstring_of(format, arguments)};
+    va_end(arguments);
+    return output;
+}
+
+plugin_callback_code_t exports_platform_supervisor_action_provider_call(plugin_string_t *name, plugin_list_u8_t *input) {
+    for (size_t index = 0; index < actions_count; index++) {
+        if (text_is(*name, actions[index].name)) {
+            // The copy has the zero at its end.
+            const char *bytes = text_of((plugin_string_t){input->ptr, input->len});
+            output_t output = actions[index].function((input_t){bytes, input->len});
+            exports_platform_supervisor_action_provider_call_return(output);
+            return PLUGIN_CALLBACK_CODE_EXIT;
+        }
+    }
+    abort(); // The host calls only the actions of the manifest.
+}
+
+plugin_callback_code_t exports_platform_supervisor_action_provider_call_callback(plugin_event_t *event) {
+    (void)event;
+    abort(); // The call never returns to the host before it is over.
+}

@@ -1,0 +1,10 @@
+class Handler:
+    pass
+
+
+class ActionProvider:
+    pass
+
+
+class OsUpdate:
+    pass
