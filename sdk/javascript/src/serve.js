@@ -6,8 +6,7 @@
 import "./globals.js";
 import { HttpError } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
-import { error as logError } from "./log.js";
-import { inSources } from "./places.js";
+import { fail } from "./failure.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 
@@ -23,13 +22,12 @@ export function serve(routes) {
         const result = await routes[`${request.method} ${request.route}`](new Request(request));
         const response = result instanceof Response ? result : new Response(result);
         await response.begin();
-        return response.toWit(report);
+        return response.toWit(fail);
       } catch (error) {
         if (error instanceof HttpError) {
           throw { status: error.status, code: error.code, message: error.message };
         }
-        report(error);
-        throw error;
+        fail(error);
       }
     },
   };
@@ -46,18 +44,8 @@ export function watch(handler) {
         return answerOf(await handler(eventOf(event)));
       } catch (error) {
         if (error instanceof HttpError) throw error.message;
-        report(error);
-        throw error;
+        fail(error);
       }
     },
   };
-}
-
-/** Logs a bug of the plugin before the call fails, with its place in the plugin's sources. */
-function report(error) {
-  if (error instanceof Error && typeof error.stack === "string") {
-    // The engine prints it as the reason why the call fails.
-    error.stack = inSources(error.stack);
-  }
-  logError(error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ""}`.trimEnd() : String(error));
 }

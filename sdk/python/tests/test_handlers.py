@@ -7,10 +7,12 @@ import sys
 import unittest
 from dataclasses import dataclass
 from typing import Literal
+from unittest import mock
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
+import wit_world  # noqa: E402
 from componentize_py_types import Err  # noqa: E402
 from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, sealing, store  # noqa: E402
 from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
@@ -159,6 +161,57 @@ class Answers(unittest.TestCase):
         with self.assertRaises(KeyError):
             call(lambda: {}["x"])
         self.assertIn("KeyError: 'x'\n    at <lambda> (", log.lines[0][1])
+
+
+class Streams(unittest.TestCase):
+    """Replaces the task in which a stream is written: it runs when the test reads the stream."""
+
+    def read(self, generator):
+        """Returns the pieces of a stream, and the error that ended the call."""
+        pieces, tasks = [], []
+
+        class Writer:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+            async def write_all(self, piece):
+                pieces.append(piece)
+                return len(piece)
+
+        with (
+            mock.patch.object(wit_world, "byte_stream", lambda: (Writer(), b""), create=True),
+            mock.patch("componentize_py_async_support.spawn", tasks.append),
+        ):
+            self.assertEqual(call(generator)[0], 200)
+            try:
+                asyncio.run(tasks[0])
+            except Exception as error:
+                return pieces, error
+        return pieces, None
+
+    def test_an_error_after_the_first_piece_is_logged_and_ends_the_call(self):
+        async def asynchronous():
+            yield "a"
+            raise NotFound("out of paper")
+
+        def synchronous():
+            yield "a"
+            raise NotFound("out of paper")
+
+        for generator in [asynchronous, synchronous]:
+            log.lines.clear()
+            pieces, error = self.read(generator)
+            self.assertEqual(pieces, [b"a"])
+            self.assertIsInstance(error, NotFound)
+            self.assertIn(f"NotFound: out of paper\n    at {generator.__name__} (", log.lines[0][1])
+
+    def test_a_stream_that_is_complete_logs_nothing(self):
+        log.lines.clear()
+        self.assertEqual(self.read(lambda: iter(["a", b"b"])), ([b"a", b"b"], None))
+        self.assertEqual(log.lines, [])
 
 
 class Arguments(unittest.TestCase):
