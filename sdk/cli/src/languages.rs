@@ -9,6 +9,7 @@ mod go;
 mod javascript;
 mod python;
 mod rust;
+mod source_functions;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
