@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use plugin_manifest::{Action, Project, ProjectFile, Spanned};
+use plugin_manifest::{Action, Project, ProjectFile, Spanned, line_and_column};
 
 use super::is_identifier;
 use crate::project::ProjectFolder;
@@ -93,10 +93,7 @@ fn place(project: &ProjectFolder, function: &str) -> String {
     let text = std::fs::read_to_string(project.path.join(file)).unwrap_or_default();
     match ProjectFile::parse(&text) {
         Ok(written) => match offset(&written, function) {
-            Some(offset) => {
-                let line = text.get(..offset).unwrap_or_default().matches('\n').count() + 1;
-                format!("{file}:{line}")
-            }
+            Some(offset) => format!("{file}:{}", line_and_column(&text, offset).0),
             None => file.to_owned(),
         },
         Err(_) => file.to_owned(),
