@@ -40,6 +40,16 @@ fn template(language: &str) {
     let imports = file.json()["imports"].to_string();
     assert!(imports.contains("platform:supervisor/store"), "{imports}");
     assert!(!imports.contains("wasi:"), "{imports}");
+    // The engine's memory and those of two components that replace imports: a call takes three places.
+    let checked = author.run("check rails/rails.wasm").succeeds();
+    let fewer = "5 calls at a time, rather than the 8 of `concurrency`";
+    let is_javascript = matches!(language, "javascript" | "typescript");
+    assert_eq!(
+        checked.out.contains(fewer),
+        is_javascript,
+        "{}",
+        checked.out
+    );
 }
 
 /// Checks that the example counts in the store, waits, streams, and refuses requests.
@@ -418,4 +428,31 @@ fn a_function_for_events_that_the_sources_do_not_have_is_named() {
         let expected = "`events` in [provides] names the function \"watch\", which src/";
         assert!(built.err.contains(expected), "{}", built.err);
     }
+}
+
+/// In Rust the compiler decides what a component imports, so the finished one is compared.
+#[test]
+fn a_capability_that_a_component_in_rust_does_not_use_or_ask_for_is_a_warning() {
+    let author = Author::new();
+    author.new_project("rails");
+    author.edit(
+        "rails/plugin.toml",
+        "store = \"counts the calls\"",
+        "led = \"shows the calls\"",
+    );
+    let built = author.run_in("rails", "build").succeeds();
+    for expected in [
+        "warning: [capabilities] in plugin.toml asks for `led`, but the component does not use it: leave it out\n",
+        "warning: the component imports `platform:supervisor/store`, but [capabilities] in plugin.toml does not ask for `store`, \
+         so no device loads it: add `store = \"why\"`\n",
+    ] {
+        assert!(built.err.contains(expected), "{}", built.err);
+    }
+    author.edit(
+        "rails/plugin.toml",
+        "led = \"shows the calls\"",
+        "store = \"counts the calls\"",
+    );
+    let built = author.run_in("rails", "build").succeeds();
+    assert!(!built.err.contains("warning: "), "{}", built.err);
 }
