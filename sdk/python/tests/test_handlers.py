@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 import wit_world  # noqa: E402
 from componentize_py_types import Err  # noqa: E402
-from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, sealing, store  # noqa: E402
+from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, places, sealing, store  # noqa: E402
 from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
 from supervisor_sdk.handler import handler  # noqa: E402
 from wit_world.imports import log  # noqa: E402
@@ -207,6 +207,16 @@ class Streams(unittest.TestCase):
             self.assertEqual(pieces, [b"a"])
             self.assertIsInstance(error, NotFound)
             self.assertIn(f"NotFound: out of paper\n    at {generator.__name__} (", log.lines[0][1])
+
+    def test_the_place_of_an_error_is_that_in_the_authors_sources(self):
+        code = compile("def bug():\n    raise KeyError('x')\n", "/1/own/plugin.py", "exec")
+        found = {}
+        exec(code, found)
+        with mock.patch.object(places, "sources", "src"), self.assertRaises(KeyError):
+            call(found["bug"])
+        self.assertIn("\n    at bug (src/own/plugin.py:2)", log.lines[-1][1])
+        self.assertEqual(places.shown("/1/plugin.py"), "plugin.py")
+        self.assertEqual(places.shown("/2/supervisor_sdk/body.py"), "supervisor_sdk/body.py")
 
     def test_a_stream_that_is_complete_logs_nothing(self):
         log.lines.clear()

@@ -71,12 +71,18 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         }
         return Ok(component);
     }
-    let folder = folder.strip_prefix(&project.path).unwrap_or(folder);
-    let reason = messages::exception(&run.output, SOURCES, &folder.display().to_string());
+    let folder = shown_folder(project, &source).display().to_string();
+    let reason = messages::exception(&run.output, SOURCES, &folder);
     bail!(
         "{}\nbuild failed: the compiler's whole output is in `build/componentize-py.log`",
         reason.unwrap_or(run.output)
     );
+}
+
+/// Returns the folder of the sources as the author names it.
+fn shown_folder<'a>(project: &ProjectFolder, source: &'a Path) -> &'a Path {
+    let folder = source.parent().unwrap_or(Path::new(""));
+    folder.strip_prefix(&project.path).unwrap_or(folder)
 }
 
 /// Returns the component's entry module, which maps routes to functions.
@@ -85,8 +91,9 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         .file_stem()
         .and_then(|stem| stem.to_str())
         .with_context(|| format!("`{}` is not the name of a Python module", source.display()))?;
+    let folder = shown_folder(project, source).display().to_string();
     let mut text = format!(
-        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk.handler import handler\n\nimport {module}\n\nHandler = handler({{\n"
+        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\n\nimport {module}\n\nHandler = handler({{\n"
     );
     for (route, handler) in project.routes() {
         ensure!(

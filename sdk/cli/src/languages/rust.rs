@@ -54,7 +54,7 @@ fn functions(source: &Path) -> SourceFunctions {
         }
         // The names of another module or file are names here.
         let is_glob = line.starts_with("use ") || line.starts_with("pub use ");
-        functions.has_others |= is_glob && line.contains("::*") || line.contains("include!");
+        functions.has_others |= (is_glob && line.contains("::*")) || line.contains("include!");
     }
     functions.add_words(&code);
     functions

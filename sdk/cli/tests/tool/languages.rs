@@ -307,7 +307,7 @@ fn what_a_handler_throws_is_in_the_answer_to_its_author() {
             "plugin.py",
             "    return f",
             "    raise RuntimeError(\"out of paper\")\n    return f",
-            "plugin.py:9",
+            "src/plugin.py:9",
         ),
     ] {
         if can_build(language) {
