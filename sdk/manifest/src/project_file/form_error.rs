@@ -39,6 +39,9 @@ fn in_words(message: &str) -> String {
     if let Some(name) = message.strip_prefix("missing field ") {
         return format!("{name} is missing");
     }
+    if message == "wanted string or table" {
+        return "a string is expected".to_owned();
+    }
     for kind in ["invalid type: ", "invalid value: "] {
         if let Some((found, expected)) = split(message, kind) {
             return format!(
@@ -119,6 +122,7 @@ mod tests {
                 "invalid value: integer `-1`, expected u32",
                 "a whole number of at most 32 bits is expected, but this is the number `-1`",
             ),
+            ("wanted string or table", "a string is expected"),
             ("duplicate key", "duplicate key"),
             ("", ""),
         ] {

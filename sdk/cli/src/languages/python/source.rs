@@ -283,7 +283,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let write = |text: &str| std::fs::write(file.path(), text).unwrap();
         write(
-            "import json\nfrom own import reset, show as shown\nfrom other import (\n    first,\n    last\n)\n\n# def gone\n             async def hello(name: str):\n    return \"def text\"\n\n\ndef rail():\n    def inner(): ...\n\n\n             if True:\n    def chosen(): ...\n\nalias = hello\nclass Handler: ...\n",
+            "import json\nfrom own import reset, show as shown\nfrom other import (\n    first,\n    last\n)\n\n# def gone\n\
+             async def hello(name: str):\n    return \"def text\"\n\n\ndef rail():\n    def inner(): ...\n\n\n\
+             if True:\n    def chosen(): ...\n\nalias = hello\nclass Handler: ...\n",
         );
         let found = functions(file.path());
         assert_eq!(found.listed, ["hello", "rail"]);
