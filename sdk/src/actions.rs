@@ -1,8 +1,8 @@
 //! Plugins' own actions: what one plugin does for others.
 //!
 //! **To provide actions**: `actions` of [`crate::plugin!`] names each action with the `async fn` that performs it. The
-//! function takes what the caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; and
-//! returns one of these, or a `Result`.
+//! function takes what the caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; in addition
+//! it may take the [`Caller`](crate::Caller). It returns one of these, or a `Result`.
 //!
 //! ```
 //! use serde::Deserialize;
@@ -40,9 +40,10 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Json;
 use crate::bindings::capabilities::platform::supervisor::actions as wit;
 use crate::capability_error::capability_error;
+use crate::handler::{AsyncReturn, Handler};
+use crate::{Caller, Json};
 
 /// Calls an action of another plugin. Input and output have at most 512 KiB.
 ///
@@ -87,8 +88,13 @@ capability_error! {
     }
 }
 
-/// What a function of `actions` can take as its argument.
+/// What a function of `actions` can take as its input.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the input of an action",
+    label = "this function takes `{Self}`",
+    note = "the function of an action takes its input as `Vec<u8>`, `String` or `Json`, and may take `Caller` as well"
+)]
 pub trait ActionInput: Sized {
     fn from_bytes(input: Vec<u8>) -> Result<Self, String>;
 }
@@ -119,8 +125,54 @@ impl<T: DeserializeOwned> ActionInput for Json<T> {
     }
 }
 
+/// All arguments of a function of `actions`: its input and the caller, each if the function takes it.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the arguments of an action",
+    label = "this function takes `{Self}`",
+    note = "the function of an action takes its input as `Vec<u8>`, `String` or `Json`, and may take `Caller` as well"
+)]
+pub trait ActionArguments: Sized {
+    fn take(input: Vec<u8>) -> Result<Self, String>;
+}
+
+impl ActionArguments for () {
+    fn take(_input: Vec<u8>) -> Result<Self, String> {
+        Ok(())
+    }
+}
+
+impl<I: ActionInput> ActionArguments for (I,) {
+    fn take(input: Vec<u8>) -> Result<Self, String> {
+        Ok((I::from_bytes(input)?,))
+    }
+}
+
+impl ActionArguments for (Caller,) {
+    fn take(_input: Vec<u8>) -> Result<Self, String> {
+        Ok((Caller::current(),))
+    }
+}
+
+impl<I: ActionInput> ActionArguments for (Caller, I) {
+    fn take(input: Vec<u8>) -> Result<Self, String> {
+        Ok((Caller::current(), I::from_bytes(input)?))
+    }
+}
+
+impl<I: ActionInput> ActionArguments for (I, Caller) {
+    fn take(input: Vec<u8>) -> Result<Self, String> {
+        Ok((I::from_bytes(input)?, Caller::current()))
+    }
+}
+
 /// What a function of `actions` can return.
 #[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the output of an action",
+    label = "this function returns `{Self}`",
+    note = "the function of an action returns `Vec<u8>`, `String`, `Json`, `()` or a `Result` of these"
+)]
 pub trait ActionOutput {
     fn into_bytes(self) -> Result<Vec<u8>, String>;
 }
@@ -157,18 +209,46 @@ impl<T: ActionOutput, E: std::fmt::Display> ActionOutput for Result<T, E> {
 
 /// Calls a function that [`crate::plugin!`] names in `actions`.
 #[doc(hidden)]
-pub async fn perform<F, I, O>(function: F, input: Vec<u8>) -> Result<Vec<u8>, String>
+pub async fn perform<F, A>(function: F, input: Vec<u8>) -> Result<Vec<u8>, String>
 where
-    F: AsyncFnOnce(I) -> O,
-    I: ActionInput,
-    O: ActionOutput,
+    F: Handler<A>,
+    A: ActionArguments,
+    F::Return: AsyncReturn<Outcome: ActionOutput>,
 {
-    function(I::from_bytes(input)?).await.into_bytes()
+    let arguments = A::take(input)?;
+    function.call(arguments).outcome().await.into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The call under test does not wait for anything.
+    fn run_at_once(call: impl Future<Output = Result<Vec<u8>, String>>) -> Result<Vec<u8>, String> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match std::pin::pin!(call).poll(&mut context) {
+            std::task::Poll::Ready(result) => result,
+            std::task::Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    #[test]
+    fn a_function_takes_its_input_or_nothing() {
+        async fn ping() -> String {
+            "pong".to_owned()
+        }
+        async fn double(Json(number): Json<u8>) -> Json<u8> {
+            Json(number * 2)
+        }
+        let input = b"4".to_vec();
+        assert_eq!(
+            run_at_once(perform(ping, input.clone())),
+            Ok(b"pong".to_vec())
+        );
+        assert_eq!(run_at_once(perform(double, input)), Ok(b"8".to_vec()));
+        let error = run_at_once(perform(double, b"x".to_vec())).unwrap_err();
+        assert!(error.contains("the input is invalid"), "{error}");
+    }
 
     #[test]
     fn input_and_output_are_bytes_text_or_json() {

@@ -22,7 +22,8 @@
 use crate::bindings::capabilities::platform::supervisor::caller as wit;
 use crate::{Error, FromRequest, Request};
 
-/// Who a call is for: an argument of handlers; in provided actions, [`Caller::current`] returns it.
+/// Who a call is for: an argument of handlers and of the functions of a plugin's own actions; in other provided actions,
+/// [`Caller::current`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     scope: Scope,

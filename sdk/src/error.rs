@@ -96,3 +96,26 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// 500 with the error's message, so that `?` suffices after a function of `std::fs`. The message does not contain the
+/// path.
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_file_is_an_error_of_the_plugin() {
+        fn read() -> Result<Vec<u8>, Error> {
+            Ok(std::fs::read("/there/is/no/such/file")?)
+        }
+        let error = read().unwrap_err();
+        assert_eq!((error.status(), error.code()), (500, "internal"));
+        assert!(error.message().contains("No such file"), "{error}");
+    }
+}

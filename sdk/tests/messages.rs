@@ -179,6 +179,62 @@ fn what_is_no_handler_or_is_missing_is_reported_without_further_errors() {
     );
 }
 
+/// Compiles a plugin with an action of its own, whose function begins at line 4.
+fn action_errors(function: &str) -> Vec<String> {
+    let source = format!(
+        "use supervisor_sdk::*;\n\nplugin! {{ actions: {{ set => answer }} }}\n{function}\n"
+    );
+    compile(&source, &["--emit=metadata"])
+}
+
+#[test]
+fn the_function_of_an_action_takes_its_input_and_the_caller() {
+    for arguments in [
+        "",
+        "_: Vec<u8>",
+        "_: String",
+        "_: Json<bool>",
+        "_: Caller",
+        "_: Caller, _: Json<bool>",
+        "_: String, _: Caller",
+    ] {
+        let errors = action_errors(&format!("async fn answer({arguments}) {{}}"));
+        assert!(errors.is_empty(), "{arguments}: {errors:?}");
+    }
+}
+
+#[test]
+fn each_mistake_of_an_action_has_its_own_message() {
+    for (function, expected) in [
+        (
+            "async fn answer(_: u32) {}",
+            "`u32` cannot be the input of an action: this function takes `u32`",
+        ),
+        (
+            "async fn answer(_: String, _: String) {}",
+            "cannot be the arguments of an action: this function takes `(",
+        ),
+        (
+            "fn answer(_: String) {}",
+            "a handler must be an `async fn`: this function is not `async`",
+        ),
+        (
+            "async fn answer(_: String) -> u32 { 1 }",
+            "`u32` cannot be the output of an action: this function returns `u32`",
+        ),
+    ] {
+        let errors = action_errors(function);
+        assert!(!errors.is_empty(), "{function}");
+        for error in &errors {
+            assert!(
+                error.starts_with("3:29: error[E0277]: "),
+                "{function}: {errors:?}"
+            );
+            assert!(error.contains(expected), "{function}: {errors:?}");
+        }
+    }
+}
+
 #[test]
 fn two_plugins_in_a_crate_are_refused_in_words() {
     let plugin = "supervisor_sdk::plugin! { identify => crate::blink }\n";

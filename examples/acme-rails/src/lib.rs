@@ -17,7 +17,7 @@ struct Rail {
     on: bool,
 }
 
-async fn list(_: String) -> Result<Json<Vec<Rail>>, Error> {
+async fn list() -> Result<Json<Vec<Rail>>, Error> {
     let mut rails = Vec::new();
     for name in RAILS {
         let on = store::get_json(name).await?.unwrap_or(false);
@@ -30,7 +30,7 @@ async fn list(_: String) -> Result<Json<Vec<Rail>>, Error> {
 }
 
 /// Switches a rail. Returns who switched it, according to the device.
-async fn set(Json(rail): Json<Rail>) -> Result<Json<Option<String>>, Error> {
+async fn set(caller: Caller, Json(rail): Json<Rail>) -> Result<Json<Option<String>>, Error> {
     if !RAILS.contains(&rail.name.as_str()) {
         return Err(Error::not_found(format!(
             "there is no rail `{}`",
@@ -38,5 +38,5 @@ async fn set(Json(rail): Json<Rail>) -> Result<Json<Option<String>>, Error> {
         )));
     }
     store::set_json(&rail.name, &rail.on).await?;
-    Ok(Json(Caller::current().plugin().map(str::to_owned)))
+    Ok(Json(caller.plugin().map(str::to_owned)))
 }

@@ -9,6 +9,7 @@ mod go;
 mod javascript;
 mod python;
 mod rust;
+mod source_functions;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,6 +18,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use plugin_manifest::{Action, DESCRIPTION, Language, Manifest, SECTION, append_section};
 use plugins::{signature_place, signed_content};
 
+use crate::component_imports::imports;
 use crate::output::Output;
 use crate::project::ProjectFolder;
 
@@ -73,6 +75,12 @@ pub(crate) fn build_to_sign(project: &ProjectFolder, output: &Output) -> Result<
         in_file.name,
         in_file.version
     );
+    // In other languages the sources have been compared before the build.
+    if language == Language::Rust {
+        for warning in capability_use::warnings(&manifest, &imports(&wasm)) {
+            output.note(&format!("warning: {warning}"));
+        }
+    }
     let component = project.component();
     let signature = put(&component, &wasm)?;
     let seconds = started.elapsed().as_secs_f64();

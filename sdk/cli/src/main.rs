@@ -10,6 +10,7 @@ mod arguments;
 mod commands;
 mod compiler;
 mod component;
+mod component_imports;
 mod device;
 mod device_file;
 mod fake_cloud;

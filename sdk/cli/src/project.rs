@@ -29,8 +29,7 @@ impl ProjectFolder {
                 file.display()
             )
         })?;
-        let project = Project::parse(&text)
-            .with_context(|| format!("`{}` cannot be used", file.display()))?;
+        let project = Project::parse(&text)?;
         Ok(ProjectFolder { path, project })
     }
 

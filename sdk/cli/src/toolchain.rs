@@ -3,10 +3,11 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::compiler::cache_folder;
 use crate::output::Output;
@@ -139,28 +140,88 @@ fn lock(cache: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Runs a program of a build; the author sees its messages.
+/// The error of a build whose compiler has printed the reason. The name of the compiler and its exit status mean nothing
+/// to an author.
+pub(crate) const FAILED: &str = "build failed: the compiler's messages are above";
+
+/// The most of a compiler's output that is read, in bytes.
+const OUTPUT: u64 = 256 << 10;
+
+/// Runs a compiler; the author sees its messages.
+///
+/// # Errors
+/// It cannot be started, or fails.
+pub(crate) fn compile(command: &mut Command) -> Result<()> {
+    let name = name(command);
+    ensure!(status(command, &name)?.success(), FAILED);
+    Ok(())
+}
+
+/// Runs a compiler that writes more than an author needs. All of its output is put into the file `log`.
+///
+/// # Errors
+/// It cannot be started, or `log` cannot be written.
+pub(crate) fn compile_into(command: &mut Command, log: &Path) -> Result<LoggedRun> {
+    let name = name(command);
+    let failed = || format!("cannot write `{}`", log.display());
+    let file = File::create(log).with_context(failed)?;
+    let errors = file.try_clone().with_context(failed)?;
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(file)
+        .stderr(errors)
+        .status()
+        .with_context(|| format!("failed to start `{name}`"))?;
+    let mut output = Vec::new();
+    File::open(log)
+        .and_then(|mut file| {
+            let length = file.metadata()?.len();
+            // The reason for a failure is at the end.
+            file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)))?;
+            file.take(OUTPUT).read_to_end(&mut output)
+        })
+        .with_context(|| format!("cannot read `{}`", log.display()))?;
+    Ok(LoggedRun {
+        succeeded: status.success(),
+        output: String::from_utf8_lossy(&output).into_owned(),
+    })
+}
+
+/// The result of a compiler whose output was put into a file.
+pub(crate) struct LoggedRun {
+    pub(crate) succeeded: bool,
+    /// The end of its output.
+    pub(crate) output: String,
+}
+
+/// Runs a program that a build needs, such as one that installs the compiler; the author sees its messages.
 ///
 /// # Errors
 /// It cannot be started, or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let name = name(command);
+    let status = status(command, &name)?;
+    ensure!(status.success(), "`{name}` failed ({status})");
+    Ok(())
+}
+
+fn status(command: &mut Command, name: &str) -> Result<ExitStatus> {
+    command
+        .stdin(Stdio::null())
+        // Standard output is for results.
+        .stdout(Stdio::from(std::io::stderr()))
+        .status()
+        .with_context(|| format!("failed to start `{name}`"))
+}
+
+/// Returns the name of a program. To the author, a Python module is a program.
+fn name(command: &Command) -> String {
     let mut arguments = command.get_args();
-    // To the author, a Python module is a program.
     let name = match (arguments.next(), arguments.next()) {
         (Some(first), Some(module)) if first == "-m" => module,
         _ => Path::new(command.get_program())
             .file_name()
             .unwrap_or_default(),
     };
-    let name = name.to_string_lossy().into_owned();
-    let status = command
-        .stdin(Stdio::null())
-        // Standard output is for results.
-        .stdout(Stdio::from(std::io::stderr()))
-        .status()
-        .with_context(|| format!("failed to start `{name}`"))?;
-    if !status.success() {
-        bail!("`{name}` failed ({status})");
-    }
-    Ok(())
+    name.to_string_lossy().into_owned()
 }

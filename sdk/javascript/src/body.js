@@ -15,9 +15,11 @@ export class Body {
     return tag === "empty" ? new Body() : new Body(val);
   }
 
-  toWit() {
+  /** Converts the body to the host's form. `fail` is called with an error that ends a stream. */
+  toWit(fail) {
     const content = this.#content;
-    if (!(content instanceof Uint8Array)) return { tag: "stream", val: content };
+    if (isOfHost(content)) return { tag: "stream", val: content };
+    if (!(content instanceof Uint8Array)) return { tag: "stream", val: pieces(content, fail) };
     return content.length > 0 ? { tag: "bytes", val: content } : { tag: "empty" };
   }
 
@@ -53,5 +55,19 @@ export class Body {
 
   async text(limit) {
     return new TextDecoder().decode(await this.bytes(limit));
+  }
+}
+
+/** Returns whether `content` is a stream of the host. Its data does not pass through the plugin. */
+function isOfHost(content) {
+  return typeof content.cancelRead === "function";
+}
+
+/** Yields the pieces of a stream as bytes. `fail` is called with an error that ends it. */
+export async function* pieces(content, fail) {
+  try {
+    for await (const piece of content) yield bytesOf(piece);
+  } catch (error) {
+    fail(error);
   }
 }

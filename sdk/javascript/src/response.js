@@ -1,6 +1,6 @@
 /** The answer to a request, for handlers that need more than text, JSON or a generator. */
 
-import { Body } from "./body.js";
+import { Body, pieces } from "./body.js";
 import { bytesOf, wholeNumber } from "./capability.js";
 import { Internal } from "./errors.js";
 
@@ -31,9 +31,9 @@ export class Response {
     })();
   }
 
-  /** Converts the answer to the host's form. `report` is called with an error that ends a stream. */
-  toWit(report) {
-    const [body, ownType] = bodyOf(this.content, report);
+  /** Converts the answer to the host's form. `fail` is called with an error that ends a stream. */
+  toWit(fail) {
+    const [body, ownType] = bodyOf(this.content, fail);
     const headers = this.headers.map(([name, value]) => [name.toLowerCase(), bytesOf(String(value))]);
     const contentType = this.contentType ?? ownType;
     if (contentType !== undefined && !headers.some(([name]) => name === "content-type")) {
@@ -44,14 +44,12 @@ export class Response {
 }
 
 /** Returns the body, and its type unless the answer names another one. */
-function bodyOf(content, report) {
+function bodyOf(content, fail) {
   if (content === undefined || content === null) return [{ tag: "empty" }];
   if (typeof content === "string") return [{ tag: "bytes", val: bytesOf(content) }, TEXT_TYPE];
   if (content instanceof Uint8Array) return [{ tag: "bytes", val: content }, "application/octet-stream"];
-  if (content instanceof Body) return [content.toWit()];
-  if (isGenerator(content)) {
-    return [{ tag: "stream", val: pieces(content, report) }, TEXT_TYPE];
-  }
+  if (content instanceof Body) return [content.toWit(fail)];
+  if (isGenerator(content)) return [{ tag: "stream", val: pieces(content, fail) }, TEXT_TYPE];
   const text = JSON.stringify(content);
   if (text === undefined) throw new Internal(`failed to write the answer: a ${typeof content} is not JSON`);
   return [{ tag: "bytes", val: bytesOf(text) }, JSON_TYPE];
@@ -60,13 +58,4 @@ function bodyOf(content, report) {
 function isGenerator(content) {
   if (typeof content !== "object" || content === null || content instanceof Body) return false;
   return typeof content[Symbol.asyncIterator] === "function" || typeof content.next === "function";
-}
-
-async function* pieces(content, report) {
-  try {
-    for await (const piece of content) yield bytesOf(piece);
-  } catch (error) {
-    report(error);
-    throw error;
-  }
 }

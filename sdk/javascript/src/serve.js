@@ -8,8 +8,7 @@ import { ActionInput } from "./action-input.js";
 import { boolean, bytesOf, wholeNumber } from "./capability.js";
 import { HttpError, Internal } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
-import { error as logError } from "./log.js";
-import { inSources } from "./places.js";
+import { fail } from "./failure.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 
@@ -25,13 +24,12 @@ export function serve(routes) {
         const result = await routes[`${request.method} ${request.route}`](new Request(request));
         const response = result instanceof Response ? result : new Response(result);
         await response.begin();
-        return response.toWit(report);
+        return response.toWit(fail);
       } catch (error) {
         if (error instanceof HttpError) {
           throw { status: error.status, code: error.code, message: error.message };
         }
-        report(error);
-        throw error;
+        fail(error);
       }
     },
   };
@@ -81,18 +79,10 @@ async function perform(action) {
     return await action();
   } catch (error) {
     if (error instanceof HttpError) throw error.message;
-    report(error);
-    throw unanswerable(error);
+    // The errors of these interfaces are texts, so the engine would pass on a thrown text, or the message of a thrown
+    // error, as the answer.
+    fail(error);
   }
-}
-
-/**
- * Returns an error that ends the call. Since the errors of these interfaces are texts, the engine would pass on a thrown
- * text, or the message of a thrown error, as the answer; a message that is an object is not a text to it.
- */
-function unanswerable(thrown) {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-  return Object.defineProperty(error, "message", { value: Object(error.message) });
 }
 
 /** Returns the output of an action: bytes unchanged, and anything else as JSON. */
@@ -106,13 +96,4 @@ function outputOf(value = null) {
 function osStatusOf({ running, committed, staged, installing, failure }) {
   if (installing !== undefined) wholeNumber(installing, 8);
   return { running, committed: boolean(committed), staged, installing, failure };
-}
-
-/** Logs a bug of the plugin before the call fails, with its place in the plugin's sources. */
-function report(error) {
-  if (error instanceof Error && typeof error.stack === "string") {
-    // The engine prints it as the reason why the call fails.
-    error.stack = inSources(error.stack);
-  }
-  logError(error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ""}`.trimEnd() : String(error));
 }

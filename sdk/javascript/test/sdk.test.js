@@ -10,6 +10,7 @@ const { serve } = await import("../src/serve.js");
 const { flag, integer, listOf, number, oneOf, optional, record, text } = await import("../src/kinds.js");
 const { HttpError, NotFound } = await import("../src/errors.js");
 const { Response } = await import("../src/response.js");
+const { Body } = await import("../src/body.js");
 const store = await import("../src/store.js");
 const gpio = await import("../src/gpio.js");
 const { inSources } = await import("../src/places.js");
@@ -171,6 +172,49 @@ test("an error before the first piece of a stream is an answer", async () => {
   assert.deepEqual(await streamed(inResponse, "count=1"), [201, ["1\n"]]);
 });
 
+test("an error after the first piece of a stream ends the call, and is logged", async () => {
+  async function* pieces() {
+    yield "a";
+    throw new NotFound("out of paper");
+  }
+  const handlers = {
+    pieces,
+    generator: function* () { yield* ["a"]; throw new NotFound("out of paper"); },
+    response: () => new Response(pieces(), { status: 201 }),
+    body: () => new Body(pieces()),
+  };
+  for (const [name, handler] of Object.entries(handlers)) {
+    logged.length = ended.length = 0;
+    const request = { method: "POST", path: "/v3/x", route: "/v3/x", params: [], query: "", headers: [], body: { tag: "empty" } };
+    const answer = await serve({ "POST /v3/x": handler }).handle(request);
+    const texts = [];
+    const read = async () => {
+      for await (const piece of answer.body.val) texts.push(new own.TextDecoder().decode(piece));
+    };
+    await assert.rejects(read(), /out of paper/, name);
+    assert.deepEqual(texts, ["a"], name);
+    // The reason is the whole error in one line, of which the device keeps the beginning.
+    assert.match(ended[0], /^NotFound: out of paper .*at .*sdk\.test\.js:\d+/, name);
+    assert.equal(ended.length, 1, name);
+    assert.match(logged[0][1], /^NotFound: out of paper\n/, name);
+  }
+  // A caller who leaves ends the generator, and no call fails.
+  logged.length = ended.length = 0;
+  let ends = 0;
+  const endless = async function* () { try { for (;;) yield "a"; } finally { ends += 1; } };
+  const request = { method: "POST", path: "/v3/x", route: "/v3/x", params: [], query: "", headers: [], body: { tag: "empty" } };
+  const answer = await serve({ "POST /v3/x": endless }).handle(request);
+  for await (const _ of answer.body.val) break;
+  assert.deepEqual([ends, ended, logged], [1, [], []]);
+});
+
+test("a stream of the host is passed on as it is", async () => {
+  const stream = { cancelRead() {}, next: async () => ({ done: true }) };
+  const request = { method: "POST", path: "/v3/x", route: "/v3/x", params: [], query: "", headers: [], body: { tag: "stream", val: stream } };
+  const answer = await serve({ "POST /v3/x": ({ body }) => body }).handle(request);
+  assert.equal(answer.body.val, stream);
+});
+
 test("the places of an error are those in the sources", async () => {
   const stack = "    at price (componentize-qjs:user.js:12:10)\n    at hello (componentize-qjs:user.js:20:3)\n    at native\n";
   assert.equal(inSources(stack), stack);
@@ -190,10 +234,13 @@ test("the places of an error are those in the sources", async () => {
   }
   assert.equal(inSources(stack), "    at price (src/plugin.ts:5)\n    at hello (supervisor-sdk/src/serve.js:27)\n    at native\n");
   // The log and the reason why the call fails show them.
-  globalThis.logged.length = 0;
+  globalThis.logged.length = globalThis.ended.length = 0;
   const thrown = Object.assign(new Error("out of paper"), { stack });
   await assert.rejects(call(() => { throw thrown; }), (error) => error === thrown && error.stack === inSources(stack));
   assert.deepEqual(globalThis.logged, [["error", `Error: out of paper\n${inSources(stack)}`.trimEnd()]]);
+  assert.deepEqual(globalThis.ended, [
+    "Error: out of paper at price (src/plugin.ts:5) at hello (supervisor-sdk/src/serve.js:27) at native",
+  ]);
   delete globalThis.supervisorPlaces;
 });
 

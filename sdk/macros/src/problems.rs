@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use plugin_manifest::line_and_column;
 use proc_macro2::Span;
 
 /// A place in a declaration.
@@ -81,9 +82,6 @@ impl<'a> Problems<'a> {
 
     /// Returns line and column, counted from 1 and in characters, as editors do.
     pub(crate) fn line_and_column(&self, offset: usize) -> (usize, usize) {
-        let before = self.project.get(..offset).unwrap_or(self.project);
-        let line = before.matches('\n').count() + 1;
-        let start = before.rfind('\n').map_or(0, |at| at + 1);
-        (line, before[start..].chars().count() + 1)
+        line_and_column(self.project, offset)
     }
 }

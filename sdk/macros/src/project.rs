@@ -21,8 +21,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems) -> Option<ProjectParts> 
     let file = match ProjectFile::parse(text) {
         Ok(file) => file,
         Err(error) => {
-            let offset = error.span().map_or(0, |span| span.start);
-            problems.add(Place::File(offset), error.message());
+            problems.add(Place::File(error.offset), error.message);
             return None;
         }
     };

@@ -37,7 +37,7 @@ pub use manifest::{
 pub use pattern::{Pattern, PatternError, match_path};
 pub use plugin_metadata::PluginMetadata;
 pub use project::{Build, Language, Project, ProjectError};
-pub use project_file::{ProjectFile, WrittenBuild};
+pub use project_file::{FormError, ProjectFile, WrittenBuild, line_and_column};
 pub use route::{Route, allowed_methods, parse_method, route_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]

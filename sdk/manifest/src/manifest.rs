@@ -94,9 +94,12 @@ pub enum ManifestError {
     Invalid(String),
 }
 
+/// How the error for an invalid manifest begins.
+pub(crate) const INVALID: &str = "its manifest is invalid: ";
+
 /// Creates the error for an invalid manifest.
 fn invalid(what: impl fmt::Display) -> ManifestError {
-    ManifestError::Invalid(format!("its manifest is invalid: {what}"))
+    ManifestError::Invalid(format!("{INVALID}{what}"))
 }
 
 impl Manifest {

@@ -4,13 +4,17 @@
 //! which function in the sources answers which route.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::str::FromStr as _;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::manifest::{INTERFACE, Manifest, ManifestError, Need};
-use crate::{Action, Pattern, PluginMetadata, ProjectFile, Route, ScheduleError, WrittenLimits};
+use crate::manifest::{INTERFACE, INVALID, Manifest, Need};
+use crate::project_file::line_and_column;
+use crate::{
+    Action, LimitError, Pattern, PluginMetadata, ProjectFile, Route, ScheduleError, WrittenLimits,
+};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,18 +82,66 @@ pub enum Language {
     Component,
 }
 
-/// The reason why a `plugin.toml` cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ProjectError {
-    /// It is not valid TOML, or not of the expected form.
-    #[error("`plugin.toml` is invalid: {0}")]
-    Parse(#[source] Box<toml::de::Error>),
-    /// Something in it is not valid.
-    #[error("`plugin.toml` is invalid: {0}")]
-    Invalid(String),
-    /// No device would accept the resulting manifest.
-    #[error("no device accepts what `plugin.toml` declares: {0}")]
-    Manifest(String),
+/// The reason why a `plugin.toml` cannot be used, with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectError {
+    /// Line and column, counted from 1; `None` if the problem is what is missing.
+    place: Option<(usize, usize)>,
+    message: String,
+}
+
+impl fmt::Display for ProjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Project::FILE)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+impl std::error::Error for ProjectError {}
+
+impl ProjectError {
+    /// Creates the error about the place `offset` of a text.
+    fn at(text: &str, offset: usize, message: impl fmt::Display) -> ProjectError {
+        ProjectError {
+            place: Some(line_and_column(text, offset)),
+            message: message.to_string(),
+        }
+    }
+
+    /// Creates the error about something whose place only its message names: the first text between backticks that
+    /// begins a line, as keys do.
+    fn about(text: &str, message: &str) -> ProjectError {
+        let mut names = message.split('`').skip(1).step_by(2);
+        let offset = names.find_map(|name| offset_of_key(text, name));
+        ProjectError {
+            place: offset.map(|offset| line_and_column(text, offset)),
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// Returns the place of a key: of a bare one, one in quotation marks, or a table.
+fn offset_of_key(text: &str, key: &str) -> Option<usize> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let written = line.trim_start();
+        let after = ["[", "\"", "'", ""].iter().find_map(|opening| {
+            let rest = written.strip_prefix(opening)?;
+            rest.strip_prefix(key)
+        });
+        let ends = |rest: &str| {
+            let next = rest.chars().next();
+            next.is_none_or(|char| "]\"'.= \t".contains(char))
+        };
+        if !key.is_empty() && after.is_some_and(ends) {
+            return Some(start + line.len() - written.len());
+        }
+        start += line.len();
+    }
+    None
 }
 
 impl Project {
@@ -101,24 +153,32 @@ impl Project {
     /// # Errors
     /// If it is not valid, or if no device would accept the manifest.
     pub fn parse(text: &str) -> Result<Project, ProjectError> {
-        let file =
-            ProjectFile::parse(text).map_err(|error| ProjectError::Parse(Box::new(error)))?;
+        let file = ProjectFile::parse(text)
+            .map_err(|error| ProjectError::at(text, error.offset, error.message))?;
         let mut routes = Vec::new();
         let mut handlers = Vec::new();
         for (route, handler) in file.routes {
-            let (route, handler) = (route.into_inner(), handler.into_inner());
-            if handler.trim().is_empty() {
-                return Err(ProjectError::Invalid(format!(
+            if handler.get_ref().trim().is_empty() {
+                let route = route.get_ref();
+                let message = format!(
                     "the route `{route}` has no handler: name the function that answers it"
-                )));
+                );
+                return Err(ProjectError::at(text, handler.span().start, message));
             }
-            routes.push(Route::parse(&route).map_err(ProjectError::Invalid)?);
-            handlers.push(handler);
+            let place = route.span().start;
+            let route = Route::parse(route.get_ref());
+            routes.push(route.map_err(|error| ProjectError::at(text, place, error))?);
+            handlers.push(handler.into_inner());
         }
         let mut limits = WrittenLimits::default();
         for (key, value) in file.limits {
-            let set = limits.set(key.get_ref(), *value.get_ref());
-            set.map_err(|error| ProjectError::Invalid(error.to_string()))?;
+            if let Err(error) = limits.set(key.get_ref(), *value.get_ref()) {
+                let place = match error {
+                    LimitError::Range { .. } => value.span().start,
+                    LimitError::Unknown { .. } => key.span().start,
+                };
+                return Err(ProjectError::at(text, place, error));
+            }
         }
         let needs = file.capabilities.into_iter().map(|(name, reason)| Need {
             name: name.into_inner(),
@@ -140,15 +200,17 @@ impl Project {
         }
         let mut schedules = BTreeMap::new();
         for (name, schedule) in file.schedules {
+            let place = schedule.span().start;
             let schedule = schedule.get_ref().parse();
-            let schedule = schedule
-                .map_err(|error: ScheduleError| ProjectError::Invalid(error.to_string()))?;
+            let schedule =
+                schedule.map_err(|error: ScheduleError| ProjectError::at(text, place, error))?;
             schedules.insert(name.into_inner(), schedule);
         }
-        let base_path = file.base_path.map(|path| Pattern::parse(path.get_ref()));
-        let base_path = base_path
-            .transpose()
-            .map_err(|error| ProjectError::Manifest(error.to_string()))?;
+        let base_path = file.base_path.map(|path| {
+            Pattern::parse(path.get_ref())
+                .map_err(|error| ProjectError::at(text, path.span().start, error))
+        });
+        let base_path = base_path.transpose()?;
         let manifest = Manifest {
             name: file.name.into_inner(),
             version: file.version.into_inner(),
@@ -170,7 +232,11 @@ impl Project {
             limits,
             openapi: None,
         };
-        manifest.check().map_err(refused)?;
+        manifest.check().map_err(|error| {
+            let message = error.to_string();
+            let message = message.strip_prefix(INVALID).unwrap_or(&message);
+            ProjectError::about(text, message)
+        })?;
         let language = file
             .build
             .language
@@ -181,14 +247,15 @@ impl Project {
             ("base_path", manifest.base_path.is_some()),
         ] {
             if is_there && language != Language::Component {
-                return Err(ProjectError::Invalid(format!(
+                let message = format!(
                     "`{key}` is for components of other toolchains, and `language` is `{language}`: set it to `component`, or \
                      leave `{key}` out"
-                )));
+                );
+                return Err(ProjectError::about(text, &message));
             }
         }
         if let Some(problem) = manifest.reserved_route().or_else(|| manifest.stock_route()) {
-            return Err(ProjectError::Manifest(problem));
+            return Err(ProjectError::about(text, &problem));
         }
         Ok(Project {
             manifest,
@@ -202,13 +269,6 @@ impl Project {
                 command,
             },
         })
-    }
-}
-
-fn refused(error: ManifestError) -> ProjectError {
-    match error {
-        ManifestError::Parse(error) => ProjectError::Parse(error),
-        error => ProjectError::Manifest(error.to_string()),
     }
 }
 
@@ -325,7 +385,7 @@ memory_mib = 32
             (
                 "store =",
                 "stor =",
-                "unknown variant `stor`, expected one of",
+                "plugin.toml:11:1: `stor` is not known here; choose one of `device`, ",
             ),
             (
                 "keeps the counters",
@@ -339,7 +399,11 @@ memory_mib = 32
                 "there is no limit `memory`",
             ),
             ("\"acme-rails\"", "\"Acme_R\"", "lower-case letters"),
-            ("identify =", "identity =", "unknown variant `identity`"),
+            (
+                "identify =",
+                "identity =",
+                "plugin.toml:18:1: `identity` is not known here",
+            ),
             (
                 "identify =",
                 "events =",
@@ -355,13 +419,118 @@ memory_mib = 32
                 "[schedules]\npoll = \"hourly\"\n[provides]",
                 "`hourly` is not a schedule",
             ),
-            ("\"python\"", "\"cobol\"", "unknown variant `cobol`"),
+            (
+                "\"python\"",
+                "\"cobol\"",
+                "plugin.toml:8:12: `cobol` is not known here",
+            ),
         ] {
             let text = RAILS.replace(from, to);
             assert_ne!(text, RAILS);
             let error = Project::parse(&text).unwrap_err().to_string();
             assert!(error.contains(expected), "{to}: {error}");
         }
+    }
+
+    #[test]
+    fn an_error_is_one_line_that_begins_with_its_place() {
+        for (from, to, expected) in [
+            (
+                "name =",
+                "nme =",
+                "2:1: there is no key `nme` here; the keys are `name`, `version`, ",
+            ),
+            (
+                "language =",
+                "lang =",
+                "8:1: there is no key `lang` here; the keys are `language`, `source`, `command`",
+            ),
+            ("name = \"acme-rails\"\n", "", ": `name` is missing"),
+            (
+                "\"acme-rails\"",
+                "5",
+                "2:8: a string is expected, but this is the number `5`",
+            ),
+            ("\"acme-rails\"", "acme", ": "),
+            (
+                "[build]\nlanguage = \"python\"",
+                "build = 5",
+                ": a table is expected, but this is the number `5`",
+            ),
+            (
+                "license",
+                "boards = \"acme\"\nlicense",
+                "5:10: a list is expected, but this is the text \"acme\"",
+            ),
+            (
+                "= 32",
+                "= -1",
+                "21:14: a whole number of at most 32 bits is expected, but this is the number `-1`",
+            ),
+            (
+                "= 32",
+                "= 33",
+                "21:14: `memory_mib` is 33, but must be 1 to 32",
+            ),
+            ("memory_mib", "memory", "21:1: there is no limit `memory`"),
+            (
+                "\"GET /v3/rails/:name\" = \"rail\"",
+                "\"GET /v3/rails/:name\" = \"\"",
+                "14:25: the route `GET /v3/rails/:name` has no handler",
+            ),
+            ("GET /v3/rails/:name", "GET", "14:1: `GET` is not a route"),
+            (
+                "GET /v3/rails",
+                "GET /v2/rails",
+                "14:1: the route `GET /v2/rails/:name` is refused",
+            ),
+            (
+                "keeps the counters",
+                "",
+                "11:1: the reason for the capability `store` must have 1 to 512 bytes, and has 0",
+            ),
+            (
+                "\"acme-rails\"",
+                "\"Acme\"",
+                "2:1: `name` must be at most 63 lower-case letters",
+            ),
+            (
+                "[provides]",
+                "[schedules]\npoll = \"hourly\"\n[provides]",
+                "18:8: `hourly` is not a schedule",
+            ),
+            (
+                "[provides]",
+                "[schedules]\n\"A\" = \"every 5m\"\n[provides]",
+                "18:1: the schedule `A` must have a name",
+            ),
+            (
+                "[build]\nlanguage = \"python\"",
+                "[build]\nlanguage = \"python\"\ncommand = \"make\"",
+                "9:1: `command` is for components",
+            ),
+        ] {
+            let text = RAILS.replace(from, to);
+            assert_ne!(text, RAILS);
+            let error = Project::parse(&text).unwrap_err();
+            let text = error.to_string();
+            let place_and_text = text.strip_prefix("plugin.toml:").unwrap();
+            assert!(place_and_text.contains(expected), "{to}: {text}");
+            assert!(
+                expected.starts_with(':') || place_and_text.starts_with(expected),
+                "{to}: {text}"
+            );
+            assert!(std::error::Error::source(&error).is_none());
+            for word in ["struct", "sequence", "variant", "Spanned", "\n"] {
+                assert!(!text.contains(word), "{to}: {text}");
+            }
+        }
+        // Nothing in the file is the place of what it lacks.
+        let error = Project::parse("name = \"a\"\nversion = \"1.0.0\"\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "plugin.toml: it has no routes and provides nothing"
+        );
     }
 
     #[test]

@@ -8,9 +8,13 @@ use toml::Spanned;
 
 use crate::{Action, Capability, EventKind, Language};
 
+mod form_error;
+
+pub use form_error::{FormError, line_and_column};
+
 /// The values of a `plugin.toml`; only their form has been checked.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct ProjectFile {
     /// The plugin's name.
     pub name: Spanned<String>,
@@ -62,7 +66,7 @@ pub struct ProjectFile {
 
 /// The table `build` of a `plugin.toml`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub struct WrittenBuild {
     /// The language of the sources.
     pub language: Option<Spanned<Language>>,
@@ -77,8 +81,8 @@ impl ProjectFile {
     ///
     /// # Errors
     /// If it is not TOML, or a value has another type.
-    pub fn parse(text: &str) -> Result<ProjectFile, toml::de::Error> {
-        toml::from_str(text)
+    pub fn parse(text: &str) -> Result<ProjectFile, FormError> {
+        toml::from_str(text).map_err(|error| FormError::new(&error))
     }
 }
 

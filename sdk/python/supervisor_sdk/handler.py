@@ -9,7 +9,7 @@ from componentize_py_types import Err
 from wit_world import exports
 from wit_world.imports import types as wit
 
-from . import log, sealing
+from . import log, places, sealing
 from .capability import whole_number
 from .errors import Error
 from .parameters import Taker, action_takers, takers
@@ -149,6 +149,6 @@ def _report(error: Exception) -> None:
     at = error.__traceback__
     while at is not None:
         code = at.tb_frame.f_code
-        lines.append(f"    at {code.co_name} ({code.co_filename}:{at.tb_lineno})")
+        lines.append(f"    at {code.co_name} ({places.shown(code.co_filename)}:{at.tb_lineno})")
         at = at.tb_next
     log.error("\n".join([f"{type(error).__name__}: {error}", *reversed(lines)]))

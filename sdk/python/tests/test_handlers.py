@@ -7,12 +7,14 @@ import sys
 import unittest
 from dataclasses import dataclass
 from typing import Literal
+from unittest import mock
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
+import wit_world  # noqa: E402
 from componentize_py_types import Err  # noqa: E402
-from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, sealing, store  # noqa: E402
+from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, places, sealing, store  # noqa: E402
 from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
 from supervisor_sdk.handler import handler  # noqa: E402
 from wit_world.imports import log  # noqa: E402
@@ -159,6 +161,67 @@ class Answers(unittest.TestCase):
         with self.assertRaises(KeyError):
             call(lambda: {}["x"])
         self.assertIn("KeyError: 'x'\n    at <lambda> (", log.lines[0][1])
+
+
+class Streams(unittest.TestCase):
+    """Replaces the task in which a stream is written: it runs when the test reads the stream."""
+
+    def read(self, generator):
+        """Returns the pieces of a stream, and the error that ended the call."""
+        pieces, tasks = [], []
+
+        class Writer:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+            async def write_all(self, piece):
+                pieces.append(piece)
+                return len(piece)
+
+        with (
+            mock.patch.object(wit_world, "byte_stream", lambda: (Writer(), b""), create=True),
+            mock.patch("componentize_py_async_support.spawn", tasks.append),
+        ):
+            self.assertEqual(call(generator)[0], 200)
+            try:
+                asyncio.run(tasks[0])
+            except Exception as error:
+                return pieces, error
+        return pieces, None
+
+    def test_an_error_after_the_first_piece_is_logged_and_ends_the_call(self):
+        async def asynchronous():
+            yield "a"
+            raise NotFound("out of paper")
+
+        def synchronous():
+            yield "a"
+            raise NotFound("out of paper")
+
+        for generator in [asynchronous, synchronous]:
+            log.lines.clear()
+            pieces, error = self.read(generator)
+            self.assertEqual(pieces, [b"a"])
+            self.assertIsInstance(error, NotFound)
+            self.assertIn(f"NotFound: out of paper\n    at {generator.__name__} (", log.lines[0][1])
+
+    def test_the_place_of_an_error_is_that_in_the_authors_sources(self):
+        code = compile("def bug():\n    raise KeyError('x')\n", "/1/own/plugin.py", "exec")
+        found = {}
+        exec(code, found)
+        with mock.patch.object(places, "sources", "src"), self.assertRaises(KeyError):
+            call(found["bug"])
+        self.assertIn("\n    at bug (src/own/plugin.py:2)", log.lines[-1][1])
+        self.assertEqual(places.shown("/1/plugin.py"), "plugin.py")
+        self.assertEqual(places.shown("/2/supervisor_sdk/body.py"), "supervisor_sdk/body.py")
+
+    def test_a_stream_that_is_complete_logs_nothing(self):
+        log.lines.clear()
+        self.assertEqual(self.read(lambda: iter(["a", b"b"])), ([b"a", b"b"], None))
+        self.assertEqual(log.lines, [])
 
 
 class Arguments(unittest.TestCase):

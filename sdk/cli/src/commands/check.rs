@@ -87,6 +87,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
                 if let Some(file) = Trial::native_code(component).await? {
                     let code = NativeCode::read(&file, &component.wasm)?;
                     findings.passed.extend(code.lines(compiled_in));
+                    findings.passed.extend(code.fewer_calls(&manifest.limits));
                     findings.native_code = Some(code);
                 }
             }

@@ -9,7 +9,7 @@ use plugin_manifest::{Capability, Language, Project};
 use serde_json::json;
 
 use crate::arguments::NewArguments;
-use crate::component::imports;
+use crate::component_imports::imports;
 use crate::output::Output;
 use crate::{languages, templates};
 

@@ -9,6 +9,7 @@ use plugin_manifest::{Action, Capability};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
+use super::source_functions::{self, SourceFunctions};
 use super::{async_imports, core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -32,11 +33,12 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
 /// Builds the sources in the project's folder.
 ///
 /// # Errors
-/// The sources use a capability that the project does not ask for, or the compiler cannot be installed or refuses the
+/// The sources lack a function or use a capability that the project does not ask for, or the compiler cannot be installed or refuses the
 /// sources; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     let folder = source.parent().unwrap_or(&project.path);
+    source_functions::check(project, &source, &functions(folder)?)?;
     capability_use::check(project, capability_uses(folder)?)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
@@ -93,7 +95,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg(routes)
         .arg("-o")
         .arg(&module);
-    toolchain::run(&mut command)?;
+    toolchain::compile(&mut command)?;
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
@@ -104,6 +106,31 @@ fn blocking_imports(world: &World) -> AsyncFilterSet {
         filters.push(&format!("-import:{interface}#{function}"));
     }
     filters
+}
+
+/// Returns the functions of the files in `folder`. A macro may define a function, so any word may be the name of one; the
+/// listed ones are those that answer a request or an event.
+fn functions(folder: &Path) -> Result<SourceFunctions> {
+    let mut functions = SourceFunctions::default();
+    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
+        let code = code_of(&file);
+        for line in code.lines() {
+            if let Some(name) = answering_function(line) {
+                functions.add(name);
+            }
+        }
+        functions.add_words(&code);
+    }
+    Ok(functions)
+}
+
+/// Returns the name in a line such as `void rail(request_t *request) {`.
+fn answering_function(line: &str) -> Option<&str> {
+    let (head, arguments) = line.split_once('(')?;
+    let answers = arguments.contains("request_t") || arguments.contains("event_t");
+    let is_local = head.starts_with("static") || head.starts_with(char::is_whitespace);
+    let (_, name) = head.trim_end().rsplit_once([' ', '*'])?;
+    (answers && !is_local && is_identifier(name)).then_some(name)
 }
 
 /// Returns the capabilities that the files in `folder` use, by a header of the SDK or by the bindings.
@@ -194,6 +221,25 @@ fn check_function(name: &str, purpose: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn functions_that_answer_are_listed_and_any_word_may_be_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = "#include \"supervisor.h\"\n// void gone(request_t *request) {\nvoid rail(request_t *request) {\n    \
+                      f(request_t);\n}\nstatic void own(request_t *request) {}\nevent_answer_t *watch(const event_t *e) {}\n\
+                      HANDLER(reset)\nint add(int a) {}\n";
+        std::fs::write(folder.path().join("plugin.c"), source).unwrap();
+        let found = functions(folder.path()).unwrap();
+        assert_eq!(found.listed, ["rail", "watch"]);
+        for (name, is_there) in [
+            ("reset", true),
+            ("own", true),
+            ("gone", false),
+            ("greet", false),
+        ] {
+            assert_eq!(found.names.contains(name), is_there, "{name}");
+        }
+    }
 
     #[test]
     fn a_capability_is_used_by_its_header_or_by_the_bindings() {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use plugin_manifest::Capability;
+use plugin_manifest::{Capability, Manifest};
 
 use crate::project::ProjectFolder;
 
@@ -38,6 +38,49 @@ pub(super) fn check(project: &ProjectFolder, uses: Vec<CapabilityUse>) -> Result
          `{capability} = \"why\"`",
         file.display()
     );
+}
+
+/// Compares the capabilities of a manifest with the imports of the component, and returns a warning for each difference.
+/// This is for components that import only what they use, as those in Rust do: `plugin!` may declare capabilities as well,
+/// and a compiler drops functions that are never called, so the sources do not show it.
+pub(super) fn warnings(manifest: &Manifest, imports: &[String]) -> Vec<String> {
+    let interfaces: Vec<&str> = imports
+        .iter()
+        .filter_map(|import| import.split('@').next())
+        .collect();
+    let is_declared = |capability: &Capability| {
+        let mut needs = manifest.capabilities.iter();
+        needs.any(|need| need.name == *capability)
+    };
+    let is_used = |capability: Capability| {
+        interfaces
+            .iter()
+            .any(|it| capability.imports().contains(it))
+    };
+    let mut warnings = Vec::new();
+    for need in &manifest.capabilities {
+        let name = need.name;
+        if !is_used(name) {
+            warnings.push(format!(
+                "[capabilities] in plugin.toml asks for `{name}`, but the component does not use it: leave it out"
+            ));
+        }
+    }
+    for interface in &interfaces {
+        let all = Capability::all().iter().copied();
+        let with: Vec<Capability> = all
+            .filter(|capability| capability.imports().contains(interface))
+            .collect();
+        if let Some(first) = with.first()
+            && !with.iter().any(is_declared)
+        {
+            warnings.push(format!(
+                "the component imports `{interface}`, but [capabilities] in plugin.toml does not ask for `{first}`, so no \
+                 device loads it: add `{first} = \"why\"`"
+            ));
+        }
+    }
+    warnings
 }
 
 /// Returns the capability with the interface `platform:supervisor/NAME`; the words of `name` may also be separated by
@@ -117,6 +160,45 @@ fn without_comments(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_between_capabilities_and_imports_is_a_warning() {
+        let manifest = |capabilities: &[&str]| {
+            let needs = capabilities
+                .iter()
+                .map(|name| format!("{{ name = \"{name}\", reason = \"why\" }}"));
+            Manifest::parse(&format!(
+                "name = \"x\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\ncapabilities = [{}]",
+                needs.collect::<Vec<_>>().join(", ")
+            ))
+            .unwrap()
+        };
+        let shown = |capabilities: &[&str], imports: &[&str]| {
+            let imports: Vec<String> = imports.iter().map(|import| (*import).to_owned()).collect();
+            warnings(&manifest(capabilities), &imports)
+        };
+        let store = "platform:supervisor/store@1.4.0";
+        let always = ["platform:supervisor/log@1.4.0", "wasi:io/poll@0.2.6"];
+        assert!(shown(&[], &always).is_empty());
+        assert!(shown(&["store"], &[store, always[0]]).is_empty());
+        assert_eq!(
+            shown(&["led", "store"], &[store]),
+            [
+                "[capabilities] in plugin.toml asks for `led`, but the component does not use it: leave it out"
+            ]
+        );
+        assert_eq!(
+            shown(&[], &[store]),
+            [
+                "the component imports `platform:supervisor/store`, but [capabilities] in plugin.toml does not ask for \
+                 `store`, so no device loads it: add `store = \"why\"`"
+            ]
+        );
+        // Two capabilities have this interface.
+        let clocks = "wasi:clocks/wall-clock@0.2.6";
+        assert!(shown(&["clock"], &[clocks]).is_empty());
+        assert!(shown(&["files"], &[clocks]).is_empty());
+    }
 
     #[test]
     fn interfaces_of_capabilities_are_found_by_either_spelling() {

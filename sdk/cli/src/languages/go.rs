@@ -11,6 +11,7 @@ use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
 
 use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
+use super::source_functions::{self, SourceFunctions, first_word, name_after};
 use super::{check_identifier, core_module};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -37,7 +38,7 @@ static PACKAGES: Dir = include_dir!("$OUT_DIR/go-packages");
 /// Builds the module in the project's folder.
 ///
 /// # Errors
-/// The sources use a capability that the project does not ask for, or the compiler cannot be installed or refuses the
+/// The sources lack a function or use a capability that the project does not ask for, or the compiler cannot be installed or refuses the
 /// sources; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
@@ -47,6 +48,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
+    source_functions::check(project, &source, &functions(package)?)?;
     capability_use::check(project, capability_uses(package)?)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
@@ -108,17 +110,49 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg("-o")
         .arg(&module)
         .arg(package);
-    toolchain::run(&mut command)?;
+    toolchain::compile(&mut command)?;
     core_module::write_component(&module, &world, &project.project.manifest)
+}
+
+/// Returns the files of a package, without its tests.
+fn sources(package: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = files_in(package, "go")?;
+    files.retain(|file| !file.to_string_lossy().ends_with("_test.go"));
+    Ok(files)
+}
+
+/// Returns the functions of a package.
+fn functions(package: &Path) -> Result<SourceFunctions> {
+    let mut functions = SourceFunctions::default();
+    for file in sources(package)? {
+        let mut is_in_variables = false;
+        for line in code_of(&file).lines() {
+            if let Some(name) = name_after(line, &[], &["func"]) {
+                functions.add(name);
+            } else if let Some(name) = name_after(line, &[], &["var"]) {
+                functions.names.insert(name.to_owned());
+            } else if is_in_variables {
+                functions
+                    .names
+                    .extend(first_word(line.trim_start()).map(str::to_owned));
+            }
+            is_in_variables = match line.trim_end() {
+                "var (" => true,
+                ")" => false,
+                _ => is_in_variables,
+            };
+            // The names of such a package are names here.
+            functions.has_others |=
+                line.trim_start().starts_with(". \"") || line.starts_with("import . \"");
+        }
+    }
+    Ok(functions)
 }
 
 /// Returns the capabilities whose packages the files of a package import.
 fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
     let mut uses = Vec::new();
-    for file in files_in(package, "go")? {
-        if file.to_string_lossy().ends_with("_test.go") {
-            continue;
-        }
+    for file in sources(package)? {
         for (index, line) in code_of(&file).lines().enumerate() {
             // The imports are before everything else.
             if DECLARATIONS.iter().any(|keyword| line.starts_with(keyword)) {
@@ -194,6 +228,27 @@ mod tests {
     use plugin_manifest::Capability;
 
     use super::*;
+
+    #[test]
+    fn the_functions_of_a_package_are_those_of_all_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write(
+            "plugin.go",
+            "package main\n\n// func gone() {}\nfunc hello(r *supervisor.Request) {\n\tfunc() {}()\n}\n\nfunc (t *thing) method() {}\n\
+             var other = hello\nvar (\n\tthird = hello\n)\n",
+        );
+        write("a.go", "package main\n\nfunc first[T any]() {}\n");
+        write("a_test.go", "package main\n\nfunc TestA() {}\n");
+        let found = functions(folder.path()).unwrap();
+        assert_eq!(found.listed, ["first", "hello"]);
+        let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
+        assert_eq!(names, ["first", "hello", "other", "third"]);
+        assert!(!found.has_others);
+        write("b.go", "package main\n\nimport (\n\t. \"strings\"\n)\n");
+        assert!(functions(folder.path()).unwrap().has_others);
+    }
 
     #[test]
     fn a_capability_is_used_where_its_package_is_imported() {

@@ -1,6 +1,7 @@
 //! JavaScript and TypeScript: esbuild bundles the sources and the SDK into one file, and componentize-qjs puts it into
 //! a component with QuickJS.
 
+mod exports;
 mod imports;
 
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::Action;
 use serde_json::json;
 
-use super::{async_imports, capability_use, check_identifier};
+use super::{async_imports, capability_use, check_identifier, source_functions};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -39,10 +40,11 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../javascript");
 /// Builds the module in the project's folder; `default` is its path if the project does not name one.
 ///
 /// # Errors
-/// The sources use a capability that the project does not ask for, or the tools cannot be installed or refuse the
+/// The sources lack a function or use a capability that the project does not ask for, or the tools cannot be installed or refuse the
 /// sources; they have printed the reason.
 pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> Result<PathBuf> {
     let source = project.source(default)?;
+    source_functions::check(project, &source, &exports::functions(&source))?;
     capability_use::check(project, imports::capability_uses(&source))?;
     let manifest = &project.project.manifest;
     let build = project.path.join("build");
@@ -69,7 +71,7 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     });
     let mut command = toolchain::node()?;
     command.arg(script).arg(task.to_string());
-    toolchain::run(&mut command)?;
+    toolchain::compile(&mut command)?;
     let mut wasm = std::fs::read(&component).context("cannot read what was built")?;
     async_imports::declare(&mut wasm, &async_imports::list(&world.resolve, world.id))
         .context("componentize-qjs has written a component that this tool does not understand")?;

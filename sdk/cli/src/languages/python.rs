@@ -1,14 +1,18 @@
 //! Python: componentize-py puts an interpreter, the SDK and the sources into a component.
 
+mod code;
+mod messages;
+mod source;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::Action;
 
-use super::check_identifier;
-use crate::output::Output;
+use super::{capability_use, check_identifier, source_functions};
+use crate::output::{Output, note_line};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, PythonPackage};
@@ -23,16 +27,21 @@ const COMPONENTIZE: PythonPackage = PythonPackage {
 const SOURCE: &str = "src/plugin.py";
 /// What `plugin.toml` names, as errors call it.
 const FUNCTION: &str = "function in Python";
+/// The name of the second `--python-path` inside componentize-py, which is the folder of the author's sources.
+const SOURCES: &str = "/1";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
 
 /// Builds the module in the project's folder.
 ///
 /// # Errors
-/// The tools cannot be installed, or the sources cannot be loaded; Python has printed the reason.
+/// The sources lack a function or use a capability that the project does not ask for, the tools cannot be installed, or
+/// the sources cannot be imported; the error names the place in them.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     let routes = routes(project, &source)?;
+    source_functions::check(project, &source, &source::functions(&source))?;
+    capability_use::check(project, source::capability_uses(&source))?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     world::write(&wit, &project.project.manifest)?;
@@ -53,8 +62,29 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         command.arg("--python-path").arg(path);
     }
     command.arg("routes").arg("--output").arg(&component);
-    toolchain::run(&mut command)?;
-    Ok(component)
+    // Its own backtrace says nothing about the plugin.
+    command.env("RUST_BACKTRACE", "0");
+    let log = build.join("componentize-py.log");
+    let run = toolchain::compile_into(&mut command, &log)?;
+    if run.succeeded {
+        // What the plugin prints while it is imported.
+        if !run.output.is_empty() {
+            note_line(run.output.trim_end());
+        }
+        return Ok(component);
+    }
+    let folder = shown_folder(project, &source).display().to_string();
+    let reason = messages::exception(&run.output, SOURCES, &folder);
+    bail!(
+        "{}\nbuild failed: the compiler's whole output is in `build/componentize-py.log`",
+        reason.unwrap_or(run.output)
+    );
+}
+
+/// Returns the folder of the sources as the author names it.
+fn shown_folder<'a>(project: &ProjectFolder, source: &'a Path) -> &'a Path {
+    let folder = source.parent().unwrap_or(Path::new(""));
+    folder.strip_prefix(&project.path).unwrap_or(folder)
 }
 
 /// Returns the component's entry module, which maps routes, events and actions to functions.
@@ -63,8 +93,9 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         .file_stem()
         .and_then(|stem| stem.to_str())
         .with_context(|| format!("`{}` is not the name of a Python module", source.display()))?;
+    let folder = shown_folder(project, source).display().to_string();
     let mut text = format!(
-        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk.handler import handler\n\nimport {module}\n\nHandler = handler({{\n"
+        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\n\nimport {module}\n\nHandler = handler({{\n"
     );
     for (route, handler) in project.routes() {
         check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;

@@ -1,27 +1,63 @@
 //! Rust: cargo does everything.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
+use super::capability_use::code_of;
+use super::source_functions::{self, SourceFunctions, name_after};
 use crate::output::Output;
 use crate::project::ProjectFolder;
+use crate::toolchain;
 
 /// The target of components.
 const TARGET: &str = "wasm32-wasip2";
+/// The main source file, unless `Cargo.toml` names another one.
+const SOURCE: &str = "src/lib.rs";
+/// The words that may precede `fn`.
+const MODIFIERS: [&str; 5] = ["pub", "pub(crate)", "const", "async", "unsafe"];
 
 /// Builds the crate in the project's folder.
 ///
 /// # Errors
-/// cargo or the target is missing, or cargo failed; it has printed the reason.
+/// The source lacks a function, or cargo or the target is missing, or cargo failed; it has printed the reason.
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     ensure!(
         project.path.join("Cargo.toml").is_file(),
         "there is no `Cargo.toml` beside plugin.toml"
     );
+    let source = project.path.join(SOURCE);
+    if source.is_file() {
+        source_functions::check(project, &source, &functions(&source))?;
+    }
     add_target(output)?;
-    plugin_test_host::try_build(&project.path)
+    plugin_test_host::try_build(&project.path).map_err(cause_for_author)
+}
+
+/// Returns the error of a build as an author needs it: what cargo has printed says more than its exit status.
+fn cause_for_author(error: anyhow::Error) -> anyhow::Error {
+    if error.to_string().starts_with("cargo failed (") {
+        return anyhow::anyhow!(toolchain::FAILED);
+    }
+    error
+}
+
+/// Returns the functions of the crate's main module, `source`. A macro may define a function and another module may
+/// contain it, so any word of the source may be the name of one.
+fn functions(source: &Path) -> SourceFunctions {
+    let mut functions = SourceFunctions::default();
+    let code = code_of(source);
+    for line in code.lines() {
+        if let Some(name) = name_after(line, &MODIFIERS, &["fn"]) {
+            functions.add(name);
+        }
+        // The names of another module or file are names here.
+        let is_glob = line.starts_with("use ") || line.starts_with("pub use ");
+        functions.has_others |= (is_glob && line.contains("::*")) || line.contains("include!");
+    }
+    functions.add_words(&code);
+    functions
 }
 
 /// Has rustup install the target if it is missing. Without rustup, the compiler itself reports what is missing.
@@ -43,4 +79,42 @@ fn add_target(output: &Output) -> Result<()> {
         .context("failed to start rustup")?;
     ensure!(status.success(), "`rustup target add {TARGET}` failed");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_of_a_crate_are_listed_and_any_word_may_be_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |text: &str| std::fs::write(file.path(), text).unwrap();
+        write(
+            "//! A plugin with greet.\nuse own::reset;\n\nplugin! {}\n\nasync fn hello(Path(name): Path<String>) {}\n\
+             pub(crate) fn helper() {}\nmod tests {\n    use super::*;\n    fn inner() {}\n}\n",
+        );
+        let found = functions(file.path());
+        assert_eq!(found.listed, ["hello", "helper"]);
+        for (name, is_there) in [
+            ("hello", true),
+            ("reset", true),
+            ("inner", true),
+            ("greet", false),
+        ] {
+            assert_eq!(found.names.contains(name), is_there, "{name}");
+        }
+        assert!(!found.has_others);
+        write("use own::*;\n");
+        assert!(functions(file.path()).has_others);
+    }
+
+    #[test]
+    fn the_exit_status_of_cargo_is_not_shown() {
+        let shown = |error| cause_for_author(anyhow::Error::msg(error)).to_string();
+        assert_eq!(
+            shown("cargo failed (exit status: 101)"),
+            "build failed: the compiler's messages are above"
+        );
+        assert_eq!(shown("cannot run cargo"), "cannot run cargo");
+    }
 }

@@ -4,6 +4,7 @@ use reqwest::Client;
 use tests::{guest, until};
 
 use crate::author::Author;
+use crate::languages::can_build;
 
 #[tokio::test]
 async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
@@ -84,6 +85,58 @@ async fn the_start_shows_what_the_author_needs_and_no_lines_of_a_policy() {
     assert_eq!(status, 503, "{text}");
     let note = "calls the action `acme-rails/list`, and `device.toml` has no answer for it: add";
     running.until_printed(note).await;
+}
+
+/// A client that reads a stream must be able to see that it is incomplete. (Python's is in `sdk/python/tests`, because
+/// compiling another interpreter takes a minute.)
+#[tokio::test]
+async fn a_stream_that_fails_after_its_first_piece_is_cut_and_its_error_is_logged_with_the_place() {
+    for (language, source, text, place) in [
+        (
+            "javascript",
+            "plugin.js",
+            "import { timer } from \"supervisor-sdk\";\n\nexport async function* hello() {\n  yield \"one\\n\";\n  \
+             await timer.sleep(50);\n  throw new Error(\"out of paper\");\n}\n",
+            "at hello (src/plugin.js:6)",
+        ),
+        (
+            "go",
+            "plugin.go",
+            "package main\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"io\"\n\t\"time\"\n\n\t\"supervisor\"\n\t\
+             \"supervisor/timer\"\n)\n\nfunc hello(r *supervisor.Request) (*supervisor.Response, error) {\n\treturn \
+             supervisor.Stream(supervisor.TypeText, func(w io.Writer) error {\n\t\tfmt.Fprintln(w, \"one\")\n\t\t\
+             timer.Sleep(50 * time.Millisecond)\n\t\treturn errors.New(\"out of paper\")\n\t}), nil\n}\n",
+            "panic: out of paper",
+        ),
+    ] {
+        if !can_build(language) {
+            continue;
+        }
+        let author = Author::with_project(language);
+        author.write(&format!("rails/src/{source}"), text);
+        author.run_in("rails", "build").succeeds();
+        let running = author.start_in("rails", "run --listen 127.0.0.1:0");
+        let line = running.until_printed("listening on ").await;
+        let base = line
+            .split_whitespace()
+            .nth(2)
+            .unwrap()
+            .trim_end_matches(';');
+        let client = tests::client();
+        let answer = client.get(format!("{base}/v3/rails/Ada")).send().await;
+        // The connection may be cut before the client has seen the head of the answer.
+        let text = match answer {
+            Ok(answer) => {
+                assert_eq!(answer.status(), 200, "{language}");
+                answer.text().await
+            }
+            Err(error) => Err(error),
+        };
+        assert!(text.is_err(), "{language}: {text:?}");
+        running.until_printed(place).await;
+        // This line is printed where the failure is counted.
+        running.until_printed("plugin `rails` failed: ").await;
+    }
 }
 
 async fn get(client: &Client, address: &str) -> (u16, String) {

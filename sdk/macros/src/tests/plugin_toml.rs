@@ -108,7 +108,7 @@ fn mistakes_in_the_file_have_its_line_and_column() {
         (
             "store =",
             "stor =",
-            "9:1: unknown variant `stor`, expected one of `device`, `store`, ",
+            "9:1: `stor` is not known here; choose one of `device`, `store`, ",
         ),
         (
             "keeps the counters",

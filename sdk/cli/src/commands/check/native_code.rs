@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use compiled_code::PLUGIN_PARTS;
+use plugin_manifest::WrittenLimits;
+use plugins::DEFAULT_SLOTS;
 use sandbox::InstanceParts;
 use serde_json::{Value, json};
 
@@ -64,6 +66,20 @@ impl NativeCode {
         ]
     }
 
+    /// Says how many calls a device lets run at a time, if that is fewer than the `concurrency` of its limits.
+    pub(super) fn fewer_calls(&self, limits: &WrittenLimits) -> Option<String> {
+        let memories = self.parts.memories.max(1);
+        let calls = (DEFAULT_SLOTS / 2 / memories).max(1);
+        let limits = limits.over(&WrittenLimits::DEFAULTS);
+        let concurrency = limits.concurrency.unwrap_or_default();
+        (calls < concurrency as usize).then(|| {
+            format!(
+                "{calls} calls at a time, rather than the {concurrency} of `concurrency`: a call takes one of the device's \
+                 {DEFAULT_SLOTS} places for each of its {memories} memories, and a plugin gets at most half of the places"
+            )
+        })
+    }
+
     pub(super) fn json(&self) -> Value {
         let parts = &self.parts;
         json!({
@@ -84,6 +100,33 @@ mod tests {
         std::fs::write(file.path(), [0_u8; 36_400]).unwrap();
         let wasm = wat::parse_str(format!("(component {text})")).unwrap();
         NativeCode::read(file.path(), &wasm).unwrap()
+    }
+
+    #[test]
+    fn a_component_with_several_memories_gets_fewer_calls() {
+        let module = "(core module $m (memory 1)) (core instance (instantiate $m))";
+        let with = |memories: usize| {
+            native_code(&format!(
+                "(core module $m (memory 1)) {}",
+                "(core instance (instantiate $m))".repeat(memories)
+            ))
+        };
+        let limits = |text: &str| toml::from_str::<WrittenLimits>(text).unwrap();
+        assert_eq!(native_code(module).fewer_calls(&limits("")), None);
+        assert_eq!(with(2).fewer_calls(&limits("")), None);
+        assert_eq!(with(3).fewer_calls(&limits("concurrency = 5")), None);
+        assert_eq!(
+            with(3).fewer_calls(&limits("")).as_deref(),
+            Some(
+                "5 calls at a time, rather than the 8 of `concurrency`: a call takes one of the device's 32 places for each \
+                 of its 3 memories, and a plugin gets at most half of the places"
+            )
+        );
+        let most = native_code(module).fewer_calls(&limits("concurrency = 16"));
+        assert_eq!(most, None);
+        // A module without memory takes a place as well.
+        let none = native_code("(core module $m) (core instance (instantiate $m))");
+        assert_eq!(none.fewer_calls(&limits("")), None);
     }
 
     #[test]

@@ -137,7 +137,7 @@ fn imported_file(file: &Path, module: &str) -> Option<PathBuf> {
 }
 
 /// Returns the positions of a word.
-fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+pub(super) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let found = code.match_indices(word).map(|(place, _)| place);
     found.filter(move |place| {
         let before = code[..*place].chars().next_back();

@@ -1,0 +1,175 @@
+//! The functions that the sources of a plugin define. They are compared with those that `plugin.toml` names before the
+//! tools of a language run, because each of these reports a missing function in its own words, at a place in a file that
+//! the author has not written.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use plugin_manifest::{Action, Project, ProjectFile, Spanned, line_and_column};
+
+use super::is_identifier;
+use crate::project::ProjectFolder;
+
+/// The most functions that an error lists.
+const LISTED: usize = 20;
+
+/// The functions that a source defines.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct SourceFunctions {
+    /// All of them, and other names that may stand for functions.
+    pub(super) names: BTreeSet<String>,
+    /// Those that an error lists.
+    pub(super) listed: Vec<String>,
+    /// Whether the source has names that only the tools of the language can find.
+    pub(super) has_others: bool,
+}
+
+impl SourceFunctions {
+    /// Adds names that may stand for functions.
+    pub(super) fn add_words(&mut self, code: &str) {
+        let words = code.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+        let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
+        self.names.extend(words);
+    }
+
+    /// Adds a function.
+    pub(super) fn add(&mut self, name: &str) {
+        self.names.insert(name.to_owned());
+        if !self.listed.iter().any(|listed| listed == name) {
+            self.listed.push(name.to_owned());
+        }
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        self.has_others || self.names.contains(name)
+    }
+
+    fn list(&self) -> String {
+        if self.listed.is_empty() {
+            return "it exports no function".to_owned();
+        }
+        let names: Vec<String> = self.listed.iter().take(LISTED).cloned().collect();
+        let more = match self.listed.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            count => format!(" and {count} others"),
+        };
+        format!("it exports: {}{more}", names.join(", "))
+    }
+}
+
+/// Checks that `source` defines the functions that `plugin.toml` names.
+///
+/// # Errors
+/// It does not; the error names the first one, its line in `plugin.toml`, and the functions that exist.
+pub(super) fn check(
+    project: &ProjectFolder,
+    source: &Path,
+    functions: &SourceFunctions,
+) -> Result<()> {
+    let routes = project.routes();
+    let routes = routes.map(|(route, handler)| (format!("the route {route}"), handler));
+    let watcher = project.provider(Action::Events);
+    let watcher = watcher.map(|function| ("`events` in [provides]".to_owned(), function));
+    let actions = project.actions();
+    let actions = actions.map(|(name, function)| (format!("the action `{name}`"), function));
+    // What cannot be a name at all is refused with another message; in Rust it may be a path.
+    let mut named = routes
+        .chain(watcher)
+        .chain(actions)
+        .filter(|(_, function)| is_identifier(function));
+    let Some((what, function)) = named.find(|(_, function)| !functions.contains(function)) else {
+        return Ok(());
+    };
+    let source = source.strip_prefix(&project.path).unwrap_or(source);
+    bail!(
+        "{}: {what} names the function \"{function}\", which {} does not export; {}",
+        place(project, function),
+        source.display(),
+        functions.list()
+    );
+}
+
+/// Returns the place in `plugin.toml` where a function is named, with its line if the file can be read again.
+fn place(project: &ProjectFolder, function: &str) -> String {
+    let file = Project::FILE;
+    let text = std::fs::read_to_string(project.path.join(file)).unwrap_or_default();
+    match ProjectFile::parse(&text) {
+        Ok(written) => match offset(&written, function) {
+            Some(offset) => format!("{file}:{}", line_and_column(&text, offset).0),
+            None => file.to_owned(),
+        },
+        Err(_) => file.to_owned(),
+    }
+}
+
+fn offset(written: &ProjectFile, function: &str) -> Option<usize> {
+    let others = written.provides.values().chain(written.actions.values());
+    let mut functions = written.routes.values().chain(others);
+    let found = functions.find(|named: &&Spanned<String>| named.get_ref() == function)?;
+    Some(found.span().start)
+}
+
+/// Returns the name that follows one of these keywords at the beginning of a line, after any of the modifiers.
+pub(super) fn name_after<'a>(
+    line: &'a str,
+    modifiers: &[&str],
+    keywords: &[&str],
+) -> Option<&'a str> {
+    let mut rest = line;
+    while let Some(after) = modifiers.iter().find_map(|word| after_word(rest, word)) {
+        rest = after;
+    }
+    let rest = keywords.iter().find_map(|word| after_word(rest, word))?;
+    first_word(rest)
+}
+
+/// Returns the text after a word and spaces.
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(word)?;
+    let after = rest.trim_start();
+    (after.len() < rest.len()).then_some(after)
+}
+
+/// Returns the identifier at the beginning of a text.
+pub(super) fn first_word(text: &str) -> Option<&str> {
+    let end = text.find(|char: char| !(char.is_alphanumeric() || "_$".contains(char)));
+    let word = &text[..end.unwrap_or(text.len())];
+    (!word.is_empty()).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_follows_modifiers_and_a_keyword() {
+        for (line, expected) in [
+            ("pub async fn hello() {", Some("hello")),
+            ("fn hello()", Some("hello")),
+            ("async  fn  hello<T>()", Some("hello")),
+            ("fnhello()", None),
+            ("async hello()", None),
+            ("fn ()", None),
+            ("", None),
+        ] {
+            let found = name_after(line, &["pub", "async"], &["fn"]);
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_functions_is_bounded() {
+        let mut functions = SourceFunctions::default();
+        assert_eq!(functions.list(), "it exports no function");
+        for number in 0..1_000 {
+            functions.add(&format!("f{number}"));
+        }
+        let list = functions.list();
+        assert!(list.starts_with("it exports: f0, f1, "), "{list}");
+        assert!(list.ends_with(", f19 and 980 others"), "{list}");
+        assert!(!functions.contains("g") && functions.contains("f999"));
+        functions.has_others = true;
+        assert!(functions.contains("g"));
+    }
+}
