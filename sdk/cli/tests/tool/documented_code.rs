@@ -1,5 +1,7 @@
-//! The code of docs/plugin-tool.md and docs/plugins.md in languages other than Rust: it builds, and it fits the SDK's
-//! types. `sdk/python/tests/test_documentation.py` does the same for Python.
+//! The code of docs/plugin-tool.md, docs/plugins.md and docs/os-update.md: it builds in a new project, and it fits the
+//! SDK's types. `sdk/python/tests/test_documentation.py` does the same for Python.
+
+use std::fs;
 
 use crate::author::{Author, CommandOutput, downloads};
 use crate::capabilities;
@@ -7,6 +9,7 @@ use crate::languages::can_build;
 
 const PAGE: &str = include_str!("../../../../docs/plugin-tool.md");
 const TASKS: &str = include_str!("../../../../docs/plugins.md");
+const OS_UPDATE: &str = include_str!("../../../../docs/os-update.md");
 /// The version of the compiler that checks types.
 const TYPESCRIPT: &str = "7.0.2";
 
@@ -33,16 +36,47 @@ declare const url: string, path: string, service: string, name: string, member: 
 
 "#;
 
-/// Returns the page's code in a language.
-fn code(language: &str) -> String {
+/// The device of the code that uses hardware, other machines and other plugins.
+const DEVICE: &str = r#"
+[gpio]
+relay = { direction = "out" }
+
+[http]
+"GET https://api.weather.example/now" = { status = 200, body = "21.5" }
+"#;
+
+/// What that code does there. The device has no other plugin.
+const STEPS: &str = r#"
+[[request]]
+post = "/v3/doors/front"
+answer = { status = 200, body = "open\n" }
+
+[[gpio]]
+expect = { relay = true }
+
+[[metrics]]
+counters = { 'openings_total{door="front"}' = 1 }
+
+[[request]]
+get = "/v3/weather"
+answer = { status = 200, body = "21.5" }
+
+[[request]]
+post = "/v3/supply"
+answer = { status = 503, contains = ["acme-rails/set"] }
+"#;
+
+/// Returns the page's blocks of code in a language.
+fn blocks(language: &str) -> Vec<&'static str> {
     let begin = format!("```{language}\n");
     let blocks = PAGE.split(&begin).skip(1);
-    let blocks = blocks.map(|rest| rest.split_once("```").unwrap().0);
-    blocks.collect::<Vec<_>>().join("\n")
+    blocks
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect()
 }
 
-/// Returns a project that consists of the page's code, which is built.
-fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
+/// Returns a project that consists of the page's code.
+fn project(language: &str, source: &str, text: &str) -> Author {
     let author = Author::with_project(language);
     author.write(&format!("rails/{source}"), text);
     for (from, to) in [
@@ -55,26 +89,83 @@ fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
     ] {
         author.edit("rails/plugin.toml", from, to);
     }
-    let printed = author.run_in("rails", "build").succeeds();
-    (author, printed)
+    author
+}
+
+/// Adds what the code asks for that uses hardware, other machines and other plugins, and runs it. `open` is the
+/// function that opens a door.
+fn run(author: &Author, open: &str) -> CommandOutput {
+    let capabilities =
+        ["actions", "gpio", "http", "metrics"].map(|name| format!("{name} = \"r\"\n"));
+    let capabilities = format!("[capabilities]\n{}", capabilities.concat());
+    author.edit("rails/plugin.toml", "[capabilities]\n", &capabilities);
+    let routes = format!(
+        "[routes]\n\"POST /v3/doors/:name\" = \"{open}\"\n\"GET /v3/weather\" = \"weather\"\n\
+         \"POST /v3/supply\" = \"supply\"\n"
+    );
+    author.edit("rails/plugin.toml", "[routes]\n", &routes);
+    author.write("rails/device.toml", DEVICE);
+    author.write("rails/test/hello.toml", STEPS);
+    let printed = author.run_in("rails", "test").succeeds();
+    assert!(
+        printed.out.contains("5 passed, 0 failed"),
+        "{}",
+        printed.out
+    );
+    printed
 }
 
 #[test]
-fn the_code_of_the_page_builds_in_c() {
+fn the_code_of_the_page_builds_and_runs_in_c() {
     if can_build("c") {
-        let (_, printed) = built("c", "src/plugin.c", &code("c"));
+        let author = project("c", "src/plugin.c", &blocks("c").join("\n"));
+        let printed = run(&author, "open_door");
         assert!(!printed.err.contains("warning"), "{}", printed.err);
     }
 }
 
 #[test]
-fn the_code_of_the_page_builds_in_go() {
-    if can_build("go") {
-        built(
-            "go",
-            "src/plugin.go",
-            &format!("{GO_IMPORTS}{}", code("go")),
-        );
+fn the_code_of_the_page_builds_and_runs_in_go() {
+    if !can_build("go") {
+        return;
+    }
+    // A block that imports packages is a file of its own.
+    let (files, parts): (Vec<_>, Vec<_>) = blocks("go")
+        .into_iter()
+        .partition(|block| block.starts_with("import ("));
+    let text = format!("{GO_IMPORTS}{}", parts.join("\n"));
+    let author = project("go", "src/plugin.go", &text);
+    let [hardware] = files[..] else {
+        panic!("one block imports packages: {files:?}");
+    };
+    author.write(
+        "rails/src/hardware.go",
+        &format!("package main\n\n{hardware}"),
+    );
+    run(&author, "open");
+}
+
+/// Returns the block that follows the marker `<!-- name -->`.
+fn marked<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
+    let begin = format!("<!-- {name} -->\n```{language}\n");
+    let (_, rest) = page.split_once(&begin).unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_code_of_the_pages_builds_in_a_new_project_in_rust() {
+    let author = Author::new();
+    author.new_project("rails");
+    fs::remove_file(author.path("rails/test/hello.toml")).unwrap();
+    for (page, name) in [
+        (TASKS, "own-action"),
+        (TASKS, "events"),
+        (OS_UPDATE, "os-update"),
+    ] {
+        let declaration = marked(page, &format!("{name}-project"), "toml");
+        author.write("rails/plugin.toml", declaration);
+        author.write("rails/src/lib.rs", marked(page, name, "rust"));
+        author.run_in("rails", "build").succeeds();
     }
 }
 
@@ -103,7 +194,9 @@ fn the_code_of_the_pages_and_the_calls_of_the_tests_fit_the_types() {
     if !can_build("typescript") {
         return;
     }
-    let (author, _) = built("typescript", "src/plugin.ts", &code("typescript"));
+    let code = blocks("typescript").join("\n");
+    let author = project("typescript", "src/plugin.ts", &code);
+    author.run_in("rails", "build").succeeds();
     author.write("rails/src/tasks.ts", &tasks());
     let calls = capabilities::javascript();
     author.write(
