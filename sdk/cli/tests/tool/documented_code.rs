@@ -28,12 +28,44 @@ import (
 
 /// What the cells of the table use, and the names of their variables.
 const TASK_IMPORTS: &str = r#"import {
-  actions, api, caller, cloud, config, dbus, gpio, http, i2c, identify, journal, led, log, metrics, report, serial,
-  store, timer, units, updateLock,
+  actions, api, caller, cloud, config, dbus, device, gpio, hostName, http, i2c, identify, journal, led, log, metrics,
+  report, serial, store, timer, units, updateLock,
 } from "supervisor-sdk";
 
 declare const url: string, path: string, service: string, name: string, member: string, rail: object;
 
+"#;
+
+/// The same in Rust: a plugin without these calls, and the variables of a function around one.
+const RUST_TASKS: &str = "use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use supervisor_sdk::dbus::MethodCall;
+use supervisor_sdk::serial::{Port, Settings};
+use supervisor_sdk::update_lock::AllLocks;
+use supervisor_sdk::{
+    Error, Response, actions, api, cloud, config, device, folder, gpio, host_name, http, i2c, identify, journal, led,
+    log, metrics, plugin, proxy_redirector, report, store, timer, units,
+};
+
+plugin! {}
+
+#[derive(Serialize)]
+struct Rail;
+
+#[derive(Deserialize)]
+struct Tag {
+    value: String,
+}
+
+#[derive(Deserialize)]
+struct Config {}
+
+async fn hello() {}
+
+";
+const RUST_VARIABLES: &str = r#"    let (url, service, path, interface, member) = ("", "", "", "", "");
+    let (rail, values) = (Rail, [("site".to_owned(), "north".to_owned())]);
 "#;
 
 /// The device of the code that uses hardware, other machines and other plugins.
@@ -156,6 +188,9 @@ fn marked<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
 fn the_code_of_the_pages_builds_in_a_new_project_in_rust() {
     let author = Author::new();
     author.new_project("rails");
+    author.write("rails/src/lib.rs", &tasks_in_rust());
+    author.run_in("rails", "build").succeeds();
+
     fs::remove_file(author.path("rails/test/hello.toml")).unwrap();
     for (page, name) in [
         (TASKS, "own-action"),
@@ -169,23 +204,43 @@ fn the_code_of_the_pages_builds_in_a_new_project_in_rust() {
     }
 }
 
-/// Returns functions with the calls in the column for JavaScript and TypeScript of the page's table of tasks.
-fn tasks() -> String {
+/// Returns the cells of a column of the page's table of tasks, each up to the end of its first piece of code; `None` for
+/// a task that is not available.
+fn task_calls(column: usize) -> Vec<Option<String>> {
     let (_, section) = TASKS.split_once("\n## Tasks\n").unwrap();
     let rows = section.lines().skip_while(|line| !line.starts_with("| "));
     let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+    let calls = rows.map(|row| {
+        // A bar within a cell is escaped.
+        let row = row.replace("\\|", "\0");
+        let cell = row.split('|').nth(column).unwrap();
+        cell.split('`').nth(1).map(|call| call.replace('\0', "|"))
+    });
+    let calls: Vec<_> = calls.collect();
+    assert!(calls.len() > 30, "{calls:?}");
+    calls
+}
+
+/// Returns functions with the calls for JavaScript and TypeScript.
+fn tasks_in_typescript() -> String {
     let mut text = TASK_IMPORTS.to_owned();
-    let mut count = 0;
-    for row in rows {
-        let row = row.replace("\\|", "");
-        let cell = row.split('|').nth(4).unwrap();
-        // `files` is not available.
-        if let Some(call) = cell.split('`').nth(1) {
-            text += &format!("export async function task{count}() {{\n  {call};\n}}\n");
-            count += 1;
+    for (index, call) in task_calls(4).iter().flatten().enumerate() {
+        text += &format!("export async function task{index}() {{\n  {call};\n}}\n");
+    }
+    text
+}
+
+/// Returns a plugin with a function for each call for Rust.
+fn tasks_in_rust() -> String {
+    let mut text = RUST_TASKS.to_owned();
+    for (index, call) in task_calls(3).iter().flatten().enumerate() {
+        // The caller is an argument of the handler.
+        if call != "Caller" {
+            text += &format!(
+                "async fn task{index}() -> Result<(), Error> {{\n{RUST_VARIABLES}    {call};\n    Ok(())\n}}\n"
+            );
         }
     }
-    assert!(count > 20, "{text}");
     text
 }
 
@@ -197,7 +252,7 @@ fn the_code_of_the_pages_and_the_calls_of_the_tests_fit_the_types() {
     let code = blocks("typescript").join("\n");
     let author = project("typescript", "src/plugin.ts", &code);
     author.run_in("rails", "build").succeeds();
-    author.write("rails/src/tasks.ts", &tasks());
+    author.write("rails/src/tasks.ts", &tasks_in_typescript());
     let calls = capabilities::javascript();
     author.write(
         "rails/src/calls.js",
