@@ -53,7 +53,7 @@ fn commands() -> Commands {
     let all = author.iter().chain(&device).chain([&ask]);
     let count = all.filter(|line| !line.starts_with("cd ")).count();
     assert_eq!(count, 6);
-    let promise = "\nFive commands, besides `cd`, lead from nothing to a signed plugin on a device, and a sixth asks it.";
+    let promise = "\nFive commands, besides `cd`, create a signed plugin and install it on a device, and a sixth calls it.";
     assert!(section.contains(promise));
     Commands {
         author,
