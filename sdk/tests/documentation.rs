@@ -30,6 +30,13 @@ fn check(page: &str, name: &str, source: &str) {
     }
 }
 
+/// Returns an example as it is in a project of `supervisor-plugin`, where `plugin.toml` has the declaration.
+fn in_project(example: &str) -> String {
+    let (before, declaration) = example.split_once("plugin! {\n").unwrap();
+    let (_, after) = declaration.split_once("\n}\n").unwrap();
+    format!("{before}plugin! {{}}\n{after}")
+}
+
 /// Returns the examples in the description of a module, each of which is compiled as a test of its own.
 fn examples(module: &str) -> Vec<String> {
     let lines = module.lines().map_while(|line| line.strip_prefix("//!"));
@@ -56,16 +63,16 @@ fn the_code_of_the_pages_is_the_code_that_is_tested() {
     let [own, call] = &examples(include_str!("../src/actions.rs"))[..] else {
         panic!("two examples");
     };
-    check(PLUGINS, "own-action", own);
+    check(PLUGINS, "own-action", &in_project(own));
     check(PLUGINS, "action-call", call);
     let [events] = &examples(include_str!("../src/events.rs"))[..] else {
         panic!("one example");
     };
-    check(PLUGINS, "events", events);
+    check(PLUGINS, "events", &in_project(events));
     let [provider] = &examples(include_str!("../src/os_update.rs"))[..] else {
         panic!("one example");
     };
-    check(OS_UPDATE, "os-update", provider);
+    check(OS_UPDATE, "os-update", &in_project(provider));
 }
 
 /// Code without a marker is compiled by nothing.

@@ -127,7 +127,7 @@ async fn an_owner_trusts_a_maker_by_a_key_until_it_is_revoked() {
     assert_eq!(device.supervisor.get(GREETING).await.status, 404);
 }
 
-/// The steps of docs/plugins.md, from the key to the next version.
+/// The steps of docs/plugins-on-a-device.md, from the key to the next version.
 #[tokio::test]
 async fn an_owner_who_grants_by_a_makers_key_accepts_the_next_version_without_a_new_line() {
     let device = Device::start().await;

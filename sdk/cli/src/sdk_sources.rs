@@ -151,6 +151,23 @@ fn replace_file(folder: &Path, file: &Path, content: &[u8]) -> std::io::Result<(
 mod tests {
     use super::*;
 
+    /// With other versions or features, a build would compile such a crate twice.
+    #[test]
+    fn the_template_depends_on_the_crates_of_the_sdk_as_the_sdk_does() {
+        let template: Table = include_str!("../templates/rust/Cargo.toml.template")
+            .parse()
+            .unwrap();
+        let workspace: Table = WORKSPACE.parse().unwrap();
+        let sdk: Table = CRATES[0].1.parse().unwrap();
+        for name in ["serde", "serde_json"] {
+            assert!(sdk["dependencies"].get(name).is_some(), "{name}");
+            let ours = &workspace["workspace"]["dependencies"][name]["version"];
+            let dependency = &template["dependencies"][name];
+            let version = dependency.get("version").unwrap_or(dependency);
+            assert_eq!(version, ours, "{name}");
+        }
+    }
+
     #[test]
     fn a_file_that_is_written_again_is_whole_for_those_who_read_it_meanwhile() {
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use include_dir::{Dir, File, include_dir};
-use plugin_manifest::{Action, Manifest};
+use plugin_manifest::{Action, Capability, Manifest};
 use wit_parser::{Resolve, WorldId};
 
 use crate::sdk_sources::write_file;
@@ -122,17 +122,20 @@ fn text(manifest: &Manifest) -> String {
 /// Returns whether the plugin uses an interface of WASI: if it does not, those that its language's runtime imports are
 /// replaced by stubs.
 pub(crate) fn uses_wasi(manifest: &Manifest) -> bool {
-    let mut imports = manifest
-        .capabilities
-        .iter()
-        .flat_map(|need| need.name.imports());
+    let mut needs = manifest.capabilities.iter();
+    needs.any(|need| is_part_of_wasi(need.name))
+}
+
+/// Returns whether a capability gives access to a part of WASI.
+pub(crate) fn is_part_of_wasi(capability: Capability) -> bool {
+    let mut imports = capability.imports().iter();
     // One of our interfaces does the same as `wasi:http`, and these languages use it instead.
     imports.any(|import| import.starts_with("wasi:") && !import.starts_with("wasi:http/"))
 }
 
 #[cfg(test)]
 mod tests {
-    use plugin_manifest::{Capability, Project};
+    use plugin_manifest::Project;
 
     use super::*;
     use crate::languages::async_imports;

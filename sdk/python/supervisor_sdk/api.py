@@ -33,7 +33,8 @@ class ApiResponse(WholeAnswer):
 async def send(
     path: str, method: str = "GET", *, json: Any = None, content_type: str | None = None, body: bytes | str = b""
 ) -> ApiResponse:
-    """Sends a request, and waits for the whole answer. An answer is not an error, whatever its status."""
+    """Sends a request to a path, with its query, and waits for the whole answer. An answer is not an error, whatever its
+    status. `json` is a body in JSON; any other body is `body`, of the type `content_type`."""
     if json is not None:
         content_type, body = "application/json", json_format.dumps(json)
     content = body.encode() if isinstance(body, str) else body

@@ -9,15 +9,17 @@ from wit_world.imports import dbus as wit
 from .capability import answers
 from .errors import BadGateway
 
-_answers = answers(Unreachable=BadGateway, Unreadable=BadGateway)
+_answers = answers(Refused=BadGateway, Unreachable=BadGateway, Unreadable=BadGateway)
 
 
 @_answers
 async def call(
     service: str, path: str, interface: str, member: str, signature: str = "", arguments: list | tuple = ()
 ) -> list[Any]:
-    """Calls a method, and returns the values of its answer. A variant is `{"type": "s", "data": "kitchen"}`, a
-    structure is a list, and a dictionary whose keys are texts is a `dict`::
+    """Calls a method, and returns the values of its answer. `signature` has the types of the arguments in D-Bus's
+    letters, such as `ss` for two texts. The arguments have at most 256 KiB as JSON, the answer at most 512 KiB, and the
+    call takes at most 20 s. A variant is `{"type": "s", "data": "kitchen"}`, a structure is a list, and a dictionary
+    whose keys are texts is a `dict`::
 
         [name] = await dbus.call(
             "org.freedesktop.hostname1", "/org/freedesktop/hostname1",

@@ -8,10 +8,11 @@ from wit_world.imports.device import DeviceIdentity as Identity
 
 
 def identity() -> Identity:
-    """Returns the device's identity: `uuid`, `name`, `device_type` and `arch`."""
+    """Returns the device's identity: `uuid` (32 hexadecimal digits), `name` (`local` until the device has a target),
+    `device_type` (such as `raspberrypi4-64`) and `arch` (such as `aarch64`), each a `str`."""
     return wit.identity()
 
 
 def state() -> dict[str, Any]:
-    """Returns the device state, as in `GET /v1/device`."""
+    """Returns the device's state, as in the answer to `GET /v1/device`."""
     return json.loads(wit.state())

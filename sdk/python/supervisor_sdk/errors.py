@@ -20,6 +20,7 @@ class Error(Exception):
 
     @property
     def message(self) -> str:
+        """The text for the caller."""
         return str(self)
 
 

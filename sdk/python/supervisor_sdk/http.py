@@ -31,7 +31,8 @@ class HttpResponse(WholeAnswer):
 async def send(
     url: str, method: str = "GET", *, headers: dict[str, str] | None = None, body: bytes | str = b""
 ) -> HttpResponse:
-    """Sends a request, and waits for the whole answer. An answer is not an error, whatever its status."""
+    """Sends a request, and waits for the whole answer. An answer is not an error, whatever its status. `url` begins with
+    `https://` or `http://`; there are at most 64 `headers`."""
     fields = [(name, value.encode()) for name, value in (headers or {}).items()]
     content = body.encode() if isinstance(body, str) else body
     answer = await wit.send(wit.Request(method, url, fields, content))

@@ -22,7 +22,13 @@ async def read(
     format: str | None = None,
 ) -> Body:
     """Starts the journal command, and returns its output. If a handler returns that as its answer, the data does not
-    pass through the plugin, and the stream outlives the call."""
+    pass through the plugin, and the stream outlives the call.
+
+    `all` shows fields in full, also long and unprintable ones. `follow` continues with later entries until the reader
+    disconnects. `unit` and `identifier` name whose entries to show, `count` how many of the newest, `since` and `until`
+    the time, and `format` the form, each as an option of `journalctl` takes it: at most 1,024 bytes, and not beginning
+    with `-`. For an option that is missing, the command has its own default.
+    """
     count = None if count is None else whole_number(count)
     options = wit.Options(all, follow, unit, identifier, count, since, until, format)
     return Body.of_stream(await wit.read(options))

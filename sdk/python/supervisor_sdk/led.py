@@ -28,7 +28,7 @@ class Light:
 
     @property
     def max(self) -> int:
-        """The highest brightness."""
+        """The highest brightness; the lowest is 0."""
         return self._light.max()
 
     @_answers

@@ -13,7 +13,8 @@ _answers = answers()
 
 @_answers
 async def set(name: str, value: str | float | bool, *, unit: str | None = None) -> None:
-    """Sets a field: `set("level", 63.5, unit="%")`."""
+    """Sets a field: `set("level", 63.5, unit="%")`. A value is one line of text of at most 256 bytes, a finite number or
+    a `bool`; a unit has at most 16 bytes. Raises `TypeError` for other values."""
     await wit.set(name, _value(value), unit)
 
 

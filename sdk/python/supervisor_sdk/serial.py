@@ -15,7 +15,8 @@ class Port:
             await port.write(b"READ\\r\\n")
             answer = await port.read(64, seconds=2)
 
-    `parity` is `none`, `even` or `odd`. The port is raw, and without flow control.
+    `baud` is from 50 to 4,000,000 bits per second, `data_bits` from 5 to 8, `parity` is `none`, `even` or `odd`, and
+    `stop_bits` is 1 or 2. The port is raw, and without flow control.
     """
 
     def __init__(self, name: str, *, baud: int, data_bits: int = 8, parity: str = "none", stop_bits: int = 1):
@@ -35,7 +36,7 @@ class Port:
     @_answers
     async def read(self, most: int, seconds: float) -> bytes:
         """Waits until data has been received, and returns at most `most` bytes of it (65,536 at most). Returns nothing
-        if the time has passed."""
+        if the time has passed (60 s at most)."""
         return await self._port.read(whole_number(most, 32), milliseconds(seconds, 32))
 
     @_answers

@@ -18,7 +18,7 @@ _answers = answers(TooLarge=TooLarge)
 
 @_answers
 async def get(key: str) -> bytes | None:
-    """Reads the value of `key`, if there is one."""
+    """Reads the value of `key`, or returns `None` if there is none."""
     return await wit.get(key)
 
 

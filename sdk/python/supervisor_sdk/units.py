@@ -15,8 +15,11 @@ class State:
     """A unit's state in the service manager's own terms, such as `loaded`, `active` and `running`."""
 
     load: str
+    """`loaded`, `not-found`, `masked` and so on."""
     active: str
+    """`active`, `reloading`, `inactive`, `failed`, `activating`, `deactivating` and so on."""
     sub: str
+    """`running`, `dead`, `exited` and so on; different for each kind of unit."""
 
 
 @_answers

@@ -14,7 +14,8 @@ class AllLocks:
         async with update_lock.AllLocks():
             await units.restart("openvpn.service")
 
-    With `force`, locks that apps hold are removed; the policy has to allow that.
+    Waits up to 10 s for other operations of the supervisor, but not for apps. With `force`, locks that apps hold are
+    removed; the policy has to allow that.
     """
 
     def __init__(self, force: bool = False):

@@ -7,15 +7,19 @@ from .errors import BadGateway
 
 
 class WholeAnswer:
+    """An answer that has been received completely."""
+
     status: int
     body: bytes
     _answerer: ClassVar[str]
 
     @property
     def ok(self) -> bool:
+        """Whether the status is from 200 to 299."""
         return 200 <= self.status < 300
 
     def text(self) -> str:
+        """Returns the body as text; bytes that are not UTF-8 are replaced."""
         return self.body.decode(errors="replace")
 
     def json(self) -> Any:

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tests::{Supervisor, distribution, until};
 
-/// How many files are examined (docs/plugins.md).
+/// How many files are examined (docs/plugins-on-a-device.md).
 const MOST_FILES: usize = 512;
 /// Ten times that.
 const FILES: usize = 5_000;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
@@ -95,6 +95,16 @@ impl Author {
     /// Types lines into a shell in the author's folder, which stops at the first one that fails. The tool is on the
     /// path.
     pub(crate) fn shell(&self, lines: &str, variables: &[(&str, String)]) -> CommandOutput {
+        CommandOutput::by(self.shell_command(lines, variables))
+    }
+
+    /// Types a line into such a shell, whose command runs until it is dropped.
+    pub(crate) fn start_shell(&self, line: &str, variables: &[(&str, String)]) -> RunningCommand {
+        // The command takes the place of the shell, so that it receives the signals.
+        RunningCommand::start(self.shell_command(&format!("exec {line}"), variables))
+    }
+
+    fn shell_command(&self, lines: &str, variables: &[(&str, String)]) -> Command {
         let tools = Path::new(TOOL).parent().unwrap().display();
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new("sh");
@@ -104,7 +114,7 @@ impl Author {
         for (name, value) in variables {
             command.env(name, value);
         }
-        CommandOutput::by(command)
+        command
     }
 
     /// Runs a command in a folder below the author's.
@@ -144,17 +154,7 @@ impl Author {
 
     /// Starts a command that runs until it is dropped.
     pub(crate) fn start_in(&self, folder: &str, words: &str) -> RunningCommand {
-        let mut command = self.command(&self.path(folder), words.split_whitespace());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let reader = BufReader::new(child.stderr.take().unwrap());
-        let seen = Arc::clone(&lines);
-        std::thread::spawn(move || {
-            for line in reader.lines().map_while(Result::ok) {
-                seen.lock().unwrap().push(line);
-            }
-        });
-        RunningCommand { child, lines }
+        RunningCommand::start(self.command(&self.path(folder), words.split_whitespace()))
     }
 }
 
@@ -197,6 +197,31 @@ impl RunningCommand {
     /// Returns everything that it has printed so far.
     pub(crate) fn printed(&self) -> String {
         self.lines.lock().unwrap().join("\n")
+    }
+
+    fn start(mut command: Command) -> RunningCommand {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let reader = BufReader::new(child.stderr.take().unwrap());
+        let seen = Arc::clone(&lines);
+        std::thread::spawn(move || {
+            for line in reader.lines().map_while(Result::ok) {
+                seen.lock().unwrap().push(line);
+            }
+        });
+        RunningCommand { child, lines }
+    }
+
+    /// Interrupts it, as Ctrl-C does in a terminal, and waits until it has ended.
+    pub(crate) async fn interrupt(&mut self) -> ExitStatus {
+        let interrupt = format!("kill -INT {}", self.child.id());
+        let sent = Command::new("sh").args(["-c", &interrupt]).status();
+        assert!(sent.unwrap().success());
+        tests::until("the command to end", || {
+            let status = self.child.try_wait().unwrap();
+            std::future::ready(status.ok_or("it still runs"))
+        })
+        .await
     }
 
     /// Waits until it has printed a line that contains this.

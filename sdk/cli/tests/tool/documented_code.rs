@@ -1,5 +1,7 @@
-//! The code of docs/plugin-tool.md, docs/plugins.md and docs/os-update.md in languages other than Rust: it builds, and it
-//! fits the SDK's types. `sdk/python/tests/test_documentation.py` does the same for Python.
+//! The code of docs/plugin-tool.md, docs/plugins.md and docs/os-update.md: it builds in a new project, and it fits the
+//! SDK's types. `sdk/python/tests/test_documentation.py` does the same for Python.
+
+use std::fs;
 
 use crate::author::{Author, CommandOutput, downloads};
 use crate::capabilities;
@@ -8,7 +10,7 @@ use crate::providers;
 
 const PAGE: &str = include_str!("../../../../docs/plugin-tool.md");
 const TASKS: &str = include_str!("../../../../docs/plugins.md");
-const OS_UPDATES: &str = include_str!("../../../../docs/os-update.md");
+const OS_UPDATE: &str = include_str!("../../../../docs/os-update.md");
 /// The version of the compiler that checks types.
 const TYPESCRIPT: &str = "7.0.2";
 
@@ -27,8 +29,8 @@ import (
 
 /// What the cells of the table use, and the names of their variables.
 const TASK_IMPORTS: &str = r#"import {
-  actions, api, caller, cloud, config, dbus, gpio, http, i2c, identify, journal, led, log, metrics, report, serial,
-  store, timer, units, updateLock,
+  actions, api, caller, cloud, config, dbus, device, gpio, hostName, http, i2c, identify, journal, led, log, metrics,
+  report, serial, store, timer, units, updateLock,
 } from "supervisor-sdk";
 
 declare const url: string, path: string, service: string, name: string, member: string, rail: object;
@@ -43,16 +45,79 @@ export const updater: () => OsUpdateProvider = () => slots;
 
 "#;
 
-/// Returns a page's code in a language.
-fn code(page: &str, language: &str) -> String {
-    let begin = format!("```{language}\n");
-    let blocks = page.split(&begin).skip(1);
-    let blocks = blocks.map(|rest| rest.split_once("```").unwrap().0);
-    blocks.collect::<Vec<_>>().join("\n")
+/// The same in Rust: a plugin without these calls, and the variables of a function around one.
+const RUST_TASKS: &str = "use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use supervisor_sdk::dbus::MethodCall;
+use supervisor_sdk::serial::{Port, Settings};
+use supervisor_sdk::update_lock::AllLocks;
+use supervisor_sdk::{
+    Error, Response, actions, api, cloud, config, device, folder, gpio, host_name, http, i2c, identify, journal, led,
+    log, metrics, plugin, proxy_redirector, report, store, timer, units,
+};
+
+plugin! {}
+
+#[derive(Serialize)]
+struct Rail;
+
+#[derive(Deserialize)]
+struct Tag {
+    value: String,
 }
 
-/// Returns a project that consists of the page's code, which is built.
-fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
+#[derive(Deserialize)]
+struct Config {}
+
+async fn hello() {}
+
+";
+const RUST_VARIABLES: &str = r#"    let (url, service, path, interface, member) = ("", "", "", "", "");
+    let (rail, values) = (Rail, [("site".to_owned(), "north".to_owned())]);
+"#;
+
+/// The device of the code that uses hardware, other machines and other plugins.
+const DEVICE: &str = r#"
+[gpio]
+relay = { direction = "out" }
+
+[http]
+"GET https://api.weather.example/now" = { status = 200, body = "21.5" }
+"#;
+
+/// What that code does there. The device has no other plugin.
+const STEPS: &str = r#"
+[[request]]
+post = "/v3/doors/front"
+answer = { status = 200, body = "open\n" }
+
+[[gpio]]
+expect = { relay = true }
+
+[[metrics]]
+counters = { 'openings_total{door="front"}' = 1 }
+
+[[request]]
+get = "/v3/weather"
+answer = { status = 200, body = "21.5" }
+
+[[request]]
+post = "/v3/supply"
+answer = { status = 503, contains = ["acme-rails/set"] }
+"#;
+
+/// Returns a page's blocks of code in a language.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+    let begin = format!("```{language}\n");
+    let blocks = page.split(&begin).skip(1);
+    blocks
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect()
+}
+
+/// Returns a project that consists of the page's code.
+fn project(language: &str, source: &str, text: &str) -> Author {
     let author = Author::with_project(language);
     author.write(&format!("rails/{source}"), text);
     let action = if language == "c" {
@@ -70,46 +135,126 @@ fn built(language: &str, source: &str, text: &str) -> (Author, CommandOutput) {
     ] {
         author.edit("rails/plugin.toml", from, to);
     }
-    let printed = author.run_in("rails", "build").succeeds();
-    (author, printed)
+    author
+}
+
+/// Adds what the code asks for that uses hardware, other machines and other plugins, and runs it. `open` is the
+/// function that opens a door.
+fn run(author: &Author, open: &str) -> CommandOutput {
+    let capabilities =
+        ["actions", "gpio", "http", "metrics"].map(|name| format!("{name} = \"r\"\n"));
+    let capabilities = format!("[capabilities]\n{}", capabilities.concat());
+    author.edit("rails/plugin.toml", "[capabilities]\n", &capabilities);
+    let routes = format!(
+        "[routes]\n\"POST /v3/doors/:name\" = \"{open}\"\n\"GET /v3/weather\" = \"weather\"\n\
+         \"POST /v3/supply\" = \"supply\"\n"
+    );
+    author.edit("rails/plugin.toml", "[routes]\n", &routes);
+    author.write("rails/device.toml", DEVICE);
+    author.write("rails/test/hello.toml", STEPS);
+    let printed = author.run_in("rails", "test").succeeds();
+    assert!(
+        printed.out.contains("5 passed, 0 failed"),
+        "{}",
+        printed.out
+    );
+    printed
 }
 
 #[test]
-fn the_code_of_the_page_builds_in_c() {
+fn the_code_of_the_page_builds_and_runs_in_c() {
     if can_build("c") {
-        let (_, printed) = built("c", "src/plugin.c", &code(PAGE, "c"));
+        let author = project("c", "src/plugin.c", &blocks(PAGE, "c").join("\n"));
+        let printed = run(&author, "open_door");
         assert!(!printed.err.contains("warning"), "{}", printed.err);
     }
 }
 
 #[test]
-fn the_code_of_the_page_builds_in_go() {
-    if can_build("go") {
-        built(
-            "go",
-            "src/plugin.go",
-            &format!("{GO_IMPORTS}{}", code(PAGE, "go")),
-        );
+fn the_code_of_the_page_builds_and_runs_in_go() {
+    if !can_build("go") {
+        return;
+    }
+    // A block that imports packages is a file of its own.
+    let (files, parts): (Vec<_>, Vec<_>) = blocks(PAGE, "go")
+        .into_iter()
+        .partition(|block| block.starts_with("import ("));
+    let text = format!("{GO_IMPORTS}{}", parts.join("\n"));
+    let author = project("go", "src/plugin.go", &text);
+    let [hardware] = files[..] else {
+        panic!("one block imports packages: {files:?}");
+    };
+    author.write(
+        "rails/src/hardware.go",
+        &format!("package main\n\n{hardware}"),
+    );
+    run(&author, "open");
+}
+
+/// Returns the block that follows the marker `<!-- name -->`.
+fn marked<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
+    let begin = format!("<!-- {name} -->\n```{language}\n");
+    let (_, rest) = page.split_once(&begin).unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_code_of_the_pages_builds_in_a_new_project_in_rust() {
+    let author = Author::new();
+    author.new_project("rails");
+    author.write("rails/src/lib.rs", &tasks_in_rust());
+    author.run_in("rails", "build").succeeds();
+
+    fs::remove_file(author.path("rails/test/hello.toml")).unwrap();
+    for (page, name) in [
+        (TASKS, "own-action"),
+        (TASKS, "events"),
+        (OS_UPDATE, "os-update"),
+    ] {
+        let declaration = marked(page, &format!("{name}-project"), "toml");
+        author.write("rails/plugin.toml", declaration);
+        author.write("rails/src/lib.rs", marked(page, name, "rust"));
+        author.run_in("rails", "build").succeeds();
     }
 }
 
-/// Returns functions with the calls in the column for JavaScript and TypeScript of the page's table of tasks.
-fn tasks() -> String {
+/// Returns the cells of a column of the page's table of tasks, each up to the end of its first piece of code; `None` for
+/// a task that is not available.
+fn task_calls(column: usize) -> Vec<Option<String>> {
     let (_, section) = TASKS.split_once("\n## Tasks\n").unwrap();
     let rows = section.lines().skip_while(|line| !line.starts_with("| "));
     let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+    let calls = rows.map(|row| {
+        // A bar within a cell is escaped.
+        let row = row.replace("\\|", "\0");
+        let cell = row.split('|').nth(column).unwrap();
+        cell.split('`').nth(1).map(|call| call.replace('\0', "|"))
+    });
+    let calls: Vec<_> = calls.collect();
+    assert!(calls.len() > 30, "{calls:?}");
+    calls
+}
+
+/// Returns functions with the calls for JavaScript and TypeScript.
+fn tasks_in_typescript() -> String {
     let mut text = TASK_IMPORTS.to_owned();
-    let mut count = 0;
-    for row in rows {
-        let row = row.replace("\\|", "");
-        let cell = row.split('|').nth(4).unwrap();
-        // `files` is not available.
-        if let Some(call) = cell.split('`').nth(1) {
-            text += &format!("export async function task{count}() {{\n  {call};\n}}\n");
-            count += 1;
+    for (index, call) in task_calls(4).iter().flatten().enumerate() {
+        text += &format!("export async function task{index}() {{\n  {call};\n}}\n");
+    }
+    text
+}
+
+/// Returns a plugin with a function for each call for Rust.
+fn tasks_in_rust() -> String {
+    let mut text = RUST_TASKS.to_owned();
+    for (index, call) in task_calls(3).iter().flatten().enumerate() {
+        // The caller is an argument of the handler.
+        if call != "Caller" {
+            text += &format!(
+                "async fn task{index}() -> Result<(), Error> {{\n{RUST_VARIABLES}    {call};\n    Ok(())\n}}\n"
+            );
         }
     }
-    assert!(count > 20, "{text}");
     text
 }
 
@@ -118,9 +263,11 @@ fn the_code_of_the_pages_and_the_calls_of_the_tests_fit_the_types() {
     if !can_build("typescript") {
         return;
     }
-    let (author, _) = built("typescript", "src/plugin.ts", &code(PAGE, "typescript"));
-    author.write("rails/src/tasks.ts", &tasks());
-    let updater = code(OS_UPDATES, "typescript");
+    let code = blocks(PAGE, "typescript").join("\n");
+    let author = project("typescript", "src/plugin.ts", &code);
+    author.run_in("rails", "build").succeeds();
+    author.write("rails/src/tasks.ts", &tasks_in_typescript());
+    let updater = blocks(OS_UPDATE, "typescript").join("\n");
     author.write("rails/src/updater.ts", &updater);
     let provider = providers::typescript();
     author.write("rails/src/provider.ts", &format!("{PROVIDED}{provider}"));

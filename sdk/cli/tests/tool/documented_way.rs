@@ -1,14 +1,15 @@
 //! docs/plugins.md, "From nothing to a signed plugin on a device": the commands of the page, typed exactly as printed,
-//! in each language.
+//! in each language; and "A supervisor on your own machine".
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tests::{Supervisor, until_within};
+use held_port::HeldPort;
+use tests::{Supervisor, until, until_within};
 
-use crate::author::{Author, CommandOutput};
+use crate::author::{Author, CommandOutput, TOOL};
 use crate::languages::can_build;
 
 /// The time limit for compiling the page's plugin on a busy machine: Python's has 20 MB.
@@ -23,15 +24,27 @@ struct Commands {
     ask: String,
 }
 
-fn commands() -> Commands {
-    let section = PAGE
-        .split("\n## ")
-        .find(|section| section.starts_with("From nothing to a signed plugin on a device\n"))
-        .unwrap();
-    let mut blocks = section.split("```sh\n").skip(1).map(|block| {
+/// Returns the section of the page with this title.
+fn section(title: &str) -> &'static str {
+    let first = format!("{title}\n");
+    let mut sections = PAGE.split("\n## ");
+    sections
+        .find(|section| section.starts_with(&first))
+        .unwrap()
+}
+
+/// Returns the lines of each block of shell commands in a section.
+fn shell_blocks(section: &str) -> Vec<Vec<String>> {
+    let blocks = section.split("```sh\n").skip(1).map(|block| {
         let (lines, _) = block.split_once("```").unwrap();
-        lines.lines().map(str::to_owned).collect::<Vec<_>>()
+        lines.lines().map(str::to_owned).collect()
     });
+    blocks.collect()
+}
+
+fn commands() -> Commands {
+    let section = section("From nothing to a signed plugin on a device");
+    let mut blocks = shell_blocks(section).into_iter();
     let author = blocks.next().unwrap();
     let mut device = blocks.next().unwrap();
     let ask = device.pop().unwrap();
@@ -40,7 +53,7 @@ fn commands() -> Commands {
     let all = author.iter().chain(&device).chain([&ask]);
     let count = all.filter(|line| !line.starts_with("cd ")).count();
     assert_eq!(count, 6);
-    let promise = "\nFive commands, besides `cd`, lead from nothing to a signed plugin on a device, and a sixth asks it.";
+    let promise = "\nFive commands, besides `cd`, create a signed plugin and install it on a device, and a sixth calls it.";
     assert!(section.contains(promise));
     Commands {
         author,
@@ -263,4 +276,50 @@ async fn the_way_of_the_page_leads_to_an_answer_in_typescript() {
 #[tokio::test]
 async fn the_way_of_the_page_leads_to_an_answer_in_python() {
     walk("python").await;
+}
+
+/// An example stands for the author's project, so that nothing has to be built.
+#[tokio::test]
+async fn a_supervisor_on_the_authors_machine_serves_the_plugin_until_it_is_interrupted() {
+    let blocks = shell_blocks(section("A supervisor on your own machine"));
+    let [start, install, replace] = &blocks[..] else {
+        panic!("three blocks of commands: {blocks:?}");
+    };
+    let (run, prepare) = start.split_last().unwrap();
+    assert!(run.starts_with("supervisor run "), "{run}");
+    let (ask, install) = install.split_last().unwrap();
+    assert!(ask.starts_with("curl "), "{ask}");
+
+    let author = Author::new();
+    fs::create_dir(author.path("rails")).unwrap();
+    fs::copy(tests::guest("greeter"), author.path("rails/rails.wasm")).unwrap();
+    let tools = Path::new(TOOL).parent().unwrap().display();
+    let programs = tests::distribution().join("bin").display().to_string();
+    let path = std::env::var("PATH").unwrap();
+    let variables = [("PATH", format!("{tools}:{programs}:{path}"))];
+    let port = HeldPort::new().unwrap();
+    let address = port.address().to_string();
+    let here = |lines: &str| replaced(lines, "127.0.0.1:48484", &address);
+    author
+        .shell(&here(&prepare.join("\n")), &variables)
+        .succeeds();
+    let mut supervisor = author.start_shell(run, &variables);
+    supervisor.until_printed("the API listens on").await;
+
+    author.shell(&install.join("\n"), &variables).succeeds();
+    let ask = replaced(ask, "/v3/rails/Ada?", "/v3/greet/Ada?greeting=Salut&");
+    let ask = here(&ask);
+    let answers = || async {
+        let answer = author.shell(&ask, &variables).succeeds();
+        let greeting = "{\"greeting\":\"Salut, Ada! I am ";
+        let has_greeted = answer.out.starts_with(greeting);
+        has_greeted.then_some(()).ok_or(answer.out)
+    };
+    until("the answer", answers).await;
+
+    let replace = replaced(&replace.join("\n"), "--project rails", "rails/rails.wasm");
+    let printed = author.shell(&here(&replace), &variables).succeeds();
+    assert!(printed.out.contains(": greeter "), "{}", printed.out);
+    until("the answer", answers).await;
+    assert!(supervisor.interrupt().await.success());
 }

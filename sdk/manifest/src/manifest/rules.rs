@@ -24,7 +24,9 @@ impl Manifest {
         }
         self.check_base_path().map_err(invalid)?;
         if self.routes.is_empty() && self.provides.is_empty() {
-            return Err(invalid("it has no routes and provides nothing"));
+            return Err(invalid(
+                "it has no routes and provides nothing: declare a route, an event or an action",
+            ));
         }
         self.check_events().map_err(invalid)?;
         self.check_actions().map_err(invalid)?;

@@ -126,7 +126,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             with("").split("[[").next().unwrap().to_owned(),
-            "it has no routes and provides nothing",
+            "it has no routes and provides nothing: declare a route, an event or an action",
         ),
         (
             with("events = [\"start\"]"),
