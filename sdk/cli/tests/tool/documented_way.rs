@@ -10,7 +10,7 @@ use held_port::HeldPort;
 use tests::{Supervisor, until, until_within};
 
 use crate::author::{Author, CommandOutput, TOOL};
-use crate::languages::can_build;
+use crate::languages::{can_build, check_new_project};
 
 /// The time limit for compiling the page's plugin on a busy machine: Python's has 20 MB.
 const COMPILED_WITHIN: Duration = Duration::from_secs(1200);
@@ -114,8 +114,13 @@ impl Device {
 }
 
 async fn walk(language: &str) {
-    if can_build(language) {
-        walk_with(language, &[]).await;
+    if !can_build(language) {
+        return;
+    }
+    let (device, _) = walk_with(language, &[]).await;
+    // `first_plugin.rs` does this in Rust.
+    if language != "rust" {
+        check_new_project(&device.author, language);
     }
 }
 
@@ -125,8 +130,9 @@ struct WalkTimes {
     owner: Duration,
 }
 
-/// Types the commands; those of the author with these environment variables.
-async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
+/// Types the commands; those of the author with these environment variables. Returns the device with the plugin, and how
+/// long they took.
+async fn walk_with(language: &str, variables: &[(&str, String)]) -> (Device, WalkTimes) {
     let Commands {
         author: commands,
         device: commands_of_owner,
@@ -197,10 +203,11 @@ async fn walk_with(language: &str, variables: &[(&str, String)]) -> WalkTimes {
     let time_of_owner = begin.elapsed();
     let report = device.supervisor.json("/v3/plugins").await;
     assert_eq!(report["plugins"][0]["signedBy"], "acme", "{report}");
-    WalkTimes {
+    let times = WalkTimes {
         author: time_of_author,
         owner: time_of_owner,
-    }
+    };
+    (device, times)
 }
 
 /// Returns the environment of an author who has the tools of all languages and the programs of the layout, and has built
@@ -236,7 +243,7 @@ async fn how_long_the_way_of_the_page_takes() {
         let author = Author::with_project(language);
         author.run_in("rails", "build").succeeds();
         let caches = tempfile::tempdir().unwrap();
-        let times = walk_with(language, &empty_caches(caches.path())).await;
+        let (_, times) = walk_with(language, &empty_caches(caches.path())).await;
         let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
         let WalkTimes { author, owner } = times;
         println!(
