@@ -154,7 +154,8 @@ fn create_or_remake(
     }
 }
 
-/// Creates the network of the device's API on the engines that need it. Two apps may plan it in one pass;
+/// Creates the network of the device's API on the engines that need it, also for a container that is kept and has to be
+/// started: somebody may have removed the network while nothing used it. Two apps may plan it in one pass;
 /// [`crate::plan`] keeps the first.
 fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Draft) {
     let Some(network) = &app.current.api_network else {
@@ -167,8 +168,15 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Dr
             .config
             .networks
             .contains_key(&network.engine_name);
-        if asks && planned.kept().is_none() {
-            engines.extend(app.placement(planned.desired).engine());
+        if !asks {
+            continue;
+        }
+        match planned.kept() {
+            None => engines.extend(app.placement(planned.desired).engine()),
+            Some(kept) if planned.is_to_start(app.current) => {
+                engines.insert(kept.engine);
+            }
+            Some(_) => {}
         }
     }
     for engine in engines {

@@ -74,7 +74,8 @@ pub(crate) struct EngineView {
 pub(crate) struct View {
     pub engines: BTreeMap<EngineKind, EngineView>,
     branding: Branding,
-    /// Engines whose network of the API belongs to another supervisor, and is therefore not listed.
+    /// Engines whose network of the API belongs to another supervisor, and is therefore not listed. After a failed step it
+    /// is created again, because the other supervisor may have removed it.
     shares_api_network: BTreeSet<EngineKind>,
     /// Counts listings and effects.
     time: u64,
@@ -183,6 +184,7 @@ impl View {
     pub(crate) fn invalidate(&mut self, subject: Subject) {
         self.time += 1;
         self.unknown.push((subject, self.time));
+        self.shares_api_network.clear();
         for view in self.engines.values_mut() {
             view.stale.extend(KINDS);
         }

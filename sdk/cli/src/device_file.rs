@@ -392,7 +392,9 @@ mod tests {
             let policy: toml::Table = device.policy(manifest, None).parse().unwrap();
             policy["plugins"]["a"].clone()
         };
-        let nothing = section(&manifest(""));
+        let nothing = section(&manifest(
+            "routes = [{ method = \"GET\", path = \"/v3/a\" }]\n",
+        ));
         assert!(
             keys.iter().all(|key| nothing.get(key).is_none()),
             "{nothing}"

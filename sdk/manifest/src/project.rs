@@ -529,7 +529,7 @@ memory_mib = 32
         let error = Project::parse("name = \"a\"\nversion = \"1.0.0\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "plugin.toml: it has no routes and provides nothing"
+            "plugin.toml: it has no routes and provides nothing: declare a route, an event or an action"
         );
     }
 

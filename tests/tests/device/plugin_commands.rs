@@ -199,7 +199,8 @@ async fn an_interrupted_wait_leaves_the_plugin_installed() {
     }
     assert_eq!(owner.installed(), 1);
 
-    let unlisted = owner.install(device.state_dir(), &["--wait", "1"]);
+    // It gives up earlier, once the supervisor has had the time to find a file in one of its folders.
+    let unlisted = owner.install(device.state_dir(), &["--wait", "240"]);
     assert_eq!(unlisted.status.code(), Some(1), "{unlisted:?}");
     assert!(
         unlisted

@@ -220,6 +220,22 @@ fn what_a_failed_step_was_about_is_busy_until_all_of_it_was_listed_again() {
     }
 }
 
+/// The other supervisor may have removed it since: the services of this one would fail to start for ever.
+#[test]
+fn a_shared_network_of_the_api_is_there_until_a_step_fails() {
+    let networks = |view: &View| {
+        let current = view.current();
+        let names = current.networks.into_iter().map(|network| network.name);
+        names.collect::<Vec<_>>()
+    };
+    let mut view = known();
+    view.apply(Effect::ApiNetworkIsShared(DOCKER));
+    list(&mut view, DOCKER);
+    assert_eq!(networks(&view), ["supervisor0"]);
+    view.invalidate(Subject::Reboot);
+    assert!(networks(&view).is_empty());
+}
+
 #[test]
 fn nothing_counts_as_known_until_what_is_invalid_was_listed_again() {
     let mut view = known();

@@ -201,20 +201,21 @@ fn marked<'a>(page: &'a str, name: &str, language: &str) -> &'a str {
 #[test]
 fn the_code_of_the_pages_builds_in_a_new_project_in_rust() {
     let author = Author::new();
-    author.new_project("rails");
-    author.write("rails/src/lib.rs", &tasks_in_rust());
-    author.run_in("rails", "build").succeeds();
+    // Another name than in other tests: projects of one name would replace each other's component in the target folder.
+    author.new_project("pages");
+    author.write("pages/src/lib.rs", &tasks_in_rust());
+    author.run_in("pages", "build").succeeds();
 
-    fs::remove_file(author.path("rails/test/hello.toml")).unwrap();
+    fs::remove_file(author.path("pages/test/hello.toml")).unwrap();
     for (page, name) in [
         (TASKS, "own-action"),
         (TASKS, "events"),
         (OS_UPDATE, "os-update"),
     ] {
         let declaration = marked(page, &format!("{name}-project"), "toml");
-        author.write("rails/plugin.toml", declaration);
-        author.write("rails/src/lib.rs", marked(page, name, "rust"));
-        author.run_in("rails", "build").succeeds();
+        author.write("pages/plugin.toml", declaration);
+        author.write("pages/src/lib.rs", marked(page, name, "rust"));
+        author.run_in("pages", "build").succeeds();
     }
 }
 

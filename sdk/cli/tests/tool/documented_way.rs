@@ -113,6 +113,8 @@ impl Device {
     }
 }
 
+/// Needs a runtime with several threads: while a command runs in one of them, the connection to the device is closed in
+/// another when the device closes it.
 async fn walk(language: &str) {
     if !can_build(language) {
         return;
@@ -255,32 +257,32 @@ async fn how_long_the_way_of_the_page_takes() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_of_the_page_leads_to_an_answer_in_rust() {
     walk("rust").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_of_the_page_leads_to_an_answer_in_c() {
     walk("c").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_of_the_page_leads_to_an_answer_in_go() {
     walk("go").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_of_the_page_leads_to_an_answer_in_javascript() {
     walk("javascript").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_of_the_page_leads_to_an_answer_in_typescript() {
     walk("typescript").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_way_of_the_page_leads_to_an_answer_in_python() {
     walk("python").await;
 }

@@ -438,13 +438,14 @@ fn a_function_for_events_that_the_sources_do_not_have_is_named() {
 #[test]
 fn a_capability_that_a_component_in_rust_does_not_use_or_ask_for_is_a_warning() {
     let author = Author::new();
-    author.new_project("rails");
+    // Another name than in other tests: projects of one name would replace each other's component in the target folder.
+    author.new_project("lamps");
     author.edit(
-        "rails/plugin.toml",
+        "lamps/plugin.toml",
         "store = \"counts the calls\"",
         "led = \"shows the calls\"",
     );
-    let built = author.run_in("rails", "build").succeeds();
+    let built = author.run_in("lamps", "build").succeeds();
     for expected in [
         "warning: [capabilities] in plugin.toml asks for `led`, but the component does not use it: leave it out\n",
         "warning: the component imports `platform:supervisor/store`, but [capabilities] in plugin.toml does not ask for `store`, \
@@ -453,10 +454,10 @@ fn a_capability_that_a_component_in_rust_does_not_use_or_ask_for_is_a_warning() 
         assert!(built.err.contains(expected), "{}", built.err);
     }
     author.edit(
-        "rails/plugin.toml",
+        "lamps/plugin.toml",
         "led = \"shows the calls\"",
         "store = \"counts the calls\"",
     );
-    let built = author.run_in("rails", "build").succeeds();
+    let built = author.run_in("lamps", "build").succeeds();
     assert!(!built.err.contains("warning: "), "{}", built.err);
 }

@@ -1,6 +1,7 @@
 //! Volumes and networks.
 
 use expect_test::expect;
+use model::ContainerState::Exited;
 use plan::ComponentKind::{Network, Volume};
 use plan::Subject;
 
@@ -225,6 +226,42 @@ fn the_network_of_the_api_is_made_once_for_those_that_ask_and_stays() {
     check_plan(
         device().api_network(),
         target(),
+        expect![[r#"
+        nothing
+    "#]],
+    );
+}
+
+/// An administrator may have run `docker network prune` while the service was stopped.
+#[test]
+fn the_network_of_the_api_is_made_again_for_a_container_that_is_started_again() {
+    let web = || service("web", "web:1").with_api();
+    let stopped = || {
+        device()
+            .with_api_network()
+            .image("web:1")
+            .container(web(), Exited)
+            .stopped("id1")
+    };
+    check_plan(
+        stopped(),
+        target().service(web()),
+        expect![[r#"
+        create network supervisor0 on docker
+        ... shop/web waits for `supervisor0`
+    "#]],
+    );
+    check_plan(
+        stopped().api_network(),
+        target().service(web()),
+        expect![[r#"
+        start existing shop/web (id1)
+    "#]],
+    );
+    // One that runs uses the network, so nobody can have removed it.
+    check_plan(
+        device().with_api_network().image("web:1").running(web()),
+        target().service(web()),
         expect![[r#"
         nothing
     "#]],

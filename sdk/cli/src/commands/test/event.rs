@@ -382,7 +382,7 @@ mod tests {
         let all = manifest(
             "provides = [\"events\"]\nevents = [\"start\", \"update-gate\"]\n[schedules]\nnightly = \"daily 03:30\"\nweekly = \"daily 04:30\"\n",
         );
-        let none = manifest("");
+        let none = manifest("routes = [{ method = \"GET\", path = \"/v3/a\" }]\n");
         for (text, manifest, expected) in [
             ("schedule = \"nightly\"", &all, None),
             ("start = true", &all, None),
