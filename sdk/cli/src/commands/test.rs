@@ -1,13 +1,18 @@
 //! `test`: sends requests from TOML files, the same in every language, and compares the answers.
 
+mod action_call;
+mod action_outcome;
 mod actions;
 mod body_lines;
+mod bytes_difference;
+mod caller;
 mod event;
 mod expectation;
 mod file;
 mod hardware;
 mod line_difference;
 mod metrics;
+mod names;
 mod report;
 mod test_device;
 

@@ -282,6 +282,87 @@ fn an_action_without_an_answer_is_named_with_what_to_write() {
     assert!(refused.err.contains(expected), "{}", refused.err);
 }
 
+const RAILS: &str = r#"device = "device.toml"
+
+[[action]]
+name = "set"
+json = { name = "5v", on = true }
+plugin = "rail-panel"
+answer = { json = "rail-panel" }
+
+[[action]]
+name = "set"
+json_text = '{"name":"12v","on":true}'
+answer = { refused = "there is no rail `12v`" }
+
+[[action]]
+name = "list"
+answer = { json = [{ name = "3v3", on = false }, { name = "5v", on = true }], contains = ["5v"] }
+"#;
+
+#[test]
+fn an_action_of_the_plugins_own_is_called_as_by_another_plugin_and_its_output_or_error_compared() {
+    let author = Author::new();
+    let rails = guest("acme_rails").display().to_string();
+    author.write("device.toml", "");
+    author.write("rails.toml", RAILS);
+    let words = format!("test {rails} --file rails.toml");
+    let passed = author.run(&words).succeeds();
+    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
+
+    for (from, to, expected) in [
+        (
+            "plugin = \"rail-panel\"\n",
+            "",
+            "failed rails.toml:3 action set\n    expected the output with `-`, got the one with `+`:\n      - \"rail-panel\"\n      \
+             + \"other-plugin\"\n",
+        ),
+        (
+            "json = { name = \"5v\", on = true }",
+            "base64 = \"eyJuYW1lIjoiNXYiLCJvbiI6ZmFsc2V9\"",
+            "failed rails.toml:14 action list\n    expected the output with `-`, got the one with `+`:\n",
+        ),
+        (
+            "there is no rail `12v`",
+            "there is no rail `13v`",
+            "failed rails.toml:9 action set\n    expected that it refuses with \"there is no rail `13v`\", got that it refuses \
+             with \"there is no rail `12v`\"\n",
+        ),
+        (
+            "answer = { refused = \"there is no rail `12v`\" }",
+            "",
+            "    expected an output, got that it refuses with \"there is no rail `12v`\"\n",
+        ),
+        (
+            "name = \"list\"",
+            "name = \"reset\"",
+            "failed rails.toml:14 action reset\n    the plugin has no such action: add `reset` to [actions] in plugin.toml, which \
+             has only `list`, `set`\n",
+        ),
+        (
+            "name = \"list\"\n",
+            "os_update = \"status\"\n",
+            "failed rails.toml:14 action os-update status\n    the plugin does not provide it: add `os-update` to [provides] in \
+             plugin.toml\n",
+        ),
+    ] {
+        author.edit("rails.toml", from, to);
+        let failed = author.run(&words).fails();
+        assert!(
+            failed.out.contains(expected),
+            "{expected} in {}",
+            failed.out
+        );
+        assert!(failed.out.contains("2 passed, 1 failed"), "{}", failed.out);
+        author.write("rails.toml", RAILS);
+    }
+
+    author.edit("rails.toml", "name = \"list\"", "action = \"list\"");
+    let refused = author.run(&words).fails();
+    let expected = "unknown field `action`";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+}
+
 const TANKS: &str = r#"device = "device.toml"
 
 [[request]]
