@@ -363,6 +363,72 @@ fn an_action_of_the_plugins_own_is_called_as_by_another_plugin_and_its_output_or
     assert!(refused.err.contains(expected), "{}", refused.err);
 }
 
+/// RAUC on a device with two slots: it installs nothing that is not signed, and its boot loader cannot be written.
+const RAUC: &str = r#"
+[[dbus]]
+service = "de.pengutronix.rauc"
+path = "/"
+member = "org.freedesktop.DBus.Properties.GetAll"
+
+[[dbus.values]]
+Operation = { type = "s", data = "idle" }
+Compatible = { type = "s", data = "acme-gate" }
+BootSlot = { type = "s", data = "A" }
+
+[[dbus]]
+service = "de.pengutronix.rauc"
+path = "/"
+member = "de.pengutronix.rauc.Installer.GetSlotStatus"
+values = [[
+    ["rootfs.0", { class = { type = "s", data = "rootfs" }, bootname = { type = "s", data = "A" }, state = { type = "s", data = "booted" }, "bundle.version" = { type = "s", data = "1.0.0" } }],
+    ["rootfs.1", { class = { type = "s", data = "rootfs" }, bootname = { type = "s", data = "B" }, "bundle.version" = { type = "s", data = "2.0.0" }, status = { type = "s", data = "ok" } }],
+]]
+
+[[dbus]]
+service = "de.pengutronix.rauc"
+path = "/"
+member = "de.pengutronix.rauc.Installer.Mark"
+error = "org.acme.Error.Busy"
+message = "the boot loader is being written"
+"#;
+
+const SLOTS: &str = r#"device = "device.toml"
+
+[[action]]
+os_update = "status"
+answer = { json = { running = "1.0.0", staged = "2.0.0", committed = true } }
+
+[[action]]
+os_update = "activate"
+answer = { failed = "RAUC: the boot loader is being written (org.acme.Error.Busy)" }
+
+[[action]]
+os_update = { stage = { source = "/bundle", version = "3.0.0" } }
+answer = { failed = "RAUC: `device.toml` has no answer" }
+"#;
+
+#[test]
+fn functions_of_os_update_are_called_as_by_the_device_and_a_service_may_answer_with_an_error() {
+    let author = Author::new();
+    let rauc = guest("rauc_update").display().to_string();
+    author.write("device.toml", RAUC);
+    author.write("slots.toml", SLOTS);
+    let words = format!("test {rauc} --file slots.toml");
+    let failed = author.run(&words).fails();
+    for expected in [
+        "2 passed, 1 failed",
+        "failed slots.toml:11 action os-update stage\n    expected that it fails with \"RAUC: `device.toml` has no answer\", \
+         got that it fails with \"RAUC: `device.toml` has no answer of `de.pengutronix.rauc.Installer.InspectBundle`",
+    ] {
+        assert!(failed.out.contains(expected), "{}", failed.out);
+    }
+
+    author.edit("device.toml", "org.acme.Error.Busy", "Busy");
+    let refused = author.run(&words).fails();
+    let expected = "`dbus` has the error `Busy`: write the name of an error of D-Bus";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+}
+
 const TANKS: &str = r#"device = "device.toml"
 
 [[request]]

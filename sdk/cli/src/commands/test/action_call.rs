@@ -300,7 +300,10 @@ mod tests {
                 "its `plugin` is \"A/b\": write the name",
             ),
             ("name = \"set\"\nbody = \"a\"", "unknown field `body`"),
-            (&long, "its input has 524289 bytes, but an action takes at most 524288"),
+            (
+                long.as_str(),
+                "its input has 524289 bytes, but an action takes at most 524288",
+            ),
         ] {
             let error = format!("{:#}", call(text).err().unwrap());
             assert!(error.contains(expected), "{expected}: {error}");
