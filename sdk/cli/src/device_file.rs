@@ -26,6 +26,9 @@ use dbus::DbusAnswer;
 use hardware::{GpioLine, I2cChip};
 pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
 
+/// The file in a project's folder that describes its device. It is the same in every language.
+pub(crate) const DEVICE: &str = "device.toml";
+
 /// A device for trials. Every field is optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,19 +153,31 @@ struct Journal {
 }
 
 impl DeviceFile {
-    /// Reads the file; if there is none, the device has nothing.
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It is missing or invalid.
+    pub(crate) fn read(file: &Path) -> Result<DeviceFile> {
+        DeviceFile::read_if_present(file)?.with_context(|| {
+            let file = file.display();
+            format!("there is no device file `{file}`: create it, or name another one")
+        })
+    }
+
+    /// Reads the file; returns `None` if there is none.
     ///
     /// # Errors
     /// It is invalid.
-    pub(crate) fn read(file: &Path) -> Result<DeviceFile> {
+    pub(crate) fn read_if_present(file: &Path) -> Result<Option<DeviceFile>> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read `{}`", file.display()));
             }
         };
-        toml::from_str(&text).with_context(|| format!("`{}` is invalid", file.display()))
+        let device = toml::from_str(&text);
+        device.with_context(|| format!("`{}` is invalid", file.display()))
     }
 
     pub(crate) fn device_type(&self) -> &str {

@@ -29,6 +29,7 @@ use self::test_device::TestDevice;
 use crate::arguments::Test;
 use crate::commands::trial::Trial;
 use crate::component::Component;
+use crate::device_file::DEVICE;
 use crate::output::Output;
 
 pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
@@ -47,11 +48,9 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
     let mut failed = Vec::new();
     for test in &tests {
         // Each file has its own device, so that files do not depend on each other.
-        let device = match &test.device {
-            Some(device) => test.folder().join(device),
-            None => project.join("device.toml"),
-        };
-        let trial = Trial::on(&device)?;
+        let named = test.device.as_ref().map(|file| test.folder().join(file));
+        let trial = Trial::on(named.as_deref(), &project.join(DEVICE))
+            .with_context(|| format!("the device of `{}`", test.path.display()))?;
         let host = trial
             .start(&component)
             .await

@@ -45,6 +45,48 @@ answer = { status = 400, contains = ["`greeting` is empty"] }
     assert_eq!(json["failed"].as_array().unwrap().len(), 2);
 }
 
+/// Without its file, a device would be an empty one, on which a test may pass for the wrong reason.
+#[test]
+fn a_device_file_that_is_named_must_exist_and_the_projects_own_may_be_missing() {
+    let author = Author::new();
+    let greeter = guest("greeter").display().to_string();
+    std::fs::create_dir_all(author.path("test/devices")).unwrap();
+    let request = "[[request]]\nget = \"/v3/greet/Ada\"\nanswer = { status = 200 }\n";
+    author.write("test/greeter.toml", request);
+    let words = format!("test {greeter}");
+    author.run(&words).succeeds();
+    author.write("device.toml", "[lamps]\n");
+    let refused = author.run(&words).fails();
+    let invalid = "device.toml` is invalid";
+    assert!(refused.err.contains(invalid), "{}", refused.err);
+
+    author.write(
+        "test/greeter.toml",
+        &format!("device = \"devices/broken-led.toml\"\n{request}"),
+    );
+    let refused = author.run(&words).fails();
+    for expected in [
+        "test/greeter.toml`: there is no device file `",
+        "test/devices/broken-led.toml`: create it, or name another one",
+    ] {
+        assert!(refused.err.contains(expected), "{}", refused.err);
+    }
+    author.write("test/devices/broken-led.toml", "");
+    author.run(&words).succeeds();
+
+    let refused = author
+        .run_words(&[
+            "bench",
+            "GET /v3/greet/Ada",
+            &greeter,
+            "--device",
+            "gone.toml",
+        ])
+        .fails();
+    let missing = "there is no device file `gone.toml`: create it, or name another one";
+    assert!(refused.err.contains(missing), "{}", refused.err);
+}
+
 const DOOR: &str = r#"
 [[request]]
 post = "/v3/door/open"

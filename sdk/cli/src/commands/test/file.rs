@@ -1,7 +1,7 @@
 //! The file of a test.
 //!
 //! ```toml
-//! device = "device.toml"              # beside this file; without it, the project's
+//! device = "devices/broken-led.toml"  # from the folder of this file; without it, the project's
 //!
 //! [[request]]
 //! post = "/v3/rails/5v"               # or get, put, patch, delete
@@ -56,7 +56,7 @@ use crate::json_text::JsonText;
 /// hardware, which run in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
-    /// The device on which the plugin runs: a file in the same folder.
+    /// The device on which the plugin runs: a path from the file's folder.
     pub(crate) device: Option<PathBuf>,
     pub(crate) steps: Vec<Step>,
 }
