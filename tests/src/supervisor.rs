@@ -1,13 +1,13 @@
 //! A supervisor under test.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use held_port::HeldPort;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -35,6 +35,8 @@ pub struct Builder {
     host_files: Vec<(String, String)>,
     /// Whether starting does not wait for the plugins.
     without_plugins: bool,
+    /// Whether it leads a process group, as a program does that a shell starts.
+    leads_group: bool,
 }
 
 impl Builder {
@@ -102,6 +104,13 @@ impl Builder {
     #[must_use]
     pub fn before_its_plugins(mut self) -> Self {
         self.without_plugins = true;
+        self
+    }
+
+    /// Starts it in a process group of its own, as a shell in a terminal does; for [`Supervisor::signal_group`].
+    #[must_use]
+    pub fn in_its_own_group(mut self) -> Self {
+        self.leads_group = true;
         self
     }
 
@@ -355,6 +364,24 @@ impl Supervisor {
         self.ended().await
     }
 
+    /// Sends a signal to its whole process group, as a terminal does on Ctrl-C.
+    ///
+    /// # Panics
+    /// If it does not run [in its own group](Builder::in_its_own_group).
+    pub fn signal_group(&self, signal: Signal) {
+        assert!(self.builder.leads_group, "the group is the test's own");
+        let group = Pid::from_raw(self.pid()).expect("a process id");
+        kill_process_group(group, signal).expect("the supervisor runs");
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Panics
+    /// If it does not end.
+    pub async fn until_ended(&mut self) -> ExitStatus {
+        self.ended().await
+    }
+
     /// Sends SIGKILL, and waits for the end.
     ///
     /// # Panics
@@ -467,6 +494,9 @@ impl Supervisor {
             .env_remove("NOTIFY_SOCKET")
             .env_remove("WATCHDOG_USEC")
             .envs(self.builder.environment.iter().cloned());
+        if self.builder.leads_group {
+            command.process_group(0);
+        }
         command
     }
 

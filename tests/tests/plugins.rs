@@ -699,7 +699,7 @@ async fn what_trust_prints_is_all_that_a_plugin_needs() {
     assert!(
         shown
             .stdout
-            .contains("has a section [plugins.greeter] already"),
+            .ends_with("# [plugins.greeter] of the policy grants all of this already.\n"),
         "{}",
         shown.stdout
     );

@@ -130,6 +130,9 @@ pub(crate) async fn compile(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // A terminal sends Ctrl-C to the parent's whole group. The parent ends the compiler itself; if the signal did,
+        // the compilation would count as failed.
+        .process_group(0)
         .kill_on_drop(true);
     let mut child = spawn(command).await.map_err(not_run)?;
     let (Some(mut stdin), Some(stdout), Some(stderr)) =

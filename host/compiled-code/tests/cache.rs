@@ -725,6 +725,21 @@ async fn a_compiler_ends_with_the_process_that_started_it() {
     drop(input);
 }
 
+/// Ctrl-C in a terminal ends every process of the group, so that a compilation would count as failed.
+#[tokio::test]
+async fn a_compiler_is_not_in_the_group_of_the_process_that_started_it() {
+    // The process group is the third field after the name, which is in parentheses.
+    let script =
+        Script::new("read -r line < /proc/$$/stat; echo \"group ${line##*) }\" >&2; exit 1");
+    let cache = script.cache(Limits::default());
+    let failed = compiled(&cache, &component(1), Profile::Plugin).await;
+    let message = failed.unwrap_err().to_string();
+    let (_, fields) = message.split_once("group ").unwrap();
+    let group: i32 = fields.split(' ').nth(2).unwrap().parse().unwrap();
+    let own = rustix::process::getpgrp().as_raw_pid();
+    assert_ne!(group, own, "{message}");
+}
+
 #[tokio::test]
 async fn the_compiler_runs_without_privileges() {
     use tokio::io::AsyncWriteExt as _;

@@ -167,6 +167,8 @@ async fn run(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // A terminal sends Ctrl-C to the supervisor's whole group: a change that is under way is completed.
+        .process_group(0)
         .kill_on_drop(true);
     let running = async {
         let mut child = command.spawn().map_err(|error| match error.kind() {

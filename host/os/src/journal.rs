@@ -180,6 +180,8 @@ impl Journal {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // A terminal sends Ctrl-C to the supervisor's whole group; the supervisor ends its readers itself.
+            .process_group(0)
             .kill_on_drop(true);
         if let Some(zone) = zone(&self.shared.host_root) {
             let mut value = OsString::from(":");

@@ -25,7 +25,7 @@ struct Memory {
     actions: VecDeque<Action>,
     units: BTreeMap<UnitName, UnitState>,
     /// The answers of methods, by service, path, interface and member.
-    methods: BTreeMap<[String; 4], String>,
+    methods: BTreeMap<[String; 4], Result<String, MethodError>>,
 }
 
 /// How many actions, and how many units, are remembered.
@@ -61,8 +61,14 @@ impl Rehearsal {
         member: &str,
         answer: impl Into<String>,
     ) {
-        let key = [service, path, interface, member].map(str::to_owned);
-        self.memory.lock().methods.insert(key, answer.into());
+        let method = [service, path, interface, member].map(str::to_owned);
+        self.answer_method(method, Ok(answer.into()));
+    }
+
+    /// Like [`Self::set_method`], for a method that may answer with an error. The method is the service, the path, the
+    /// interface and the member.
+    pub fn answer_method(&self, method: [String; 4], answer: Result<String, MethodError>) {
+        self.memory.lock().methods.insert(method, answer);
     }
 
     fn write_host_name(&self, name: &str) -> Result<(), OsError> {
@@ -147,13 +153,15 @@ impl HostOs for Rehearsal {
         let answer = self.memory.lock().methods.get(&key).cloned();
         async move {
             arguments.map_err(MethodError::Invalid)?;
-            answer.ok_or_else(|| MethodError::Refused {
-                name: "org.freedesktop.DBus.Error.ServiceUnknown".to_owned(),
-                message: format!(
-                    "host actions are only rehearsed here, so `{}` is not called, and `{}.{}` at `{}` has no prepared answer: \
-                     try the plugin with `supervisor-plugin`, and write its answer as [[dbus]] in device.toml",
-                    call.service, call.interface, call.member, call.path
-                ),
+            answer.unwrap_or_else(|| {
+                Err(MethodError::Refused {
+                    name: "org.freedesktop.DBus.Error.ServiceUnknown".to_owned(),
+                    message: format!(
+                        "host actions are only rehearsed here, so `{}` is not called, and `{}.{}` at `{}` has no prepared \
+                         answer: try the plugin with `supervisor-plugin`, and write its answer as [[dbus]] in device.toml",
+                        call.service, call.interface, call.member, call.path
+                    ),
+                })
             })
         }
         .boxed()
@@ -217,6 +225,13 @@ mod tests {
             longest_answer: 1024,
         };
         assert_eq!(os.call_method(&call("Read")).await, Ok("[]".to_owned()));
+        let busy = MethodError::Refused {
+            name: "org.acme.Error.Busy".to_owned(),
+            message: "it measures".to_owned(),
+        };
+        let method = ["org.acme.Meter", "/meter", "org.acme.Meter", "Calibrate"];
+        os.answer_method(method.map(str::to_owned), Err(busy.clone()));
+        assert_eq!(os.call_method(&call("Calibrate")).await, Err(busy));
         let Err(MethodError::Refused { name, message }) = os.call_method(&call("Reset")).await
         else {
             panic!("it has no answer");

@@ -124,6 +124,9 @@ async fn who_leaves_ends_the_command() {
     let pid: u32 = String::from_utf8_lossy(&bytes).trim().parse().unwrap();
     assert_eq!(reader.process_id(), Some(pid));
     assert!(is_there(pid));
+    // Ctrl-C in a terminal, which goes to the supervisor's group, is not for the command.
+    let group = rustix::process::getpgid(rustix::process::Pid::from_raw(pid.cast_signed()));
+    assert_ne!(group.unwrap(), rustix::process::getpgrp());
     drop(reader);
     until_gone(pid).await;
 

@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
-use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
+use plugin_manifest::Action;
+use plugin_protocol::{
+    ACTION_BYTES, ActionAnswer, ActionCall, Failure, Origin, OwnActionError, OwnCall,
+};
 
 use crate::loaded::LoadedPlugin;
-use plugin_manifest::Action;
+use crate::text::{LONGEST, cut, one_line};
 
 /// How many plugins can wait for each other. Each occupies a place in the pool, and a circle of them would occupy all
 /// places.
@@ -60,7 +63,7 @@ impl Actions {
     }
 
     /// Returns the plugin of this name if it currently provides this action of its own.
-    pub(crate) fn own_provider(&self, plugin: &str, action: &str) -> Option<Arc<LoadedPlugin>> {
+    fn own_provider(&self, plugin: &str, action: &str) -> Option<Arc<LoadedPlugin>> {
         let providers = self.0.read();
         let provider = providers.by_name.get(plugin)?.upgrade()?;
         provider
@@ -86,6 +89,42 @@ impl Actions {
         let none = ActionError::NoProvider(action.into());
         let provider = self.provider(action).ok_or(none)?;
         perform(&provider, origin, call).await
+    }
+
+    /// Calls an action of a plugin's own by its full name, such as `acme-rails/set`, within that plugin's limits. Any
+    /// name and input are accepted, and the texts of the answer are bounded.
+    pub(crate) async fn call_own(
+        &self,
+        origin: Origin,
+        action: &str,
+        input: Vec<u8>,
+    ) -> Result<Vec<u8>, OwnActionError> {
+        if input.len() > ACTION_BYTES {
+            let why = format!("the input has more than {} KiB", ACTION_BYTES >> 10);
+            return Err(OwnActionError::Invalid(why));
+        }
+        let provider = action.split_once('/').and_then(|(plugin, name)| {
+            let provider = self.own_provider(plugin, name)?;
+            Some((provider, name))
+        });
+        let Some((provider, name)) = provider else {
+            return Err(OwnActionError::Unavailable(format!(
+                "no plugin of this device provides `{}`",
+                one_line(action, LONGEST)
+            )));
+        };
+        let call = ActionCall::Own(OwnCall {
+            name: name.to_owned(),
+            input,
+        });
+        match perform(&provider, origin, call).await {
+            Ok(ActionAnswer::Own(Ok(output))) if output.len() <= ACTION_BYTES => Ok(output),
+            Ok(ActionAnswer::Own(Err(why))) => Err(OwnActionError::Refused(cut(why))),
+            Ok(_) => Err(OwnActionError::Failed(
+                "it answered another call".to_owned(),
+            )),
+            Err(error) => Err(OwnActionError::Failed(error.to_string())),
+        }
     }
 }
 

@@ -63,6 +63,7 @@ mod rollback;
 mod route_grants;
 mod route_match;
 mod routes;
+mod section_merge;
 mod settled_file;
 mod signature;
 mod signers;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
-use plugin_protocol::{BootCall, GuestRuntime, Origin, OsCall};
+use plugin_protocol::{BootCall, GuestRuntime, Origin, OsCall, OwnActionError};
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -201,6 +201,23 @@ impl Plugins {
     /// [`OsUpdateError`].
     pub async fn update_os(&self, call: OsCall) -> Result<(), OsUpdateError> {
         os_update::perform(&self.inner.actions, call).await
+    }
+
+    /// Calls an action of a plugin's own by its full name, such as `acme-rails/set`, as the plugin `caller` does while it
+    /// serves a caller of this scope. No policy is consulted: this is for tools that try a plugin, and plugins use their
+    /// capability `actions`.
+    ///
+    /// # Errors
+    /// [`OwnActionError`], as the calling plugin receives it.
+    pub async fn call_own_action(
+        &self,
+        scope: CallerScope,
+        caller: &str,
+        action: &str,
+        input: Vec<u8>,
+    ) -> Result<Vec<u8>, OwnActionError> {
+        let origin = Origin::outside(scope).through(caller);
+        self.inner.actions.call_own(origin, action, input).await
     }
 
     /// Returns each plugin, sorted by name (`GET /v3/plugins`).

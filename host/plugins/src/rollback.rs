@@ -7,9 +7,9 @@ use model::error_chain;
 use semver::Version;
 
 use crate::file_with_signature::{ReplaceError, replace};
-use crate::grant::with_digest;
 use crate::kept::KeptVersions;
 use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles, policy_text};
+use crate::section_merge::with_digest;
 use crate::settled_file::{bytes, plugin_files};
 use crate::signature::{self, Signatures};
 use plugin_manifest::Manifest;

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run the supervisor until SIGTERM or SIGINT; its services continue to run
+    /// Run the supervisor until SIGTERM, SIGINT or SIGHUP; its services continue to run
     #[command(after_help = PRECEDENCE)]
     Run(Box<Flags>),
     /// Show the key of this device's API

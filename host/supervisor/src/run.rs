@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use api::Listener;
 use store::{Store, StoreError};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{self, AddressFile};
@@ -18,6 +17,7 @@ use crate::host::Host;
 use crate::listen_address::openness;
 use crate::parts::{Parts, StartContext};
 use crate::run_folder::RunFolder;
+use crate::stop_signals::StopSignals;
 use crate::{listeners, systemd};
 
 /// Threads that run tasks. A device has other work to do, and each thread costs memory.
@@ -44,7 +44,7 @@ enum RunOutcome {
     BeginsAgain,
 }
 
-/// Runs until SIGTERM or SIGINT.
+/// Runs until one of the [`StopSignals`] arrives.
 ///
 /// # Errors
 /// If the device cannot be started: another supervisor has the state folder, an address is taken, an engine cannot be
@@ -71,9 +71,8 @@ pub(crate) fn run(configuration: Configuration) -> Result<()> {
 }
 
 async fn device(configuration: &Configuration) -> Result<RunOutcome> {
-    // First of all, since a device may be told to stop at any moment.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    // First of all, since a signal may arrive at any moment.
+    let mut stop_signals = StopSignals::listen()?;
 
     let run_folder = RunFolder::open(&configuration.host_root, &configuration.branding);
     // The store itself sets a broken database aside and logs it, and logs a disk that accepts no writes.
@@ -143,8 +142,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
 
     let reconciler = &parts.device.reconciler;
     let (received, ending) = tokio::select! {
-        _ = terminate.recv() => ("SIGTERM", RunOutcome::Stopped),
-        _ = interrupt.recv() => ("SIGINT", RunOutcome::Stopped),
+        name = stop_signals.received() => (name, RunOutcome::Stopped),
         () = begin_again.cancelled() => ("the device has a new identity", RunOutcome::BeginsAgain),
         never = systemd::watchdog(|| reconciler.answers()) => match never {},
     };

@@ -12,7 +12,7 @@ pub(crate) fn ready() {
     notify(NotifyState::Ready);
 }
 
-/// Reports that SIGTERM or SIGINT arrived.
+/// Reports that the supervisor stops because a signal arrived.
 pub(crate) fn stopping() {
     notify(NotifyState::Stopping);
 }

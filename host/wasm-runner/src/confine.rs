@@ -1,7 +1,8 @@
 //! How the process of a service gives up its rights before it runs anything.
 //!
-//! [`settle`] comes first, with all rights of the supervisor; then everything that needs them is opened: folders, low
-//! ports, compiled code. [`confine`] comes last, and the service runs confined.
+//! [`leave_session`] comes first, before anything that can take time. [`settle`] follows, with all rights of the
+//! supervisor; then everything that needs them is opened: folders, low ports, compiled code. [`confine`] comes last, and
+//! the service runs confined.
 
 use std::path::{Path, PathBuf};
 
@@ -37,11 +38,16 @@ const RESOLVER: [&str; 8] = [
     "/run/systemd/resolve",
 ];
 
-/// Leaves the supervisor's session, so nothing that ends the session ends this process, and enters the control groups
-/// and moves to the processors that the engine has set. Returns which limits now apply to the process.
-pub(crate) fn settle(launch: &Launch) -> Report {
+/// Leaves the supervisor's session and its terminal, so that nothing that ends the session ends this process, such as
+/// Ctrl-C or a closed terminal.
+pub(crate) fn leave_session() {
     // Fails if this process already leads a group, such as one started by a shell.
     let _ = setsid();
+}
+
+/// Enters the control groups and moves to the processors that the engine has set. Returns which limits now apply to the
+/// process.
+pub(crate) fn settle(launch: &Launch) -> Report {
     let mut report = Report::default();
     for group in &launch.cgroups {
         let entered = group.enter(std::process::id());

@@ -25,7 +25,7 @@ use wasm_service::record::{
 use wasm_service::{HealthCheck, RestartBackoff, StartOutcome, starts_again};
 use wasmtime::Engine;
 
-use crate::confine::{confine, settle};
+use crate::confine::{confine, leave_session, settle};
 use crate::folders::prepare_folders;
 use crate::guest::{Guest, GuestExit};
 use crate::health::{self, ServicePorts};
@@ -110,6 +110,8 @@ struct Process {
 
 impl Process {
     fn start(folder: &Path) -> Result<Self, StartError> {
+        // Before the lock, for which it may wait some time.
+        leave_session();
         let lock = lock(folder)?;
         let launch: Launch = record::read(&folder.join(LAUNCH))
             .context("failed to read the record of what to run")?

@@ -138,9 +138,10 @@ pub(crate) struct Run {
     /// The address to listen on; port 0 chooses a free port
     #[arg(long, default_value = "127.0.0.1:48484")]
     pub(crate) listen: SocketAddr,
-    /// The file that describes the simulated device: its LEDs, units, files, cloud
-    #[arg(long, default_value = "device.toml", value_name = "FILE")]
-    pub(crate) device: PathBuf,
+    /// The file that describes the simulated device: its LEDs, units, files, cloud; without it, the project's
+    /// device.toml, if there is one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) device: Option<PathBuf>,
     /// Keep the plugin's stored data in this folder; without it, the data is deleted when the command ends
     #[arg(long)]
     pub(crate) state_dir: Option<PathBuf>,
@@ -259,7 +260,7 @@ pub(crate) struct Bench {
     /// Concurrent calls
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) at_a_time: u32,
-    /// The file that describes the simulated device
-    #[arg(long, default_value = "device.toml", value_name = "FILE")]
-    pub(crate) device: PathBuf,
+    /// The file that describes the simulated device; without it, the project's device.toml, if there is one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) device: Option<PathBuf>,
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod answers;
+mod dbus;
 mod hardware;
 
 use std::collections::BTreeMap;
@@ -21,8 +22,12 @@ use actions::ActionAnswers;
 pub(crate) use actions::{OtherPlugins, RecordedCall};
 pub(crate) use answers::GrantSource;
 use answers::{DeviceAnswers, Remedies};
+use dbus::DbusAnswer;
 use hardware::{GpioLine, I2cChip};
 pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
+
+/// The file in a project's folder that describes its device. It is the same in every language.
+pub(crate) const DEVICE: &str = "device.toml";
 
 /// A device for trials. Every field is optional.
 #[derive(Debug, Default, Deserialize)]
@@ -117,26 +122,6 @@ struct HttpAnswer {
     body: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DbusAnswer {
-    service: String,
-    path: String,
-    /// Interface, dot and method.
-    member: String,
-    /// The values, in the form that `wit/dbus.wit` describes.
-    values: Vec<Value>,
-}
-
-impl DbusAnswer {
-    fn interface_and_member(&self) -> Result<(&str, &str)> {
-        self.member.rsplit_once('.').with_context(|| {
-            let member = &self.member;
-            format!("`dbus` has the member `{member}`: write the interface, a dot and the method")
-        })
-    }
-}
-
 fn ok() -> u16 {
     200
 }
@@ -168,19 +153,31 @@ struct Journal {
 }
 
 impl DeviceFile {
-    /// Reads the file; if there is none, the device has nothing.
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It is missing or invalid.
+    pub(crate) fn read(file: &Path) -> Result<DeviceFile> {
+        DeviceFile::read_if_present(file)?.with_context(|| {
+            let file = file.display();
+            format!("there is no device file `{file}`: create it, or name another one")
+        })
+    }
+
+    /// Reads the file; returns `None` if there is none.
     ///
     /// # Errors
     /// It is invalid.
-    pub(crate) fn read(file: &Path) -> Result<DeviceFile> {
+    pub(crate) fn read_if_present(file: &Path) -> Result<Option<DeviceFile>> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read `{}`", file.display()));
             }
         };
-        toml::from_str(&text).with_context(|| format!("`{}` is invalid", file.display()))
+        let device = toml::from_str(&text);
+        device.with_context(|| format!("`{}` is invalid", file.display()))
     }
 
     pub(crate) fn device_type(&self) -> &str {
@@ -228,13 +225,7 @@ impl DeviceFile {
             more.insert("serial".to_owned(), self.serial.clone().into());
         }
         if needs(Capability::Dbus) {
-            let grants = self.dbus.iter().map(|answer| {
-                let mut grant = toml::Table::new();
-                grant.insert("service".to_owned(), answer.service.clone().into());
-                grant.insert("paths".to_owned(), vec![answer.path.clone()].into());
-                grant.insert("members".to_owned(), vec![answer.member.clone()].into());
-                toml::Value::from(grant)
-            });
+            let grants = self.dbus.iter().map(DbusAnswer::grant);
             more.insert("dbus".to_owned(), grants.collect::<Vec<_>>().into());
         }
         if needs(Capability::Gpio) {
@@ -265,7 +256,8 @@ impl DeviceFile {
         let remedies = (source == GrantSource::DeviceFile).then(|| {
             let records = self.cloud.as_ref();
             let records = records.map(|cloud| cloud.keys().cloned().collect());
-            Arc::new(Remedies::new(file.to_owned(), records))
+            let methods = self.dbus.iter().map(DbusAnswer::method).collect();
+            Arc::new(Remedies::new(file.to_owned(), records, methods))
         });
         Arc::new(DeviceAnswers {
             other_plugins,
@@ -308,9 +300,7 @@ impl DeviceFile {
             host = host.api_answer(request, *status, body.clone());
         }
         for answer in &self.dbus {
-            let (interface, member) = answer.interface_and_member()?;
-            let values = serde_json::to_string(&answer.values).context("invalid values")?;
-            host = host.dbus_answer(&answer.service, &answer.path, interface, member, values);
+            host = answer.add_to(host)?;
         }
         for (name, line) in &self.gpio {
             host = line.add_to(host, name);
@@ -445,6 +435,13 @@ service = "org.acme.Meter"
 path = "/org/acme/Meter"
 member = "org.acme.Meter.Read"
 values = [{ type = "d", data = 1.5 }]
+
+[[dbus]]
+service = "org.acme.Meter"
+path = "/org/acme/Meter"
+member = "org.acme.Meter.Calibrate"
+error = "org.acme.Error.Busy"
+message = "it measures"
 
 [gpio]
 relay = { direction = "out" }

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::Language;
 
+use crate::device_file::DEVICE;
 use crate::sdk_sources::{self, write_file};
 
 /// Files that every project has.
@@ -17,8 +18,6 @@ static PYTHON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/python");
 static RUST: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/rust");
 static TYPESCRIPT: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/typescript");
 
-/// The name of the file that describes the device for trials. It is the same in every language.
-const DEVICE: &str = "device.toml";
 /// The placeholder for the plugin's name in the templates.
 const NAME: &str = "PLUGIN_NAME";
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use os::{Journal, Rehearsal, SimulatedGpio, SimulatedI2c, UnitName, UnitState};
+use os::{Journal, MethodError, Rehearsal, SimulatedGpio, SimulatedI2c, UnitName, UnitState};
 use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugins::{Cloud, Device, HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
@@ -25,7 +25,7 @@ pub struct Host {
     http: FakeHttp,
     api: FakeApi,
     units: Vec<(UnitName, UnitState)>,
-    methods: Vec<([String; 4], String)>,
+    methods: Vec<([String; 4], Result<String, MethodError>)>,
     gpio: SimulatedGpio,
     i2c: SimulatedI2c,
     files: Vec<(String, Vec<u8>)>,
@@ -250,7 +250,27 @@ impl Host {
         values: impl Into<String>,
     ) -> Self {
         let method = [service, path, interface, member].map(str::to_owned);
-        self.methods.push((method, values.into()));
+        self.methods.push((method, Ok(values.into())));
+        self
+    }
+
+    /// Makes a method of a service on the system bus answer with the error that has this name of D-Bus, such as
+    /// `org.acme.Error.Busy`, and this message.
+    #[must_use]
+    pub fn dbus_error(
+        mut self,
+        service: &str,
+        path: &str,
+        interface: &str,
+        member: &str,
+        [name, message]: [&str; 2],
+    ) -> Self {
+        let method = [service, path, interface, member].map(str::to_owned);
+        let error = MethodError::Refused {
+            name: name.to_owned(),
+            message: message.to_owned(),
+        };
+        self.methods.push((method, Err(error)));
         self
     }
 
@@ -363,8 +383,8 @@ impl Host {
         for (name, state) in self.units {
             os.set_unit(name, state);
         }
-        for ([service, path, interface, member], values) in self.methods {
-            os.set_method(&service, &path, &interface, &member, values);
+        for (method, answer) in self.methods {
+            os.answer_method(method, answer);
         }
         let runtime = Runtime::new(Resources {
             slots: plugins::DEFAULT_SLOTS,

@@ -9,6 +9,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
 use parking_lot::MutexGuard;
+use plugin_protocol::OwnActionError;
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
     OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, PluginMetricValue, Plugins,
@@ -222,6 +223,23 @@ impl RunningHost {
     /// Those of [`Self::os_status`].
     pub async fn update_os(&self, call: OsCall) -> Result<(), OsUpdateError> {
         self.plugins.update_os(call).await
+    }
+
+    /// Calls an action of a plugin's own by its full name, such as `acme-rails/set`, as the plugin `caller` does while it
+    /// serves a caller with this scope. No policy is consulted.
+    ///
+    /// # Errors
+    /// The error that the calling plugin receives.
+    pub async fn call_own_action(
+        &self,
+        scope: CallerScope,
+        caller: &str,
+        action: &str,
+        input: Vec<u8>,
+    ) -> Result<Vec<u8>, OwnActionError> {
+        self.plugins
+            .call_own_action(scope, caller, action, input)
+            .await
     }
 
     /// Reads the brightness of the LED.

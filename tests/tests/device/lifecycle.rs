@@ -1,10 +1,14 @@
 //! The life of the program: a second start, a stop, a kill, a broken database.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use rustix::process::{Pid, Signal, getpgid};
 use serde_json::{Value, json};
-use tests::{Supervisor, distribution, guest, service, services_of, subcommand, target};
+use tests::{
+    Supervisor, children_of, distribution, guest, service, services_of, subcommand, target, until,
+};
 
 fn two_services() -> Value {
     let server = guest("hello-server");
@@ -56,6 +60,82 @@ async fn a_stop_leaves_services_running_and_the_next_start_finds_them() {
     let mut left = services_of(device.state_dir());
     left.sort_unstable();
     assert_eq!(left, processes);
+}
+
+/// Returns the process group of a process.
+fn group_of(pid: i32) -> i32 {
+    getpgid(Pid::from_raw(pid)).unwrap().as_raw_pid()
+}
+
+/// Returns whether a process runs; one that nobody has waited for does not.
+fn is_running(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Ctrl-C in a terminal, and a terminal that closes.
+#[tokio::test]
+async fn a_signal_to_the_whole_group_stops_the_supervisor_in_order() {
+    for signal in [Signal::INT, Signal::HUP] {
+        let mut device = Supervisor::on_wasm().in_its_own_group().start().await;
+        device.set_target(&two_services()).await;
+        device.until_applied().await;
+        let mut services = services_of(device.state_dir());
+        services.sort_unstable();
+        let children = children_of(device.pid());
+        let (running, others): (Vec<i32>, Vec<i32>) =
+            children.iter().partition(|child| services.contains(child));
+        assert_eq!(running.len(), 2, "{children:?}");
+        assert!(!others.is_empty(), "no process runs plugins");
+        for child in children {
+            assert_ne!(group_of(child), device.pid(), "the process {child}");
+        }
+
+        device.signal_group(signal);
+        let status = device.until_ended().await;
+        assert_eq!(status.code(), Some(0), "{signal:?}: {}", device.log());
+        until("the other processes to end", || async {
+            let left: Vec<i32> = others
+                .iter()
+                .copied()
+                .filter(|pid| is_running(*pid))
+                .collect();
+            if left.is_empty() { Ok(()) } else { Err(left) }
+        })
+        .await;
+        let log = device.log();
+        assert!(!log.contains("ERROR"), "{signal:?}: {log}");
+        assert!(log.contains("the supervisor stops"), "{log}");
+        let mut left = services_of(device.state_dir());
+        left.sort_unstable();
+        assert_eq!(left, services, "{signal:?}");
+    }
+}
+
+/// `nohup supervisor run &`
+#[tokio::test]
+async fn a_supervisor_that_was_started_to_ignore_a_closed_terminal_ignores_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("supervisor");
+    let real = distribution().join("bin/supervisor");
+    let script = format!("#!/bin/sh\ntrap '' HUP\nexec '{}' \"$@\"\n", real.display());
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut device = Supervisor::on_wasm()
+        .program(&program)
+        .in_its_own_group()
+        .start()
+        .await;
+    let status = fs::read_to_string(format!("/proc/{}/status", device.pid())).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    assert_eq!(mask & 1, 1, "{status}");
+
+    device.signal_group(Signal::HUP);
+    assert_eq!(device.get("/ping").await.status, 200);
+    assert_eq!(device.terminate().await.code(), Some(0));
+    let log = device.log();
+    assert!(log.contains("SIGTERM: the supervisor stops"), "{log}");
 }
 
 #[tokio::test]

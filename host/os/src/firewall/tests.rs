@@ -331,6 +331,18 @@ async fn a_host_without_nft_says_what_to_install() {
     Firewall::rehearsal().put(&rules()).await.unwrap();
 }
 
+/// Ctrl-C in a terminal ends every process of the group; a change of the firewall is not left half done.
+#[tokio::test]
+async fn nft_is_not_in_the_group_of_the_supervisor() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/print-group");
+    let failed = Firewall::from_nft(program).put(&rules()).await;
+    let message = failed.unwrap_err().to_string();
+    let (_, fields) = message.split_once("group ").unwrap();
+    let group: i32 = fields.split(' ').nth(2).unwrap().parse().unwrap();
+    let own = rustix::process::getpgrp().as_raw_pid();
+    assert_ne!(group, own, "{message}");
+}
+
 #[test]
 fn what_nft_complains_of_is_told_in_one_short_line() {
     let output = |stderr: &str| Output {

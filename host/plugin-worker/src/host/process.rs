@@ -64,6 +64,9 @@ pub(super) async fn start(
         .stdin(Stdio::from(inherited))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // A terminal sends Ctrl-C to the supervisor's whole group. A worker that ends before the supervisor does would
+        // be reported as lost, and replaced.
+        .process_group(0)
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| {

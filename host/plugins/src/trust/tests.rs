@@ -1,5 +1,7 @@
 //! What is shown to an owner, and its effect.
 
+use plugin_manifest::{Capability, Manifest};
+
 use super::*;
 use crate::grants::check_routes_and_actions;
 use crate::policy::{Policy, PolicyFiles};
@@ -93,7 +95,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     check_routes_and_actions(&manifest, &grants, Path::new("policy.toml")).unwrap();
     assert!(grants.grants.contains(&Capability::Led));
 
-    // The second time, it says where the lines go, and whose name that is.
+    // The second time, nothing is missing, and it says whose name that is.
     std::fs::write(
         &owner.files.stock,
         format!("[plugins.acme]\nsha256 = [\"{digest}\"]"),
@@ -101,13 +103,58 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     .unwrap();
     let again = owner.lines(&wasm).unwrap();
     assert!(
-        again.contains("# The policy has a section [plugins.acme] already"),
+        again.ends_with("# [plugins.acme] of the policy grants all of this already.\n"),
         "{again}"
     );
     assert!(
         again.contains("# `acme` is the name of a stock plugin"),
         "{again}"
     );
+}
+
+/// A second header of the same section would not be TOML.
+#[test]
+fn the_section_that_takes_the_place_of_the_present_one_is_toml_and_keeps_what_is_there() {
+    let owner = Owner::new();
+    let wasm = component(ACME);
+    let digest = compiled_code::digest(&wasm);
+    let first = "[plugins.b]\ngrants = [\"store\"]\n\n";
+    let last = "\n[plugins.c]\ngrants = [\"store\"]\n";
+    for (pin, is_pinned) in [(digest.clone(), true), ("0".repeat(64), false)] {
+        let present = format!(
+            "# by hand\n[plugins.acme]\nsha256 = [\"{pin}\"] # of May\ngrants = [\"led\"]\nleds = [\"ACT\"]\n"
+        );
+        owner.policy(&format!("{first}{present}{last}"));
+        let lines = owner.lines(&wasm).unwrap();
+        assert_eq!(lines.matches("\n[plugins.").count(), 1, "{lines}");
+        for part in [
+            "# - to answer GET /v3/acme/:id\n",
+            "# Put this section in place of [plugins.acme] of the policy: ",
+            "# by hand\n[plugins.acme]\n",
+            "] # of May\n",
+            "leds = [\"ACT\"]\n",
+            "files = []  # the folders",
+        ] {
+            assert!(lines.contains(part), "{part} in {lines}");
+        }
+        assert_eq!(
+            lines.contains("does not pin this file"),
+            !is_pinned,
+            "{lines}"
+        );
+
+        // The owner follows it.
+        let policy = owner.policy(&format!("{first}{lines}{last}"));
+        let grants = policy
+            .grants("acme", &digest, &Signatures::default(), Path::new("/"))
+            .unwrap();
+        let manifest = Manifest::from_wasm(&wasm).unwrap();
+        check_routes_and_actions(&manifest, &grants, Path::new("policy.toml")).unwrap();
+        assert!(grants.grants.contains(&Capability::Files));
+        let again = owner.lines(&wasm).unwrap();
+        assert!(again.contains("grants all of this already."), "{again}");
+        assert!(!again.contains("\n[plugins."), "{again}");
+    }
 }
 
 /// The lines are meant to be added to a policy unchanged.
@@ -279,4 +326,17 @@ fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
     let other = stranger.pk.to_base64();
     owner.policy(&format!("[keys.acme]\npublic = \"{other}\"\n"));
     refused("acme.key.pub", "is another key");
+
+    // Together with a section that the policy has already.
+    owner.policy("[plugins.acme]\ngrants = [\"led\"]\n");
+    let merged = lines("acme.key.pub").unwrap();
+    for part in [
+        "# It is signed with `acme`: ",
+        "# Put this section in place of [plugins.acme] of the policy: ",
+        &format!("\n[keys.acme]\npublic = \"{public}\"\n"),
+        "keys = [\"acme\"]",
+    ] {
+        assert_eq!(merged.matches(part).count(), 1, "{part} in {merged}");
+    }
+    owner.policy(&merged);
 }

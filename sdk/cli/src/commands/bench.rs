@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::arguments::Bench;
 use crate::commands::trial::Trial;
 use crate::component::Component;
+use crate::device_file::DEVICE;
 use crate::output::Output;
 
 /// The request to send.
@@ -65,7 +66,8 @@ impl Call {
 pub(crate) async fn run(arguments: &Bench, output: &Output) -> Result<ExitCode> {
     let call = Call::parse(&arguments.request, arguments.body.as_deref())?;
     let component = Component::load(&arguments.component, output)?;
-    let trial = Trial::on(&arguments.device)?;
+    let project = &arguments.component.project.project;
+    let trial = Trial::on(arguments.device.as_deref(), &project.join(DEVICE))?;
     let host = trial.start(&component).await?;
     let before = resident_kib();
     let first = call.make(&host).await?;

@@ -57,8 +57,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
     findings.passed.push(file.line());
     findings.file = Some(file);
     findings.failed.extend(manifest.reserved_route());
-    let no_file = Path::new("");
-    let trial = Trial::on(no_file)?
+    let trial = Trial::on_nothing()?
         .for_board(&board(arguments, manifest))
         .with_policy(arguments.policy.as_deref())?;
     if let Some(device_type) = &arguments.device_type
@@ -98,6 +97,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
         }
     }
     if arguments.policy.is_none() && findings.failed.is_empty() {
+        let no_file = Path::new("");
         findings.policy_lines = Some(trust_lines(&component.file, no_file, no_file, None)?);
     }
     Ok(findings)

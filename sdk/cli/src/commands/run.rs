@@ -20,6 +20,7 @@ use self::watcher::Watcher;
 use crate::arguments::Run;
 use crate::commands::trial::Trial;
 use crate::component::Component;
+use crate::device_file::DEVICE;
 use crate::log_filter;
 use crate::output::Output;
 
@@ -101,7 +102,8 @@ async fn start(
     output: &Output,
 ) -> Result<()> {
     let component = Component::load(&arguments.component, output)?;
-    let trial = Trial::on(&arguments.device)?
+    let project = &arguments.component.project.project;
+    let trial = Trial::on(arguments.device.as_deref(), &project.join(DEVICE))?
         .with_policy(arguments.policy.as_deref())?
         .with_state(Some(folder));
     let mut place = served.write().await;

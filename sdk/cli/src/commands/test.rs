@@ -1,13 +1,18 @@
 //! `test`: sends requests from TOML files, the same in every language, and compares the answers.
 
+mod action_call;
+mod action_outcome;
 mod actions;
 mod body_lines;
+mod bytes_difference;
+mod caller;
 mod event;
 mod expectation;
 mod file;
 mod hardware;
 mod line_difference;
 mod metrics;
+mod names;
 mod report;
 mod test_device;
 
@@ -24,6 +29,7 @@ use self::test_device::TestDevice;
 use crate::arguments::Test;
 use crate::commands::trial::Trial;
 use crate::component::Component;
+use crate::device_file::DEVICE;
 use crate::output::Output;
 
 pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
@@ -42,11 +48,9 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
     let mut failed = Vec::new();
     for test in &tests {
         // Each file has its own device, so that files do not depend on each other.
-        let device = match &test.device {
-            Some(device) => test.folder().join(device),
-            None => project.join("device.toml"),
-        };
-        let trial = Trial::on(&device)?;
+        let named = test.device.as_ref().map(|file| test.folder().join(file));
+        let trial = Trial::on(named.as_deref(), &project.join(DEVICE))
+            .with_context(|| format!("the device of `{}`", test.path.display()))?;
         let host = trial
             .start(&component)
             .await

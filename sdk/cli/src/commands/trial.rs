@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::compiler;
 use crate::component::Component;
-use crate::device_file::{DeviceFile, GrantSource, OtherPlugins};
+use crate::device_file::{DEVICE, DeviceFile, GrantSource, OtherPlugins};
 
 /// The device that a plugin is tried on.
 pub(crate) struct Trial {
@@ -30,19 +30,23 @@ pub(crate) struct Trial {
 }
 
 impl Trial {
-    /// Creates the device that the file `device` describes.
+    /// Creates the device that the file `named` describes. If the author names none, that is the file `default`; if
+    /// that is missing, the device has nothing.
     ///
     /// # Errors
-    /// The file is invalid.
-    pub(crate) fn on(device: &Path) -> Result<Trial> {
-        let file = if device.as_os_str().is_empty() {
-            // Without a file, the device has nothing.
-            Path::new("device.toml")
-        } else {
-            device.strip_prefix(".").unwrap_or(device)
+    /// The file is invalid, or the author names one that is missing.
+    pub(crate) fn on(named: Option<&Path>, default: &Path) -> Result<Trial> {
+        let device = match named {
+            Some(file) => DeviceFile::read(file)?,
+            None => DeviceFile::read_if_present(default)?.unwrap_or_default(),
         };
-        let file = file.display().to_string();
-        let device = DeviceFile::read(device)?;
+        let file = named.unwrap_or(default);
+        let file = file.strip_prefix(".").unwrap_or(file);
+        Trial::of(device, file.display().to_string())
+    }
+
+    /// Creates a device whose file has this name for people.
+    fn of(device: DeviceFile, file: String) -> Result<Trial> {
         Ok(Trial {
             other_plugins: Arc::new(device.other_plugins(&file)),
             device,
@@ -51,6 +55,15 @@ impl Trial {
             state: None,
             scratch: tempfile::tempdir().context("failed to create a temporary folder")?,
         })
+    }
+
+    /// Creates a device that has nothing.
+    ///
+    /// # Errors
+    /// The folder of its files cannot be created.
+    pub(crate) fn on_nothing() -> Result<Trial> {
+        // What a remedy names, where an author would describe a device.
+        Trial::of(DeviceFile::default(), DEVICE.to_owned())
     }
 
     /// Sets the type of the device.

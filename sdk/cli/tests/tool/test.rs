@@ -45,6 +45,48 @@ answer = { status = 400, contains = ["`greeting` is empty"] }
     assert_eq!(json["failed"].as_array().unwrap().len(), 2);
 }
 
+/// Without its file, a device would be an empty one, on which a test may pass for the wrong reason.
+#[test]
+fn a_device_file_that_is_named_must_exist_and_the_projects_own_may_be_missing() {
+    let author = Author::new();
+    let greeter = guest("greeter").display().to_string();
+    std::fs::create_dir_all(author.path("test/devices")).unwrap();
+    let request = "[[request]]\nget = \"/v3/greet/Ada\"\nanswer = { status = 200 }\n";
+    author.write("test/greeter.toml", request);
+    let words = format!("test {greeter}");
+    author.run(&words).succeeds();
+    author.write("device.toml", "[lamps]\n");
+    let refused = author.run(&words).fails();
+    let invalid = "device.toml` is invalid";
+    assert!(refused.err.contains(invalid), "{}", refused.err);
+
+    author.write(
+        "test/greeter.toml",
+        &format!("device = \"devices/broken-led.toml\"\n{request}"),
+    );
+    let refused = author.run(&words).fails();
+    for expected in [
+        "test/greeter.toml`: there is no device file `",
+        "test/devices/broken-led.toml`: create it, or name another one",
+    ] {
+        assert!(refused.err.contains(expected), "{}", refused.err);
+    }
+    author.write("test/devices/broken-led.toml", "");
+    author.run(&words).succeeds();
+
+    let refused = author
+        .run_words(&[
+            "bench",
+            "GET /v3/greet/Ada",
+            &greeter,
+            "--device",
+            "gone.toml",
+        ])
+        .fails();
+    let missing = "there is no device file `gone.toml`: create it, or name another one";
+    assert!(refused.err.contains(missing), "{}", refused.err);
+}
+
 const DOOR: &str = r#"
 [[request]]
 post = "/v3/door/open"
@@ -279,6 +321,153 @@ fn an_action_without_an_answer_is_named_with_what_to_write() {
         .run(&format!("test {panel} --file panel.toml"))
         .fails();
     let expected = "`actions` has 65 actions, but at most 64 are allowed";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+}
+
+const RAILS: &str = r#"device = "device.toml"
+
+[[action]]
+name = "set"
+json = { name = "5v", on = true }
+plugin = "rail-panel"
+answer = { json = "rail-panel" }
+
+[[action]]
+name = "set"
+json_text = '{"name":"12v","on":true}'
+answer = { refused = "there is no rail `12v`" }
+
+[[action]]
+name = "list"
+answer = { json = [{ name = "3v3", on = false }, { name = "5v", on = true }], contains = ["5v"] }
+"#;
+
+#[test]
+fn an_action_of_the_plugins_own_is_called_as_by_another_plugin_and_its_output_or_error_compared() {
+    let author = Author::new();
+    let rails = guest("acme_rails").display().to_string();
+    author.write("device.toml", "");
+    author.write("rails.toml", RAILS);
+    let words = format!("test {rails} --file rails.toml");
+    let passed = author.run(&words).succeeds();
+    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
+
+    for (from, to, expected) in [
+        (
+            "plugin = \"rail-panel\"\n",
+            "",
+            "failed rails.toml:3 action set\n    expected the output with `-`, got the one with `+`:\n      - \"rail-panel\"\n      \
+             + \"other-plugin\"\n",
+        ),
+        (
+            "json = { name = \"5v\", on = true }",
+            "base64 = \"eyJuYW1lIjoiNXYiLCJvbiI6ZmFsc2V9\"",
+            "failed rails.toml:14 action list\n    expected the output with `-`, got the one with `+`:\n",
+        ),
+        (
+            "there is no rail `12v`",
+            "there is no rail `13v`",
+            "failed rails.toml:9 action set\n    expected that it refuses with \"there is no rail `13v`\", got that it refuses \
+             with \"there is no rail `12v`\"\n",
+        ),
+        (
+            "answer = { refused = \"there is no rail `12v`\" }",
+            "",
+            "    expected an output, got that it refuses with \"there is no rail `12v`\"\n",
+        ),
+        (
+            "name = \"list\"",
+            "name = \"reset\"",
+            "failed rails.toml:14 action reset\n    the plugin has no such action: add `reset` to [actions] in plugin.toml, which \
+             has only `list`, `set`\n",
+        ),
+        (
+            "name = \"list\"\n",
+            "os_update = \"status\"\n",
+            "failed rails.toml:14 action os-update status\n    the plugin does not provide it: add `os-update` to [provides] in \
+             plugin.toml\n",
+        ),
+    ] {
+        author.edit("rails.toml", from, to);
+        let failed = author.run(&words).fails();
+        assert!(
+            failed.out.contains(expected),
+            "{expected} in {}",
+            failed.out
+        );
+        assert!(failed.out.contains("2 passed, 1 failed"), "{}", failed.out);
+        author.write("rails.toml", RAILS);
+    }
+
+    author.edit("rails.toml", "name = \"list\"", "action = \"list\"");
+    let refused = author.run(&words).fails();
+    let expected = "unknown field `action`";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+}
+
+/// RAUC on a device with two slots: it installs nothing that is not signed, and its boot loader cannot be written.
+const RAUC: &str = r#"
+[[dbus]]
+service = "de.pengutronix.rauc"
+path = "/"
+member = "org.freedesktop.DBus.Properties.GetAll"
+
+[[dbus.values]]
+Operation = { type = "s", data = "idle" }
+Compatible = { type = "s", data = "acme-gate" }
+BootSlot = { type = "s", data = "A" }
+
+[[dbus]]
+service = "de.pengutronix.rauc"
+path = "/"
+member = "de.pengutronix.rauc.Installer.GetSlotStatus"
+values = [[
+    ["rootfs.0", { class = { type = "s", data = "rootfs" }, bootname = { type = "s", data = "A" }, state = { type = "s", data = "booted" }, "bundle.version" = { type = "s", data = "1.0.0" } }],
+    ["rootfs.1", { class = { type = "s", data = "rootfs" }, bootname = { type = "s", data = "B" }, "bundle.version" = { type = "s", data = "2.0.0" }, status = { type = "s", data = "ok" } }],
+]]
+
+[[dbus]]
+service = "de.pengutronix.rauc"
+path = "/"
+member = "de.pengutronix.rauc.Installer.Mark"
+error = "org.acme.Error.Busy"
+message = "the boot loader is being written"
+"#;
+
+const SLOTS: &str = r#"device = "device.toml"
+
+[[action]]
+os_update = "status"
+answer = { json = { running = "1.0.0", staged = "2.0.0", committed = true } }
+
+[[action]]
+os_update = "activate"
+answer = { failed = "RAUC: the boot loader is being written (org.acme.Error.Busy)" }
+
+[[action]]
+os_update = { stage = { source = "/bundle", version = "3.0.0" } }
+answer = { failed = "RAUC: `device.toml` has no answer" }
+"#;
+
+#[test]
+fn functions_of_os_update_are_called_as_by_the_device_and_a_service_may_answer_with_an_error() {
+    let author = Author::new();
+    let rauc = guest("rauc_update").display().to_string();
+    author.write("device.toml", RAUC);
+    author.write("slots.toml", SLOTS);
+    let words = format!("test {rauc} --file slots.toml");
+    let failed = author.run(&words).fails();
+    for expected in [
+        "2 passed, 1 failed",
+        "failed slots.toml:11 action os-update stage\n    expected that it fails with \"RAUC: `device.toml` has no answer\", \
+         got that it fails with \"RAUC: `device.toml` has no answer of `de.pengutronix.rauc.Installer.InspectBundle`",
+    ] {
+        assert!(failed.out.contains(expected), "{}", failed.out);
+    }
+
+    author.edit("device.toml", "org.acme.Error.Busy", "Busy");
+    let refused = author.run(&words).fails();
+    let expected = "`dbus` has the error `Busy`: write the name of an error of D-Bus";
     assert!(refused.err.contains(expected), "{}", refused.err);
 }
 

@@ -11,9 +11,10 @@ use plugin_test_host::protocol::text::one_line;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::body_lines::{LineEnds, body_lines, json_lines, plain_lines};
+use super::body_lines::body_lines;
+use super::bytes_difference::bytes_difference;
 use super::expectation::block;
-use super::line_difference::{difference, listing};
+use super::line_difference::listing;
 use crate::action_bytes::ActionBytes;
 use crate::device_file::{OtherPlugins, RecordedCall};
 use crate::json_text::JsonText;
@@ -131,21 +132,10 @@ impl ExpectedCall {
             let other = one_line(&call.action, SHOWN_NAME);
             return Some(format!("the plugin has called the action `{other}`"));
         }
-        let (expected, found) = match self.input.as_ref()? {
-            ActionBytes::Bytes(bytes) if *bytes == call.input => return None,
-            ActionBytes::Bytes(bytes) => (
-                plain_lines(bytes, LineEnds::Visible),
-                plain_lines(&call.input, LineEnds::Visible),
-            ),
-            ActionBytes::Json(json) => match serde_json::from_slice::<Value>(&call.input) {
-                Ok(input) if input == *json => return None,
-                Ok(input) => (json_lines(json), json_lines(&input)),
-                Err(_) => (json_lines(json), plain_lines(&call.input, LineEnds::Hidden)),
-            },
-        };
+        let lines = bytes_difference(self.input.as_ref()?, &call.input)?;
         Some(block(
             "expected the input with `-`, got the one with `+`",
-            &difference(&expected, &found),
+            &lines,
         ))
     }
 }

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::hardware::Edges;
+use super::names::quoted;
 
 /// The time limit of a plugin for an event. It is longer than any time limit of a call in tests.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -230,16 +231,6 @@ impl From<ChangeToml> for ServiceChange {
             status: change.status,
             before: change.before,
         }
-    }
-}
-
-/// Lists names for people.
-fn quoted(names: impl Iterator<Item = impl fmt::Display>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        format!("only {}", names.join(", "))
     }
 }
 

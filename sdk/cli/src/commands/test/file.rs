@@ -1,7 +1,7 @@
 //! The file of a test.
 //!
 //! ```toml
-//! device = "device.toml"              # beside this file; without it, the project's
+//! device = "devices/broken-led.toml"  # from the folder of this file; without it, the project's
 //!
 //! [[request]]
 //! post = "/v3/rails/5v"               # or get, put, patch, delete
@@ -12,6 +12,10 @@
 //!
 //! [[event]]                           # what happens in between (`event.rs`)
 //! schedule = "nightly"
+//!
+//! [[action]]                          # a call of an action that it provides (`action_call.rs`)
+//! name = "set"
+//! answer = { json = true }
 //!
 //! [[report]]                          # what the plugin adds to the device's report by then (`report.rs`)
 //! fields = { level = { value = 40, unit = "%" } }
@@ -37,7 +41,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::action_call::{ActionCallToml, TestActionCall};
 use super::actions::{ActionsToml, TestActions};
+use super::caller::CallerToml;
 use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
 use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
@@ -46,19 +52,21 @@ use super::report::{ReportToml, TestReport};
 use super::test_device::TestDevice;
 use crate::json_text::JsonText;
 
-/// A file of requests, events, comparisons of what the plugin reports and calls, and changes of the hardware, which run
-/// in their order.
+/// A file of requests, events, calls of actions, comparisons of what the plugin reports and calls, and changes of the
+/// hardware, which run in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
-    /// The device on which the plugin runs: a file in the same folder.
+    /// The device on which the plugin runs: a path from the file's folder.
     pub(crate) device: Option<PathBuf>,
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, an event on the device, a comparison of what the plugin reports or calls, or the hardware that it uses.
+/// A request, an event on the device, a call of an action, a comparison of what the plugin reports or calls, or the
+/// hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
+    ActionCall(Box<TestActionCall>),
     Report(TestReport),
     Metrics(TestMetrics),
     Actions(TestActions),
@@ -87,6 +95,8 @@ struct FileToml {
     request: Vec<Spanned<RequestToml>>,
     #[serde(default)]
     event: Vec<Spanned<EventToml>>,
+    #[serde(default)]
+    action: Vec<Spanned<ActionCallToml>>,
     #[serde(default)]
     report: Vec<Spanned<ReportToml>>,
     #[serde(default)]
@@ -119,27 +129,6 @@ struct RequestToml {
     answer: Expectation,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum CallerName {
-    #[default]
-    Device,
-    LocalMode,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CallerToml {
-    Name(CallerName),
-    Service { app: u64, service: String },
-}
-
-impl Default for CallerToml {
-    fn default() -> Self {
-        CallerToml::Name(CallerName::Device)
-    }
-}
-
 impl TestFile {
     /// Reads a file.
     ///
@@ -170,6 +159,12 @@ impl TestFile {
                 .with_context(|| format!("the event in line {line}"))?;
             steps.push(Step::Event(event));
         }
+        for call in file.action {
+            let line = line_of(call.span().start);
+            let call = TestActionCall::new(call.into_inner(), line)
+                .with_context(|| format!("the [[action]] in line {line}"))?;
+            steps.push(Step::ActionCall(Box::new(call)));
+        }
         for report in file.report {
             let line = line_of(report.span().start);
             steps.push(Step::Report(TestReport::new(report.into_inner(), line)));
@@ -198,7 +193,7 @@ impl TestFile {
         }
         ensure!(
             !steps.is_empty(),
-            "it has no [[request]], [[event]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]"
+            "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]"
         );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
@@ -220,6 +215,7 @@ impl Step {
         match self {
             Step::Request(request) => request.line,
             Step::Event(event) => event.line,
+            Step::ActionCall(call) => call.line,
             Step::Report(report) => report.line,
             Step::Metrics(metrics) => metrics.line,
             Step::Actions(actions) => actions.line,
@@ -234,6 +230,7 @@ impl Step {
         match self {
             Step::Request(request) => request.differences(host).await,
             Step::Event(event) => event.differences(host, device.manifest).await,
+            Step::ActionCall(call) => call.differences(device).await,
             Step::Report(report) => report.differences(host),
             Step::Metrics(metrics) => metrics.differences(host),
             Step::Actions(actions) => actions.differences(device.other_plugins),
@@ -248,6 +245,7 @@ impl fmt::Display for Step {
         match self {
             Step::Request(request) => request.fmt(f),
             Step::Event(event) => event.fmt(f),
+            Step::ActionCall(call) => call.fmt(f),
             Step::Report(report) => report.fmt(f),
             Step::Metrics(metrics) => metrics.fmt(f),
             Step::Actions(actions) => actions.fmt(f),
@@ -287,21 +285,13 @@ impl TestRequest {
             }
             (None, None) => Vec::new(),
         };
-        let caller = match written.caller {
-            CallerToml::Name(CallerName::Device) => CallerScope::DeviceKey,
-            CallerToml::Name(CallerName::LocalMode) => CallerScope::LocalMode,
-            CallerToml::Service { app, service } => CallerScope::Service {
-                app_id: app,
-                service,
-            },
-        };
         Ok(TestRequest {
             line,
             method,
             path,
             headers,
             body,
-            caller,
+            caller: written.caller.into(),
             edges: written.edges,
             answer: written.answer,
         })
@@ -387,7 +377,7 @@ mod tests {
             assert!(file.is_ok(), "{text}\n{:?}", file.err());
             count += 1;
         }
-        assert_eq!(count, 5);
+        assert_eq!(count, 6);
     }
 
     #[test]
@@ -395,7 +385,7 @@ mod tests {
         for (text, expected) in [
             (
                 "",
-                "it has no [[request]], [[event]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]",
+                "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]",
             ),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
@@ -414,6 +404,10 @@ mod tests {
             (
                 "\n[[metrics]]\ngauges = {}",
                 "the [[metrics]] in line 2: it must have a series",
+            ),
+            (
+                "\n[[action]]\nanswer = {}",
+                "the [[action]] in line 2: it must have one of `name`",
             ),
             ("[[metrics]]\nfields = {}", "unknown field `fields`"),
             (
