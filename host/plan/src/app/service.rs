@@ -46,8 +46,10 @@ pub(super) fn plan_service(
             draft.plan.wait(subject(), Blocker::Reboot);
             return None;
         }
-        match may_start(services, desired, app.current) {
-            Ok(_) => {
+        let may_start = may_start(services, desired, app.current)
+            .and_then(|_| has_components(app, desired, kept.engine));
+        match may_start {
+            Ok(()) => {
                 draft.keep_locks = true;
                 draft.plan.steps.push(Step::StartExisting {
                     app_id: desired.app_id,
@@ -156,13 +158,7 @@ fn start_step(
         return Err(Blocker::Removal);
     }
     let image = app.placement(desired).image(desired)?;
-    for (name, state) in app.components_of(desired, image.engine) {
-        if state != ComponentState::Right || is_going(app, image.engine, name) {
-            return Err(Blocker::Component {
-                name: name.to_owned(),
-            });
-        }
-    }
+    has_components(app, desired, image.engine)?;
     // An old container of another service may still occupy one of its ports.
     if publishes_ports(desired) && services.others_leave(desired, image.engine, app.current) {
         return Err(Blocker::Removal);
@@ -193,6 +189,22 @@ fn is_going(app: &App<'_>, engine: EngineKind, name: &str) -> bool {
         let subject = Subject::Component(kind, engine, name.to_owned());
         app.current.is_busy(&subject)
     })
+}
+
+/// Checks that the engine has the volumes and networks of a service, as the target describes them.
+fn has_components(
+    app: &App<'_>,
+    desired: &DesiredService,
+    engine: EngineKind,
+) -> Result<(), Blocker> {
+    for (name, state) in app.components_of(desired, engine) {
+        if state != ComponentState::Right || is_going(app, engine, name) {
+            return Err(Blocker::Component {
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Checks that everything that must have been started before `desired` was, and returns the container whose network

@@ -230,6 +230,7 @@ fn a_shared_network_of_the_api_is_there_until_a_step_fails() {
     };
     let mut view = known();
     view.apply(Effect::ApiNetworkIsShared(DOCKER));
+    view.mark(DOCKER, KINDS);
     list(&mut view, DOCKER);
     assert_eq!(networks(&view), ["supervisor0"]);
     view.invalidate(Subject::Reboot);

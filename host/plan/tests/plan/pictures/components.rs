@@ -260,7 +260,11 @@ fn the_network_of_the_api_is_made_again_for_a_container_that_is_started_again() 
     );
     // One that runs uses the network, so nobody can have removed it.
     check_plan(
-        device().with_api_network().image("web:1").running(web()),
+        device()
+            .with_api_network()
+            .image("web:1")
+            .running(web())
+            .commit("shop", "c1"),
         target().service(web()),
         expect![[r#"
         nothing

@@ -319,7 +319,7 @@ mod tests {
         let all = manifest(
             "provides = [\"os-update\", \"action-provider\"]\nactions = [\"list\", \"set\"]\n",
         );
-        let none = manifest("");
+        let none = manifest("routes = [{ method = \"GET\", path = \"/v3/a\" }]\n");
         for (text, manifest, expected) in [
             ("name = \"set\"", &all, None),
             ("os_update = \"status\"", &all, None),
