@@ -9,6 +9,7 @@ import { boolean, bytesOf, wholeNumber } from "./capability.js";
 import { HttpError, Internal } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
 import { fail } from "./failure.js";
+import { validText } from "./json-text.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 
@@ -27,7 +28,7 @@ export function serve(routes) {
         return response.toWit(fail);
       } catch (error) {
         if (error instanceof HttpError) {
-          throw { status: error.status, code: error.code, message: error.message };
+          throw { status: error.status, code: error.code, message: validText(error.message) };
         }
         fail(error);
       }
@@ -78,7 +79,7 @@ async function perform(action) {
   try {
     return await action();
   } catch (error) {
-    if (error instanceof HttpError) throw error.message;
+    if (error instanceof HttpError) throw validText(error.message);
     // The errors of these interfaces are texts, so the engine would pass on a thrown text, or the message of a thrown
     // error, as the answer.
     fail(error);
