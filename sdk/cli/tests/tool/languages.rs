@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::author::Author;
+use crate::hostile_requests;
 
 /// Returns whether this machine has the programs that the tool needs for a language; the tool installs the others
 /// itself. Without them, the tests of the language are skipped, except in CI.
@@ -63,6 +64,9 @@ fn example(language: &str, requests: usize) {
     let passed = author.run_in(&name, "test").succeeds();
     let expected = format!("{requests} passed, 0 failed");
     assert!(passed.out.contains(&expected), "{}", passed.out);
+    if language != "wasi-http" {
+        hostile_requests::are_refused(&author, language);
+    }
 }
 
 #[test]
