@@ -9,9 +9,9 @@
 const DEPTH = 128;
 
 /**
- * Parses JSON, which is bytes or text. The message of the error that it throws continues a sentence such as "the body …": it is not JSON, it is
- * nested too deep, or a text in it contains half of a surrogate pair, which no answer, log line or key of the store can
- * contain.
+ * Parses JSON, which is bytes or text. The message of the error that it throws continues a sentence such as "the body …":
+ * it is not JSON, it is nested too deep, or a text in it contains half of a surrogate pair, which no answer, log line or
+ * key of the store can contain.
  */
 export function parseJson(content) {
   let text;

@@ -4,6 +4,7 @@
  */
 
 import "./globals.js";
+import { beginCall } from "./randomness.js";
 import { ActionInput } from "./action-input.js";
 import { boolean, bytesOf, wholeNumber } from "./capability.js";
 import { HttpError, Internal } from "./errors.js";
@@ -21,6 +22,7 @@ export function serve(routes) {
   }
   return {
     async handle(request) {
+      beginCall();
       try {
         const result = await routes[`${request.method} ${request.route}`](new Request(request));
         const response = result instanceof Response ? result : new Response(result);
@@ -76,6 +78,7 @@ export function provideOsUpdates(provider) {
 
 /** Calls a function of the plugin for an event or an action. An error of the SDK is the answer; any other is a bug. */
 async function perform(action) {
+  beginCall();
   try {
     return await action();
   } catch (error) {

@@ -13,6 +13,7 @@ DEPTH = 128
 
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -53,4 +54,4 @@ def _is_too_deep(content: bytes) -> bool:
 
 def valid(text: str) -> str:
     """Returns the text with U+FFFD for each half of a surrogate pair, which the interface does not accept."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return _SURROGATES.sub("\ufffd", text)

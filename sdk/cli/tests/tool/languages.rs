@@ -280,25 +280,6 @@ fn an_action_that_only_rust_can_provide_is_refused_before_the_build() {
     }
 }
 
-/// A device would refuse the component, which takes half a minute to build.
-#[test]
-fn a_capability_that_no_plugin_in_python_can_have_is_refused_before_the_build() {
-    for capability in ["clock", "files", "random"] {
-        let author = Author::with_project("python");
-        author.edit(
-            "rails/plugin.toml",
-            "[capabilities]\n",
-            &format!("[capabilities]\n{capability} = \"r\"\n"),
-        );
-        let built = author.run_in("rails", "build").fails();
-        let expected = format!(
-            "a plugin in python cannot use `{capability}`, because its interpreter would import sockets too, which no \
-             device gives to plugins: write it in another language, or leave `{capability}` out of [capabilities]"
-        );
-        assert!(built.err.contains(&expected), "{}", built.err);
-    }
-}
-
 /// The names of Go's own directives and of the SDK's module cannot name a module.
 #[test]
 fn a_plugin_in_go_may_have_any_name() {
