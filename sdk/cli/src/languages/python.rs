@@ -66,6 +66,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     command.arg("routes").arg("--output").arg(&component);
     // Its own backtrace says nothing about the plugin.
     command.env("RUST_BACKTRACE", "0");
+    command.env("VIRTUAL_ENV", environment_without_packages(&build)?);
     let log = build.join("componentize-py.log");
     let run = toolchain::compile_into(&mut command, &log)?;
     if run.succeeded {
@@ -86,6 +87,16 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         "{}\nbuild failed: the compiler's whole output is in `build/componentize-py.log`",
         reason.unwrap_or(run.output)
     );
+}
+
+/// Returns a virtual environment without packages. componentize-py puts the packages of the environment into the component,
+/// or those of the whole machine, so that the same sources would work on one machine and not on another one.
+fn environment_without_packages(build: &Path) -> Result<PathBuf> {
+    let environment = build.join("without-packages");
+    let packages = environment.join("lib/site-packages");
+    std::fs::create_dir_all(&packages)
+        .with_context(|| format!("cannot create `{}`", packages.display()))?;
+    Ok(environment)
 }
 
 /// Returns the folder of the sources as the author names it.

@@ -386,7 +386,8 @@ fn a_mistake_in_the_sources_is_shown_at_its_line() {
     }
 }
 
-/// Only the author's own line, and not those of the SDK and of Python that led there.
+/// Only the author's own line, and not those of the SDK and of Python that led there. A package of the machine is not
+/// found either: elsewhere, the same project would not build.
 #[test]
 fn an_import_that_python_cannot_find_is_shown_at_its_line_and_the_rest_is_in_a_file() {
     if can_build("python") {
@@ -396,7 +397,13 @@ fn an_import_that_python_cannot_find_is_shown_at_its_line_and_the_rest_is_in_a_f
             "from supervisor_sdk",
             "import no_such_module\nfrom supervisor_sdk",
         );
-        let built = author.run_in("rails", "build").fails();
+        let packages = author.path("environment/lib/python3/site-packages");
+        fs::create_dir_all(&packages).unwrap();
+        fs::write(packages.join("no_such_module.py"), "").unwrap();
+        let environment = author.path("environment").display().to_string();
+        let variables = [("VIRTUAL_ENV", environment)];
+        let built = author.shell("cd rails\nsupervisor-plugin build", &variables);
+        let built = built.fails();
         let expected = "error: src/plugin.py:3: ModuleNotFoundError: No module named 'no_such_module'\n    \
                         import no_such_module\n";
         assert!(built.err.contains(expected), "{}", built.err);
