@@ -10,9 +10,10 @@ output_t output_bytes(const void *bytes, size_t length) {
 output_t output_textf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    plugin_string_t text = vstring_of(format, arguments);
+    size_t length;
+    char *bytes = vformat(format, arguments, &length);
     va_end(arguments);
-    return output_bytes(text.ptr, text.len);
+    return output_bytes(bytes, length);
 }
 
 output_t output_errorf(const char *format, ...) {

@@ -18,9 +18,10 @@ static plugin_list_u8_t list_of(store_value_t value) {
 store_value_t store_textf(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    plugin_string_t text = vstring_of(format, arguments);
+    size_t length;
+    char *bytes = vformat(format, arguments, &length);
     va_end(arguments);
-    return (store_value_t){(const char *)text.ptr, text.len};
+    return (store_value_t){bytes, length};
 }
 
 bool store_get(const char *key, store_value_t *value) {

@@ -2,9 +2,10 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "text.h"
 
 // How much of a request's body is read at a time, in bytes.
 #define CHUNK (64 << 10)
@@ -25,68 +26,6 @@ struct request {
     bool streaming;
     bool body_ended;
 };
-
-// ---- Text
-
-// Allocates memory. A failure ends the call with a trap, which the host answers with a 500.
-static void *allocate(size_t length) {
-    void *memory = calloc(length ? length : 1, 1);
-    if (memory == NULL) abort();
-    return memory;
-}
-
-static char *copy_of(const void *bytes, size_t length) {
-    char *copy = allocate(length + 1);
-    memcpy(copy, bytes, length);
-    return copy;
-}
-
-static char *vformat(const char *format, va_list arguments, size_t *length) {
-    va_list again;
-    va_copy(again, arguments);
-    int count = vsnprintf(NULL, 0, format, again);
-    va_end(again);
-    if (count < 0) abort();
-    char *text = allocate((size_t)count + 1);
-    vsnprintf(text, (size_t)count + 1, format, arguments);
-    *length = (size_t)count;
-    return text;
-}
-
-plugin_string_t vstring_of(const char *format, va_list arguments) {
-    plugin_string_t text;
-    text.ptr = (uint8_t *)vformat(format, arguments, &text.len);
-    return text;
-}
-
-bool text_is(plugin_string_t text, const char *other) {
-    return text.len == strlen(other) && memcmp(text.ptr, other, text.len) == 0;
-}
-
-char *text_of(plugin_string_t text) {
-    return copy_of(text.ptr, text.len);
-}
-
-plugin_string_t string_of(const char *text) {
-    size_t length = strlen(text);
-    return (plugin_string_t){(uint8_t *)copy_of(text, length), length};
-}
-
-char *json_escaped(const char *text) {
-    char *escaped = allocate(6 * strlen(text) + 1), *at = escaped;
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') {
-            *at++ = '\\';
-            *at++ = (char)byte;
-        } else if (byte < 0x20) {
-            at += sprintf(at, "\\u%04x", byte);
-        } else {
-            *at++ = (char)byte;
-        }
-    }
-    return escaped;
-}
 
 // ---- The request
 
@@ -112,7 +51,7 @@ static int hexadecimal(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// Decodes as browsers do: an invalid escape stays unchanged.
+// Decodes as browsers do: an invalid escape stays unchanged, and U+FFFD replaces what is not UTF-8.
 static char *decoded(const char *text, size_t length) {
     char *result = allocate(length + 1), *to = result;
     for (size_t at = 0; at < length; at++) {
@@ -123,7 +62,9 @@ static char *decoded(const char *text, size_t length) {
             *to++ = text[at] == '+' ? ' ' : text[at];
         }
     }
-    return result;
+    char *valid = (char *)valid_text(result, (size_t)(to - result)).ptr;
+    free(result);
+    return valid;
 }
 
 const char *query(const request_t *request, const char *name) {
@@ -199,8 +140,10 @@ void add_header(request_t *request, const char *name, const char *value) {
     plugin_list_tuple2_string_list_u8_t *headers = &request->response.headers;
     headers->ptr = realloc(headers->ptr, (headers->len + 1) * sizeof *headers->ptr);
     if (headers->ptr == NULL) abort();
-    plugin_string_t text = string_of(value);
-    headers->ptr[headers->len++] = (plugin_tuple2_string_list_u8_t){string_of(name), {text.ptr, text.len}};
+    // A value consists of bytes, which need not be UTF-8.
+    size_t length = strlen(value);
+    headers->ptr[headers->len++] = (plugin_tuple2_string_list_u8_t){
+        string_of(name), {(uint8_t *)copy_of(value, length), length}};
 }
 
 // Hands the answer to the host. The exported function continues afterwards.
@@ -238,16 +181,15 @@ void answer_jsonf(request_t *request, const char *format, ...) {
 }
 
 void answer_errorf(request_t *request, uint16_t status, const char *format, ...) {
-    size_t length;
     va_list arguments;
     va_start(arguments, format);
-    char *text = vformat(format, arguments, &length);
+    plugin_string_t text = vstring_of(format, arguments);
     va_end(arguments);
     if (request->answered) abort();
     request->answered = true;
     exports_platform_supervisor_handler_result_response_error_t result = {
         .is_err = true,
-        .val.err = {status, string_of("plugin"), {(uint8_t *)text, length}},
+        .val.err = {status, string_of("plugin"), text},
     };
     exports_platform_supervisor_handler_handle_return(result);
 }

@@ -74,10 +74,12 @@ char *json_escaped(const char *text);
 // Writes one line to the supervisor's log.
 void logf_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void logf_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// Returns text in the form of the bindings.
+// Returns text in the form of the bindings. U+FFFD replaces each byte that is not UTF-8, which the device does not accept.
 plugin_string_t string_of(const char *text);
-// Returns formatted text in the form of the bindings.
+// Returns formatted text in the form of the bindings, likewise.
 plugin_string_t vstring_of(const char *format, va_list arguments);
+// Returns formatted bytes with a zero behind them, and their number in `*length`.
+char *vformat(const char *format, va_list arguments, size_t *length);
 // Returns a copy of the bindings' text with a zero at its end.
 char *text_of(plugin_string_t text);
 // Returns whether the bindings' text equals `other`.

@@ -9,6 +9,7 @@ import (
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
 	wit "supervisor/imports/platform_supervisor_types"
 	"supervisor/internal/panics"
+	"supervisor/internal/validtext"
 	"supervisor/log"
 )
 
@@ -62,7 +63,7 @@ func requestOf(request wit.Request) *Request {
 func errorOf(err error) wit.Error {
 	var answer *Error
 	if errors.As(err, &answer) {
-		return wit.Error{Status: uint16(answer.Status), Code: answer.Code, Message: answer.Message}
+		return wit.Error{Status: uint16(answer.Status), Code: answer.Code, Message: validtext.Of(answer.Message)}
 	}
 	// The caller does not receive the text of any other error.
 	log.Error(err)

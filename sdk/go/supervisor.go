@@ -25,7 +25,9 @@ import (
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
 	handler "supervisor/imports/platform_supervisor_handler"
 	wit "supervisor/imports/platform_supervisor_types"
+	"supervisor/internal/jsontext"
 	"supervisor/internal/panics"
+	"supervisor/internal/validtext"
 )
 
 // The types of bodies.
@@ -60,10 +62,10 @@ func (r *Request) Param(name string) string {
 	return ""
 }
 
-// Query returns the first value of a query parameter, or otherwise if it is missing.
+// Query returns the first value of a query parameter, or otherwise if it is missing. U+FFFD replaces what is not UTF-8.
 func (r *Request) Query(name, otherwise string) string {
 	if values := r.query[name]; len(values) > 0 {
-		return values[0]
+		return validtext.Of(values[0])
 	}
 	return otherwise
 }
@@ -108,11 +110,11 @@ func (r *Request) JSON(value any) error {
 	case len(body) == 0:
 		return BadRequest("the body is missing: it must be JSON")
 	}
-	if err := json.Unmarshal(body, value); err != nil {
-		if wrong, ok := err.(*json.UnmarshalTypeError); ok && wrong.Field != "" {
+	if err := jsontext.Unmarshal(body, value); err != nil {
+		if wrong, ok := err.(*json.UnmarshalTypeError); ok {
 			return BadRequest("field `%s` of the body must be of the type %s, not a JSON %s", wrong.Field, wrong.Type, wrong.Value)
 		}
-		return BadRequest("the body is not JSON: %.200s", err)
+		return BadRequest("the body %s", err)
 	}
 	return nil
 }

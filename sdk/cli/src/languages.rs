@@ -10,6 +10,7 @@ mod javascript;
 mod python;
 mod rust;
 mod source_functions;
+mod wasi_stubs;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -21,7 +22,6 @@ use plugins::{signature_place, signed_content};
 use crate::component_imports::imports;
 use crate::output::Output;
 use crate::project::ProjectFolder;
-use crate::world::is_part_of_wasi;
 
 /// Builds the component, checks it and puts it next to `plugin.toml`.
 ///
@@ -45,7 +45,6 @@ pub(crate) fn build_to_sign(project: &ProjectFolder, output: &Output) -> Result<
     let (name, language) = (project.name(), project.language());
     output.note(&format!("building {name} ({language})"));
     check_actions(project)?;
-    check_capabilities(project)?;
     let built = match language {
         Language::Rust => rust::build(project, output)?,
         Language::C => c::build(project, output)?,
@@ -125,22 +124,6 @@ fn put(component: &Path, wasm: &[u8]) -> Result<FormerSignature> {
         .and_then(|()| std::fs::rename(&new, component))
         .with_context(|| format!("cannot write `{}`", component.display()))?;
     Ok(signature(FormerSignature::Lost))
-}
-
-/// Refuses capabilities with which no device would load a plugin in Python: its interpreter then imports all of WASI.
-fn check_capabilities(project: &ProjectFolder) -> Result<()> {
-    if project.language() != Language::Python {
-        return Ok(());
-    }
-    let mut needs = project.project.manifest.capabilities.iter();
-    match needs.find(|need| is_part_of_wasi(need.name)) {
-        None => Ok(()),
-        Some(need) => bail!(
-            "a plugin in python cannot use `{0}`, because its interpreter would import sockets too, which no device gives \
-             to plugins: write it in another language, or leave `{0}` out of [capabilities]",
-            need.name
-        ),
-    }
 }
 
 /// Refuses actions that the SDK of the language does not support.

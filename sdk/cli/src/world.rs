@@ -16,6 +16,14 @@ pub(crate) static WIT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 /// The name of the world.
 pub(crate) const WORLD: &str = "plugin";
 
+/// The interface of WASI for random numbers, for the SDK of JavaScript, whose engine does not import it itself.
+const RANDOM: &str = "package wasi:random@0.2.6;
+
+interface random {
+    get-random-bytes: func(len: u64) -> list<u8>;
+}
+";
+
 /// The interfaces that every plugin may import without asking.
 const ALWAYS: [&str; 4] = ["log", "config", "timer", "caller"];
 
@@ -83,6 +91,20 @@ pub(crate) fn write_without_async_imports(folder: &Path, manifest: &Manifest) ->
     Ok(())
 }
 
+/// Adds the device's random bytes to the world in `folder`.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn import_random(folder: &Path) -> Result<()> {
+    let world = folder.join("plugin.wit");
+    let text = std::fs::read_to_string(&world)
+        .with_context(|| format!("cannot read `{}`", world.display()))?;
+    let begin = format!("world {WORLD} {{\n");
+    let with_import = format!("{begin}    import wasi:random/random@0.2.6;\n");
+    write_file(&world, text.replacen(&begin, &with_import, 1).as_bytes())?;
+    write_file(&folder.join("deps/random.wit"), RANDOM.as_bytes())
+}
+
 fn interfaces() -> impl Iterator<Item = &'static File<'static>> {
     WIT.files().filter(|file| {
         let extension = file.path().extension();
@@ -119,15 +141,15 @@ fn text(manifest: &Manifest) -> String {
     lines.join("\n")
 }
 
-/// Returns whether the plugin uses an interface of WASI: if it does not, those that its language's runtime imports are
-/// replaced by stubs.
+/// Returns whether the plugin uses an interface of WASI: if it does not, all of those that its language's runtime imports
+/// are replaced by stubs.
 pub(crate) fn uses_wasi(manifest: &Manifest) -> bool {
     let mut needs = manifest.capabilities.iter();
     needs.any(|need| is_part_of_wasi(need.name))
 }
 
 /// Returns whether a capability gives access to a part of WASI.
-pub(crate) fn is_part_of_wasi(capability: Capability) -> bool {
+fn is_part_of_wasi(capability: Capability) -> bool {
     let mut imports = capability.imports().iter();
     // One of our interfaces does the same as `wasi:http`, and these languages use it instead.
     imports.any(|import| import.starts_with("wasi:") && !import.starts_with("wasi:http/"))

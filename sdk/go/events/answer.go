@@ -4,6 +4,7 @@ import (
 	"time"
 
 	wit "supervisor/imports/platform_supervisor_events"
+	"supervisor/internal/validtext"
 )
 
 // Answer is the answer to a gate.
@@ -17,11 +18,11 @@ var GoOn = Answer{wit.MakeAnswerGoOn()}
 // reason.
 func Postpone(delay time.Duration, reason string) Answer {
 	seconds := uint32(min(max(delay, 0), time.Hour) / time.Second)
-	return Answer{wit.MakeAnswerPostpone(wit.Postponement{Reason: reason, Seconds: seconds})}
+	return Answer{wit.MakeAnswerPostpone(wit.Postponement{Reason: validtext.Of(reason), Seconds: seconds})}
 }
 
 // Refuse says that the release is not healthy and will not become so: the device goes back to the last healthy one. It
 // is only an answer to HealthGate.
 func Refuse(reason string) Answer {
-	return Answer{wit.MakeAnswerRefuse(reason)}
+	return Answer{wit.MakeAnswerRefuse(validtext.Of(reason))}
 }

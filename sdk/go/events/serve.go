@@ -6,6 +6,7 @@ import (
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
 	wit "supervisor/imports/platform_supervisor_events"
 	"supervisor/internal/panics"
+	"supervisor/internal/validtext"
 )
 
 // Watcher is called for events.
@@ -23,7 +24,7 @@ func Handle(event wit.Event) witTypes.Result[wit.Answer, string] {
 	defer panics.Log()
 	answer, err := watcher(eventOf(event))
 	if err != nil {
-		return witTypes.Err[wit.Answer, string](err.Error())
+		return witTypes.Err[wit.Answer, string](validtext.Of(err.Error()))
 	}
 	return witTypes.Ok[wit.Answer, string](answer.wit)
 }

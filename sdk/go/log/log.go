@@ -6,19 +6,22 @@ import (
 	"fmt"
 
 	wit "supervisor/imports/platform_supervisor_log"
+	"supervisor/internal/validtext"
 )
 
 // Debug writes detail for people who are looking for a fault.
-func Debug(values ...any) { wit.Write(wit.LevelDebug, fmt.Sprint(values...)) }
+func Debug(values ...any) { write(wit.LevelDebug, values) }
 
 // Info writes information for the owner of the device.
-func Info(values ...any) { wit.Write(wit.LevelInfo, fmt.Sprint(values...)) }
+func Info(values ...any) { write(wit.LevelInfo, values) }
 
 // Infof writes formatted text.
 func Infof(format string, values ...any) { Info(fmt.Sprintf(format, values...)) }
 
 // Warn reports a problem in spite of which the plugin continues.
-func Warn(values ...any) { wit.Write(wit.LevelWarn, fmt.Sprint(values...)) }
+func Warn(values ...any) { write(wit.LevelWarn, values) }
 
 // Error reports a failure.
-func Error(values ...any) { wit.Write(wit.LevelError, fmt.Sprint(values...)) }
+func Error(values ...any) { write(wit.LevelError, values) }
+
+func write(level wit.Level, values []any) { wit.Write(level, validtext.Of(fmt.Sprint(values...))) }

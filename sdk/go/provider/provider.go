@@ -23,7 +23,9 @@ import (
 
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
 	"supervisor"
+	"supervisor/internal/jsontext"
 	"supervisor/internal/panics"
+	"supervisor/internal/validtext"
 )
 
 // Action performs an action.
@@ -66,7 +68,7 @@ func Handle(name string, input []byte) witTypes.Result[[]byte, string] {
 	defer panics.Log()
 	output, err := actions[name](input)
 	if err != nil {
-		return witTypes.Err[[]byte, string](err.Error())
+		return witTypes.Err[[]byte, string](validtext.Of(err.Error()))
 	}
 	return witTypes.Ok[[]byte, string](output)
 }
@@ -75,11 +77,11 @@ func parse(bytes []byte, input any) error {
 	if len(bytes) == 0 {
 		return supervisor.BadRequest("the input is missing: it must be JSON")
 	}
-	if err := json.Unmarshal(bytes, input); err != nil {
-		if wrong, ok := err.(*json.UnmarshalTypeError); ok && wrong.Field != "" {
+	if err := jsontext.Unmarshal(bytes, input); err != nil {
+		if wrong, ok := err.(*json.UnmarshalTypeError); ok {
 			return supervisor.BadRequest("field `%s` of the input must be of the type %s, not a JSON %s", wrong.Field, wrong.Type, wrong.Value)
 		}
-		return supervisor.BadRequest("the input is not JSON: %.200s", err)
+		return supervisor.BadRequest("the input %s", err)
 	}
 	return nil
 }

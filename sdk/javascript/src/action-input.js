@@ -1,6 +1,7 @@
 /** The input of an action of the plugin's own. */
 
 import { BadRequest } from "./errors.js";
+import { parseJson } from "./json-text.js";
 import { readJson } from "./kinds.js";
 
 export class ActionInput {
@@ -23,9 +24,9 @@ export class ActionInput {
     if (this.bytes.length === 0) throw new BadRequest("the input is missing: it must be JSON");
     let value;
     try {
-      value = JSON.parse(this.text());
+      value = parseJson(this.bytes);
     } catch (error) {
-      throw new BadRequest(`the input is not JSON: ${error.message.slice(0, 200)}`);
+      throw new BadRequest(`the input ${error.message}`);
     }
     return fields === undefined ? value : readJson("the input", value, fields);
   }

@@ -2,6 +2,7 @@ import wit from "platform:supervisor/actions@1.4.0";
 
 import { answers, bytesOf } from "./capability.js";
 import { BadGateway, Conflict, Unavailable } from "./errors.js";
+import { parseJson } from "./json-text.js";
 
 const answering = answers({ unavailable: Unavailable, refused: Conflict, failed: BadGateway });
 
@@ -9,10 +10,10 @@ const answering = answers({ unavailable: Unavailable, refused: Conflict, failed:
 export const call = answering(async (action, input = "") => wit.call(action, bytesOf(input)));
 
 export async function callJson(action, input = null) {
-  const output = new TextDecoder().decode(await call(action, JSON.stringify(input)));
+  const output = await call(action, JSON.stringify(input));
   try {
-    return JSON.parse(output);
+    return parseJson(output);
   } catch (error) {
-    throw new BadGateway(`\`${action}\` answered something unexpected: ${error.message}`);
+    throw new BadGateway(`\`${action}\` answered something unexpected: it ${error.message}`);
   }
 }

@@ -1,10 +1,11 @@
 import { wholeNumber } from "./capability.js";
+import { validText } from "./json-text.js";
 
 /** Returns the answer "not now" to a gate: the device asks again after this many seconds, 10 to 900. */
-export const postpone = (reason, seconds) => ({ reason, seconds: wholeNumber(seconds, 32) });
+export const postpone = (reason, seconds) => ({ reason: validText(reason), seconds: wholeNumber(seconds, 32) });
 
 /** Returns the answer to the gate for releases that makes the device go back to the last healthy one. */
-export const refuse = (reason) => ({ reason, refuses: true });
+export const refuse = (reason) => ({ reason: validText(reason), refuses: true });
 
 /** Converts an answer to the form of `wit/events.wit`. */
 export function answerOf(answer) {

@@ -2,6 +2,7 @@
 
 import wit from "platform:supervisor/log@1.4.0";
 
+import { validText } from "./json-text.js";
 import { inSources } from "./places.js";
 
 /**
@@ -14,7 +15,8 @@ import { inSources } from "./places.js";
  */
 export function fail(error) {
   if (error instanceof Error && typeof error.stack === "string") error.stack = inSources(error.stack);
-  const text = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ""}`.trimEnd() : String(error);
+  const shown = error instanceof Error ? `${error.name}: ${error.message}\n${error.stack ?? ""}`.trimEnd() : error;
+  const text = validText(shown);
   wit.write("error", text);
   wit.write(text.replace(/\s*\n\s*/g, " "), "");
   throw error;

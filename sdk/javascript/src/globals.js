@@ -2,6 +2,8 @@
 
 import wit from "platform:supervisor/log@1.4.0";
 
+import { validText } from "./json-text.js";
+
 class TextEncoder {
   encoding = "utf-8";
 
@@ -130,7 +132,7 @@ const shown = (value) => {
 const print =
   (level) =>
   (...values) =>
-    wit.write(level, values.map(shown).join(" "));
+    wit.write(level, validText(values.map(shown).join(" ")));
 
 globalThis.TextEncoder ??= TextEncoder;
 globalThis.TextDecoder ??= TextDecoder;

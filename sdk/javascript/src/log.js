@@ -1,6 +1,8 @@
 import wit from "platform:supervisor/log@1.4.0";
 
-const write = (level) => (message) => wit.write(level, String(message));
+import { validText } from "./json-text.js";
+
+const write = (level) => (message) => wit.write(level, validText(message));
 
 export const trace = write("trace");
 export const debug = write("debug");

@@ -2,6 +2,7 @@
 
 import { Body } from "./body.js";
 import { BadRequest, UnsupportedType } from "./errors.js";
+import { parseJson } from "./json-text.js";
 import { readJson, readTexts } from "./kinds.js";
 
 export class Request {
@@ -43,9 +44,9 @@ export class Request {
     if (content.length === 0) throw new BadRequest("the body is missing: it must be JSON");
     let value;
     try {
-      value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+      value = parseJson(content);
     } catch (error) {
-      throw new BadRequest(`the body is not JSON: ${error.message.slice(0, 200)}`);
+      throw new BadRequest(`the body ${error.message}`);
     }
     return fields === undefined ? value : readJson("the body", value, fields);
   }

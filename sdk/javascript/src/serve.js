@@ -4,11 +4,13 @@
  */
 
 import "./globals.js";
+import { beginCall } from "./randomness.js";
 import { ActionInput } from "./action-input.js";
 import { boolean, bytesOf, wholeNumber } from "./capability.js";
 import { HttpError, Internal } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
 import { fail } from "./failure.js";
+import { validText } from "./json-text.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 
@@ -20,6 +22,7 @@ export function serve(routes) {
   }
   return {
     async handle(request) {
+      beginCall();
       try {
         const result = await routes[`${request.method} ${request.route}`](new Request(request));
         const response = result instanceof Response ? result : new Response(result);
@@ -27,7 +30,7 @@ export function serve(routes) {
         return response.toWit(fail);
       } catch (error) {
         if (error instanceof HttpError) {
-          throw { status: error.status, code: error.code, message: error.message };
+          throw { status: error.status, code: error.code, message: validText(error.message) };
         }
         fail(error);
       }
@@ -75,10 +78,11 @@ export function provideOsUpdates(provider) {
 
 /** Calls a function of the plugin for an event or an action. An error of the SDK is the answer; any other is a bug. */
 async function perform(action) {
+  beginCall();
   try {
     return await action();
   } catch (error) {
-    if (error instanceof HttpError) throw error.message;
+    if (error instanceof HttpError) throw validText(error.message);
     // The errors of these interfaces are texts, so the engine would pass on a thrown text, or the message of a thrown
     // error, as the answer.
     fail(error);

@@ -1,4 +1,5 @@
 import { BadGateway } from "./errors.js";
+import { parseJson } from "./json-text.js";
 
 /** An answer of `http` or `api` that has been received completely. */
 export class WholeAnswer {
@@ -21,9 +22,9 @@ export class WholeAnswer {
   json() {
     if (!this.ok) throw new BadGateway(`${this.#answerer} answered ${this.status}`);
     try {
-      return JSON.parse(this.text());
+      return parseJson(this.body);
     } catch (error) {
-      throw new BadGateway(`an unexpected answer: ${error.message}`);
+      throw new BadGateway(`an unexpected answer: it ${error.message}`);
     }
   }
 }

@@ -5,6 +5,7 @@ import test from "node:test";
 const { provideActions, provideOsUpdates } = await import("../src/serve.js");
 const { flag, text } = await import("../src/kinds.js");
 const { NotFound, Unavailable } = await import("../src/errors.js");
+const log = await import("../src/log.js");
 
 const bytes = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : Uint8Array.from(value));
 
@@ -37,12 +38,45 @@ test("an input that does not fit is refused by its place", async () => {
     '{"name":"5v","on":"off"}': "field `on` of the input must be `true` or `false`, not `off`",
   };
   for (const [input, message] of Object.entries(table)) assert.equal(await call(action, input), `refused: ${message}`);
-  for (const input of ["{", [0xff], "[".repeat(100_000)]) {
+  for (const input of ["{", [0xff], "1".repeat(100_000) + "x"]) {
     const message = await call(action, input);
     assert.match(message, /^refused: the input is not JSON: /);
     assert.ok(message.length < 300, message);
   }
   assert.equal(await call(({ text }) => text(), [0xff]), "refused: the input is not text");
+});
+
+test("an input that the engine's parser cannot take is refused", async () => {
+  const action = ({ json }) => json();
+  const lists = (depth) => "[".repeat(depth) + "]".repeat(depth);
+  const objects = (depth) => '{"]":'.repeat(depth) + "0" + "}".repeat(depth);
+  for (const nested of [lists, objects]) {
+    assert.equal(await call(action, nested(128)), nested(128));
+    assert.equal(await call(action, nested(129)), "refused: the input is nested more than 128 deep");
+  }
+  // Brackets in texts, behind escapes and beside each other are no levels.
+  for (const value of [`${"[".repeat(999)}\\"${"{".repeat(999)}`, `\\${"[".repeat(999)}`, Array(999).fill([{}])]) {
+    assert.equal(await call(action, JSON.stringify(value)), JSON.stringify(value));
+  }
+  for (const input of ["[".repeat(1 << 19), '{"a":'.repeat(100_000), `["${"\\".repeat(1 << 18)}", ${"[".repeat(999)}`]) {
+    assert.equal(await call(action, input), "refused: the input is nested more than 128 deep");
+  }
+});
+
+test("half of a surrogate pair in an input is refused, and in an error it is replaced", async () => {
+  const action = ({ json }) => json();
+  for (const input of [String.raw`"\ud800"`, String.raw`{"\uDC00":1}`, String.raw`[["a\ud83d"]]`]) {
+    assert.equal(await call(action, input), "refused: the input contains half of a surrogate pair, which is not text");
+  }
+  assert.equal(await call(action, String.raw`"\ud83d\ude00"`), '"😀"');
+  assert.equal(await call(action, String.raw`"\\ud800"`), String.raw`"\\ud800"`);
+  const missing = () => {
+    throw new NotFound("there is no rail `\ud800`, \ud83d\ude00");
+  };
+  assert.equal(await call(missing), "refused: there is no rail `\ufffd`, 😀");
+  logged.length = 0;
+  log.info("\udc00");
+  assert.deepEqual(logged, [["info", "\ufffd"]]);
 });
 
 test("the output of an action is bytes or JSON", async () => {
@@ -62,12 +96,13 @@ test("an error of an action is for its caller, and a bug is logged and ends the 
     throw new NotFound("there is no rail `x`");
   };
   assert.equal(await call(missing), "refused: there is no rail `x`");
-  logged.length = 0;
-  // To the engine, an error whose message is a text would be an answer.
-  const isBug = (error) => error instanceof Error && typeof error.message === "object";
-  await assert.rejects(call(() => undefinedFunction()), (error) => error instanceof ReferenceError && isBug(error));
+  // The call ends, so the engine passes on neither text as an answer.
+  logged.length = ended.length = 0;
+  await assert.rejects(call(() => undefinedFunction()), ReferenceError);
   assert.match(logged[0][1], /^ReferenceError: undefinedFunction is not defined\n/);
-  await assert.rejects(call(() => Promise.reject("out of paper")), (error) => isBug(error) && /paper/.test(error.message));
+  await call(() => Promise.reject("out of paper"));
+  assert.match(ended[0], /^ReferenceError: undefinedFunction is not defined/);
+  assert.deepEqual(ended.slice(1), ["out of paper"]);
   assert.throws(() => provideActions({ set: undefined }), /the action `set`/);
 });
 

@@ -98,6 +98,8 @@ test("a body that is not JSON is refused", async () => {
   assert.deepEqual(await call(handler, { body: "[1]" }), [200, "[1]"]);
   assert.deepEqual(await call(handler), [400, "the body is missing: it must be JSON"]);
   assert.equal((await call(handler, { body: "[1" }))[0], 400);
+  assert.deepEqual(await call(handler, { body: "[".repeat(1 << 20) }), [400, "the body is nested more than 128 deep"]);
+  assert.equal((await call(handler, { body: String.raw`"\ud800"` }))[0], 400);
   assert.equal((await call(handler, { body: "[1]", headers: [["content-type", "text/plain"]] }))[0], 415);
   assert.equal((await call(handler, { body: "[1]", headers: [["content-type", "application/a+json; charset=utf-8"]] }))[0], 200);
   assert.equal((await call(handler, { body: "[1]", headers: [["content-encoding", "gzip"]] }))[0], 415);
@@ -116,6 +118,10 @@ test("what is returned is the answer, an error is answered, and a bug is logged"
     throw new NotFound("there is no rail `x`");
   };
   assert.deepEqual(await call(missing), [404, "there is no rail `x`"]);
+  const half = () => {
+    throw new NotFound("there is no rail `\ud800`");
+  };
+  assert.deepEqual(await call(half), [404, "there is no rail `\ufffd`"]);
   logged.length = 0;
   await assert.rejects(call(() => undefinedFunction()), ReferenceError);
   assert.match(logged[0][1], /^ReferenceError: undefinedFunction is not defined\n/);

@@ -512,6 +512,14 @@ export namespace updateLock {
 
 declare global {
   var console: Record<"debug" | "error" | "info" | "log" | "trace" | "warn", (...values: unknown[]) => void>;
+  /** Needs the capability `random`, like `Math.random`: without it, both throw an error during a call. `Math.random`
+   * works while the plugin is imported, and then returns a number that is the same in every call; `crypto` does not. */
+  var crypto: {
+    /** Fills a typed array of integers, of at most 65,536 bytes. */
+    getRandomValues<T extends Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Uint16Array | Int32Array | Uint32Array | BigInt64Array | BigUint64Array>(array: T): T;
+    /** Returns a random UUID, version 4. */
+    randomUUID(): string;
+  };
   class TextEncoder {
     encode(text?: string): Uint8Array<ArrayBuffer>;
   }

@@ -26,7 +26,8 @@ A plugin is a `plugin.toml` and a module with one function for each of its route
 
 The build imports the plugin, and each call runs in a fresh instance that begins where the import ended: variables have
 the values that they had then, whatever another call did to them, and a module that was not imported by then cannot be
-imported any more. What a plugin prints goes to the log.
+imported any more. What a plugin prints goes to the log. `random`, `secrets`, `uuid` and `os.urandom` need the capability
+`random`: without it they would return the same in every call, and raise an error.
 """
 
 import importlib

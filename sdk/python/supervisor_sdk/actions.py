@@ -12,6 +12,7 @@ from typing import Any
 
 from wit_world.imports import actions as wit
 
+from . import json_text
 from .capability import answers
 from .errors import BadGateway, Conflict, Unavailable
 
@@ -28,6 +29,6 @@ async def call_json(action: str, input: Any = None) -> Any:
     """Like `call`, with JSON."""
     output = await call(action, json.dumps(input))
     try:
-        return json.loads(output)
+        return json_text.parse(output)
     except ValueError as error:
-        raise BadGateway(f"`{action}` answered something unexpected: {error}") from None
+        raise BadGateway(f"`{action}` answered something unexpected: it {error}") from None

@@ -9,7 +9,7 @@ from componentize_py_types import Err
 from wit_world import exports
 from wit_world.imports import types as wit
 
-from . import log, places, sealing
+from . import json_text, log, places, sealing
 from .capability import whole_number
 from .errors import Error
 from .parameters import Taker, action_takers, takers
@@ -50,9 +50,10 @@ def watcher(function: Callable) -> type:
         async def handle(self, event: wit_events.Event) -> wit_events.Answer:
             answer = await _perform(lambda: function(event_of(event)))
             if isinstance(answer, Postpone):
-                return wit_events.Answer_Postpone(wit_events.Postponement(answer.reason, answer.seconds))
+                reason = json_text.valid(answer.reason)
+                return wit_events.Answer_Postpone(wit_events.Postponement(reason, answer.seconds))
             if isinstance(answer, Refuse):
-                return wit_events.Answer_Refuse(answer.reason)
+                return wit_events.Answer_Refuse(json_text.valid(answer.reason))
             return wit_events.Answer_GoOn()
 
     return Events
@@ -121,7 +122,7 @@ async def _perform(function: Callable[[], Any]) -> Any:
     try:
         return await _finished(function())
     except Error as error:
-        raise Err(error.message) from None
+        raise Err(json_text.valid(error.message)) from None
     except Exception as error:
         _report(error)
         raise
@@ -130,7 +131,7 @@ async def _perform(function: Callable[[], Any]) -> Any:
 def _answer_of(error: Error) -> wit.Error:
     """Returns the answer for an error. A class of the plugin's own may have a status that no answer can have."""
     try:
-        return wit.Error(whole_number(error.status, 16), error.code, error.message)
+        return wit.Error(whole_number(error.status, 16), error.code, json_text.valid(error.message))
     except ValueError as bug:
         _report(bug)
         raise

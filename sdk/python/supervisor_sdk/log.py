@@ -6,27 +6,34 @@ not written.
 
 from wit_world.imports import log as wit
 
+from . import json_text
+
 
 def trace(message: object) -> None:
     """Logs the finest detail, which is usually switched off."""
-    wit.write(wit.Level.TRACE, str(message))
+    _write(wit.Level.TRACE, message)
 
 
 def debug(message: object) -> None:
     """Logs detail for people who are looking for a fault."""
-    wit.write(wit.Level.DEBUG, str(message))
+    _write(wit.Level.DEBUG, message)
 
 
 def info(message: object) -> None:
     """Logs information for the owner of the device."""
-    wit.write(wit.Level.INFO, str(message))
+    _write(wit.Level.INFO, message)
 
 
 def warn(message: object) -> None:
     """Logs a problem in spite of which the plugin continues."""
-    wit.write(wit.Level.WARN, str(message))
+    _write(wit.Level.WARN, message)
 
 
 def error(message: object) -> None:
     """Logs a failure."""
-    wit.write(wit.Level.ERROR, str(message))
+    _write(wit.Level.ERROR, message)
+
+
+def _write(level: wit.Level, message: object) -> None:
+    # A text of a caller may not be one that the interface accepts.
+    wit.write(level, json_text.valid(str(message)))

@@ -7,12 +7,12 @@ its route makes the build fail.
 import dataclasses
 import enum
 import inspect
-import json
 import types
 import typing
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Union
 
+from . import json_text
 from .body import Body
 from .caller import Caller
 from .errors import BadRequest
@@ -94,9 +94,9 @@ def _of_input(annotation: Any, default: Any) -> InputTaker:
                 return default
             raise BadRequest("the input is missing: it must be JSON")
         try:
-            value = json.loads(content.decode())
-        except (ValueError, RecursionError) as error:
-            raise BadRequest(f"the input is not JSON: {str(error)[:200]}") from None
+            value = json_text.parse(content)
+        except ValueError as error:
+            raise BadRequest(f"the input {error}") from None
         try:
             return from_json(value, annotation)
         except Misfit as misfit:

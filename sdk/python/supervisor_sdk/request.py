@@ -1,12 +1,12 @@
 """The whole request, for handlers that need it."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
 from wit_world.imports import types as wit
 
+from . import json_text
 from .body import Body
 from .errors import BadRequest, UnsupportedType
 
@@ -77,7 +77,6 @@ class Request:
         if not content:
             raise BadRequest("the body is missing: it must be JSON")
         try:
-            # Some editors and shells write a byte-order mark (RFC 8259, section 8.1).
-            return json.loads(content.removeprefix(b"\xef\xbb\xbf").decode())
-        except (ValueError, RecursionError) as error:
-            raise BadRequest(f"the body is not JSON: {str(error)[:200]}") from None
+            return json_text.parse(content)
+        except ValueError as error:
+            raise BadRequest(f"the body {error}") from None

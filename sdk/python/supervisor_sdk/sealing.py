@@ -1,12 +1,12 @@
 """Prepares the interpreter for the calls that a plugin serves, after the build has imported the plugin.
 
 The component is a snapshot of the interpreter after the import. From then on there is no standard output, and there are
-no files, so a module that was not imported by then cannot be imported.
+none of the files of the build, so a module that was not imported by then cannot be imported.
 """
 
 import sys
 
-from . import log
+from . import log, randomness
 
 
 class _NoFiles:
@@ -35,7 +35,9 @@ class _Lines:
 
 
 def seal() -> None:
-    """Refuses imports and redirects output to the log. Called for each request, since each has its own instance."""
+    """Refuses imports and random numbers that are always the same, and redirects output to the log. Called for each
+    request, since each has its own instance."""
+    randomness.begin()
     sys.meta_path[:] = [_NoFiles]
     sys.stdout = _Lines(log.info)
     sys.stderr = _Lines(log.warn)

@@ -1,8 +1,8 @@
 """The common part of the answers of `http` and `api`, which have been received completely."""
 
-import json as json_format
 from typing import Any, ClassVar
 
+from . import json_text
 from .errors import BadGateway
 
 
@@ -27,6 +27,6 @@ class WholeAnswer:
         if not self.ok:
             raise BadGateway(f"{self._answerer} answered {self.status}")
         try:
-            return json_format.loads(self.body)
+            return json_text.parse(self.body)
         except ValueError as error:
-            raise BadGateway(f"an unexpected answer: {error}") from None
+            raise BadGateway(f"an unexpected answer: it {error}") from None

@@ -8,8 +8,8 @@ import unittest
 
 SDK = pathlib.Path(__file__).parent.parent / "supervisor_sdk"
 DOCS = SDK.parent.parent.parent / "docs"
-VARIABLES = {"url", "path", "service", "interface", "member", "name", "rail"}
-"""What the cells of the table do not define."""
+VARIABLES = {"url", "path", "service", "interface", "member", "name", "rail", "secrets", "time"}
+"""What the cells of the table do not define: variables, and modules of Python."""
 
 
 def names_of(module: str) -> set[str]:

@@ -116,7 +116,8 @@ class Parameters(unittest.TestCase):
         self.assertEqual(call(any, body="[1]"), (200, "[1]"))
         self.assertEqual(call(any), (400, "the body is missing: it must be JSON"))
         self.assertEqual(call(any, body="[1")[0], 400)
-        self.assertEqual(call(any, body="[" * 100_000)[0], 400)
+        self.assertEqual(call(any, body="[" * 100_000), (400, "the body is nested more than 128 deep"))
+        self.assertEqual(call(any, body=r'"\ud800"')[0], 400)
         self.assertEqual(call(any, body="[1]", headers=[("content-type", "text/plain")])[0], 415)
         self.assertEqual(call(any, body="[1]", headers=[("content-type", "application/a+json; charset=utf-8")])[0], 200)
         self.assertEqual(call(any, body="[1]", headers=[("content-encoding", "gzip")])[0], 415)
@@ -156,6 +157,11 @@ class Answers(unittest.TestCase):
             raise NotFound("there is no rail `x`")
 
         self.assertEqual(call(missing), (404, "there is no rail `x`"))
+
+        def half():
+            raise NotFound("there is no rail `\ud800`")
+
+        self.assertEqual(call(half), (404, "there is no rail `\ufffd`"))
         self.assertEqual(Conflict("x", code="busy").code, "busy")
         log.lines.clear()
         with self.assertRaises(KeyError):

@@ -12,6 +12,7 @@ sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 from componentize_py_types import Err  # noqa: E402
 from supervisor_sdk import Caller, Json, NotFound, Unavailable, sealing  # noqa: E402
+from supervisor_sdk import log as sdk_log  # noqa: E402
 from supervisor_sdk.handler import action_provider, os_updater  # noqa: E402
 from supervisor_sdk.os_update import Provider, Status  # noqa: E402
 from wit_world.exports.os_update import OsStatus  # noqa: E402
@@ -71,10 +72,49 @@ class Actions(unittest.TestCase):
         }
         for input, message in table.items():
             self.assertEqual(call(act, input), f"refused: {message}")
-        for input in [b"{", b"\xff", b"[" * 100_000, b"1" * 100_000]:
+        for input in [b"{", b"\xff", b"1" * 100_000]:
             message = call(act, input)
             self.assertTrue(message.startswith("refused: the input is not JSON: "), message)
             self.assertLess(len(message), 300)
+
+    def test_an_input_that_the_interpreters_parser_cannot_take_is_refused(self):
+        def act(input):
+            return input
+
+        def lists(depth):
+            return b"[" * depth + b"]" * depth
+
+        def objects(depth):
+            return b'{"]":' * depth + b"0" + b"}" * depth
+
+        deep = "refused: the input is nested more than 128 deep"
+        for nested in [lists, objects]:
+            self.assertEqual(call(act, nested(128)), nested(128))
+            self.assertEqual(call(act, nested(129)), deep)
+        # Brackets in texts, behind escapes and beside each other are no levels.
+        for value in ["[" * 999 + '\\"' + "{" * 999, "\\" + "[" * 999, [[{}]] * 999]:
+            text = json.dumps(value, separators=(",", ":")).encode()
+            self.assertEqual(call(act, text), text)
+        for input in [b"[" * (1 << 19), b'{"a":' * 100_000, b'["' + b"\\" * (1 << 18) + b'", ' + b"[" * 999]:
+            self.assertEqual(call(act, input), deep)
+
+    def test_half_of_a_surrogate_pair_in_an_input_is_refused_and_in_an_error_it_is_replaced(self):
+        def act(input):
+            return input
+
+        for input in [rb'"\ud800"', rb'{"\uDC00":1}', rb'[["a\ud83d"]]']:
+            expected = "refused: the input contains half of a surrogate pair, which is not text"
+            self.assertEqual(call(act, input), expected)
+        self.assertEqual(call(act, rb'"\ud83d\ude00"'), '"😀"'.encode())
+        self.assertEqual(call(act, rb'"\\ud800"'), rb'"\\ud800"')
+
+        def missing():
+            sdk_log.info("\udc00")
+            raise NotFound("there is no rail `\ud800`, 😀")
+
+        log.lines.clear()
+        self.assertEqual(call(missing), "refused: there is no rail `\ufffd`, 😀")
+        self.assertEqual(log.lines, [(log.Level.INFO, "\ufffd")])
 
     def test_the_output_is_bytes_or_json(self):
         async def later():

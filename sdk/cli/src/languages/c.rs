@@ -90,6 +90,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     }
     command
         .arg(sdk.join("supervisor.c"))
+        .arg(sdk.join("text.c"))
         .arg(bound.join(format!("{}.c", world::WORLD)))
         .arg(bound.join(format!("{}_component_type.o", world::WORLD)))
         .arg(routes)

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::Action;
+use plugin_manifest::{Action, Capability};
 use serde_json::json;
 
-use super::{async_imports, capability_use, check_identifier, source_functions};
+use super::{async_imports, capability_use, check_identifier, source_functions, wasi_stubs};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -51,6 +51,9 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     let world = world::load(&build.join("wit"), manifest)?;
     let wit = build.join("wit-without-async-imports");
     world::write_without_async_imports(&wit, manifest)?;
+    if has_random(project) {
+        world::import_random(&wit)?;
+    }
     let sdk = build.join("sdk");
     write_folder(&sdk, &SDK)?;
     let routes = build.join("routes.js");
@@ -60,12 +63,13 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     let script = packages.join("build.mjs");
     write_file(&script, SCRIPT.as_bytes())?;
     let component = build.join("component.wasm");
+    let uses_wasi = world::uses_wasi(manifest);
     let task = json!({
         "routes": routes,
         "sdk": sdk,
         "wit": wit,
         "world": world::WORLD,
-        "stubWasi": !world::uses_wasi(manifest),
+        "stubWasi": !uses_wasi,
         "bundle": build.join("bundle.js"),
         "component": component,
     });
@@ -75,8 +79,17 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     let mut wasm = std::fs::read(&component).context("cannot read what was built")?;
     async_imports::declare(&mut wasm, &async_imports::list(&world.resolve, world.id))
         .context("componentize-qjs has written a component that this tool does not understand")?;
+    if uses_wasi {
+        wasm = wasi_stubs::replace_missing(&wasm, manifest)?;
+    }
     write_file(&component, &wasm)?;
     Ok(component)
+}
+
+/// Returns whether `plugin.toml` asks for random numbers.
+fn has_random(project: &ProjectFolder) -> bool {
+    let mut needs = project.project.manifest.capabilities.iter();
+    needs.any(|need| need.name == Capability::Random)
 }
 
 /// Returns the component's entry module, which maps routes, events and actions to functions.
@@ -84,8 +97,14 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let source = source
         .to_str()
         .with_context(|| format!("the path `{}` is not UTF-8", source.display()))?;
+    let random = if has_random(project) {
+        // Before the plugin.
+        "import \"supervisor-sdk/device-random\";\n"
+    } else {
+        ""
+    };
     let mut text = format!(
-        "// Written by `supervisor-plugin build` from plugin.toml.\nimport {{ serve }} from \"supervisor-sdk/serve\";\nimport * as plugin from {};\n\nexport const handler = serve({{\n",
+        "// Written by `supervisor-plugin build` from plugin.toml.\n{random}import {{ serve }} from \"supervisor-sdk/serve\";\nimport * as plugin from {};\n\nexport const handler = serve({{\n",
         json!(source)
     );
     for (route, handler) in project.routes() {

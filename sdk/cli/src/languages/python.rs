@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::Action;
+use plugin_manifest::{Action, Capability};
 
-use super::{capability_use, check_identifier, source_functions};
+use super::{capability_use, check_identifier, source_functions, wasi_stubs};
 use crate::output::{Output, note_line};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -54,7 +54,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         world::WORLD,
         "componentize",
     ]);
-    if !world::uses_wasi(&project.project.manifest) {
+    let manifest = &project.project.manifest;
+    let uses_wasi = world::uses_wasi(manifest);
+    if !uses_wasi {
         command.arg("--stub-wasi");
     }
     let folder = source.parent().unwrap_or(&project.path);
@@ -64,12 +66,18 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     command.arg("routes").arg("--output").arg(&component);
     // Its own backtrace says nothing about the plugin.
     command.env("RUST_BACKTRACE", "0");
+    command.env("VIRTUAL_ENV", environment_without_packages(&build)?);
     let log = build.join("componentize-py.log");
     let run = toolchain::compile_into(&mut command, &log)?;
     if run.succeeded {
         // What the plugin prints while it is imported.
         if !run.output.is_empty() {
             note_line(run.output.trim_end());
+        }
+        if uses_wasi {
+            let wasm = std::fs::read(&component).context("cannot read what was built")?;
+            let wasm = wasi_stubs::replace_missing(&wasm, manifest)?;
+            write_file(&component, &wasm)?;
         }
         return Ok(component);
     }
@@ -79,6 +87,16 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         "{}\nbuild failed: the compiler's whole output is in `build/componentize-py.log`",
         reason.unwrap_or(run.output)
     );
+}
+
+/// Returns a virtual environment without packages. componentize-py puts the packages of the environment into the component,
+/// or those of the whole machine, so that the same sources would work on one machine and not on another one.
+fn environment_without_packages(build: &Path) -> Result<PathBuf> {
+    let environment = build.join("without-packages");
+    let packages = environment.join("lib/site-packages");
+    std::fs::create_dir_all(&packages)
+        .with_context(|| format!("cannot create `{}`", packages.display()))?;
+    Ok(environment)
 }
 
 /// Returns the folder of the sources as the author names it.
@@ -94,8 +112,11 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         .and_then(|stem| stem.to_str())
         .with_context(|| format!("`{}` is not the name of a Python module", source.display()))?;
     let folder = shown_folder(project, source).display().to_string();
+    let capabilities = &project.project.manifest.capabilities;
+    let has_random = capabilities.iter().any(|it| it.name == Capability::Random);
+    let has_random = if has_random { "True" } else { "False" };
     let mut text = format!(
-        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\n\nimport {module}\n\nHandler = handler({{\n"
+        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places, randomness\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\nrandomness.is_granted = {has_random}\n\nimport {module}\n\nHandler = handler({{\n"
     );
     for (route, handler) in project.routes() {
         check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;

@@ -3,6 +3,7 @@
 //! One plugin per language calls all of them, because compiling a runtime such as Python's takes most of the time.
 
 mod board;
+mod clocks_and_files;
 mod cloud_and_bus;
 mod leds_and_units;
 mod lines_and_chips;
@@ -38,7 +39,7 @@ struct Capability {
     steps: &'static str,
 }
 
-const ALL: [Capability; 9] = [
+const ALL: [Capability; 10] = [
     whole_numbers::CAPABILITY,
     report_fields::CAPABILITY,
     whole_answers::CAPABILITY,
@@ -48,9 +49,10 @@ const ALL: [Capability; 9] = [
     cloud_and_bus::CAPABILITY,
     ports_and_locks::CAPABILITY,
     other_plugins::CAPABILITY,
+    clocks_and_files::CAPABILITY,
 ];
 /// The number of steps of all of them.
-const STEPS: usize = 15;
+const STEPS: usize = 17;
 
 /// Returns the part of each capability in the plugin's source in JavaScript.
 pub(crate) fn javascript() -> String {

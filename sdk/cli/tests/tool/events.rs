@@ -34,6 +34,13 @@ export async function watch(event) {
 export async function seen() {
   return (await store.getText("seen")) ?? "nothing";
 }
+
+const atImport = Math.random();
+
+export async function numbers() {
+  const values = crypto.getRandomValues(new Uint32Array(4));
+  return `${Math.random()} ${crypto.randomUUID()} ${values.join()} ${atImport < 1}`;
+}
 "#;
 
 const PYTHON: &str = r#"
@@ -58,6 +65,17 @@ async def watch(event: Event):
 
 async def seen():
     return (await store.get("seen") or b"nothing").decode()
+
+
+import random
+import secrets
+import uuid
+
+at_import = random.random()
+
+
+def numbers():
+    return f"{random.random()} {uuid.uuid4()} {secrets.token_hex()} {at_import < 1}".lower()
 "#;
 
 const C: &str = r#"
@@ -170,6 +188,43 @@ fn project(author: &Author, language: &str, source: &str, more: &str) {
         "[routes]\n",
         "[routes]\n\"GET /v3/seen\" = \"seen\"\n",
     );
+    if has_random(language) {
+        author.edit(
+            "acme-rails/plugin.toml",
+            "[capabilities]\n",
+            "[capabilities]\nrandom = \"r\"\n",
+        );
+        author.edit(
+            "acme-rails/plugin.toml",
+            "[routes]\n",
+            "[routes]\n\"GET /v3/numbers\" = \"numbers\"\n",
+        );
+    }
+}
+
+/// Returns whether the plugin in this language asks for random numbers, and for no other part of WASI that its runtime
+/// imports.
+fn has_random(language: &str) -> bool {
+    matches!(language, "javascript" | "typescript" | "python")
+}
+
+/// The component is a snapshot, so without new seeds all calls would get the same numbers.
+async fn gets_other_numbers_in_each_call(host: &RunningHost) {
+    let mut numbers = Vec::new();
+    for _ in 0..2 {
+        let answer = host.get("/v3/numbers").await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        numbers.push(answer.text().to_owned());
+    }
+    let both = numbers[0].split(' ').zip(numbers[1].split(' '));
+    let both: Vec<_> = both.collect();
+    let [a, b, c, at_import] = both[..] else {
+        panic!("{numbers:?}");
+    };
+    assert_eq!(at_import, ("true", "true"));
+    for (first, second) in [a, b, c] {
+        assert_ne!(first, second, "{numbers:?}");
+    }
 }
 
 /// A device with such a plugin.
@@ -177,11 +232,16 @@ async fn device(author: &Author, language: &str, source: &str, more: &str) -> Ru
     project(author, language, source, more);
     author.run_in("acme-rails", "build").succeeds();
     let policy = providers::policy(language);
+    let random = if has_random(language) {
+        ", \"random\""
+    } else {
+        ""
+    };
     Host::new()
         .plugin(author.path("acme-rails/acme-rails.wasm"))
         .plugin(guest("rail_panel"))
         .policy(format!(
-            "[plugins.acme-rails]\ngrants = [\"store\"]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n{policy}"
+            "[plugins.acme-rails]\ngrants = [\"store\"{random}]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n{policy}"
         ))
         .start()
         .await
@@ -213,6 +273,9 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
     let author = Author::new();
     let host = device(&author, language, source, more).await;
     providers::check(language, &host).await;
+    if has_random(language) {
+        gets_other_numbers_in_each_call(&host).await;
+    }
     assert_eq!(host.postponement(&update("oven")).await, None);
     let postponement = host.postponement(&update("press")).await.unwrap();
     assert_eq!(

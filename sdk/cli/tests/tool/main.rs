@@ -16,6 +16,7 @@ mod documented_way;
 mod events;
 mod first_plugin;
 mod harness;
+mod hostile_requests;
 mod install;
 mod languages;
 mod providers;

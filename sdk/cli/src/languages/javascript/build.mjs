@@ -17,6 +17,7 @@ const bundled = await build({
   // The interfaces of the device are the component's imports.
   external: ["platform:*", "wasi:*"],
   alias: {
+    "supervisor-sdk/device-random": join(task.sdk, "src/device-random.js"),
     "supervisor-sdk/serve": join(task.sdk, "src/serve.js"),
     "supervisor-sdk": join(task.sdk, "src/index.js"),
   },

@@ -1,0 +1,17 @@
+// Memory and texts, for the other files of the SDK.
+#ifndef SUPERVISOR_TEXT_H
+#define SUPERVISOR_TEXT_H
+
+#include <stddef.h>
+
+#include "plugin.h"
+
+// Allocates memory, which contains zeros. A failure ends the call with a trap, which the host answers with a 500.
+void *allocate(size_t length);
+// Returns a copy of the bytes with a zero behind them.
+char *copy_of(const void *bytes, size_t length);
+// Returns text for the device, with U+FFFD for each byte that is not UTF-8: the device ends a call that passes such a
+// byte, and it may be the caller's. A zero follows the text.
+plugin_string_t valid_text(const char *bytes, size_t length);
+
+#endif

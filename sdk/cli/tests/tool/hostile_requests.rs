@@ -1,0 +1,44 @@
+//! Requests that would end a call if the SDKs did not answer them: bytes that are not text in a message, JSON that is
+//! nested too deep for the parser of the language, and half of a surrogate pair. Sent to the examples, which are built
+//! already.
+
+use crate::author::Author;
+
+/// Checks that the example in this language refuses such requests.
+pub(crate) fn are_refused(author: &Author, language: &str) {
+    let name = format!("hello-{language}");
+    let mut tests = format!(
+        "[[request]]\nget = \"/v3/{name}/Ada?language=%FF\"\nanswer = {{ status = 404, contains = [\"in `\u{fffd}`\"] }}\n"
+    );
+    let bodies = bodies(language);
+    for (body, expected) in &bodies {
+        tests += &format!(
+            "\n[[request]]\npost = \"/v3/{name}/orders\"\nbody = '{body}'\nanswer = {{ status = 400, contains = [{expected:?}] }}\n"
+        );
+    }
+    author.write(&format!("{name}/test/hello.toml"), &tests);
+    let passed = author
+        .run_in(&name, &format!("test {name}.wasm"))
+        .succeeds();
+    let expected = format!("{} passed, 0 failed", bodies.len() + 1);
+    assert!(passed.out.contains(&expected), "{}", passed.out);
+}
+
+/// Returns bodies, each with a part of the answer. The SDK for C reads no JSON.
+fn bodies(language: &str) -> Vec<(String, &'static str)> {
+    if language == "c" {
+        return Vec::new();
+    }
+    let half = match language {
+        // The package encoding/json replaces it.
+        "go" => "`count` must be at least 1",
+        _ => "which is not text",
+    };
+    let too_deep = "nested more than 128 deep";
+    vec![
+        ("[".repeat(500_000), too_deep),
+        ("{\"item\":".repeat(100_000), too_deep),
+        ("[".repeat(5000) + &"]".repeat(5000), too_deep),
+        ("{\"item\":\"\\ud800\",\"count\":0}".to_owned(), half),
+    ]
+}

@@ -1,0 +1,8 @@
+// Package validtext prepares texts for the device, which accepts only UTF-8: a call that passes anything else ends as a
+// failure of the plugin, even if the bytes are its caller's.
+package validtext
+
+import "strings"
+
+// Of returns the text with U+FFFD for bytes that are not UTF-8.
+func Of(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
