@@ -1,0 +1,201 @@
+//! Starting a host: its folder, its compiler, and its plugins.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use os::{Journal, Rehearsal};
+use plugin_protocol::GuestRuntime;
+use plugin_runtime::{Resources, Runtime};
+use plugins::{HostServices, Manifest, Plugins, PluginsConfig};
+
+use super::{Host, Pins};
+use crate::call_filter::FilteredRuntime;
+use crate::fakes::{FakeHostName, FakeLocks};
+use crate::running::{DeviceFolder, RunningHost};
+
+impl Host {
+    /// Loads the plugins.
+    ///
+    /// # Panics
+    /// If one of them does not load, with the text that a device's log would contain.
+    pub async fn start(self) -> RunningHost {
+        match self.try_start().await {
+            Ok(running) => running,
+            Err(error) => panic!("{error:#}"),
+        }
+    }
+
+    /// Like [`Host::start`], for tests of reasons why a plugin does not load.
+    ///
+    /// # Errors
+    /// The text that a device's log would contain.
+    pub async fn try_start(self) -> Result<RunningHost> {
+        let folder = match &self.folder {
+            Some(folder) => DeviceFolder::Kept(folder.clone()),
+            None => DeviceFolder::Temporary(
+                tempfile::tempdir().context("failed to create a temporary folder")?,
+            ),
+        };
+        self.fill(folder.path())?;
+        let path = |name: &str| folder.path().join(name);
+        let locks = Arc::<FakeLocks>::default();
+        let configuration: toml::Table = self
+            .configuration
+            .parse()
+            .context("invalid configuration")?;
+        let plugin_config = match configuration.get("plugins") {
+            Some(toml::Value::Table(table)) => table.clone(),
+            _ => toml::Table::new(),
+        };
+        let compiler = self.compiler.map_or_else(compiler, Ok)?;
+        let cache = compiled_code::Cache::new(
+            self.code_cache.unwrap_or_else(|| path("compiled")),
+            compiler,
+            compiled_code::Limits::default(),
+        )?;
+        let store = store::Store::open(&path("state"))?.store;
+        let os = Arc::new(Rehearsal::new(path("root")));
+        for (name, state) in self.units {
+            os.set_unit(name, state);
+        }
+        for (method, answer) in self.methods {
+            os.answer_method(method, answer);
+        }
+        let runtime = Runtime::new(Resources {
+            slots: plugins::DEFAULT_SLOTS,
+            memory: 128 << 20,
+            return_memory: None,
+        })?;
+        let mut runtime: Arc<dyn GuestRuntime> = Arc::new(runtime);
+        if let Some(filter) = self.call_filter {
+            runtime = Arc::new(FilteredRuntime { runtime, filter });
+        }
+        let plugins = Plugins::start(PluginsConfig {
+            runtime,
+            plugin_dirs: vec![path("plugins")],
+            policy: path("policy.toml"),
+            stock_plugins: path("stock-plugins.toml"),
+            allow_unpinned: self.is_developers,
+            cache,
+            state_dir: path("state"),
+            host_root: path("root"),
+            plugin_config,
+            services: HostServices {
+                data: Arc::new(store),
+                device: Arc::new(self.device),
+                cloud: self.cloud,
+                os: os.clone(),
+                locks: locks.clone(),
+                host_name: Arc::new(FakeHostName {
+                    file: path("root/etc/hostname"),
+                }),
+                journal: Journal::new(self.journal_program, path("root")),
+                http: Arc::new(self.http),
+                api: Arc::new(self.api),
+                gpio: Arc::new(self.gpio.clone()),
+                i2c: Arc::new(self.i2c.clone()),
+            },
+            core_routes: Vec::new(),
+            board_memory: 1 << 30,
+        })?;
+        plugins.loaded().await;
+        let mut problems = plugins.problems();
+        problems.retain(|problem| problem != plugins::UNPINNED);
+        if !problems.is_empty() {
+            bail!("{}", problems.join("\n"));
+        }
+        Ok(RunningHost {
+            plugins,
+            os,
+            gpio: self.gpio,
+            i2c: self.i2c,
+            locks,
+            folder,
+        })
+    }
+
+    /// Writes the files of the device: plugins, their policy, LEDs, and those of the host.
+    fn fill(&self, folder: &Path) -> Result<()> {
+        let plugins = folder.join("plugins");
+        // The plugins of an earlier host do not belong to this one.
+        if plugins.exists() {
+            std::fs::remove_dir_all(&plugins)?;
+        }
+        std::fs::create_dir_all(&plugins)?;
+        for component in &self.components {
+            let name = component
+                .file_name()
+                .context("a plugin's file has a name")?;
+            std::fs::copy(component, plugins.join(name))
+                .with_context(|| format!("cannot copy `{}`", component.display()))?;
+        }
+        std::fs::write(folder.join("policy.toml"), &self.policy)?;
+        let stock = match self.pins {
+            Pins::StockList => stock_plugins(&self.components)?,
+            Pins::Policy => String::new(),
+        };
+        std::fs::write(folder.join("stock-plugins.toml"), stock)?;
+        for (name, brightness, max) in &self.leds {
+            let led = folder.join("root/sys/class/leds").join(name);
+            std::fs::create_dir_all(&led)?;
+            std::fs::write(led.join("brightness"), format!("{brightness}\n"))?;
+            std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
+            std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
+        }
+        for (file, content) in &self.files {
+            let file = folder.join("root").join(file.trim_start_matches('/'));
+            if let Some(parent) = file.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(&file, content)
+                .with_context(|| format!("cannot write `{}`", file.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the list of stock plugins of a layout that ships with these files. Files that are not plugins are left out.
+fn stock_plugins(components: &[PathBuf]) -> Result<String> {
+    let mut plugins = toml::Table::new();
+    for component in components {
+        let wasm = std::fs::read(component)
+            .with_context(|| format!("cannot read `{}`", component.display()))?;
+        if let Ok(manifest) = Manifest::from_wasm(&wasm) {
+            let mut stock = toml::Table::new();
+            let routes = manifest
+                .routes
+                .iter()
+                .map(|route| route.pattern.to_string());
+            let actions = manifest.provides.iter().map(|action| action.to_string());
+            // With the board `*`, a plugin could not take precedence over others.
+            let boards = manifest.boards.into_iter().filter(|board| board != "*");
+            for (key, values) in [
+                ("sha256", vec![compiled_code::digest(&wasm)]),
+                ("routes", routes.collect()),
+                ("provides", actions.collect()),
+                ("boards", boards.collect()),
+            ] {
+                stock.insert(key.to_owned(), values.into());
+            }
+            plugins.insert(manifest.name, stock.into());
+        }
+    }
+    let mut list = toml::Table::new();
+    list.insert("plugins".to_owned(), plugins.into());
+    Ok(list.to_string())
+}
+
+/// Finds the program `supervisor-compile`.
+fn compiler() -> Result<PathBuf> {
+    if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
+        return Ok(Path::new(&dist).join("bin/supervisor-compile"));
+    }
+    let this = std::env::current_exe().context("no path of this test's program")?;
+    this.ancestors()
+        .map(|folder| folder.join("dist/bin/supervisor-compile"))
+        .find(|file| file.is_file())
+        .context(
+            "no compiler for plugins: run `cargo xtask build`, or set SUPERVISOR_DIST to a layout",
+        )
+}
