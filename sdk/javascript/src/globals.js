@@ -69,42 +69,65 @@ class TextDecoder {
     let at = 0;
     if (this.#atStart && !this.ignoreBOM && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) at = 3;
     const pieces = [];
-    let units = [];
-    while (at < bytes.length) {
-      const byte = bytes[at];
-      if (byte < 0x80) {
-        // Most text is ASCII. Without this path, the interpreter reads half a megabyte in more than a second.
-        units.push(byte);
-        at += 1;
-      } else {
+    decoding: while (at < bytes.length) {
+      const end = endOfPiece(bytes, at);
+      const text = decodeValid(bytes.subarray(at, end));
+      if (text !== undefined) {
+        pieces.push(text);
+        at = end;
+        continue;
+      }
+      const units = [];
+      while (at < end) {
         const [code, length] = decodeOne(bytes, at);
         if (code === INCOMPLETE && stream) {
           this.#rest = bytes.slice(at);
-          break;
+          pieces.push(String.fromCodePoint(...units));
+          break decoding;
         }
         if (code < 0 && this.fatal) throw new TypeError("the bytes are not UTF-8");
         units.push(code < 0 ? 0xfffd : code);
         at += length;
       }
-      // The arguments of `fromCodePoint` are on the stack, so their number is limited.
-      if (units.length === 8192) {
-        pieces.push(String.fromCodePoint(...units));
-        units = [];
-      }
+      pieces.push(String.fromCodePoint(...units));
     }
     this.#atStart = !stream || (this.#atStart && at === 0);
-    pieces.push(String.fromCodePoint(...units));
     return pieces.join("");
+  }
+}
+
+/** The bytes that are decoded at a time. The arguments of `fromCharCode` are on the stack, so their number is limited. */
+const PIECE = 8192;
+
+/** Returns where the piece that begins at `at` ends: between two characters, if the text is valid. */
+function endOfPiece(bytes, at) {
+  let end = Math.min(at + PIECE, bytes.length);
+  for (let back = 0; back < 3 && end < bytes.length && (bytes[end] & 0xc0) === 0x80; back += 1) end -= 1;
+  return end;
+}
+
+/**
+ * Decodes a piece with functions of the engine itself; returns `undefined` if it is not valid UTF-8. In a loop over the
+ * bytes, the interpreter needs a second for a megabyte, which is all the time that a call has.
+ */
+function decodeValid(bytes) {
+  const units = String.fromCharCode(...bytes);
+  if (!/[\x80-\xff]/.test(units)) return units;
+  try {
+    return decodeURIComponent(escape(units));
+  } catch {
+    return undefined;
   }
 }
 
 const INVALID = -1;
 const INCOMPLETE = -2;
 
-/** Returns the code point at `at`, which is not ASCII, and its length in bytes. For invalid UTF-8, the length is that of the longest valid
+/** Returns the code point at `at`, and its length in bytes. For invalid UTF-8, the length is that of the longest valid
  * beginning. */
 function decodeOne(bytes, at) {
   const first = bytes[at];
+  if (first < 0x80) return [first, 1];
   const length = first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
   if (length === 0) return [INVALID, 1];
   let code = first & (0x7f >> length);

@@ -272,6 +272,15 @@ test("text is encoded and decoded as browsers do it", () => {
   assert.equal(marked.join(""), "a");
   const long = "é".repeat(100_000);
   assert.equal(new Decoder().decode(new Encoder().encode(long)), long);
+  // It is decoded in pieces, which end between two characters.
+  for (let shift = 0; shift < 5; shift += 1) {
+    const bytes = new Encoder().encode("a".repeat(8188 + shift) + "€😀".repeat(3000));
+    assert.equal(new Decoder("utf-8", { fatal: true }).decode(bytes), new own.TextDecoder().decode(bytes), `${shift}`);
+    for (const at of [8190, 8191, 8192, 8193, 20_000]) {
+      const invalid = bytes.with(at, 0xff);
+      assert.equal(new Decoder().decode(invalid), new own.TextDecoder().decode(invalid), `${shift} ${at}`);
+    }
+  }
   assert.throws(() => new Decoder("utf-8", { fatal: true }).decode(new Uint8Array([0xff])), TypeError);
   assert.throws(() => new Decoder("utf-16"), RangeError);
 });

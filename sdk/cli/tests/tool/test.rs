@@ -51,7 +51,8 @@ fn a_device_file_that_is_named_must_exist_and_the_projects_own_may_be_missing() 
     let author = Author::new();
     let greeter = guest("greeter").display().to_string();
     std::fs::create_dir_all(author.path("test/devices")).unwrap();
-    let request = "[[request]]\nget = \"/v3/greet/Ada?greeting=Salut\"\nanswer = { status = 200 }\n";
+    let request =
+        "[[request]]\nget = \"/v3/greet/Ada?greeting=Salut\"\nanswer = { status = 200 }\n";
     author.write("test/greeter.toml", request);
     let words = format!("test {greeter}");
     author.run(&words).succeeds();
