@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{VALUE, variables};
 use crate::fake_device::{SECRET, connect, known};
 use crate::harness::Cloud;
-use crate::reach::until;
+use crate::reach::until_connected;
 use crate::shop::{Device, Shop};
 
 pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_fleet-cloud");
@@ -166,15 +166,13 @@ async fn is_asked_with_its_key(shop: &Shop<'_>) {
     });
     let tunnel = connect(shop.cloud, &device, router).await;
     // The cloud may know the tunnel a moment later than the device does.
-    let query = until("the answer of the device", async || {
-        let body = json!({ "uuid": device.uuid, "method": "GET" });
-        let path = "/supervisor/v1/device";
-        let (status, query) = shop.ann.send(Method::POST, path, body).await;
-        (status == StatusCode::OK)
-            .then_some(query.clone())
-            .ok_or(query)
-    })
-    .await;
+    until_connected(&shop.ann, device.id, true).await;
+    let body = json!({ "uuid": device.uuid, "method": "GET" });
+    let (status, query) = shop
+        .ann
+        .send(Method::POST, "/supervisor/v1/device", body)
+        .await;
+    assert_eq!(status, StatusCode::OK, "{query}");
     assert_eq!(query, "apikey=secret+of+the+supervisor");
     tunnel.abort();
 }
