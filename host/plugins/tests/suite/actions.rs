@@ -2,9 +2,10 @@
 //! and how a provider's failure affects its caller.
 
 use http::StatusCode;
-use plugins::OsCall;
+use plugin_protocol::{ACTION_BYTES, OwnActionError};
+use plugins::{CallerScope, OsCall};
 
-use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup, with_section};
+use crate::fixture::{ALL, Fixture, component, grant_all, manifest, plugin, setup, with_section};
 
 /// A caller, and a provider with its own configuration and limits.
 async fn caller_and_provider() -> Fixture {
@@ -71,6 +72,34 @@ async fn a_circle_of_plugins_ends_and_leaves_the_others_their_places() {
     );
     assert_eq!(device.report("provider").calls, 4);
     assert_eq!(device.get("/v3/caller/hello").await.1, "hello");
+}
+
+/// A longer input is refused before the provider is called, so it costs the provider nothing.
+#[tokio::test]
+async fn the_input_of_a_plugins_own_action_is_bounded() {
+    let device = setup()
+        .file("acme_rails.wasm", &component("acme_rails"))
+        .policy(&grant_all(&["acme-rails"]))
+        .start()
+        .await;
+    let call = async |bytes: usize| {
+        let plugins = &device.plugins;
+        let input = vec![b' '; bytes];
+        let scope = CallerScope::DeviceKey;
+        plugins
+            .call_own_action(scope, "panel", "acme-rails/set", input)
+            .await
+    };
+    // The provider itself refuses what is not JSON.
+    let longest = call(ACTION_BYTES).await;
+    assert!(
+        matches!(longest, Err(OwnActionError::Refused(_))),
+        "{longest:?}"
+    );
+    assert_eq!(device.report("acme-rails").calls, 1);
+    let expected = OwnActionError::Invalid("the input has more than 512 KiB".to_owned());
+    assert_eq!(call(ACTION_BYTES + 1).await, Err(expected));
+    assert_eq!(device.report("acme-rails").calls, 1);
 }
 
 #[tokio::test]
