@@ -1,6 +1,6 @@
 //! The difference between two texts, line by line: `-` marks what was expected, `+` what there is.
 
-use std::ops::Range;
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices};
 
 /// How many equal lines are shown before and after a difference.
 const CONTEXT: usize = 2;
@@ -13,43 +13,65 @@ const BEFORE: usize = 40;
 /// The most lines of a part that are compared with each other; in a longer part, all lines count as different.
 const COMPARED: usize = 300;
 
-/// Lines that are equal, or that differ.
-enum Part<'a> {
-    Equal(&'a [String]),
-    Changed {
-        expected: &'a [String],
-        found: &'a [String],
-    },
-}
-
 /// Returns the lines that differ, with some of those around them; none if all are equal.
 pub(super) fn difference(expected: &[String], found: &[String]) -> Vec<String> {
-    let parts = parts(expected, found);
-    let mut lines = Vec::new();
-    let last = parts.len().saturating_sub(1);
-    for (at, part) in parts.iter().enumerate() {
-        match part {
-            Part::Equal(equal) => {
-                let after = if at == 0 { 0 } else { CONTEXT };
-                let before = if at == last { 0 } else { CONTEXT };
-                show_equal(equal, after, before, &mut lines);
-            }
-            Part::Changed { expected, found } => {
-                for (number, line) in expected.iter().enumerate() {
-                    let other = found.get(number).map(String::as_str);
-                    lines.push(format!("- {}", excerpt(line, other)));
-                }
-                for (number, line) in found.iter().enumerate() {
-                    let other = expected.get(number).map(String::as_str);
-                    lines.push(format!("+ {}", excerpt(line, other)));
-                }
-            }
-        }
-    }
-    if parts.iter().all(|part| matches!(part, Part::Equal(_))) {
+    let operations = operations(expected, found);
+    let is_equal = |operation: &DiffOp| operation.tag() == DiffTag::Equal;
+    if operations.iter().all(is_equal) {
         return Vec::new();
     }
+    let mut lines = Vec::new();
+    let last = operations.len().saturating_sub(1);
+    for (at, operation) in operations.iter().enumerate() {
+        let expected = &expected[operation.old_range()];
+        let found = &found[operation.new_range()];
+        if is_equal(operation) {
+            let after = if at == 0 { 0 } else { CONTEXT };
+            let before = if at == last { 0 } else { CONTEXT };
+            show_equal(expected, after, before, &mut lines);
+            continue;
+        }
+        for (number, line) in expected.iter().enumerate() {
+            let other = found.get(number).map(String::as_str);
+            lines.push(format!("- {}", excerpt(line, other)));
+        }
+        for (number, line) in found.iter().enumerate() {
+            let other = expected.get(number).map(String::as_str);
+            lines.push(format!("+ {}", excerpt(line, other)));
+        }
+    }
     bounded(lines)
+}
+
+/// Returns the equal and the different parts of two texts, in their order.
+fn operations(expected: &[String], found: &[String]) -> Vec<DiffOp> {
+    let pairs = expected.iter().zip(found);
+    let start = pairs.take_while(|(one, other)| one == other).count();
+    let pairs = expected[start..]
+        .iter()
+        .rev()
+        .zip(found[start..].iter().rev());
+    let end = pairs.take_while(|(one, other)| one == other).count();
+    let [old_len, new_len] = [expected, found].map(|lines| lines.len() - start - end);
+    if old_len.max(new_len) <= COMPARED {
+        return capture_diff_slices(Algorithm::Myers, expected, found);
+    }
+    let equal = |old_index, new_index, len| DiffOp::Equal {
+        old_index,
+        new_index,
+        len,
+    };
+    let changed = DiffOp::Replace {
+        old_index: start,
+        old_len,
+        new_index: start,
+        new_len,
+    };
+    vec![
+        equal(0, 0, start),
+        changed,
+        equal(start + old_len, start + new_len, end),
+    ]
 }
 
 /// Returns lines, the first ones if there are too many, and none longer than a terminal can show.
@@ -109,85 +131,6 @@ fn excerpt(line: &str, other: Option<&str>) -> String {
         ""
     };
     format!("{before}{part}{after}")
-}
-
-fn parts<'a>(expected: &'a [String], found: &'a [String]) -> Vec<Part<'a>> {
-    let pairs = expected.iter().zip(found);
-    let start = pairs.take_while(|(one, other)| one == other).count();
-    let (equal, expected) = expected.split_at(start);
-    let (_, found) = found.split_at(start);
-    let pairs = expected.iter().rev().zip(found.iter().rev());
-    let end = pairs.take_while(|(one, other)| one == other).count();
-    let (expected, equal_end) = expected.split_at(expected.len() - end);
-    let (found, _) = found.split_at(found.len() - end);
-
-    let mut parts = vec![Part::Equal(equal)];
-    let (mut from, mut from_found) = (0, 0);
-    for run in equal_runs(expected, found) {
-        parts.push(Part::Changed {
-            expected: &expected[from..run.expected.start],
-            found: &found[from_found..run.found.start],
-        });
-        (from, from_found) = (run.expected.end, run.found.end);
-        parts.push(Part::Equal(&expected[run.expected]));
-    }
-    parts.push(Part::Changed {
-        expected: &expected[from..],
-        found: &found[from_found..],
-    });
-    parts.push(Part::Equal(equal_end));
-    parts.retain(|part| match part {
-        Part::Equal(equal) => !equal.is_empty(),
-        Part::Changed { expected, found } => !expected.is_empty() || !found.is_empty(),
-    });
-    parts
-}
-
-/// The place of equal lines in both texts.
-struct EqualRun {
-    expected: Range<usize>,
-    found: Range<usize>,
-}
-
-/// Returns the runs of a longest common subsequence.
-fn equal_runs(expected: &[String], found: &[String]) -> Vec<EqualRun> {
-    if expected.len() > COMPARED || found.len() > COMPARED {
-        return Vec::new();
-    }
-    // The length of the longest common subsequence of what begins at each pair of lines.
-    let mut lengths = vec![vec![0_usize; found.len() + 1]; expected.len() + 1];
-    for row in (0..expected.len()).rev() {
-        for column in (0..found.len()).rev() {
-            lengths[row][column] = if expected[row] == found[column] {
-                lengths[row + 1][column + 1] + 1
-            } else {
-                lengths[row + 1][column].max(lengths[row][column + 1])
-            };
-        }
-    }
-    let mut runs: Vec<EqualRun> = Vec::new();
-    let (mut row, mut column) = (0, 0);
-    while row < expected.len() && column < found.len() {
-        if expected[row] == found[column] {
-            match runs.last_mut() {
-                Some(run) if run.expected.end == row && run.found.end == column => {
-                    run.expected.end += 1;
-                    run.found.end += 1;
-                }
-                _ => runs.push(EqualRun {
-                    expected: row..row + 1,
-                    found: column..column + 1,
-                }),
-            }
-            row += 1;
-            column += 1;
-        } else if lengths[row + 1][column] >= lengths[row][column + 1] {
-            row += 1;
-        } else {
-            column += 1;
-        }
-    }
-    runs
 }
 
 #[cfg(test)]
