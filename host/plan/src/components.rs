@@ -10,7 +10,7 @@ use model::{DesiredApp, DesiredService, EngineKind, Mount, NetworkMode};
 use crate::app::{App, Draft};
 use crate::component::{components_of, find_component, has_component};
 use crate::plan::Gate;
-use crate::services::ServicePlans;
+use crate::services::{ServicePlan, ServicePlans};
 use crate::{ComponentKind, CurrentComponent, CurrentState, DesiredComponent, Step};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,14 +106,20 @@ impl App<'_> {
         };
         let mut engines: BTreeSet<EngineKind> = BTreeSet::new();
         for planned in services.desired.values() {
-            let kept = planned.kept().map(|container| container.engine);
-            engines.extend(kept.or_else(|| self.placement(planned.desired).engine()));
+            engines.extend(self.engine_of(planned));
         }
         if app.services.is_empty() {
             engines.extend(self.current.default_engine);
         }
         engines.retain(|engine| self.current.answers(*engine));
         engines
+    }
+
+    /// Returns the engine of a service: that of its kept container, or else the one where it will be placed, if that is
+    /// known.
+    fn engine_of(&self, planned: &ServicePlan<'_>) -> Option<EngineKind> {
+        let kept = planned.kept().map(|container| container.engine);
+        kept.or_else(|| self.placement(planned.desired).engine())
     }
 }
 
@@ -168,15 +174,9 @@ fn create_api_network(app: &App<'_>, services: &ServicePlans<'_>, draft: &mut Dr
             .config
             .networks
             .contains_key(&network.engine_name);
-        if !asks {
-            continue;
-        }
-        match planned.kept() {
-            None => engines.extend(app.placement(planned.desired).engine()),
-            Some(kept) if planned.is_to_start(app.current) => {
-                engines.insert(kept.engine);
-            }
-            Some(_) => {}
+        let is_started = planned.kept().is_none() || planned.is_to_start(app.current);
+        if asks && is_started {
+            engines.extend(app.engine_of(planned));
         }
     }
     for engine in engines {

@@ -25,6 +25,18 @@ pub struct InstallCheckError {
     reason: String,
 }
 
+impl InstallCheckError {
+    /// Creates the error for the plugin in `source`.
+    #[must_use]
+    pub fn new(source: &SourceFile, reason: String) -> InstallCheckError {
+        InstallCheckError {
+            plugin: source.manifest.name.clone(),
+            version: source.manifest.version.clone(),
+            reason,
+        }
+    }
+}
+
 /// The device on which a plugin is installed.
 #[derive(Clone, Copy)]
 pub struct InstallDevice<'a> {
@@ -50,11 +62,7 @@ pub fn check_install(
     addition: &PolicyAddition,
     device: InstallDevice<'_>,
 ) -> Result<(), InstallCheckError> {
-    let refused = |reason| InstallCheckError {
-        plugin: source.manifest.name.clone(),
-        version: source.manifest.version.clone(),
-        reason,
-    };
+    let refused = |reason| InstallCheckError::new(source, reason);
     check_place(placement, device).map_err(refused)?;
     // The loader ignores what is for other boards, whatever else is wrong with it.
     if !source.manifest.is_for(device.board) {

@@ -1,8 +1,8 @@
 //! `supervisor plugins install FILE`: the lines of the policy that grant what a plugin asks for, the plugin's place on the
 //! device, and what the supervisor makes of it.
 
-use anyhow::{Result, bail};
-use plugins::{InstallDevice, Placement, SourceFile, check_install};
+use anyhow::Result;
+use plugins::{InstallCheckError, InstallDevice, Placement, SourceFile, check_install};
 
 use crate::arguments::{Flags, PluginFile, Wait};
 use crate::configuration::Configuration;
@@ -69,9 +69,8 @@ pub(crate) fn install(plugin: &PluginFile, wait: Wait, flags: Flags) -> Result<(
 /// Compiles and links the plugin as a supervisor would. A running supervisor does this itself, and goes on with the
 /// previous version if it fails; compiling can take minutes, so it is done only once.
 fn check_code(source: &SourceFile, policy: &str, configuration: &Configuration) -> Result<()> {
-    let (name, version) = (&source.manifest.name, &source.manifest.version);
-    if let Some(reason) = offline_plugins::refusal(configuration, source, policy)? {
-        bail!("nothing is changed, because the device would refuse `{name}` {version}: {reason}");
+    match offline_plugins::refusal(configuration, source, policy)? {
+        Some(reason) => Err(InstallCheckError::new(source, reason).into()),
+        None => Ok(()),
     }
-    Ok(())
 }

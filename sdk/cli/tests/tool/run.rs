@@ -3,7 +3,7 @@
 use reqwest::Client;
 use tests::{guest, until};
 
-use crate::author::Author;
+use crate::author::{Author, RunningCommand};
 use crate::languages::can_build;
 
 #[tokio::test]
@@ -13,12 +13,7 @@ async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
     // The first build may take longer than a test waits for a line.
     author.run_in("rails", "build").succeeds();
     let running = author.start_in("rails", "run --listen 127.0.0.1:0");
-    let line = running.until_printed("listening on ").await;
-    let base = line
-        .split_whitespace()
-        .nth(2)
-        .unwrap()
-        .trim_end_matches(';');
+    let base = address(&running).await;
     let client = tests::client();
     let hello = format!("{base}/v3/rails/Ada");
     assert_eq!(
@@ -67,12 +62,7 @@ async fn the_start_shows_what_the_author_needs_and_no_lines_of_a_policy() {
     author.write("device.toml", "");
     let panel = guest("rail_panel").display().to_string();
     let running = author.start_in("", &format!("run {panel} --listen 127.0.0.1:0"));
-    let line = running.until_printed("listening on ").await;
-    let base = line
-        .split_whitespace()
-        .nth(2)
-        .unwrap()
-        .trim_end_matches(';');
+    let base = address(&running).await;
     let started = running.printed();
     for shown in ["serving rail-panel 0.1.0", "  GET /v3/rail-panel"] {
         assert!(started.contains(shown), "{shown} in {started}");
@@ -116,12 +106,7 @@ async fn a_stream_that_fails_after_its_first_piece_is_cut_and_its_error_is_logge
         author.write(&format!("rails/src/{source}"), text);
         author.run_in("rails", "build").succeeds();
         let running = author.start_in("rails", "run --listen 127.0.0.1:0");
-        let line = running.until_printed("listening on ").await;
-        let base = line
-            .split_whitespace()
-            .nth(2)
-            .unwrap()
-            .trim_end_matches(';');
+        let base = address(&running).await;
         let client = tests::client();
         let answer = client.get(format!("{base}/v3/rails/Ada")).send().await;
         // The connection may be cut before the client has seen the head of the answer.
@@ -137,6 +122,13 @@ async fn a_stream_that_fails_after_its_first_piece_is_cut_and_its_error_is_logge
         // This line is printed where the failure is counted.
         running.until_printed("plugin `rails` failed: ").await;
     }
+}
+
+/// Returns the address on which `run` serves the plugin, once it does.
+async fn address(running: &RunningCommand) -> String {
+    let line = running.until_printed("listening on ").await;
+    let address = line.split_whitespace().nth(2).unwrap();
+    address.trim_end_matches(';').to_owned()
 }
 
 async fn get(client: &Client, address: &str) -> (u16, String) {
