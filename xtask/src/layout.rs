@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -76,19 +77,21 @@ pub(crate) fn built() -> Result<Layout> {
 }
 
 /// Like [`build`], but without the programs, which come from the build of the tests ([`install_programs`]): a separate
-/// build would compile nearly all of their dependencies a second time.
+/// build would compile nearly all of their dependencies a second time. Also builds the components that tests load.
 pub(crate) fn build_for_tests() -> Result<Layout> {
+    let components = ComponentsBuild::start(&[crates_in("plugins")?, guest_crates()?].concat())?;
     let mut steps = Steps::new(STEPS - 1);
-    build_around_programs(&BuildArguments { release: false }, &mut steps)
+    build_around_programs(&BuildArguments { release: false }, components, &mut steps)
 }
 
 /// Like [`build`], as the first [`STEPS`] of more.
 pub(crate) fn build_in(arguments: &BuildArguments, steps: &mut Steps) -> Result<Layout> {
+    let components = ComponentsBuild::start(&crates_in("plugins")?)?;
     steps.begin("the programs of devices and of the cloud");
     for program in program_builds(arguments) {
         cargo::finish(cargo::cargo(program))?;
     }
-    let layout = build_around_programs(arguments, steps)?;
+    let layout = build_around_programs(arguments, components, steps)?;
     install_programs(&layout, arguments)?;
     sbom::write(&layout.folder)?;
     Ok(layout)
@@ -153,8 +156,12 @@ pub(crate) fn install_programs(layout: &Layout, arguments: &BuildArguments) -> R
     Ok(())
 }
 
-/// Builds the compiler of plugins, the plugins and the policy.
-fn build_around_programs(arguments: &BuildArguments, steps: &mut Steps) -> Result<Layout> {
+/// Builds the compiler of plugins, and puts it, the plugins from `components` and the policy into the layout.
+fn build_around_programs(
+    arguments: &BuildArguments,
+    components: ComponentsBuild,
+    steps: &mut Steps,
+) -> Result<Layout> {
     let folder = cargo::target_folder().join("dist");
 
     steps.begin("the compiler of plugins");
@@ -164,8 +171,8 @@ fn build_around_programs(arguments: &BuildArguments, steps: &mut Steps) -> Resul
     cargo::finish(compiler)?;
 
     steps.begin("the plugins");
+    components.finish()?;
     let plugins = crates_in("plugins")?;
-    build_components(&plugins)?;
 
     steps.begin("the layout");
     let compiler = cargo::target_folder().join(folder_of(compiler_profile));
@@ -211,6 +218,40 @@ fn refuse_what_is_for_tests(program: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A build of components that runs beside the build of the programs: they share no folder that cargo locks, and one
+/// processor is idle while the other compiles the code generator.
+struct ComponentsBuild(Child);
+
+impl ComponentsBuild {
+    fn start(packages: &[String]) -> Result<Self> {
+        // Not beside cargo, which uses the toolchain that this changes.
+        cargo::add_target(WASM_TARGET)?;
+        let mut command = small_build(packages, WASM_TARGET);
+        command
+            .stdin(Stdio::null())
+            // Two progress bars would overwrite each other.
+            .env("CARGO_TERM_PROGRESS_WHEN", "never");
+        let cargo = command.spawn().context("failed to start cargo")?;
+        Ok(ComponentsBuild(cargo))
+    }
+
+    fn finish(mut self) -> Result<()> {
+        let status = self.0.wait().context("failed to wait for cargo")?;
+        if !status.success() {
+            bail!("building the components failed ({status})");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ComponentsBuild {
+    /// Stops the build if another one has failed. After [`ComponentsBuild::finish`] there is nothing to stop.
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Builds crates as components, with the profile and target of releases.
 pub(crate) fn build_components(packages: &[String]) -> Result<()> {
     build_small(packages, WASM_TARGET)
@@ -219,11 +260,15 @@ pub(crate) fn build_components(packages: &[String]) -> Result<()> {
 /// Builds packages for a specific target, with the profile of components.
 pub(crate) fn build_small(packages: &[String], target: &str) -> Result<()> {
     cargo::add_target(target)?;
+    cargo::finish(small_build(packages, target))
+}
+
+fn small_build(packages: &[String], target: &str) -> Command {
     let mut command = cargo::cargo(["build", "--profile", "wasm", "--target", target]);
     for package in packages {
         command.args(["--package", package]);
     }
-    cargo::finish(command)
+    command
 }
 
 /// Returns the names of the crates in one folder of the repository, which are their folders' names.

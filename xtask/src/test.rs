@@ -51,8 +51,10 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
         layout::build(&UNOPTIMIZED)?
     };
 
-    println!("building the example and test components");
-    build_components(&guest_crates()?)?;
+    if !everything {
+        println!("building the example and test components");
+        build_components(&guest_crates()?)?;
+    }
 
     let programs = if everything {
         println!("building the tests");

@@ -11,6 +11,7 @@ mod confine;
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
@@ -34,6 +35,14 @@ struct Arguments {
     /// Compile nothing if a wall around this process is missing.
     #[arg(long)]
     require_confinement: bool,
+    /// Take over functions from earlier compilations, which are in the first bytes of standard input, as many as this
+    /// says. The output is then the number of bytes of native code, in 8 bytes, the least significant one first, the
+    /// native code, and the functions that were not among the earlier ones.
+    #[arg(long, value_name = "BYTES")]
+    functions_bytes: Option<u64>,
+    /// The maximum size of the new functions in the output, in bytes.
+    #[arg(long, default_value_t = 64 << 20, requires = "functions_bytes", value_name = "BYTES")]
+    new_functions_bytes: usize,
 }
 
 /// Runs the program: reads its arguments and the component, and writes the native code.
@@ -60,9 +69,14 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
         compiled_code::WALLS,
         serde_json::to_string(&report).context("failed to report which walls are up")?
     );
+    let mut input = std::io::stdin().lock();
+    let functions = arguments
+        .functions_bytes
+        .map(|bytes| read_functions(&mut input, bytes, arguments.new_functions_bytes))
+        .transpose()?;
     let mut wasm = Vec::new();
     let limit = arguments.wasm_bytes;
-    std::io::stdin()
+    input
         .take(limit + 1)
         .read_to_end(&mut wasm)
         .context("cannot read the component")?;
@@ -76,10 +90,30 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
         wasm.get(4..8) != Some(&[1, 0, 0, 0]),
         "a core module and not a component; build it for the target wasm32-wasip2"
     );
-    let code = sandbox::precompile(arguments.profile, &wasm)?;
+    let code = sandbox::precompile(arguments.profile, &wasm, functions.clone())?;
     let mut output = std::io::stdout().lock();
-    output
-        .write_all(&code)
+    let written = match functions {
+        None => output.write_all(&code),
+        Some(functions) => output
+            .write_all(&(code.len() as u64).to_le_bytes())
+            .and_then(|()| output.write_all(&code))
+            .and_then(|()| output.write_all(&functions.take_new())),
+    };
+    written
         .and_then(|()| output.flush())
         .context("cannot write the native code")
+}
+
+/// Reads the functions of earlier compilations, and leaves space for at most `most` bytes of new ones.
+fn read_functions(
+    input: &mut impl std::io::Read,
+    bytes: u64,
+    most: usize,
+) -> anyhow::Result<Arc<sandbox::Functions>> {
+    let mut stored = Vec::new();
+    input
+        .take(bytes)
+        .read_to_end(&mut stored)
+        .context("cannot read the functions of earlier compilations")?;
+    Ok(Arc::new(sandbox::Functions::new(stored, most)))
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use confinement::Report;
@@ -16,8 +17,9 @@ use crate::code_digest::CodeDigest;
 use crate::code_key::CodeKey;
 use crate::entries::UnfinishedFile;
 use crate::failures::{self, Conditions};
+use crate::functions::KnownFunctions;
 use crate::source::{Source, settings};
-use crate::{CompileError, Limits, Profile, child, entries};
+use crate::{CompileError, Limits, Profile, child, entries, functions};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
 ///
@@ -36,6 +38,8 @@ struct SharedCache {
     /// Turns to compile plugins; turns to compile services.
     plugins: Semaphore,
     services: Semaphore,
+    /// Whether compilations take over functions from earlier ones.
+    reuses_functions: AtomicBool,
     /// Whether nothing is compiled if a wall around the compiler is missing; called each time.
     requires_confinement: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The walls around the compiler when it last ran.
@@ -111,12 +115,23 @@ impl Cache {
                 plugins: turns(),
                 services: turns(),
                 limits,
+                reuses_functions: AtomicBool::new(false),
                 requires_confinement: OnceLock::new(),
                 walls: Mutex::default(),
                 kept: Mutex::default(),
                 running: Mutex::default(),
             }),
         })
+    }
+
+    /// Makes compilations take over the functions that earlier ones have translated, which saves more than half of the time
+    /// if a component in Python or JavaScript has changed a little. The price is space in the folder, and trust: a
+    /// component that takes control of the compiler determines the code of later ones. So this is for developers, whose
+    /// components are all their own.
+    #[must_use]
+    pub fn reusing_functions(self) -> Cache {
+        self.shared.reuses_functions.store(true, Ordering::Relaxed);
+        self
     }
 
     /// Makes the cache compile nothing from now on if a wall around the compiler is missing and `required`, which is
@@ -312,14 +327,30 @@ async fn compile(
     }
     let begun = std::time::Instant::now();
     let mut output = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
+    let mut new_functions = None;
+    let mut functions = None;
+    if cache.reuses_functions.load(Ordering::Relaxed) {
+        let stem = functions::stem(profile);
+        let new = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
+        functions = Some(child::Functions {
+            known: known_functions(&cache, profile).await,
+            new: new_functions.insert(new),
+        });
+    }
     let compiler = Compiler {
         program: &cache.compiler,
         limits: &cache.limits,
         profile,
         requires_confinement: cache.requires_confinement(),
     };
-    let walls = child::compile(compiler, &name, &wasm, &mut output).await?;
+    let walls = child::compile(compiler, &name, &wasm, functions, &mut output).await?;
     cache.note_walls(walls);
+    if let Some(new) = new_functions
+        && new.size() > 0
+        && let Err(error) = new.finish().await
+    {
+        tracing::debug!(name, "functions of `{name}` are not kept: {error}");
+    }
     tracing::info!(
         name,
         "compiled `{name}`: {} bytes of wasm to {} of native code in {} ms",
@@ -343,6 +374,13 @@ async fn compile(
     // Files that stay too long do not affect this component.
     let _ = cleaned.await;
     Ok(())
+}
+
+/// Opens the files with functions, which takes reading them whole.
+async fn known_functions(cache: &Arc<SharedCache>, profile: Profile) -> KnownFunctions {
+    let shared = cache.clone();
+    let open = move || KnownFunctions::open(&shared.folder, &shared.key, profile);
+    tokio::task::spawn_blocking(open).await.unwrap_or_default()
 }
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CompileError> {

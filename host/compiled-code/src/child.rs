@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::entries::UnfinishedFile;
+use crate::functions::{KnownFunctions, MOST_NEW};
 use crate::lasting_thread::spawn;
 use crate::{CompileError, Profile, progress};
 
@@ -98,14 +99,21 @@ pub(crate) struct Compiler<'a> {
     pub(crate) requires_confinement: bool,
 }
 
-/// Compiles `wasm` in a child, and writes the compiled code to `output` as it arrives. `name` is for messages. Returns
-/// the walls around the child, if it reported them.
+/// The functions of earlier compilations, and a file for those that this one adds.
+pub(crate) struct Functions<'a> {
+    pub(crate) known: KnownFunctions,
+    pub(crate) new: &'a mut UnfinishedFile,
+}
+
+/// Compiles `wasm` in a child, and writes the compiled code to `output` as it arrives. The child takes over known
+/// `functions`, if there are any. `name` is for messages. Returns the walls around the child, if it reported them.
 ///
 /// Dropping the future kills the child.
 pub(crate) async fn compile(
     compiler: Compiler<'_>,
     name: &str,
     wasm: &[u8],
+    functions: Option<Functions<'_>>,
     output: &mut UnfinishedFile,
 ) -> Result<Option<Report>, CompileError> {
     let Compiler {
@@ -124,7 +132,13 @@ pub(crate) async fn compile(
         .args(["--wasm-bytes", &limits.wasm.to_string()])
         .args(["--memory-bytes", &limits.memory.to_string()])
         .args(["--cpu-seconds", &limits.cpu.as_secs().max(1).to_string()])
-        .args(requires_confinement.then_some("--require-confinement"))
+        .args(requires_confinement.then_some("--require-confinement"));
+    if let Some(functions) = &functions {
+        command
+            .args(["--functions-bytes", &functions.known.size().to_string()])
+            .args(["--new-functions-bytes", &MOST_NEW.to_string()]);
+    }
+    command
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::piped())
@@ -143,17 +157,29 @@ pub(crate) async fn compile(
 
     let process = child.id();
     let size = output.size_counter();
+    let (known, new) = functions
+        .map(|functions| (functions.known, functions.new))
+        .unzip();
     let conversation = async {
         let send = async {
-            // A child that refuses early closes its end: its message is the error, not this.
-            let _ = stdin.write_all(wasm).await;
+            // A child that refuses early closes its end: its message is the error, not this. One that gets only a part
+            // finds no component after it.
+            let sent = match known {
+                Some(known) => known.send(&mut stdin).await,
+                None => Ok(()),
+            };
+            if sent.is_ok() {
+                let _ = stdin.write_all(wasm).await;
+            }
             drop(stdin);
         };
-        let ((), written, message) = tokio::join!(
-            send,
-            write_up_to(stdout, limits.output + 1, output),
-            read_up_to(stderr, MESSAGE)
-        );
+        let receive = async {
+            match new {
+                None => write_up_to(stdout, limits.output + 1, output).await,
+                Some(new) => write_both(stdout, limits.output + 1, output, new).await,
+            }
+        };
+        let ((), written, message) = tokio::join!(send, receive, read_up_to(stderr, MESSAGE));
         (written, message, child.wait().await)
     };
     // `kill_on_drop` kills the child when the future is dropped.
@@ -227,6 +253,24 @@ async fn write_up_to(
         output
             .write(piece.get(..length).unwrap_or_default())
             .await?;
+    }
+    Ok(())
+}
+
+/// Like [`write_up_to`], for output that begins with the length of the compiled code and continues with new functions.
+async fn write_both(
+    mut pipe: impl AsyncRead + Unpin,
+    limit: u64,
+    output: &mut UnfinishedFile,
+    new: &mut UnfinishedFile,
+) -> Result<(), CompileError> {
+    // A child that failed wrote nothing: the exit status shows that.
+    let Ok(length) = pipe.read_u64_le().await else {
+        return Ok(());
+    };
+    write_up_to(&mut pipe, length.min(limit), output).await?;
+    if length < limit {
+        write_up_to(pipe, MOST_NEW, new).await?;
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ mod code_key;
 mod entries;
 mod error;
 mod failures;
+mod functions;
 mod lasting_thread;
 mod profile;
 mod progress;

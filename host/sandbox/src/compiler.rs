@@ -1,22 +1,36 @@
 //! The compiler's part: only `supervisor-compile` contains it.
 
+mod functions;
+
+use std::sync::Arc;
+
+pub use functions::Functions;
+
 use crate::parts::InstanceParts;
 use crate::proposals::needed_but_off;
 use crate::{Profile, engine_config};
 
-/// Compiles the component `wasm` for this machine's processor.
+/// Compiles the component `wasm` for this machine's processor, with what is known of its `functions`.
 ///
 /// # Errors
 /// If `wasm` is not a valid component, uses a proposal that is off, or is a plugin with more parts than
 /// [`PLUGIN_PARTS`](crate::PLUGIN_PARTS): compiling it could take minutes, only for the result to be refused.
-pub fn precompile(profile: Profile, wasm: &[u8]) -> wasmtime::Result<Vec<u8>> {
+pub fn precompile(
+    profile: Profile,
+    wasm: &[u8],
+    functions: Option<Arc<Functions>>,
+) -> wasmtime::Result<Vec<u8>> {
     // If the component is invalid, compiling it reports what is wrong with it.
     if profile == Profile::Plugin
         && let Some(parts) = InstanceParts::count(wasm)
     {
         parts.check()?;
     }
-    let engine = wasmtime::Engine::new(&engine_config(profile))?;
+    let mut config = engine_config(profile);
+    if let Some(functions) = functions {
+        config.enable_incremental_compilation(functions)?;
+    }
+    let engine = wasmtime::Engine::new(&config)?;
     engine
         .precompile_component(wasm)
         .map_err(|error| match needed_but_off(wasm) {

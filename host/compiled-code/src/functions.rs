@@ -1,0 +1,78 @@
+//! The functions that earlier compilations have translated: files that the compiler gets and returns, and which only it
+//! understands.
+//!
+//! They are native code, so they are kept in the same way as compiled files: with a keyed digest in their names, in the
+//! same folder, and removed with the least recently used of them.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::SystemTime;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::ChildStdin;
+
+use crate::code_key::CodeKey;
+use crate::source::settings;
+use crate::{Profile, entries};
+
+/// The most bytes of known functions that a compilation gets: those of three interpreters of Python.
+const MOST_KNOWN: u64 = 192 << 20;
+/// The most bytes of new functions that a compilation returns.
+pub(crate) const MOST_NEW: u64 = 64 << 20;
+
+/// Returns the beginning of the names of files with functions for `profile`.
+pub(crate) fn stem(profile: Profile) -> String {
+    entries::stem("functions", profile.into(), &settings(profile))
+}
+
+/// The functions of earlier compilations.
+#[derive(Default)]
+pub(crate) struct KnownFunctions {
+    files: Vec<(File, u64)>,
+}
+
+impl KnownFunctions {
+    /// Opens the intact files in `folder`, those first that were used last, and marks them as used. Removes damaged ones.
+    pub(crate) fn open(folder: &Path, key: &CodeKey, profile: Profile) -> KnownFunctions {
+        let mut found: Vec<_> = entries::find(folder, &stem(profile))
+            .into_iter()
+            .filter_map(|path| {
+                let about = path.metadata().ok()?;
+                let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                Some((used, about.len(), path))
+            })
+            .collect();
+        found.sort_by(|one, other| other.cmp(one));
+        let (mut files, mut total) = (Vec::new(), 0);
+        for (_, size, path) in found {
+            total += size;
+            if total > MOST_KNOWN {
+                break;
+            }
+            if !matches!(entries::is_sound(key, &path), Ok(true)) {
+                let _ = std::fs::remove_file(&path);
+                continue;
+            }
+            entries::touch(&path);
+            files.extend(File::open(&path).ok().map(|file| (file, size)));
+        }
+        KnownFunctions { files }
+    }
+
+    /// Returns the number of bytes that [`KnownFunctions::send`] writes.
+    pub(crate) fn size(&self) -> u64 {
+        self.files.iter().map(|(_, size)| size).sum()
+    }
+
+    /// Writes all of them to the compiler.
+    pub(crate) async fn send(self, compiler: &mut ChildStdin) -> std::io::Result<()> {
+        for (file, size) in self.files {
+            let mut file = tokio::fs::File::from_std(file).take(size);
+            let sent = tokio::io::copy(&mut file, compiler).await?;
+            if sent < size {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+}
