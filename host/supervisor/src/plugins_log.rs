@@ -1,13 +1,13 @@
 //! `supervisor plugins log NAME`: the last lines of a plugin, which the running supervisor has in memory.
 
-use std::io::{ErrorKind, Write as _, stdout};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use serde_json::Value;
 
 use crate::arguments::LogArguments;
+use crate::output::Readership;
 use crate::running_supervisor::RunningSupervisor;
 use crate::{configuration, output};
 
@@ -60,10 +60,8 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
         }
         for line in lines {
             let line = if json { line.to_string() } else { text(line) };
-            match writeln!(stdout(), "{line}") {
-                // Nobody reads on.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-                result => result.context("failed to write to standard output")?,
+            if output::print_while_read(format_args!("{line}\n"))? == Readership::Gone {
+                return Ok(());
             }
         }
         if !follow {
