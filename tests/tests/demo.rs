@@ -23,8 +23,6 @@ use tests::{DEADLINE, client, repository, until};
 
 /// The first start builds everything that is missing.
 const START: Duration = Duration::from_secs(900);
-/// How long Ctrl-C may take.
-const END: Duration = Duration::from_secs(240);
 
 /// One start of `cargo xtask run`, with its own temporary files and home.
 struct Session {
@@ -196,7 +194,7 @@ impl Session {
     /// Sends Ctrl-C, and returns the output from then on.
     fn stop(mut self) -> String {
         self.signal(Signal::INT);
-        let deadline = Instant::now() + END;
+        let deadline = Instant::now() + DEADLINE;
         let mut output = String::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -6,6 +6,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use process_stat::ProcessStat;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The interval at which a process that is starting or ending is checked.
@@ -86,11 +87,8 @@ pub(crate) fn end(pid: Pid, signal: Signal, grace: Duration) {
 
 /// Returns whether it is running: a process that has ended and waits for its parent is not.
 pub(crate) fn is_running(pid: Pid) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| {
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        state.is_some_and(|rest| !rest.starts_with('Z'))
-    })
+    let stat = ProcessStat::read(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_some_and(|stat| !stat.has_ended())
 }
 
 /// Reads the process number at the beginning of a file.

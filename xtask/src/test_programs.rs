@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
+use process_stat::ProcessStat;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 
@@ -240,13 +241,12 @@ fn on_processor_at_end(child: &Child) -> Option<Duration> {
         WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
     )
     .ok()?;
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-    // The fields `utime`, `stime`, `cutime` and `cstime` of proc(5), after the name, which may contain spaces.
-    let fields = stat.rsplit_once(") ")?.1.split(' ').skip(11).take(4);
-    let ticks = fields.map(|field| field.parse::<u64>().ok());
-    let ticks: u64 = ticks.sum::<Option<u64>>()?;
+    let stat = ProcessStat::read(format!("/proc/{}/stat", child.id()))?;
+    let ticks = stat.own_time().saturating_add(stat.children);
     let second = rustix::param::clock_ticks_per_second();
-    Some(Duration::from_millis((ticks * 1000).checked_div(second)?))
+    Some(Duration::from_millis(
+        ticks.saturating_mul(1000).checked_div(second)?,
+    ))
 }
 
 fn time_in_words(elapsed: Duration, on_processor: Option<Duration>) -> String {

@@ -28,6 +28,7 @@ mod new_key;
 mod page;
 mod page_error;
 mod pickers;
+mod plugin_address;
 mod plugin_list;
 mod quotas;
 mod recent_sign_in;

@@ -249,7 +249,7 @@ mod tests {
         let mut contained = run("chroot", &[folder, "/busybox"]);
         let mut outside = run("env", &[]);
         // `chroot` replaces itself; until then, the process has the host's root folder.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(240);
+        let deadline = std::time::Instant::now() + crate::tests::DEADLINE;
         let arguments = || fs::read(format!("/proc/{}/cmdline", contained.id())).unwrap();
         while !arguments().starts_with(b"/busybox") {
             assert!(std::time::Instant::now() < deadline);

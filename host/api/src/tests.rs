@@ -8,3 +8,8 @@ mod plan;
 mod plugins;
 mod router;
 mod sockets;
+
+use std::time::Duration;
+
+/// How long anything may take.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(240);

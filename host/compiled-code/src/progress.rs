@@ -3,11 +3,11 @@
 //! Compilers have a low priority, so the clock says little: on a busy board a compilation of seconds takes minutes. A
 //! compiler that waits for its turn still gets a little of the processor; one that hangs gets nothing.
 
-use std::fs;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use process_stat::ProcessStat;
 use tokio::time::Instant;
 
 /// How many times a compiler is checked during the time for which it may make no progress.
@@ -49,17 +49,7 @@ impl Progress {
 
 /// Returns the CPU time of all threads of a process, in ticks of the clock.
 fn ticks_of(process: u32) -> Option<u64> {
-    ticks(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
-}
-
-/// Parses a line as in `/proc/PID/stat`: the user and system times are its 14th and 15th fields, and the state, after the
-/// name in brackets, is the 3rd.
-fn ticks(stat: &str) -> Option<u64> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut times = fields.split_ascii_whitespace().skip(11);
-    let user: u64 = times.next()?.parse().ok()?;
-    let system: u64 = times.next()?.parse().ok()?;
-    Some(user.saturating_add(system))
+    Some(ProcessStat::read(format!("/proc/{process}/stat"))?.own_time())
 }
 
 #[cfg(test)]
@@ -97,11 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_times_of_a_process_are_read_whatever_its_name_is() {
-        let stat = "42 (a) b) (c) S 1 42 42 0 -1 4194304 100 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
-        assert_eq!(ticks(stat), Some(42));
-        assert_eq!(ticks("42 (a) S 1"), None);
-        assert_eq!(ticks(""), None);
+    fn the_system_shows_the_time_of_this_process() {
         assert!(ticks_of(std::process::id()).is_some());
     }
 }

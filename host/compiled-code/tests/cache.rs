@@ -14,6 +14,9 @@ use std::time::Duration;
 
 use compiled_code::{Cache, CheckError, CompileError, Limits, Profile, Source};
 
+/// How long anything may take.
+const DEADLINE: Duration = Duration::from_secs(240);
+
 fn compiler() -> PathBuf {
     if let Some(dist) = std::env::var_os("SUPERVISOR_DIST") {
         return Path::new(&dist).join("bin/supervisor-compile");
@@ -686,7 +689,7 @@ async fn a_compiler_that_is_not_there_is_named() {
 
 /// Waits until a compiler has confined itself, and returns its limits.
 async fn until_confined(id: u32) -> String {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
+    let deadline = tokio::time::Instant::now() + DEADLINE;
     loop {
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
         // The last thing that it does.
@@ -720,7 +723,7 @@ async fn a_compiler_ends_with_the_process_that_started_it() {
     parent.kill().await.unwrap();
     // The output ends when the last process that has it open ends; the compiler's input is still open.
     let mut rest = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(240), output.read_to_end(&mut rest)).await;
+    let ended = tokio::time::timeout(DEADLINE, output.read_to_end(&mut rest)).await;
     ended.expect("the compiler is still running").unwrap();
     drop(input);
 }

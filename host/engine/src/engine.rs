@@ -281,8 +281,6 @@ pub struct LogLine {
 /// The start of a log stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogsFrom {
-    /// Only lines from now on.
-    Now,
     /// The first line that is still stored.
     Start,
     /// The first stored line that is not older than this, in milliseconds since the epoch.

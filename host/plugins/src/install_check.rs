@@ -2,18 +2,18 @@
 //! loader, as far as they depend on manifests, signatures, versions and the policy. What only the compiled code shows,
 //! such as its exports, is found out where it is loaded.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use semver::Version;
 
 use crate::PluginData;
 use crate::assembly::{PluginClaims, conflict};
 use crate::grant::PolicyAddition;
+use crate::installed_plugins::InstalledPlugins;
 use crate::newest;
 use crate::owners;
 use crate::placement::Placement;
 use crate::policy::{DeviceRules, Grants, PluginFile};
-use crate::settled_file::plugin_files;
 use crate::source_file::SourceFile;
 
 /// Why the device would refuse the plugin.
@@ -40,8 +40,8 @@ impl InstallCheckError {
 /// The device on which a plugin is installed.
 #[derive(Clone, Copy)]
 pub struct InstallDevice<'a> {
-    /// The folders of plugins.
-    pub plugin_dirs: &'a [PathBuf],
+    /// The plugins in its folders.
+    pub installed: &'a InstalledPlugins,
     /// The host's root folder.
     pub host_root: &'a Path,
     /// The type of the board.
@@ -120,24 +120,17 @@ fn check_others(
     claims: PluginClaims<'_>,
 ) -> Result<(), String> {
     let policy = addition.policy();
-    let keys: Vec<_> = policy.keys().public_keys().cloned().collect();
-    let listed = plugin_files(device.plugin_dirs, |_| false).files;
-    let others = listed.into_iter().filter(|(file, place)| {
-        *file != placement.file && (place.is_none() || device.allow_unpinned)
+    let others = device.installed.iter().filter(|other| {
+        other.file != placement.file && (other.place.is_none() || device.allow_unpinned)
     });
-    for (file, _) in others {
-        // A file that is not a plugin claims nothing, and is reported by the supervisor.
-        let Ok(other) = SourceFile::read(&file) else {
-            continue;
-        };
+    for other in others {
         if !other.manifest.is_for(device.board) {
             continue;
         }
-        let signatures = other.signatures(&keys);
         let admitted = PluginFile {
             manifest: &other.manifest,
             digest: &other.digest,
-            signatures: &signatures,
+            signatures: &other.signatures,
         };
         let Ok(grants) = policy.admit(admitted, rules(device), None) else {
             continue;
@@ -161,8 +154,10 @@ fn rules(device: InstallDevice<'_>) -> DeviceRules<'_> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
+    use crate::placement::install_folder;
     use crate::{DataError, ValueChange};
 
     /// Stores the newest version of each plugin that was loaded because of a signature.
@@ -229,15 +224,23 @@ mod tests {
 
         /// Checks the installation of `new.wasm`, by the maker's key or by its digest.
         fn check(&self, key: Option<&str>) -> Result<(), String> {
+            self.check_after(key, || ())
+        }
+
+        /// Like [`Owner::check`]; `change` runs once the plugin folder has been read.
+        fn check_after(&self, key: Option<&str>, change: impl FnOnce()) -> Result<(), String> {
             let source = SourceFile::read(&self.path("new.wasm")).unwrap();
             let (policy, stock) = (self.path("policy.toml"), self.path("stock.toml"));
             let key = key.map(|key| self.path(key));
             let folders = [self.path("plugins")];
-            let placement = Placement::find(&source, &folders, &stock).unwrap();
+            let folder = install_folder(&source, &folders, &stock).unwrap();
             let addition =
                 PolicyAddition::find(&source, &policy, &stock, key.as_deref(), false).unwrap();
+            let installed = InstalledPlugins::read(&folders, &addition);
+            change();
+            let placement = Placement::find(&source, folder, &installed).unwrap();
             let device = InstallDevice {
-                plugin_dirs: &folders,
+                installed: &installed,
                 host_root: Path::new("/"),
                 board: "board-1",
                 allow_unpinned: false,
@@ -285,7 +288,15 @@ mod tests {
             refused.contains("is also the plugin `other`'s"),
             "{refused}"
         );
+        // The place and the claims of others are those of one reading.
+        let other = owner.path("plugins/other.wasm");
+        let refused = owner.check_after(None, || fs::remove_file(&other).unwrap());
+        assert!(
+            refused.is_err_and(|error| error.contains("is also the plugin `other`'s")),
+            "the file was read again"
+        );
         // A plugin for other boards claims nothing here.
+        owner.plugin("plugins/other.wasm", "other", "1.0.0", "");
         owner.plugin("new.wasm", "rails", "1.0.0", "boards = [\"board-2\"]");
         assert_eq!(owner.check(None), Ok(()));
     }

@@ -39,6 +39,7 @@ mod i2c_grants;
 mod identify;
 mod install_check;
 mod installation;
+mod installed_plugins;
 mod kept;
 mod keys;
 mod limits;
@@ -91,10 +92,11 @@ pub use embed::{EmbedError, embed_signature};
 pub use grant::{GrantError, PolicyAddition};
 pub use install_check::{InstallCheckError, InstallDevice, check_install};
 pub use installation::PluginUpload;
+pub use installed_plugins::InstalledPlugins;
 pub use limits::Limits;
 pub use os_update::{OsCall, OsStatus, OsUpdateError};
 pub use owners::OwnerError;
-pub use placement::{Placement, PlacementError};
+pub use placement::{Placement, PlacementError, install_folder};
 pub use plugin_manifest::{
     Action, Capability, INTERFACE, Manifest, ManifestError, Need, Pattern, PatternError, Route,
     SECTION,

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plugin_manifest::Manifest;
 use semver::Version;
 
 use crate::file_with_signature::{ReplaceError, create, replace};
-use crate::settled_file::{bytes, plugin_files};
+use crate::installed_plugins::InstalledPlugins;
 use crate::signature;
 use crate::source_file::{SourceError, SourceFile};
 use crate::trust::{has_section, table};
@@ -71,6 +70,25 @@ fn remedy(files: &[PathBuf], folder: &Path) -> String {
     format!("remove what is not in `{}`", folder.display())
 }
 
+/// Returns the folder into which the plugin in `source` is installed, the first of the `folders`. `stock_plugins` is the
+/// layout's list.
+///
+/// # Errors
+/// [`PlacementError::Stock`] or [`PlacementError::NoFolder`].
+pub fn install_folder<'a>(
+    source: &SourceFile,
+    folders: &'a [PathBuf],
+    stock_plugins: &Path,
+) -> Result<&'a Path, PlacementError> {
+    let name = &source.manifest.name;
+    if has_section(&table(stock_plugins), name) {
+        return Err(PlacementError::Stock(name.clone()));
+    }
+    let folder = folders.first().filter(|folder| folder.is_dir());
+    let folder = folder.ok_or_else(|| PlacementError::NoFolder(folders.first().cloned()))?;
+    Ok(folder)
+}
+
 /// The place for a plugin's file in a plugin folder.
 #[derive(Debug)]
 pub struct Placement<'a> {
@@ -83,24 +101,23 @@ pub struct Placement<'a> {
 }
 
 impl<'a> Placement<'a> {
-    /// Finds the place of the plugin in `source`: the file in the first of the `folders` that contains this plugin
-    /// already, or a new one named after it. `stock_plugins` is the layout's list.
+    /// Finds the place of the plugin in `source`: the file in `folder`, its [`install_folder`], that contains this plugin
+    /// already, or a new one named after it.
     ///
     /// # Errors
     /// [`PlacementError`].
     pub fn find(
         source: &'a SourceFile,
-        folders: &[PathBuf],
-        stock_plugins: &Path,
+        folder: &Path,
+        installed: &InstalledPlugins,
     ) -> Result<Placement<'a>, PlacementError> {
         let name = &source.manifest.name;
-        if has_section(&table(stock_plugins), name) {
-            return Err(PlacementError::Stock(name.clone()));
-        }
         let signature = source.signature_beside()?;
-        let folder = folders.first().filter(|folder| folder.is_dir());
-        let folder = folder.ok_or_else(|| PlacementError::NoFolder(folders.first().cloned()))?;
-        let (file, previous) = place(name, folder, folders)?;
+        let found = installed
+            .iter()
+            .filter(|other| other.manifest.name == *name);
+        let found = found.map(|other| (other.file.clone(), other.manifest.version.clone()));
+        let (file, previous) = place_in(folder, name, found.collect())?;
         Ok(Placement {
             file,
             previous,
@@ -142,23 +159,6 @@ impl<'a> Placement<'a> {
             let _ = fs::remove_file(&beside);
         })
     }
-}
-
-/// Returns the file for the plugin `name` in `folder`, one of the `folders`, and the version that is there now.
-fn place(
-    name: &str,
-    folder: &Path,
-    folders: &[PathBuf],
-) -> Result<(PathBuf, Option<Version>), PlacementError> {
-    let listed = plugin_files(folders, |_| false).files.into_iter();
-    // A file that is not a plugin is reported by the supervisor.
-    let read = listed.filter_map(|(file, _)| {
-        let (_, wasm) = bytes(&file).ok()?;
-        Some((file, Manifest::from_wasm(&wasm).ok()?))
-    });
-    let found = read.filter(|(_, manifest)| manifest.name == name);
-    let found = found.map(|(file, manifest)| (file, manifest.version));
-    place_in(folder, name, found.collect())
 }
 
 /// Returns the file for the plugin `name` in `folder`, and the version that is there now; `found` are the files that
@@ -233,7 +233,12 @@ mod tests {
         /// Returns where `source` belongs.
         fn find<'a>(&self, source: &'a SourceFile) -> Result<Placement<'a>, PlacementError> {
             let folders = [self.path("plugins"), self.path("more")];
-            Placement::find(source, &folders, &self.path("stock.toml"))
+            let folder = install_folder(source, &folders, &self.path("stock.toml"))?;
+            Placement::find(
+                source,
+                folder,
+                &InstalledPlugins::read_with_keys(&folders, &[]),
+            )
         }
 
         fn refusal(&self) -> String {
@@ -346,7 +351,7 @@ mod tests {
             "{error}"
         );
         let source = owner.source();
-        let error = Placement::find(&source, &[], Path::new("/nowhere"));
+        let error = install_folder(&source, &[], Path::new("/nowhere"));
         let error = error.unwrap_err();
         assert!(matches!(error, PlacementError::NoFolder(None)), "{error}");
 

@@ -22,6 +22,7 @@ use device_types::LogEvent;
 use engine::{Engines, LogsFrom};
 use futures::{Stream, StreamExt};
 use model::{ContainerId, EngineKind, ServiceId, ServiceName};
+use parking_lot::Mutex;
 use store::Store;
 use tokio::sync::{broadcast, watch};
 use tokio::task::AbortHandle;
@@ -94,6 +95,9 @@ pub(crate) struct LogHub {
     capacity: usize,
     /// Counts readers by its receivers.
     readers: Arc<watch::Sender<()>>,
+    /// When the first of the present readers subscribed, in milliseconds since the epoch: the output of services is read
+    /// from then on, however long an engine takes to open its log.
+    read_since: Arc<Mutex<i64>>,
     /// Notified when a reader subscribes.
     came: Arc<tokio::sync::Notify>,
     sources: Arc<watch::Sender<LogSources>>,
@@ -119,6 +123,7 @@ impl LogHub {
             lines: broadcast::Sender::new(capacity.max(1)),
             capacity: capacity.max(1),
             readers: Arc::new(watch::Sender::new(())),
+            read_since: Arc::default(),
             came: Arc::default(),
             sources: Arc::new(watch::Sender::new(LogSources::new())),
             silent: Arc::default(),
@@ -158,11 +163,20 @@ impl LogHub {
         silent: Option<Arc<AtomicBool>>,
         positions: Option<Arc<Positions>>,
     ) -> LogSubscription {
+        let lines = BroadcastStream::new(self.lines.subscribe());
+        let counted = {
+            // Locked until this reader is counted, so that only the first of several sets the time.
+            let mut since = self.read_since.lock();
+            if self.readers.receiver_count() == 0 {
+                *since = now_ms();
+            }
+            self.readers.subscribe()
+        };
         let subscription = LogSubscription {
-            lines: BroadcastStream::new(self.lines.subscribe()),
+            lines,
             silent,
             positions,
-            _counted: self.readers.subscribe(),
+            _counted: counted,
         };
         self.came.notify_one();
         subscription
@@ -204,11 +218,11 @@ impl LogHub {
             while self.readers.receiver_count() == 0 {
                 self.came.notified().await;
             }
-            // New readers only need lines from now on. But if a container starts while there are readers, its output is
-            // read from the first line, and if the cloud already has lines of it, from the next one.
+            // New readers only need lines since they subscribed. But if a container starts while there are readers, its
+            // output is read from the first line, and if the cloud already has lines of it, from the next one.
             let mut attached = LogTasks::default();
             let mut sources = self.sources.subscribe();
-            let mut from = LogsFrom::Now;
+            let mut from = LogsFrom::Since(*self.read_since.lock());
             loop {
                 let current = sources.borrow_and_update().clone();
                 attached.follow(&self, &engines, &current, from);
@@ -236,7 +250,7 @@ impl LogHub {
         loop {
             let (begin, mut resumed) = match position.map(ResumePoint::after) {
                 Some((begin, resumed)) => (begin, Some(resumed)),
-                None => (from, None),
+                None => (not_in_the_future(from), None),
             };
             let opened_at = now_ms();
             match engine.logs(&container, begin).await {
@@ -329,6 +343,15 @@ impl Drop for LogTasks {
         for (_, task) in self.0.values() {
             task.abort();
         }
+    }
+}
+
+/// Returns the start of a stream to open now: if the clock has been set back since `from` was chosen, new lines are older
+/// than that time, and would be left out.
+fn not_in_the_future(from: LogsFrom) -> LogsFrom {
+    match from {
+        LogsFrom::Since(since) => LogsFrom::Since(since.min(now_ms())),
+        LogsFrom::Start => LogsFrom::Start,
     }
 }
 

@@ -2,7 +2,10 @@
 //! device, and what the supervisor makes of it.
 
 use anyhow::Result;
-use plugins::{InstallCheckError, InstallDevice, Placement, SourceFile, check_install};
+use plugins::{
+    InstallCheckError, InstallDevice, InstalledPlugins, Placement, SourceFile, check_install,
+    install_folder,
+};
 
 use crate::arguments::{Flags, PluginFile, Wait};
 use crate::configuration::Configuration;
@@ -23,11 +26,13 @@ pub(crate) fn install(plugin: &PluginFile, wait: Wait, flags: Flags) -> Result<(
     let configuration = configuration::resolve(flags)?;
     let source = SourceFile::read(&plugin.file)?;
     let (folders, stock) = (&configuration.plugin_dirs, &configuration.stock_plugins);
-    let placement = Placement::find(&source, folders, stock)?;
+    let folder = install_folder(&source, folders, stock)?;
     let addition = addition(&source, plugin.key.as_deref(), &configuration)?;
+    let installed = InstalledPlugins::read(folders, &addition);
+    let placement = Placement::find(&source, folder, &installed)?;
     let board = Board::read(&configuration.device_type, &configuration.host_root).device_type;
     let device = InstallDevice {
-        plugin_dirs: folders,
+        installed: &installed,
         host_root: &configuration.host_root,
         board: &board,
         allow_unpinned: configuration.allow_unpinned,

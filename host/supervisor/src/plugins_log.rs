@@ -1,13 +1,13 @@
 //! `supervisor plugins log NAME`: the last lines of a plugin, which the running supervisor has in memory.
 
-use std::io::{ErrorKind, Write as _, stdout};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use serde_json::Value;
 
 use crate::arguments::LogArguments;
+use crate::output::Readership;
 use crate::running_supervisor::RunningSupervisor;
 use crate::{configuration, output};
 
@@ -33,7 +33,7 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
         "`{name}` is not the name of a plugin: `supervisor plugins list` lists them"
     );
     let configuration = configuration::resolve(*flags)?;
-    let mut after = 0;
+    let mut last: Option<Value> = None;
     let mut is_first = true;
     loop {
         let Some(supervisor) = RunningSupervisor::find(&configuration.state_dir)? else {
@@ -43,37 +43,62 @@ pub(crate) fn log(arguments: LogArguments) -> Result<()> {
                 configuration.state_dir.display()
             );
         };
+        // The last line is requested again, to see whether the answer still comes from the same run.
+        let after = last.as_ref().map_or(0, number).saturating_sub(1);
         let path = format!("/v3/plugins/{name}/log?after={after}");
         let answer = supervisor.get(&path)?;
         if answer.is_not_found() {
             return Err(unknown(&name, &supervisor.plugin_names()?));
         }
         let answer = answer.ok()?;
-        let newest = answer["newest"].as_u64().unwrap_or_default();
-        if newest < after {
-            // Numbers restart with the supervisor: these lines belong to another one, from the
-            // first on.
-            after = 0;
+        let Some(lines) = lines_after(last.as_ref(), &answer) else {
+            last = None;
             continue;
-        }
-        after = newest;
-        let lines = answer["lines"].as_array().map_or(&[][..], Vec::as_slice);
+        };
         if std::mem::take(&mut is_first) && lines.is_empty() {
-            output::note(none_yet(&name, newest));
+            output::note(none_yet(&name, newest(&answer)));
         }
         for line in lines {
             let line = if json { line.to_string() } else { text(line) };
-            match writeln!(stdout(), "{line}") {
-                // Nobody reads on.
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
-                result => result.context("failed to write to standard output")?,
+            if output::print_while_read(format_args!("{line}\n"))? == Readership::Gone {
+                return Ok(());
             }
         }
         if !follow {
             return Ok(());
         }
+        if let Some(line) = lines.last() {
+            last = Some(line.clone());
+        }
         sleep(INTERVAL);
     }
+}
+
+/// Returns the lines of an answer that come after `last`, the last line that was printed. `None` if the answer comes from
+/// another run of the supervisor than `last`: numbers begin again with each run, so all lines of the new one are new.
+fn lines_after<'a>(last: Option<&Value>, answer: &'a Value) -> Option<&'a [Value]> {
+    let lines = answer["lines"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(last) = last else {
+        return Some(lines);
+    };
+    if newest(answer) < number(last) {
+        return None;
+    }
+    match lines.split_first() {
+        Some((first, rest)) if first == last => Some(rest),
+        Some((first, _)) if number(first) == number(last) => None,
+        // There were so many lines since then that the last one is no longer in memory.
+        _ => Some(lines),
+    }
+}
+
+/// Returns the number of the plugin's newest line; 0 if it has written none.
+fn newest(answer: &Value) -> u64 {
+    answer["newest"].as_u64().unwrap_or_default()
+}
+
+fn number(line: &Value) -> u64 {
+    line["number"].as_u64().unwrap_or_default()
 }
 
 /// Explains an empty log. `newest` is the number of the plugin's newest line.
@@ -105,6 +130,8 @@ fn text(line: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use super::*;
 
     #[test]
@@ -113,6 +140,43 @@ mod tests {
             "number": 7, "time": "2023-11-14T22:13:20.123Z", "level": "warn", "message": "too hot",
         });
         assert_eq!(text(&line), "2023-11-14T22:13:20.123Z WARN  too hot");
+    }
+
+    fn line(number: u64, message: &str) -> Value {
+        serde_json::json!({
+            "number": number, "time": "2023-11-14T22:13:20.123Z", "level": "info", "message": message,
+        })
+    }
+
+    fn answer(newest: u64, lines: &[Value]) -> Value {
+        serde_json::json!({ "newest": newest, "lines": lines })
+    }
+
+    #[test]
+    fn a_follower_continues_after_the_last_line_that_it_has_printed() {
+        let [one, two, three] = [line(1, "one"), line(2, "two"), line(3, "three")];
+        let first = answer(2, &[one.clone(), two.clone()]);
+        assert_eq!(lines_after(None, &first), Some(&[one, two.clone()][..]));
+        let next = answer(3, &[two.clone(), three.clone()]);
+        assert_eq!(lines_after(Some(&two), &next), Some(from_ref(&three)));
+        let nothing = answer(3, from_ref(&three));
+        assert_eq!(lines_after(Some(&three), &nothing), Some(&[][..]));
+        // The lines in between are no longer in memory.
+        let later = answer(9, &[line(9, "nine")]);
+        assert_eq!(
+            lines_after(Some(&three), &later),
+            Some(&[line(9, "nine")][..])
+        );
+    }
+
+    /// Also if the plugin has already written more lines than before the restart.
+    #[test]
+    fn a_follower_begins_again_with_the_first_line_of_a_restarted_supervisor() {
+        let last = line(2, "two");
+        let fewer = answer(1, &[]);
+        assert_eq!(lines_after(Some(&last), &fewer), None);
+        let more = answer(5, &[line(2, "of the new run"), line(3, "three")]);
+        assert_eq!(lines_after(Some(&last), &more), None);
     }
 
     #[test]

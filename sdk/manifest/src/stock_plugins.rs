@@ -5,8 +5,9 @@ use crate::{Action, Manifest, Pattern};
 /// The first segments below which only stock plugins answer: clients believe these endpoints to be the device's own.
 const SEGMENTS: [&str; 2] = ["v1", "v2"];
 
-/// The stock plugins, each with the action that it provides on all boards, if there is one. A test compares this list with
-/// `packaging/stock-plugins.toml`.
+/// The stock plugins, each with the action that it provides on all boards, if there is one. The list is not read from
+/// `packaging/stock-plugins.toml`, since this crate is also built by plugin authors, who receive it without that file; a
+/// test compares the two.
 pub const STOCK_PLUGINS: &[(&str, Option<Action>)] = &[
     // It provides `boot-config` for the boards that its manifest names.
     ("boot-config-txt", None),

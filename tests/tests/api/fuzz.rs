@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use fuzz::mutated;
 use proptest::prelude::*;
-use tests::Supervisor;
+use tests::{DEADLINE, Supervisor};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// Far longer than the head of a request may take.
-const PATIENCE: Duration = Duration::from_secs(240);
 /// How long a client waits for an answer to a request that may be incomplete.
 const BEGIN: Duration = Duration::from_millis(100);
 /// No answer is longer, except streams without an end.
@@ -112,7 +110,7 @@ async fn exchange(address: &str, bytes: &[u8]) -> Result<Vec<u8>, String> {
         }
         Ok::<_, std::io::Error>(answer)
     };
-    match timeout(PATIENCE, talk).await {
+    match timeout(DEADLINE, talk).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(format!("no connection: {error}")),
         Err(_) => Err("the connection was neither answered to its end nor closed".to_owned()),

@@ -1,8 +1,5 @@
 //! One plugin of a device, as the device itself reports it through its tunnel, with its last lines.
 
-use axum::extract::{FromRequestParts, Path};
-use cloud_core::device::is_uuid;
-use http::request::Parts;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -11,11 +8,11 @@ use super::plugins::ask;
 use super::tabs::{PLUGINS, Uuid};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::page_error::{PageError, PageResult};
-use crate::plugin_list::{Plugin, PluginList, WORDS_SHOWN, homepage, is_name, shown, words};
+use crate::page_error::PageResult;
+use crate::plugin_address::PluginAddress;
+use crate::plugin_list::{Plugin, PluginList, WORDS_SHOWN, homepage, shown, words};
 use crate::session_user::SessionUser;
 use crate::show::{short, table, time};
-use crate::state::DashboardState;
 
 /// The maximum number of lines that are shown.
 const LINES_SHOWN: usize = 500;
@@ -35,40 +32,18 @@ struct LogLine {
     message: String,
 }
 
-/// The name of a plugin in an address; anything else there is a 404.
-#[derive(Debug, Clone)]
-pub(super) struct PluginAddress {
-    uuid: Uuid,
-    name: String,
-}
-
-impl FromRequestParts<DashboardState> for PluginAddress {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &DashboardState) -> PageResult<Self> {
-        let address = Path::<(String, String)>::from_request_parts(parts, state).await;
-        match address {
-            Ok(Path((uuid, name))) if is_uuid(&uuid) && is_name(&name) => Ok(PluginAddress {
-                uuid: Uuid(uuid),
-                name,
-            }),
-            _ => Err(PageError::nothing_here()),
-        }
-    }
-}
-
 /// `GET /dashboard/devices/<uuid>/plugin/<name>`
 pub(super) struct PluginPage {
     facts: Facts,
-    address: PluginAddress,
+    address: PluginAddress<Uuid>,
 }
 
 impl LivePage for PluginPage {
-    type Address = PluginAddress;
+    type Address = PluginAddress<Uuid>;
     type Parts = [LiveFragment; 1];
 
-    async fn load(visitor: &SessionUser, address: PluginAddress) -> PageResult<Self> {
-        let facts = Facts::find(visitor, &address.uuid).await?;
+    async fn load(visitor: &SessionUser, address: PluginAddress<Uuid>) -> PageResult<Self> {
+        let facts = Facts::find(visitor, &address.owner).await?;
         Ok(PluginPage { facts, address })
     }
 
@@ -78,7 +53,7 @@ impl LivePage for PluginPage {
 
     async fn page(&self, visitor: &SessionUser, [head]: Self::Parts) -> PageResult<Page> {
         let device = &self.facts.device;
-        let PluginAddress { uuid, name } = &self.address;
+        let PluginAddress { owner: uuid, name } = &self.address;
         let list = ask::<PluginList>(visitor, uuid, "/v3/plugins").await?;
         let plugin = match list {
             Ok(list) => {

@@ -18,18 +18,29 @@ use crate::state::DashboardState;
 use crate::tab::Tab;
 
 /// The uuid of a device in an address; anything else there is a 404.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
 pub(super) struct Uuid(pub(super) String);
+
+impl TryFrom<String> for Uuid {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if is_uuid(&text) {
+            Ok(Uuid(text))
+        } else {
+            Err("it is not the uuid of a device")
+        }
+    }
+}
 
 impl FromRequestParts<DashboardState> for Uuid {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, state: &DashboardState) -> PageResult<Self> {
-        let uuid = Path::<String>::from_request_parts(parts, state).await;
-        match uuid {
-            Ok(Path(uuid)) if is_uuid(&uuid) => Ok(Uuid(uuid)),
-            _ => Err(PageError::nothing_here()),
-        }
+        let uuid = Path::<Uuid>::from_request_parts(parts, state).await;
+        uuid.map(|Path(uuid)| uuid)
+            .map_err(|_| PageError::nothing_here())
     }
 }
 

@@ -3,22 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use axum::extract::{FromRequestParts, Path};
-use http::request::Parts;
 use maud::{Markup, html};
 
 use super::plugin_answers::{FleetAnswers, FleetDevice, FleetDeviceAnswer};
 use super::tabs::{Fleet, PLUGINS};
 use crate::live::{LiveFragment, LivePage};
 use crate::page::Page;
-use crate::page_error::{PageError, PageResult};
-use crate::plugin_list::{
-    Plugin, PluginList, PluginMetadata, first_line, homepage, is_name, shown, words,
-};
+use crate::page_error::PageResult;
+use crate::plugin_address::PluginAddress;
+use crate::plugin_list::{Plugin, PluginList, PluginMetadata, first_line, homepage, shown, words};
 use crate::rows::device_place;
 use crate::session_user::SessionUser;
 use crate::show::table;
-use crate::state::DashboardState;
 
 /// The maximum number of files of one device that are shown: several may claim one name.
 const FILES_SHOWN: usize = 4;
@@ -36,25 +32,6 @@ const COLUMNS: [&str; 7] = [
     "Last failure",
 ];
 
-/// The name of a plugin in an address; anything else there is a 404.
-#[derive(Debug, Clone)]
-pub(super) struct FleetPluginAddress {
-    fleet: i64,
-    name: String,
-}
-
-impl FromRequestParts<DashboardState> for FleetPluginAddress {
-    type Rejection = PageError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &DashboardState) -> PageResult<Self> {
-        let address = Path::<(i64, String)>::from_request_parts(parts, state).await;
-        match address {
-            Ok(Path((fleet, name))) if is_name(&name) => Ok(FleetPluginAddress { fleet, name }),
-            _ => Err(PageError::nothing_here()),
-        }
-    }
-}
-
 /// `GET /dashboard/fleets/<id>/plugin/<name>`
 pub(super) struct FleetPluginPage {
     fleet: Fleet,
@@ -62,12 +39,12 @@ pub(super) struct FleetPluginPage {
 }
 
 impl LivePage for FleetPluginPage {
-    type Address = FleetPluginAddress;
+    type Address = PluginAddress<i64>;
     type Parts = [LiveFragment; 0];
 
-    async fn load(visitor: &SessionUser, address: FleetPluginAddress) -> PageResult<Self> {
+    async fn load(visitor: &SessionUser, address: PluginAddress<i64>) -> PageResult<Self> {
         Ok(FleetPluginPage {
-            fleet: Fleet::find(visitor, address.fleet).await?,
+            fleet: Fleet::find(visitor, address.owner).await?,
             name: address.name,
         })
     }

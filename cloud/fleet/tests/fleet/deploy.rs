@@ -4,12 +4,11 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use held_port::HeldPort;
 use serde_json::{Value, json};
 
-use crate::harness::{Api, Cloud, Person};
+use crate::harness::{Api, Cloud, PATIENCE, Person};
 use crate::registry::{Registry, digest};
 
 /// A fleet `pump` of a cloud with this registry, and a person who may deploy to it.
@@ -299,9 +298,7 @@ fn a_deployment_that_is_stopped_leaves_an_interrupted_release() {
         .stderr(Stdio::null())
         .spawn()
         .expect("fleet");
-    reached
-        .recv_timeout(Duration::from_secs(240))
-        .expect("the copy began");
+    reached.recv_timeout(PATIENCE).expect("the copy began");
     let stopped = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+/// How long anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 pub(crate) const EMAIL: &str = "ann@acme.example";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
@@ -53,7 +55,7 @@ impl Cloud {
             if let Some((_, address)) = line.trim().split_once("listening at ") {
                 break address.to_owned();
             }
-            assert!(begun.elapsed() < Duration::from_secs(240), "no start");
+            assert!(begun.elapsed() < PATIENCE, "no start");
         };
         // The output must be read, or the program blocks.
         std::thread::spawn(move || {

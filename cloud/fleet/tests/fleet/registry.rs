@@ -2,14 +2,14 @@
 
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use held_port::HeldPort;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::harness::Cloud;
+use crate::harness::{Cloud, PATIENCE};
 
 /// A running registry, empty at first; it is stopped with the value.
 pub(crate) struct Registry {
@@ -80,7 +80,7 @@ impl Registry {
         };
         let begun = Instant::now();
         while TcpStream::connect(&registry.host).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(240), "no registry");
+            assert!(begun.elapsed() < PATIENCE, "no registry");
             std::thread::yield_now();
         }
         Some(registry)

@@ -12,8 +12,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use crate::device_logs::{line, open};
-use crate::harness::Cloud;
-use crate::reach::{PATIENCE, until};
+use crate::harness::{Cloud, PATIENCE};
+use crate::reach::until;
 use crate::shop::{Shop, uuid};
 
 fn address(cloud: &Cloud) -> SocketAddr {

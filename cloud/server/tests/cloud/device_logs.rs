@@ -1,7 +1,6 @@
 //! Log lines: accepted, stored, read back and followed (docs/spec/cloud.md#device-logs).
 
 use std::io::Write as _;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use data::testing::sql;
@@ -13,7 +12,7 @@ use reqwest::{Body, Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::harness::{ApiCaller, Cloud, on_both, read};
+use crate::harness::{ApiCaller, Cloud, PATIENCE, on_both, read};
 use crate::shop::{Device, Shop, until, uuid};
 
 pub(crate) fn line(message: &str) -> Value {
@@ -60,7 +59,7 @@ impl LogReader {
                     return serde_json::from_str(&line).expect("a line of JSON");
                 }
             }
-            let more = timeout(Duration::from_secs(240), self.body.next())
+            let more = timeout(PATIENCE, self.body.next())
                 .await
                 .expect("more in time");
             let more = more.expect("more").expect("bytes");
@@ -72,9 +71,7 @@ impl LogReader {
     /// Returns when the cloud ends the answer.
     pub(crate) async fn end(mut self) {
         let end = async { while let Some(Ok(_)) = self.body.next().await {} };
-        timeout(Duration::from_secs(240), end)
-            .await
-            .expect("the end in time");
+        timeout(PATIENCE, end).await.expect("the end in time");
     }
 
     pub(crate) async fn message(&mut self) -> String {

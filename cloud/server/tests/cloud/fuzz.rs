@@ -2,7 +2,6 @@
 //! is intact afterwards.
 
 use std::cell::{Cell, RefCell};
-use std::time::Duration;
 
 use data::testing::{FreshDatabases, text};
 use data::{Database, Dialect, Options};
@@ -15,7 +14,7 @@ use resources::{Resource, Type, Version};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
-use crate::harness::Cloud;
+use crate::harness::{Cloud, PATIENCE};
 use crate::scene::{Names, scene};
 
 /// Reports and log lines in the format of devices: the method, the path, and the body.
@@ -55,8 +54,6 @@ const WORDS: &[&str] = &[
 ];
 /// So no request is refused by the rate limit.
 const WITHOUT_LIMITS: &str = "[limits]\nrequests_per_minute = 1000000000";
-/// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(240);
 
 /// A cloud on a database of each kind, for the duration of a target.
 struct Clouds {

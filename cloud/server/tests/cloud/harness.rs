@@ -9,6 +9,8 @@ use data::testing::on_fresh;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
+/// How long anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 pub(crate) const EMAIL: &str = "ann@acme.example";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
@@ -119,7 +121,7 @@ impl Cloud {
             if let Some((_, address)) = line.trim().split_once("listening at ") {
                 break address.to_owned();
             }
-            assert!(begun.elapsed() < Duration::from_secs(240), "no start");
+            assert!(begun.elapsed() < PATIENCE, "no start");
         };
         // The output must be read, or the program blocks.
         let lines = Arc::clone(&cloud.log);

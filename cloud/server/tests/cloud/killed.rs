@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::fake_device::{KnownDevice, connect_at, known};
 use crate::fuzz::whole;
-use crate::harness::{ApiCaller, Cloud, client, read};
+use crate::harness::{ApiCaller, Cloud, PATIENCE, client, read};
 use crate::postgres_server::{PostgresServer, Stop};
 use crate::reach::proxy::{echo, send_device_request};
 use crate::reach::until;
@@ -25,8 +25,6 @@ const CLIENTS: usize = 64;
 const KILLS: u32 = 4;
 /// Minimum number of acknowledged writes between two kills.
 const BETWEEN: usize = 60;
-/// How long the program may take until it is back and accepts writes.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The acknowledged writes: for tags and variables, the number that a device has.
 #[derive(Debug, Default, Clone)]

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use held_port::HeldPort;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use crate::harness::PATIENCE;
+
 /// How a server is stopped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stop {
@@ -83,10 +85,7 @@ impl PostgresServer {
             if state.lines().any(|line| line.trim() == "ready") {
                 return;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(240),
-                "no start of postgres"
-            );
+            assert!(begun.elapsed() < PATIENCE, "no start of postgres");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

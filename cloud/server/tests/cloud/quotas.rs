@@ -1,12 +1,10 @@
 //! Quotas of an organization and of its devices.
 
-use std::time::Duration;
-
 use data::testing::on_fresh;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{ApiCaller, Cloud, read};
+use crate::harness::{ApiCaller, Cloud, PATIENCE, read};
 use crate::shop::{Shop, uuid};
 
 const SMALL: &str = "[quotas]\nfleets = 2\ndevices = 2\nreleases = 2\nrelease_assets = 2\n\
@@ -202,7 +200,7 @@ async fn who_may_change_no_release_uploads_nothing_into_the_database() {
                 .ask(Method::POST, "/v7/release_asset")
                 .header("content-type", "multipart/form-data; boundary=b")
                 .body(reqwest::Body::wrap_stream(endless));
-            let answer = tokio::time::timeout(Duration::from_secs(240), request.send()).await;
+            let answer = tokio::time::timeout(PATIENCE, request.send()).await;
             // A client that is still sending may see the end of the connection instead.
             if let Ok(answer) = answer.expect("an answer before the end") {
                 assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);

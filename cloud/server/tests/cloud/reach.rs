@@ -11,10 +11,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use serde_json::Value;
 
-use crate::harness::ApiCaller;
-
-/// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
+use crate::harness::{ApiCaller, PATIENCE};
 
 /// Waits until the condition holds.
 pub(crate) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {

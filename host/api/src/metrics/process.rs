@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use process_stat::ProcessStat;
+
 /// This process, at one moment. A value that the kernel does not provide is 0.
 #[derive(Debug, Default)]
 pub(super) struct Process {
@@ -22,7 +24,7 @@ impl Process {
         Process {
             resident: kibibytes(&status, "VmRSS:") << 10,
             anonymous: kibibytes(&status, "RssAnon:") << 10,
-            cpu: cpu(&fs::read_to_string("/proc/self/stat").unwrap_or_default()),
+            cpu: ProcessStat::read("/proc/self/stat").map_or(Duration::ZERO, cpu),
             // The folder that was just listed is one of them.
             open_files: u64::try_from(open_files.saturating_sub(1)).unwrap_or(u64::MAX),
         }
@@ -37,13 +39,9 @@ fn kibibytes(status: &str, field: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Returns the user and system time from a line of `/proc/PID/stat`, which counts hundredths of a second. The fields
-/// before them include the program's name in parentheses, which may contain anything.
-fn cpu(stat: &str) -> Duration {
-    let (_, fields) = stat.rsplit_once(')').unwrap_or_default();
-    let times = fields.split_whitespace().skip(11).take(2);
-    let hundredths: u64 = times.filter_map(|time| time.parse::<u64>().ok()).sum();
-    Duration::from_millis(hundredths.saturating_mul(10))
+/// Returns the user and system time; the kernel counts hundredths of a second.
+fn cpu(stat: ProcessStat) -> Duration {
+    Duration::from_millis(stat.own_time().saturating_mul(10))
 }
 
 #[cfg(test)]
@@ -56,9 +54,9 @@ mod tests {
         assert!(process.resident > 1 << 20, "{process:?}");
         assert!(process.anonymous > 0 && process.anonymous < process.resident);
         assert!(process.open_files > 2, "{process:?}");
-        let stat = "12 (a) b)) S 1 2 3 4 5 6 7 8 9 10 150 25 0 0 20";
+        let stat = "12 (a) b)) S 1 2 3 4 5 6 7 8 9 10 150 25 0 0 20 0 1 0 99";
+        let stat = ProcessStat::parse(stat).unwrap();
         assert_eq!(cpu(stat), Duration::from_millis(1750));
-        assert_eq!(cpu("nonsense"), Duration::ZERO);
         assert_eq!(kibibytes("VmRSS:\t    12 kB\nX: 1 kB\n", "VmRSS:"), 12);
         assert_eq!(kibibytes("VmRSS: all of it", "VmRSS:"), 0);
     }

@@ -10,12 +10,11 @@ use futures::stream;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use serde_json::{Value, json};
 
+use super::DEADLINE;
 use super::router::failed;
 use crate::LocalModeAuth;
 use crate::fake::{FakeDevice, Fixture, fixture, request};
 
-/// How long a test waits for anything that has a time limit.
-const DEADLINE: Duration = Duration::from_secs(240);
 /// The longest plugin, in bytes.
 const MOST: usize = 64 << 20;
 

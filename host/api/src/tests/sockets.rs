@@ -1,17 +1,13 @@
 //! The API on a socket: errors that only occur with a connection.
 
-use std::time::Duration;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use super::DEADLINE;
 use crate::bounds::LISTENER_CONNECTIONS;
 use crate::fake::{FakeDevice, Fixture, fixture};
 use crate::{KeylessAccess, ListenSwitch, Listener, LocalModeAuth, serve};
-
-/// Longer than anything here takes, unless it hangs.
-const DEADLINE: Duration = Duration::from_secs(240);
 
 struct SocketServer {
     fixture: Fixture,

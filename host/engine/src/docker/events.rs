@@ -137,7 +137,7 @@ async fn subscribe(
 }
 
 /// Returns the seconds since the epoch with nine decimals, the engine's format for points in time.
-pub(super) fn now() -> String {
+fn now() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -37,7 +37,6 @@ pub(super) async fn follow(
             Framing::Multiplexed
         },
         since: match from {
-            LogsFrom::Now => Some(events::now()),
             LogsFrom::Start => None,
             LogsFrom::Since(since) => Some(seconds(since)),
         },

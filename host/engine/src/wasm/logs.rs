@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -69,14 +69,9 @@ impl Follower {
         changes.watch(&folder, flags)?;
         let older = open(&folder.join(OLDER_LOG))?;
         let newer = open(&folder.join(LOG))?;
-        let (file, next) = match (from, older, newer) {
-            (LogsFrom::Start | LogsFrom::Since(_), Some(older), newer) => (Some(older), newer),
-            (LogsFrom::Start | LogsFrom::Since(_), None, newer) => (newer, None),
-            (LogsFrom::Now, _, None) => (None, None),
-            (LogsFrom::Now, _, Some(mut newer)) => {
-                newer.seek(SeekFrom::End(0))?;
-                (Some(newer), None)
-            }
+        let (file, next) = match older {
+            Some(older) => (Some(older), newer),
+            None => (newer, None),
         };
         Ok(Follower {
             folder,
@@ -87,7 +82,7 @@ impl Follower {
             lines: VecDeque::new(),
             since: match from {
                 LogsFrom::Since(since) => Some(since),
-                LogsFrom::Start | LogsFrom::Now => None,
+                LogsFrom::Start => None,
             },
         })
     }

@@ -1,13 +1,11 @@
 //! The connection to the engine, and objects that it must not reach.
 
-use std::time::Duration;
-
 use bollard::models::VolumeCreateRequest;
 use bollard::query_parameters::RemoveVolumeOptions;
 use engine::{Containers as _, Engine, EngineError, Engines, VolumeSpec};
 use model::{ContainerState, EngineKind, ImageRef};
 
-use crate::suite::{Fixture, Program, volume_config};
+use crate::suite::{Fixture, PATIENCE, Program, volume_config};
 
 promise!(volume_that_somebody_else_made_is_a_conflict, |fixture| {
     let suite: &dyn Fixture = &*fixture;
@@ -50,9 +48,7 @@ promise!(engine_that_was_restarted_is_found_again, |fixture| {
     drop(door);
     // The stream of events ends with the engine, and every request reports that it is unreachable.
     let end = async { while futures::StreamExt::next(&mut events).await.is_some() {} };
-    tokio::time::timeout(Duration::from_secs(240), end)
-        .await
-        .unwrap();
+    tokio::time::timeout(PATIENCE, end).await.unwrap();
     assert!(matches!(
         engine.info().await,
         Err(EngineError::Unreachable { .. })

@@ -48,7 +48,6 @@ macro_rules! engine_suite {
             variables_reach_the_program_and_are_told,
             starting_what_is_gone_is_not_found,
             logs_from_the_start_hold_every_line_of_both_outputs,
-            logs_from_now_hold_new_lines_alone,
             logs_since_a_moment_begin_with_its_lines,
             logs_go_on_over_a_restart_and_end_with_the_container,
             long_lines_come_in_pieces,

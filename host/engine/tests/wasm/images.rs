@@ -4,7 +4,7 @@ use engine::{EngineError, RESERVE};
 use model::{ContainerState, ImageRef};
 
 use crate::fixture::{WasmFixture, test};
-use crate::suite::{Fixture, Program, eventually};
+use crate::suite::{Fixture, PATIENCE, Program, eventually};
 
 fn file(fixture: &WasmFixture, name: &str, bytes: &[u8]) -> ImageRef {
     let path = fixture.folder().join(name);
@@ -120,14 +120,13 @@ fn a_pipe_as_a_file_is_refused_and_holds_nobody() {
         std::fs::remove_file(&path).unwrap();
         let _pipe = Pipe::make(path);
 
-        let within = std::time::Duration::from_secs(240);
         let pulling = engine.pull_image(&image, None, &|_| {});
-        let pulled = tokio::time::timeout(within, pulling).await;
+        let pulled = tokio::time::timeout(PATIENCE, pulling).await;
         let refused = pulled.expect("nobody waits for a pipe").unwrap_err();
         let source = std::error::Error::source(&refused).unwrap().to_string();
         assert!(source.contains("not a file"), "{source}");
         // The old reference no longer names an image.
-        let listed = tokio::time::timeout(within, engine.images()).await;
+        let listed = tokio::time::timeout(PATIENCE, engine.images()).await;
         assert_eq!(listed.expect("nobody waits for a pipe").unwrap(), []);
     });
 }

@@ -11,6 +11,7 @@ use engine::{Containers as _, LogsFrom};
 use held_port::HeldPort;
 use model::{ContainerId, ContainerState, PortMapping, Protocol, RestartPolicy};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use wasm_service::log_file::now_ms;
 use wasm_service::process::ProcessId;
 use wasm_service::record::{self, STATE, Status};
 
@@ -112,7 +113,7 @@ fn survives(signal: Signal) {
         assert_eq!(found.state, ContainerState::Running);
         assert_eq!(fixture.process(&id), process);
         // Its log goes on, from the beginning and from now.
-        for from in [LogsFrom::Start, LogsFrom::Now] {
+        for from in [LogsFrom::Start, LogsFrom::Since(now_ms())] {
             let mut logs = fixture.engine().logs(&id, from).await.unwrap();
             let line = next_line(&mut logs).await.unwrap().message;
             assert!(line.starts_with("tick "), "{line}");

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
+use process_stat::ProcessStat;
+
 use super::session::Session;
 use crate::wire::{Question, Reply};
 
@@ -115,8 +117,8 @@ fn look(process: Option<u32>) -> Activity {
     };
     for task in tasks.flatten() {
         // A thread that has ended in the meantime has nothing to report.
-        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        if let Some((is_awake, used)) = parse_thread(&stat) {
+        if let Some((is_awake, used)) = ProcessStat::read(task.path().join("stat")).map(activity_of)
+        {
             activity.is_awake |= is_awake;
             activity.used += used;
         }
@@ -124,17 +126,12 @@ fn look(process: Option<u32>) -> Activity {
     activity
 }
 
-/// Parses a line as in `/proc/PID/stat`: the name of the thread in brackets, its state, and later its times in ticks.
-fn parse_thread(stat: &str) -> Option<(bool, Duration)> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split_ascii_whitespace();
-    let is_awake = matches!(fields.next()?, "R" | "D");
-    // The 14th and 15th of all fields; the state is the 3rd.
-    let user: u64 = fields.nth(10)?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
+/// Returns whether a thread runs or waits for a disk, and its processor time.
+fn activity_of(stat: ProcessStat) -> (bool, Duration) {
+    let is_awake = matches!(stat.state, 'R' | 'D');
     let ticks = rustix::param::clock_ticks_per_second().max(1);
-    let milliseconds = user.saturating_add(system).saturating_mul(1000) / ticks;
-    Some((is_awake, Duration::from_millis(milliseconds)))
+    let milliseconds = stat.own_time().saturating_mul(1000) / ticks;
+    (is_awake, Duration::from_millis(milliseconds))
 }
 
 #[cfg(test)]
@@ -178,22 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_thread_is_read_whatever_its_name_is() {
-        let line = "12 (a) R 1 (b) S 1 2 3 4 5 6 7 8 9 10 30 20 0 0 20 0 1 0 100";
+    fn a_thread_is_awake_if_it_runs_or_waits_for_a_disk() {
+        let line = "12 (a) S 1 2 3 4 5 6 7 8 9 10 30 20 0 0 20 0 1 0 100";
         let ticks = rustix::param::clock_ticks_per_second();
         let used = Duration::from_millis(50 * 1000 / ticks);
-        assert_eq!(parse_thread(line), Some((false, used)));
-        assert_eq!(
-            parse_thread(&line.replace(" S ", " R ")),
-            Some((true, used))
-        );
-        for damaged in [
-            "",
-            "1 (a)",
-            "1 (a) R 2",
-            "1 (a) R 1 2 3 4 5 6 7 8 9 10 x 20",
-        ] {
-            assert_eq!(parse_thread(damaged), None, "{damaged}");
+        for (state, is_awake) in [("S", false), ("T", false), ("R", true), ("D", true)] {
+            let stat = ProcessStat::parse(&line.replace('S', state)).unwrap();
+            assert_eq!(activity_of(stat), (is_awake, used), "{state}");
         }
         assert!(look(Some(std::process::id())).is_awake);
         assert!(look(None).is_awake);

@@ -20,6 +20,9 @@ use plugins::{
     RouteLookup, UnavailableService,
 };
 
+/// How long anything may take.
+const DEADLINE: Duration = Duration::from_secs(240);
+
 /// Returns the component that does what its path says, without a manifest.
 pub(crate) fn guest() -> &'static [u8] {
     static GUEST: OnceLock<Vec<u8>> = OnceLock::new();
@@ -450,7 +453,7 @@ impl Fixture {
     {
         let (method, path) = (request.method(), request.uri().path());
         let served = self.plugins.served(method, path);
-        let served = tokio::time::timeout(Duration::from_secs(240), served);
+        let served = tokio::time::timeout(DEADLINE, served);
         served.await.expect("it is loaded in time");
         match self.plugins.find(method, path) {
             RouteLookup::Route(route) => self.plugins.call(route, scope, request).await,
@@ -554,7 +557,7 @@ impl Fixture {
 
     /// Waits until `condition` holds.
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Plugins) -> bool) {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
+        let deadline = tokio::time::Instant::now() + DEADLINE;
         while !condition(&self.plugins) {
             assert!(
                 tokio::time::Instant::now() < deadline,

@@ -52,6 +52,8 @@ struct State {
     silent: bool,
     numbered: u64,
     logs: BTreeMap<ContainerId, broadcast::Sender<LogLine>>,
+    /// What containers have printed so far.
+    printed: BTreeMap<ContainerId, Vec<LogLine>>,
     /// The position at which each reading of a container's output was to begin.
     log_starts: Vec<LogsFrom>,
     /// Containers whose output is being read.
@@ -244,14 +246,25 @@ impl MemoryEngine {
     }
 
     pub(crate) fn print(&self, service: &str, message: &str) {
+        self.print_at(service, message, 1);
+    }
+
+    /// Prints a line at a time, in milliseconds since the epoch.
+    pub(crate) fn print_at(&self, service: &str, message: &str, timestamp_ms: i64) {
         let id = self.id_of(service);
         let line = LogLine {
             message: message.to_owned(),
-            timestamp_ms: 1,
+            timestamp_ms,
             stderr: false,
         };
-        let sender = self.state().logs.get(&id).cloned();
-        let _ = sender.unwrap().send(line);
+        let mut state = self.state();
+        state
+            .printed
+            .entry(id.clone())
+            .or_default()
+            .push(line.clone());
+        // Without readers, nothing receives it yet.
+        let _ = state.logs[&id].send(line);
     }
 
     pub(crate) fn readers(&self) -> u32 {
@@ -574,11 +587,17 @@ impl Containers for MemoryEngine {
             return Err(EngineError::failed("logs", "the test makes it fail"));
         }
         let sender = state.logs.get(id).ok_or_else(|| not_found(id.as_str()))?;
-        let lines = BroadcastStream::new(sender.subscribe());
+        let new = BroadcastStream::new(sender.subscribe());
+        let printed = state.printed.get(id).cloned().unwrap_or_default();
         state.readers += 1;
         let reading = Reading(self.clone());
         self.changed.notify_waiters();
-        Ok(lines
+        let stored = printed.into_iter().filter(move |line| match from {
+            LogsFrom::Start => true,
+            LogsFrom::Since(since) => line.timestamp_ms >= since,
+        });
+        Ok(futures::stream::iter(stored.map(Ok))
+            .chain(new)
             .filter_map(move |line| {
                 let _ = &reading;
                 std::future::ready(line.ok().map(Ok))

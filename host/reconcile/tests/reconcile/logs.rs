@@ -1,7 +1,12 @@
 use engine::LogsFrom;
 use futures::StreamExt;
+use tokio::time::timeout;
 
-use crate::rig::{rig, target};
+use crate::rig::{DEADLINE, rig, target};
+
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
 
 #[tokio::test(start_paused = true)]
 async fn readers_see_what_services_print_and_what_the_supervisor_does() {
@@ -39,6 +44,50 @@ async fn readers_see_what_services_print_and_what_the_supervisor_does() {
     }
     // The second subscribed later, and receives only what came after that.
     assert_eq!(second.next().await.unwrap().message, "hello");
+}
+
+/// An engine needs a while to open a log, and services do not wait for it.
+#[tokio::test(start_paused = true)]
+async fn a_reader_receives_what_is_printed_before_the_engine_has_opened_the_log() {
+    let rig = rig();
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    rig.engine.print_at("web", "earlier", 1);
+    let mut reader = rig.reconciler.logs();
+    let subscribed_by = now_ms();
+    // Nothing has been awaited since, so the log is not open yet, and it is opened in a later millisecond.
+    assert_eq!(rig.engine.readers(), 0);
+    rig.engine.print_at("web", "at once", subscribed_by);
+    while now_ms() <= subscribed_by {
+        std::hint::spin_loop();
+    }
+
+    let line = timeout(DEADLINE, reader.next()).await.unwrap().unwrap();
+    assert_eq!(line.message, "at once");
+    rig.engine.print("web", "later");
+    let line = timeout(DEADLINE, reader.next()).await.unwrap().unwrap();
+    assert_eq!(line.message, "later");
+    let [LogsFrom::Since(since)] = rig.engine.log_starts()[..] else {
+        panic!("{:?}", rig.engine.log_starts())
+    };
+    assert!(since <= subscribed_by);
+}
+
+/// The time of the subscription is that of the first reader.
+#[tokio::test(start_paused = true)]
+async fn a_second_reader_does_not_cost_the_first_one_a_line() {
+    let rig = rig();
+    rig.set(target().service("web", "web:1").json()).await;
+    rig.settled().await;
+    let mut first = rig.reconciler.logs();
+    let subscribed_by = now_ms();
+    rig.engine.print_at("web", "at once", subscribed_by);
+    while now_ms() <= subscribed_by {
+        std::hint::spin_loop();
+    }
+    let _second = rig.reconciler.logs();
+    let line = timeout(DEADLINE, first.next()).await.unwrap().unwrap();
+    assert_eq!(line.message, "at once");
 }
 
 #[tokio::test(start_paused = true)]

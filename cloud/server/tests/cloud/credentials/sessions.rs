@@ -1,6 +1,6 @@
 //! Sessions can be listed and ended, and all of them expire.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use data::testing::sql;
 use reqwest::header::COOKIE;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{claims, execute, saying};
 use crate::dashboard::session::{cookie, page};
-use crate::harness::{ApiCaller, Cloud, EMAIL, PASSWORD, on_both};
+use crate::harness::{ApiCaller, Cloud, EMAIL, PASSWORD, PATIENCE, on_both};
 
 const WHOAMI: &str = "/user/v1/whoami";
 
@@ -131,10 +131,7 @@ async fn the_use_of_a_session_is_noted_now_and_then() {
             "/v7/user_session?$filter=last_used_at%20lt%20'2000-01-01T00:00:00.000Z'&$select=id";
         let begun = Instant::now();
         while !ann.rows(path).await.is_empty() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(240),
-                "it is never noted"
-            );
+            assert!(begun.elapsed() < PATIENCE, "it is never noted");
             tokio::task::yield_now().await;
         }
     })

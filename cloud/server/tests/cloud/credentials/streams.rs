@@ -1,7 +1,5 @@
 //! Streams end with the right that opened them.
 
-use std::time::Duration;
-
 use axum::Router;
 use axum::body::Body;
 use axum::routing::any;
@@ -14,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::device_logs::{LogReader, line, open};
 use crate::fake_device::{connect, known};
-use crate::harness::{PASSWORD, on_both};
+use crate::harness::{PASSWORD, PATIENCE, on_both};
 use crate::shop::{Shop, until};
 
 #[tokio::test]
@@ -89,9 +87,7 @@ async fn a_device_whose_key_is_deleted_writes_no_more() {
         assert_eq!(shop.ann.rows(&path).await.len(), 1);
         let (status, _) = shop.ann.answer(shop.ann.ask(Method::DELETE, &path)).await;
         assert_eq!(status, StatusCode::OK);
-        let answer = timeout(Duration::from_secs(240), answer)
-            .await
-            .expect("an end in time");
+        let answer = timeout(PATIENCE, answer).await.expect("an end in time");
         let answer = answer.expect("the task").expect("an answer");
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
     })
@@ -137,9 +133,7 @@ async fn the_answer_of_a_device_stops_with_the_session_that_asked() {
             .answer(asking.ask(Method::POST, "/user/v1/sign-out"))
             .await;
         let end = async { while let Ok(Some(_)) = answer.chunk().await {} };
-        timeout(Duration::from_secs(240), end)
-            .await
-            .expect("an end in time");
+        timeout(PATIENCE, end).await.expect("an end in time");
         connection.abort();
     })
     .await;

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use devtools::DevTools;
 
+use crate::harness::PATIENCE;
+
 /// The variable with the path of the program.
 const PROGRAM: &str = "SUPERVISOR_TEST_CHROMIUM";
-/// How long any step may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(240);
 /// Interval between two checks of a page.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 

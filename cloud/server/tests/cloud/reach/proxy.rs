@@ -17,9 +17,9 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{PATIENCE, silent, until, until_connected};
+use super::{silent, until, until_connected};
 use crate::fake_device::{KnownDevice, connect, known};
-use crate::harness::{ApiCaller, Cloud, on_both, read};
+use crate::harness::{ApiCaller, Cloud, PATIENCE, on_both, read};
 use crate::shop::Shop;
 
 pub(crate) const PIECE: usize = 16 << 10;

@@ -7,9 +7,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{PATIENCE, silent, until, until_connected};
+use super::{silent, until, until_connected};
 use crate::fake_device::{KnownDevice, connect, known};
-use crate::harness::{ApiCaller, Cloud, on_both};
+use crate::harness::{ApiCaller, Cloud, PATIENCE, on_both};
 
 /// Creates a supervisor that passes on each `POST /v1/update`, with its body and address.
 pub(crate) fn update_listener() -> (Router, mpsc::UnboundedReceiver<(String, Value)>) {

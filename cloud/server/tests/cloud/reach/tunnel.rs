@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use tunnel::{CloseMessage, CloseReason, Offer};
 
 use super::proxy::{Flood, send_device_request};
-use super::{PATIENCE, silent, until, until_connected};
+use super::{silent, until, until_connected};
 use crate::fake_device::{PROTOCOL, ask_for_tunnel, connect, known};
-use crate::harness::{Cloud, on_both};
+use crate::harness::{Cloud, PATIENCE, on_both};
 
 /// Returns why the cloud ends a tunnel, once it does.
 async fn why(held: JoinHandle<Option<CloseMessage>>) -> CloseReason {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::on_two;
 use crate::fake_device::{connect, known};
-use crate::harness::read;
+use crate::harness::{PATIENCE, read};
 use crate::reach::proxy::{Flood, PIECE, echo, send_device_request};
-use crate::reach::{PATIENCE, silent, until, until_connected};
+use crate::reach::{silent, until, until_connected};
 
 #[tokio::test]
 async fn any_replica_asks_a_device_wherever_it_is_connected() {

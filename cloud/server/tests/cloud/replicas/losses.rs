@@ -13,10 +13,10 @@ use super::{Replicas, on_two};
 use crate::dashboard::session::{cookie, page};
 use crate::device_logs::{LogReader, line, messages};
 use crate::fake_device::{connect, known};
-use crate::harness::read;
+use crate::harness::{PATIENCE, read};
 use crate::reach::proxy::{echo, send_device_request};
 use crate::reach::push::{next, update_listener, variable};
-use crate::reach::{PATIENCE, silent, until, until_connected};
+use crate::reach::{silent, until, until_connected};
 use crate::shop::Shop;
 
 /// The acknowledged lines.

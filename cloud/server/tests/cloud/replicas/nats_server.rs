@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use held_port::HeldPort;
 
+use crate::harness::PATIENCE;
+
 /// The path of the program, if it is not the system's.
 const NATS: &str = "SUPERVISOR_TEST_NATS";
 /// The user name that clients must know.
@@ -59,10 +61,7 @@ impl NatsServer {
         self.server = Some(server);
         let begun = Instant::now();
         while TcpStream::connect(self.port.address()).is_err() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(240),
-                "no start of nats-server"
-            );
+            assert!(begun.elapsed() < PATIENCE, "no start of nats-server");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
