@@ -50,16 +50,18 @@ pub(crate) fn check(path: &Path) -> Result<(), OwnerError> {
 fn check_one(path: &Path, meta: &Metadata, around: bool, own: Identity) -> Result<(), OwnerError> {
     let (owner, group, mode) = (meta.uid(), meta.gid(), meta.mode() & 0o7777);
     let (place, user) = (path.display(), own.user);
+    let lossy = path.to_string_lossy();
+    let word = shell_words::quote(&lossy);
     if owner != 0 && owner != user {
         return Err(OwnerError(format!(
-            "`{place}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {user}: after a look at it, `chown {user} {place}`; nothing there is used"
+            "`{place}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {user}: after a look at it, `chown {user} {word}`; nothing there is used"
         )));
     }
     let by_group = mode & GROUP_WRITES != 0 && group != 0 && group != own.group;
     let by_others = mode & OTHERS_WRITE != 0;
     if (by_group || by_others) && !(around && mode & STICKY != 0) {
         return Err(OwnerError(format!(
-            "`{place}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {place}`; nothing there is used"
+            "`{place}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {word}`; nothing there is used"
         )));
     }
     Ok(())
@@ -116,7 +118,7 @@ mod tests {
     #[test]
     fn the_owner_and_the_group_are_root_or_the_supervisors_own() {
         let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("a.wasm");
+        let path = root.path().join("my a.wasm");
         fs::write(&path, "a").unwrap();
         set_mode(&path, 0o664);
         // When the tests run as root, the file is given to another user; otherwise the tests' user already is one.
@@ -130,9 +132,13 @@ mod tests {
             error.contains(&format!("belongs to the user {user}")),
             "{error}"
         );
+        let remedy = format!("`chown 0 '{}'`", path.display());
+        assert!(error.contains(&remedy), "{error}");
         if group != 0 {
             let error = allowed(user, group + 1).unwrap_err().to_string();
             assert!(error.contains("mode 0664"), "{error}");
+            let remedy = format!("`chmod go-w '{}'`", path.display());
+            assert!(error.contains(&remedy), "{error}");
         }
     }
 }

@@ -27,7 +27,7 @@ pub enum LocationError {
     /// Somebody else can put a link to another folder there.
     #[error(
         "`{}` leads through `{}`, which others can replace or change (it belongs to user {owner} and has mode {mode:04o}): use a path through folders that only root can write, or check what is there, then `chown root {place}` and `chmod go-w {place}`",
-        path.display(), place.display(), place = place.display()
+        path.display(), place.display(), place = shell_word(place)
     )]
     Replaceable {
         /// The path.
@@ -39,6 +39,11 @@ pub enum LocationError {
         /// Its permissions.
         mode: u32,
     },
+}
+
+/// Returns a path as a word of a command that somebody may paste into a shell.
+fn shell_word(path: &Path) -> String {
+    shell_words::quote(&path.to_string_lossy()).into_owned()
 }
 
 /// A user and a group.
@@ -173,6 +178,18 @@ mod tests {
             }
             Err(error) => panic!("{error}"),
         }
+    }
+
+    #[test]
+    fn the_remedy_quotes_a_place_for_the_shell() {
+        let error = LocationError::Replaceable {
+            path: "/srv/my plugins/data".into(),
+            place: "/srv/my plugins".into(),
+            owner: 7,
+            mode: 0o777,
+        };
+        let remedy = "`chown root '/srv/my plugins'` and `chmod go-w '/srv/my plugins'`";
+        assert!(error.to_string().ends_with(remedy), "{error}");
     }
 
     #[test]

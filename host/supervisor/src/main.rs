@@ -39,7 +39,6 @@ mod request_places;
 mod run;
 mod run_folder;
 mod running_supervisor;
-mod stop_signals;
 mod systemd;
 mod target_policy;
 mod variables;

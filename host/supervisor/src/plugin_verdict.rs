@@ -173,7 +173,8 @@ impl PlacedFile<'_> {
                 reason,
                 in_use: None,
             } => anyhow!(
-                "the supervisor refuses {plugin} {version}: {reason}\nthe file stays in its place; this removes it: `rm {file}`"
+                "the supervisor refuses {plugin} {version}: {reason}\nthe file stays in its place; this removes it: `rm {}`",
+                shell_word(self.file)
             ),
             ReportedState::Unlisted => anyhow!(
                 "the supervisor does not list `{file}`: if it reads other plugin folders than this command, give --config with its configuration file; the file stays, and this shows whether it runs: {list}"
@@ -195,9 +196,14 @@ impl PlacedFile<'_> {
     fn command(&self, words: &str) -> String {
         format!(
             "`supervisor plugins {words} --state-dir {}`",
-            self.state_dir.display()
+            shell_word(self.state_dir)
         )
     }
+}
+
+/// Returns a path as a word of a command that somebody may paste into a shell.
+fn shell_word(path: &Path) -> String {
+    shell_words::quote(&path.to_string_lossy()).into_owned()
 }
 
 /// Returns the plugins of the running supervisor, as in `GET /v3/plugins`.
@@ -296,6 +302,35 @@ mod tests {
                 "new",
             );
             assert_eq!(found, expected, "{report}");
+        }
+    }
+
+    #[test]
+    fn a_printed_command_quotes_paths_for_the_shell() {
+        let placed = PlacedFile {
+            plugin: "a",
+            version: "1.0.0".to_owned(),
+            file: Path::new("/srv/my plugins/a.wasm"),
+            digest: "new",
+            state_dir: Path::new("/srv/owner's state"),
+        };
+        let refused = |in_use: Option<&str>| ReportedState::Refused {
+            reason: "why".to_owned(),
+            in_use: in_use.map(str::to_owned),
+        };
+        for (state, expected) in [
+            (refused(None), "`rm '/srv/my plugins/a.wasm'`"),
+            (
+                refused(Some("0.9.0")),
+                r"`supervisor plugins rollback a --state-dir '/srv/owner'\''s state'`",
+            ),
+            (
+                ReportedState::Loading,
+                r"`supervisor plugins list --state-dir '/srv/owner'\''s state'`",
+            ),
+        ] {
+            let error = placed.explain(&state, Duration::ZERO).to_string();
+            assert!(error.ends_with(expected), "{error}");
         }
     }
 

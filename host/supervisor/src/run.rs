@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use api::Listener;
+use stop_signals::StopSignals;
 use store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,6 @@ use crate::host::Host;
 use crate::listen_address::openness;
 use crate::parts::{Parts, StartContext};
 use crate::run_folder::RunFolder;
-use crate::stop_signals::StopSignals;
 use crate::{listeners, systemd};
 
 /// Threads that run tasks. A device has other work to do, and each thread costs memory.

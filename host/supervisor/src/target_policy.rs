@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use model::error_chain;
+use plugin_manifest::FormError;
 use reconcile::ReadTargetPolicy;
 use signed_targets::TargetPolicy;
 
@@ -16,6 +17,6 @@ pub(crate) fn reader(configuration: &Configuration) -> ReadTargetPolicy {
     Arc::new(move || {
         let text = plugins::policy_text(&path, anybodys).map_err(|error| error_chain(&error))?;
         let policy = TargetPolicy::parse(&text.unwrap_or_default());
-        policy.map_err(|error| format!("`{}`: {}", path.display(), error.message()))
+        policy.map_err(|error| format!("`{}`: {}", path.display(), FormError::new(&error).message))
     })
 }

@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
-use plugin_manifest::{Capability, Manifest};
+use anyhow::{Context as _, Result, anyhow};
+use plugin_manifest::{Capability, FormError, Manifest};
 use plugin_test_host::{CallFilter, Host, Identity};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -176,8 +176,11 @@ impl DeviceFile {
                 return Err(error).with_context(|| format!("cannot read `{}`", file.display()));
             }
         };
-        let device = toml::from_str(&text);
-        device.with_context(|| format!("`{}` is invalid", file.display()))
+        let device = toml::from_str(&text).map_err(|error| {
+            let reason = FormError::new(&error).with_place(&text);
+            anyhow!("`{}` is invalid: {reason}", file.display())
+        });
+        device.map(Some)
     }
 
     pub(crate) fn device_type(&self) -> &str {

@@ -5,6 +5,7 @@
 //! component is parsed as a plugin before it is written to a disk. `verify` finds out whose signature it is.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use minisign::SignatureBox;
@@ -22,6 +23,8 @@ use crate::component::{Component, MOST};
 const SIGNATURE_TYPE: &str = "application/vnd.minisign.signature.v1";
 /// The maximum size of a signature with its comments, in bytes, which is what a device accepts.
 const LARGEST_SIGNATURE: u64 = 4 << 10;
+/// The time limit of a whole transfer. The largest component with its signature meets it at 0.3 Mbit/s.
+const LONGEST_TRANSFER: Duration = Duration::from_secs(30 * 60);
 
 /// A plugin that was pulled from a registry.
 pub(crate) struct PulledPlugin {
@@ -35,8 +38,17 @@ pub(crate) struct PulledPlugin {
 /// Uploads a component with its signature, and returns the digest of its manifest.
 ///
 /// # Errors
-/// The registry does not accept it.
+/// The registry does not accept it, or not in time.
 pub(crate) async fn push(
+    component: &Component,
+    signature: Option<&str>,
+    reference: &ImageName,
+) -> Result<String> {
+    let pushed = push_parts(component, signature, reference);
+    within(LONGEST_TRANSFER, reference, pushed).await
+}
+
+async fn push_parts(
     component: &Component,
     signature: Option<&str>,
     reference: &ImageName,
@@ -68,8 +80,12 @@ pub(crate) async fn push(
 /// Fetches a component and its signature.
 ///
 /// # Errors
-/// It does not exist, is not a plugin, or does not match its digests.
+/// It does not exist, is not a plugin, does not match its digests, or does not arrive in time.
 pub(crate) async fn pull(reference: &ImageName) -> Result<PulledPlugin> {
+    within(LONGEST_TRANSFER, reference, pull_parts(reference)).await
+}
+
+async fn pull_parts(reference: &ImageName) -> Result<PulledPlugin> {
     let access = Access::pull(Account::Stored(None));
     let repository = registries()?.repository(&reference.place, access);
     let manifest = repository.manifest(&reference.reference).await;
@@ -85,6 +101,25 @@ pub(crate) async fn pull(reference: &ImageName) -> Result<PulledPlugin> {
         component,
         signature,
         digest: manifest.digest,
+    })
+}
+
+/// Waits for a transfer. Its requests have limits for silence, which a registry that sends a byte a minute never reaches.
+///
+/// # Errors
+/// The transfer failed, or takes longer than `limit`.
+async fn within<T>(
+    limit: Duration,
+    reference: &ImageName,
+    transfer: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let transferred = tokio::time::timeout(limit, transfer).await;
+    transferred.unwrap_or_else(|_| {
+        bail!(
+            "the registry {} took longer than the {} s that a plugin may take: check the connection, and try again",
+            reference.place.host,
+            limit.as_secs()
+        )
     })
 }
 
@@ -242,7 +277,75 @@ fn in_words(mut error: RegistryError) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use axum::Router;
+    use axum::body::Body;
+    use axum::response::{IntoResponse as _, Response};
+    use futures::stream;
+    use http::Uri;
+    use registry_client::sha256;
+    use serde_json::json;
+    use tokio::net::TcpListener;
+
     use super::*;
+
+    /// Short, because the test waits for it.
+    const LIMIT: Duration = Duration::from_secs(1);
+
+    /// Serves a registry on this machine, and returns the name of a plugin in it.
+    async fn plugin_in(registry: Router) -> ImageName {
+        // The HTTP client requires it; this fails if another test has installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let host = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, registry).await });
+        reference(&format!("{host}/greeter:1")).unwrap()
+    }
+
+    /// Returns a manifest, and for everything else bytes that arrive one at a time and never end.
+    fn trickle(address: &Uri) -> Response {
+        if address.path().ends_with("/manifests/1") {
+            let descriptor = |media_type: &str| json!({ "mediaType": media_type, "digest": sha256(b"{}"), "size": MOST });
+            let kind = "application/vnd.oci.image.manifest.v1+json";
+            let manifest = json!({
+                "schemaVersion": 2,
+                "mediaType": kind,
+                "config": descriptor(CONFIG_TYPE),
+                "layers": [descriptor(LAYER_TYPE)],
+            });
+            return ([("content-type", kind)], manifest.to_string()).into_response();
+        }
+        let period = tokio::time::interval(Duration::from_millis(20));
+        Body::from_stream(stream::unfold(period, |mut period| async move {
+            period.tick().await;
+            Some((Ok::<_, Infallible>("x"), period))
+        }))
+        .into_response()
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_sends_a_byte_now_and_then_does_not_hold_a_pull_for_ever() {
+        let registry = Router::new().fallback(|address: Uri| async move { trickle(&address) });
+        let name = plugin_in(registry).await;
+        let pulled = within(LIMIT, &name, pull_parts(&name));
+        let pulled = tokio::time::timeout(::tests::DEADLINE, pulled).await;
+        let error = pulled.expect("the pull ends").err().unwrap().to_string();
+        let host = &name.place.host;
+        let expected =
+            format!("the registry {host} took longer than the 1 s that a plugin may take");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_never_answers_does_not_hold_a_push_for_ever() {
+        let name = plugin_in(Router::new().fallback(std::future::pending::<Response>)).await;
+        let component = Component::read(::tests::guest("greeter")).unwrap();
+        let pushed = within(LIMIT, &name, push_parts(&component, None, &name));
+        let pushed = tokio::time::timeout(::tests::DEADLINE, pushed).await;
+        let error = pushed.expect("the push ends").err().unwrap().to_string();
+        assert!(error.contains("took longer than the 1 s"), "{error}");
+    }
 
     #[test]
     fn a_name_in_a_registry_is_told_from_a_file() {

@@ -8,9 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use include_dir::{Dir, include_dir};
 
 use crate::compiler::cache_folder;
 use crate::output::Output;
+use crate::sdk_sources::{write_file, write_folder};
+
+/// What may be installed, with the hashes of its files: a requirements file of pip for each Python package, and a folder
+/// with the lock file of npm for each set of npm packages. A package index that serves other files is refused.
+///
+/// The hashes of a new version are those of <https://pypi.org/simple/NAME/>, and those that `npm install
+/// --package-lock-only` writes.
+static HASHES: Dir = include_dir!("$CARGO_MANIFEST_DIR/src/toolchain");
 
 /// A PyPI package, in the version that this tool is tested with.
 pub(crate) struct PythonPackage {
@@ -68,9 +77,17 @@ fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
         run(Command::new(python).args(environment).arg(folder)).context(
             "failed to create a virtual environment; on Debian, `apt-get install python3-venv` helps",
         )?;
-        let requirement = format!("{name}=={version}");
-        run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", &requirement]))
-            .with_context(|| format!("failed to install {requirement}"))
+        let hashes = HASHES.get_file(format!("{name}-{version}.txt"));
+        let hashes =
+            hashes.with_context(|| format!("this tool contains no hashes of {name} {version}"))?;
+        let requirements = folder.join("requirements.txt");
+        write_file(&requirements, hashes.contents())?;
+        run(Command::new(folder.join("bin/pip"))
+            .args(["install", "--quiet", "--require-hashes"])
+            // The source of a package would run its author's build script.
+            .args(["--only-binary", ":all:", "--requirement"])
+            .arg(requirements))
+        .with_context(|| format!("failed to install {name}=={version}"))
     })
 }
 
@@ -100,13 +117,16 @@ pub(crate) fn node_packages(packages: &[NodePackage], output: &Output) -> Result
             named(" ").join(" and ")
         ));
         let npm = on_path("npm").context("npm is not installed: install it, with Node.js")?;
-        std::fs::create_dir_all(folder)?;
+        let set = named("-").join("-");
+        let hashes = HASHES.get_dir(&set);
+        let hashes = hashes.with_context(|| format!("this tool contains no hashes of {set}"))?;
+        write_folder(folder, hashes)?;
         // Install scripts are other people's programs, and these packages do not need any.
         run(Command::new(npm)
-            .args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
+            // In the versions of the lock file, and only with its hashes.
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
             .args(["--loglevel", "error", "--prefix"])
-            .arg(folder)
-            .args(named("@")))
+            .arg(folder))
         .with_context(|| format!("failed to install {}", named("@").join(" ")))
     })
 }
@@ -224,4 +244,42 @@ fn name(command: &Command) -> String {
             .unwrap_or_default(),
     };
     name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn each_package_that_is_installed_has_hashes() {
+        let mut python = 0;
+        for file in HASHES.files() {
+            let path = file.path().display();
+            let text = file.contents_utf8().unwrap();
+            let (requirement, hashes) = text.split_once(" \\\n").unwrap();
+            assert!(requirement.contains("=="), "{path}: {requirement}");
+            for line in hashes.lines() {
+                let hash = line.trim().trim_end_matches(" \\");
+                let hash = hash.strip_prefix("--hash=sha256:").unwrap();
+                let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+                assert!(is_hash, "{path}: {line}");
+            }
+            python += 1;
+        }
+        assert_eq!(python, 3);
+        for folder in HASHES.dirs() {
+            let lock = HASHES.get_file(folder.path().join("package-lock.json"));
+            let lock: Value = serde_json::from_slice(lock.unwrap().contents()).unwrap();
+            let packages = lock["packages"].as_object().unwrap();
+            assert!(packages.len() > 2, "{lock}");
+            for (name, package) in packages {
+                let integrity = package["integrity"].as_str().unwrap_or_default();
+                // The first is the project itself.
+                let is_hashed = integrity.starts_with("sha512-");
+                assert!(name.is_empty() || is_hashed, "{name}: {package}");
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod action;
 mod capability;
 mod core_routes;
 mod event_kind;
+mod form_error;
 mod glob;
 mod limits;
 mod manifest;
@@ -28,6 +29,7 @@ pub use action::Action;
 pub use capability::Capability;
 pub use core_routes::{CORE_ROUTES, core_route};
 pub use event_kind::EventKind;
+pub use form_error::{FormError, line_and_column};
 pub use glob::glob;
 pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits, limit_names};
 pub use manifest::{
@@ -37,7 +39,7 @@ pub use manifest::{
 pub use pattern::{Pattern, PatternError, match_path};
 pub use plugin_metadata::PluginMetadata;
 pub use project::{Build, Language, Project, ProjectError};
-pub use project_file::{FormError, ProjectFile, WrittenBuild, line_and_column};
+pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, allowed_methods, parse_method, route_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};
 #[cfg(feature = "component")]

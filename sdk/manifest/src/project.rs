@@ -10,8 +10,8 @@ use std::str::FromStr as _;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::form_error::line_and_column;
 use crate::manifest::{INTERFACE, INVALID, Manifest, Need};
-use crate::project_file::line_and_column;
 use crate::{
     Action, LimitError, Pattern, PluginMetadata, ProjectFile, Route, ScheduleError, WrittenLimits,
 };

@@ -6,11 +6,8 @@ use semver::Version;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::form_error::FormError;
 use crate::{Action, Capability, EventKind, Language};
-
-mod form_error;
-
-pub use form_error::{FormError, line_and_column};
 
 /// The values of a `plugin.toml`; only their form has been checked.
 #[derive(Debug, Clone, Deserialize)]

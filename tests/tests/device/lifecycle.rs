@@ -297,7 +297,7 @@ fn an_error_of_the_configuration_file_names_the_file_the_line_the_table_and_the_
         (
             "engine = \"wasm\"\n[branding]\nnmae = \"x\"\n",
             3,
-            "[branding] nmae: unknown field `nmae`, expected one of `env_prefix`",
+            "[branding] nmae: there is no key `nmae` here; the keys are `env_prefix`",
         ),
         (
             "engine = \"wasm\"\nlisten = [\"localhost\"]\n",

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use plugin_manifest::FormError;
 use serde::de::DeserializeOwned;
 
 use crate::owners::{self, OwnerError};
@@ -29,15 +30,7 @@ pub enum PolicyError {
         /// The file.
         path: PathBuf,
     },
-    /// It is not valid TOML of the expected form; the source says in which line.
-    #[error("the policy `{}` is invalid", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with the line.
-        source: Box<toml::de::Error>,
-    },
-    /// Something in it cannot be granted.
+    /// It is not TOML of the expected form, or something in it cannot be granted.
     #[error("the policy `{}` is invalid: {reason}", path.display())]
     Invalid {
         /// The file.
@@ -49,9 +42,9 @@ pub enum PolicyError {
 
 /// Parses the text of the file at `path`.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, PolicyError> {
-    toml::from_str(text).map_err(|source| PolicyError::Parse {
+    toml::from_str(text).map_err(|error| PolicyError::Invalid {
         path: path.to_owned(),
-        source: Box::new(source),
+        reason: FormError::new(&error).with_place(text),
     })
 }
 

@@ -126,9 +126,12 @@ fn a_name_is_pinned_to_files_and_gives_nothing_to_others() {
 fn what_is_wrong_is_named_with_its_line() {
     for (text, expected) in [
         ("[plugins.a]\ngrant = [\"led\"]", "line 2, column 1"),
-        ("[plugins.a]\ngrant = [\"led\"]", "unknown field `grant`"),
+        (
+            "[plugins.a]\ngrant = [\"led\"]",
+            "there is no key `grant` here; the keys are ",
+        ),
         ("[plugins.a]\n\ngrants = [\"fly\"]", "line 3"),
-        ("[plugin.a]", "unknown field `plugin`"),
+        ("[plugin.a]", "there is no key `plugin` here"),
         ("[plugins.a]\n\nsha256 = [\"*\"]", "line 3"),
         ("[plugins.a]\n\nroutes = [\"/v3/*/a\"]", "line 3"),
         (
@@ -137,7 +140,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         (
             "[plugins.a]\nprovides = [\"everything\"]",
-            "unknown variant `everything`",
+            "`everything` is not known here",
         ),
         ("[plugins.a]\nboards = [\"*\"]", "`*` is not a board"),
         (

@@ -52,9 +52,11 @@ pub(super) fn not_signed(
         };
         format!("it is signed with `{name}`, {remedy}")
     } else if others.is_empty() && !signatures.are_there() {
+        let lossy = source.path.to_string_lossy();
         format!(
-            "it has no signature, neither in it nor in `{}`; sign it (`supervisor-plugin sign {file} --key SECRET_KEY`), or leave out --key to trust this file and no other",
-            signature::file_beside(&source.path).display()
+            "it has no signature, neither in it nor in `{}`; sign it (`supervisor-plugin sign {} --key SECRET_KEY`), or leave out --key to trust this file and no other",
+            signature::file_beside(&source.path).display(),
+            shell_words::quote(&lossy)
         )
     } else if others.is_empty() || others.iter().any(|other| Some(*other) == id) {
         // Signed with this key, but the signature does not count: it is of another content or of an old format.

@@ -227,6 +227,20 @@ fn a_file_that_a_key_of_the_policy_signs_is_given_by_that_key() {
 }
 
 #[test]
+fn the_command_that_signs_a_file_quotes_its_path_for_the_shell() {
+    let owner = Owner::new();
+    let maker = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+    let key = owner.folder.path().join("acme.pub");
+    std::fs::write(&key, maker.pk.to_base64()).unwrap();
+    let file = owner.folder.path().join("my acme.wasm");
+    std::fs::write(&file, component(ACME)).unwrap();
+    let (policy, stock) = (&owner.files.owner, &owner.files.stock);
+    let error = trust_lines(&file, policy, stock, Some(&key)).unwrap_err();
+    let command = format!("`supervisor-plugin sign '{}' --key ", file.display());
+    assert!(error.to_string().contains(&command), "{error}");
+}
+
+#[test]
 fn the_lines_for_a_makers_key_name_it_once_and_only_if_it_has_signed() {
     let owner = Owner::new();
     let maker = minisign::KeyPair::generate_unencrypted_keypair().unwrap();

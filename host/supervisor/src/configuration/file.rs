@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
+use plugin_manifest::FormError;
 use toml::de::{DeTable, DeValue};
 
 use crate::arguments::Settings;
@@ -81,8 +82,9 @@ impl ConfigurationFile {
     /// It is not TOML, or has an unknown key or a value of another kind: `FILE:LINE: [table] key: ` and the reason.
     pub(super) fn settings(&self) -> Result<Settings> {
         toml::from_str(&self.text).map_err(|error| {
+            let reason = FormError::new(&error).message;
             let Some(span) = error.span() else {
-                return anyhow!("{}: {}", self.path.display(), error.message());
+                return anyhow!("{}: {reason}", self.path.display());
             };
             let keys = self.keys_at(span.start);
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -91,7 +93,7 @@ impl ConfigurationFile {
                 // The error is one of TOML's form.
                 None => String::new(),
             };
-            anyhow!("{}: {keys}{}", self.place(span.start), error.message())
+            anyhow!("{}: {keys}{reason}", self.place(span.start))
         })
     }
 

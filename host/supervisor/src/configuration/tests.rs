@@ -121,23 +121,23 @@ fn an_error_of_the_file_names_the_file_the_line_the_table_the_key_and_what_is_al
     for (file, expected) in [
         (
             "engine = \"wasm\"\nstat_dir = \"x\"",
-            "s.toml:2: stat_dir: unknown field `stat_dir`, expected one of `state_dir`, `listen`",
+            "s.toml:2: stat_dir: there is no key `stat_dir` here; the keys are `state_dir`, `listen`",
         ),
         (
             "# first\n\nengine = \"podman\"",
-            "s.toml:3: engine: unknown variant `podman`, expected one of `auto`, `docker`, `wasm`",
+            "s.toml:3: engine: `podman` is not known here; choose one of `auto`, `docker`, `wasm`",
         ),
         (
             "firewall_ports = [\n  22,\n  70000,\n]",
-            "s.toml:3: firewall_ports: invalid value: integer `70000`, expected u16",
+            "s.toml:3: firewall_ports: a whole number of at most 16 bits is expected, but this is the number `70000`",
         ),
         (
             "exclusive = 1",
-            "s.toml:1: exclusive: invalid type: integer `1`, expected a boolean",
+            "s.toml:1: exclusive: `true` or `false` is expected, but this is the number `1`",
         ),
         (
             "host_actions = \"none\"",
-            "s.toml:1: host_actions: unknown variant `none`, expected `dbus` or `rehearse`",
+            "s.toml:1: host_actions: `none` is not known here; choose one of `dbus` or `rehearse`",
         ),
         (
             "engine = \"wasm\"\nlisten = [\"localhost\"]",
@@ -180,11 +180,11 @@ fn an_error_of_the_file_names_the_file_the_line_the_table_the_key_and_what_is_al
         ),
         (
             "[branding]\nnmae = \"x\"",
-            "s.toml:2: [branding] nmae: unknown field `nmae`, expected one of `env_prefix`",
+            "s.toml:2: [branding] nmae: there is no key `nmae` here; the keys are `env_prefix`",
         ),
         (
             "branding = { nmae = \"x\" }",
-            "s.toml:1: [branding] nmae: unknown field `nmae`",
+            "s.toml:1: [branding] nmae: there is no key `nmae` here",
         ),
         ("engine = \"wasm\"\n[brandig", "s.toml:"),
         ("engine = ", "s.toml:"),

@@ -26,12 +26,14 @@ pub(crate) fn run(arguments: &Keygen, output: &Output) -> Result<ExitCode> {
     write_new(&arguments.file, &secret, 0o600)?;
     write_new(&beside, &public, 0o644)?;
     let key = pair.pk.to_base64();
+    let shown = beside.display().to_string();
     output.result(
         &format!(
             "{0} is the private key: keep it secret. {1} is the public key. A device gets what the key signs, and trusts the key, with:\n\n  \
-             supervisor plugins install PLUGIN.wasm --key {1}",
+             supervisor plugins install PLUGIN.wasm --key {2}",
             arguments.file.display(),
-            beside.display()
+            shown,
+            shell_words::quote(&shown)
         ),
         &json!({ "key": arguments.file, "public_key": key }),
     );

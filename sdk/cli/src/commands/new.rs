@@ -31,9 +31,11 @@ pub(crate) fn run(arguments: &NewArguments, output: &Output) -> Result<ExitCode>
     }
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create `{shown}`"))?;
     templates::write(&folder, name, arguments.lang)?;
+    let lossy = folder.to_string_lossy();
+    let word = shell_words::quote(&lossy);
     output.result(
         &format!(
-            "created {shown} ({})\n\nNext:\n  cd {shown}\n  supervisor-plugin run      # builds it, and serves it on http://127.0.0.1:48484\n  \
+            "created {shown} ({})\n\nNext:\n  cd {word}\n  supervisor-plugin run      # builds it, and serves it on http://127.0.0.1:48484\n  \
              curl http://127.0.0.1:48484/v3/{name}/Ada\n  supervisor-plugin test     # sends the requests in test/ and compares the answers\n\n\
              device.toml describes the device on which both of them try it.",
             arguments.lang
@@ -63,9 +65,11 @@ fn from_component(
     let written = std::fs::write(folder.join(Project::FILE), text);
     written.with_context(|| format!("cannot write to `{shown}`"))?;
     templates::write_device(folder, name)?;
+    let lossy = folder.to_string_lossy();
+    let word = shell_words::quote(&lossy);
     output.result(
         &format!(
-            "created {shown}, with the component in `{}`\n\nNext:\n  cd {shown}\n  edit plugin.toml          # its routes, and \
+            "created {shown}, with the component in `{}`\n\nNext:\n  cd {word}\n  edit plugin.toml          # its routes, and \
              the reasons for what it asks for\n  supervisor-plugin check   # reports everything that a device would refuse\n  \
              supervisor-plugin run     # serves it on http://127.0.0.1:48484",
             component.display()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
+use stop_signals::StopSignals;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
 use tracing::Level;
@@ -33,34 +34,33 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         .finish()
         .with(log_filter::for_authors())
         .init();
-    // Kept across reloads, like the store of a device across updates.
-    let state = tempfile::tempdir().context("failed to create a temporary folder")?;
-    let folder = arguments.state_dir.clone();
-    let folder = folder.unwrap_or_else(|| state.path().to_owned());
     let listener = TcpListener::bind(arguments.listen).await.with_context(|| {
         format!(
             "cannot listen on {}: is a supervisor running? `--listen 127.0.0.1:0` takes a free port",
             arguments.listen
         )
     })?;
-    let address = listener.local_addr()?;
-    let served = Arc::new(RwLock::new(ServedPlugin::Nothing));
     // Before the first build, so that no saved file is missed.
     let watcher = match (&arguments.component.file, arguments.no_watch) {
         (None, false) => Some(Watcher::new(&arguments.component.project.project)?),
         _ => None,
     };
-    start(arguments, &folder, &served, output).await?;
-    output.note(&format!("listening on http://{address}; Ctrl-C ends it"));
-    let router = Router::new().fallback({
-        let served = Arc::clone(&served);
-        move |request| answer(Arc::clone(&served), request)
-    });
-    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    // Until this has been built, there is nothing to stop, and a signal ends the command by itself.
+    let component = Component::load(&arguments.component, output)?;
+    let mut stop_signals = StopSignals::listen()?;
+    // Kept across reloads, like the store of a device across updates.
+    let state = tempfile::tempdir().context("failed to create a temporary folder")?;
+    let folder = arguments.state_dir.clone();
+    let folder = folder.unwrap_or_else(|| state.path().to_owned());
+    let served = Arc::new(RwLock::new(ServedPlugin::Nothing));
+    let serving = async {
+        start(&component, arguments, &folder, &served, output).await?;
+        drop(component);
+        serve(listener, watcher, arguments, &folder, &served, output).await
+    };
     tokio::select! {
-        stopped = tokio::signal::ctrl_c() => stopped.context("cannot wait for Ctrl-C")?,
-        ended = server => ended?.context("the server has ended")?,
-        error = follow(watcher, arguments, &folder, &served, output) => return Err(error),
+        _ = stop_signals.received() => {}
+        ended = serving => ended?,
     }
     let last = std::mem::replace(&mut *served.write().await, ServedPlugin::Nothing);
     if let ServedPlugin::Plugin(host) = last {
@@ -69,7 +69,33 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds and serves the plugin again whenever a file is saved; returns only if it can no longer watch.
+/// Answers requests, and builds the plugin again whenever a file is saved.
+///
+/// # Errors
+/// Returns only if the server has ended, or files can no longer be watched.
+async fn serve(
+    listener: TcpListener,
+    watcher: Option<Watcher>,
+    arguments: &Run,
+    folder: &Path,
+    served: &Arc<RwLock<ServedPlugin>>,
+    output: &Output,
+) -> Result<()> {
+    let address = listener.local_addr()?;
+    output.note(&format!("listening on http://{address}; Ctrl-C ends it"));
+    let router = Router::new().fallback({
+        let served = Arc::clone(served);
+        move |request| answer(Arc::clone(&served), request)
+    });
+    let server = tokio::spawn(async move { axum::serve(listener, router).await });
+    tokio::select! {
+        ended = server => ended?.context("the server has ended"),
+        error = follow(watcher, arguments, folder, served, output) => Err(error),
+    }
+}
+
+/// Builds and serves the plugin again whenever a file is saved; returns only if files can no longer be watched. If the
+/// build fails, the previous version keeps running.
 async fn follow(
     watcher: Option<Watcher>,
     arguments: &Run,
@@ -84,24 +110,28 @@ async fn follow(
         if let Err(error) = watcher.changed().await {
             return error;
         }
-        if let Err(error) = start(arguments, folder, served, output).await {
+        let restarted = async {
+            let component = Component::load(&arguments.component, output)?;
+            start(&component, arguments, folder, served, output).await
+        };
+        if let Err(error) = restarted.await {
             output.error(&error);
         }
     }
 }
 
-/// Builds the plugin and replaces the previous version with it. If the build fails, the previous version keeps running;
-/// calls in progress finish first.
+/// Replaces the previous version of the plugin with this one. Calls in progress finish first.
 ///
 /// # Errors
-/// It does not build, or a device would not load it.
+/// The device file or the policy is invalid, and the previous version keeps running; or a device would not load the
+/// plugin.
 async fn start(
+    component: &Component,
     arguments: &Run,
     folder: &Path,
     served: &RwLock<ServedPlugin>,
     output: &Output,
 ) -> Result<()> {
-    let component = Component::load(&arguments.component, output)?;
     let project = &arguments.component.project.project;
     let trial = Trial::on(arguments.device.as_deref(), &project.join(DEVICE))?
         .with_policy(arguments.policy.as_deref())?
@@ -112,7 +142,7 @@ async fn start(
         drop(host.stop().await);
     }
     let manifest = &component.manifest;
-    match trial.start(&component).await {
+    match trial.start(component).await {
         Ok(host) => {
             *place = ServedPlugin::Plugin(host);
             for route in &manifest.routes {

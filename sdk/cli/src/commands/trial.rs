@@ -192,14 +192,21 @@ fn in_words_of_device_file(text: &str, policy: &str, file: &str) -> String {
         return text.replace(&format!("the policy `{policy}`"), &made);
     };
     let reason = reason.split("; no policy is in force").next();
-    let reason = reason.and_then(|reason| reason.lines().last());
-    let reason = reason.unwrap_or_default();
+    let reason = without_place(reason.unwrap_or_default());
     let remedy = if reason.contains("without granting") {
         ": ask for that in [capabilities] of plugin.toml, or remove it from [policy]"
     } else {
         ""
     };
     format!("`{file}` does not describe a device: {reason}{remedy}")
+}
+
+/// Removes `line 4, column 1: ` from the beginning of a reason.
+fn without_place(reason: &str) -> &str {
+    let after_place = reason
+        .strip_prefix("line ")
+        .and_then(|reason| reason.split_once(": "));
+    after_place.map_or(reason, |(_, reason)| reason)
 }
 
 /// Returns the boards that a policy names for a plugin. An invalid policy names none; the trial says what is wrong with it.
@@ -224,10 +231,9 @@ mod tests {
         let policy = "/tmp/x/policy.toml";
         for (text, expected) in [
             (
-                "the policy `/tmp/x/policy.toml` is invalid: TOML parse error at line 4, column 1\n  |\n4 | lamps = 1\n  | \
-                 ^^^^^\nunknown field `lamps`, expected one of `leds`; no policy is in force\nplugin `a` does not load: no \
-                 policy is in force: it is invalid, see above",
-                "`device.toml` does not describe a device: unknown field `lamps`, expected one of `leds`",
+                "the policy `/tmp/x/policy.toml` is invalid: line 4, column 1: there is no key `lamps` here; \
+                 the keys are `leds`; no policy is in force\nplugin `a` does not load: no policy is in force: it is invalid, see above",
+                "`device.toml` does not describe a device: there is no key `lamps` here; the keys are `leds`",
             ),
             (
                 "the policy `/tmp/x/policy.toml` is invalid: `[plugins.a]`: it names `leds` without granting \"led\"; no \

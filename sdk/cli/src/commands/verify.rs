@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
+use plugin_manifest::FormError;
 use plugins::{SignatureCheck, check_signatures};
 use serde_json::json;
 use signatures::PublicKeyText;
@@ -22,7 +23,14 @@ pub(crate) fn run(arguments: &Verify, output: &Output) -> Result<ExitCode> {
     };
     let manifest = &component.manifest;
     let SignatureCheck { signers, problems } =
-        check_signatures(&component.file, &component.wasm, &manifest.name, &keys)?;
+        check_signatures(&component.file, &component.wasm, &manifest.name, &keys).map_err(
+            |error| {
+                anyhow!(
+                    "the policy is invalid: {}",
+                    FormError::new(&error).with_place(&keys)
+                )
+            },
+        )?;
     let what = format!("{} {}", manifest.name, manifest.version);
     let text = if signers.is_empty() {
         let problems = if problems.is_empty() {

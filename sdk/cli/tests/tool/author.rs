@@ -212,11 +212,25 @@ impl RunningCommand {
         RunningCommand { child, lines }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Interrupts it, as Ctrl-C does in a terminal, and waits until it has ended.
     pub(crate) async fn interrupt(&mut self) -> ExitStatus {
-        let interrupt = format!("kill -INT {}", self.child.id());
-        let sent = Command::new("sh").args(["-c", &interrupt]).status();
+        self.send_signal("INT");
+        self.until_ended().await
+    }
+
+    /// Sends it a signal, such as `TERM`.
+    pub(crate) fn send_signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.pid());
+        let sent = Command::new("sh").args(["-c", &kill]).status();
         assert!(sent.unwrap().success());
+    }
+
+    /// Waits until it has ended.
+    pub(crate) async fn until_ended(&mut self) -> ExitStatus {
         tests::until("the command to end", || {
             let status = self.child.try_wait().unwrap();
             std::future::ready(status.ok_or("it still runs"))

@@ -141,7 +141,7 @@ fn an_invalid_policy_is_not_mistaken_for_one_that_does_not_name_the_plugin() {
     let checked = author
         .run(&format!("check {greeter} --policy wrong.toml"))
         .fails();
-    let error = "the policy `wrong.toml` is invalid: TOML parse error at line 2";
+    let error = "the policy `wrong.toml` is invalid: line 2, column 11: `devise` is not known here; choose one of ";
     assert!(checked.out.contains(error), "{}", checked.out);
     let reason = "does not load: no policy is in force: it is invalid, see above";
     assert!(checked.out.contains(reason), "{}", checked.out);

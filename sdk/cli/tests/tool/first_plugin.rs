@@ -58,6 +58,32 @@ async fn a_new_project_is_built_tested_signed_and_served_by_a_device_that_trusts
 }
 
 #[test]
+fn a_command_that_a_text_shows_quotes_a_folder_with_a_space() {
+    let author = Author::new();
+    let created = author.run_words(&["new", "rails", "--folder", "my plugins"]);
+    let created = created.succeeds();
+    assert!(
+        created.out.contains("\n  cd 'my plugins'\n"),
+        "{}",
+        created.out
+    );
+    let key = "my plugins/acme.key";
+    let created = author.run_words(&["keygen", key, "--no-password"]);
+    let created = created.succeeds();
+    let install = "supervisor plugins install PLUGIN.wasm --key 'my plugins/acme.key.pub'\n";
+    assert!(created.out.ends_with(install), "{}", created.out);
+    let component = tests::guest("wasi_http_guests").display().to_string();
+    let folder = ["--folder", "my shop"];
+    let words = [&["new", "shop", "--component", &component], &folder[..]].concat();
+    let created = author.run_words(&words).succeeds();
+    assert!(
+        created.out.contains("\n  cd 'my shop'\n"),
+        "{}",
+        created.out
+    );
+}
+
+#[test]
 fn a_new_project_says_how_to_go_on_and_touches_nothing_that_is_there() {
     let author = Author::new();
     let created = author.run("new rails").succeeds();

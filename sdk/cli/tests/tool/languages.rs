@@ -98,6 +98,34 @@ fn the_example_of_wasi_http_answers_waits_and_streams() {
     example("wasi-http", 4);
 }
 
+/// A package index, or a mirror that `pip` is set to.
+#[test]
+fn a_compiler_that_a_package_index_has_replaced_is_not_installed() {
+    if !can_build("c") {
+        return;
+    }
+    let author = Author::with_project("c");
+    fs::create_dir(author.path("mirror")).unwrap();
+    author.write("mirror/ziglang-0.17.1-py3-none-any.whl", "another compiler");
+    let shown = |below: &str| author.path(below).display().to_string();
+    let refused = author.shell(
+        "cd rails && supervisor-plugin build",
+        &[
+            ("PIP_NO_INDEX", "1".to_owned()),
+            ("PIP_FIND_LINKS", shown("mirror")),
+            // Without the compiler that other tests have installed.
+            ("XDG_CACHE_HOME", shown("cache")),
+        ],
+    );
+    let refused = refused.fails();
+    for expected in [
+        "PACKAGES DO NOT MATCH THE HASHES",
+        "failed to install ziglang==0.17.1",
+    ] {
+        assert!(refused.err.contains(expected), "{}", refused.err);
+    }
+}
+
 #[test]
 fn a_component_that_is_built_already_becomes_a_plugin() {
     let author = Author::new();

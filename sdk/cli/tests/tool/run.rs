@@ -1,5 +1,7 @@
 //! `run`: the plugin served over HTTP, and rebuilt when a file is saved.
 
+use std::fs;
+
 use reqwest::Client;
 use tests::{guest, until};
 
@@ -75,6 +77,48 @@ async fn the_start_shows_what_the_author_needs_and_no_lines_of_a_policy() {
     assert_eq!(status, 503, "{text}");
     let note = "calls the action `acme-rails/list`, and `device.toml` has no answer for it: add";
     running.until_printed(note).await;
+}
+
+/// Ctrl-C, `kill`, and a terminal that closes.
+#[tokio::test]
+async fn a_signal_stops_the_host_before_the_command_ends() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let author = Author::new();
+        fs::create_dir(author.path("temporary")).unwrap();
+        let temporary = author.path("temporary").display().to_string();
+        let greeter = guest("greeter").display().to_string();
+        let mut running = author.start_shell(
+            &format!("supervisor-plugin run '{greeter}' --listen 127.0.0.1:0"),
+            &[("TMPDIR", temporary.clone())],
+        );
+        address(&running).await;
+        let folders = fs::read_dir(&temporary).unwrap().count();
+        assert!(folders > 0, "the device has no folder");
+
+        running.send_signal(signal);
+        let status = running.until_ended().await;
+        let printed = running.printed();
+        assert_eq!(status.code(), Some(0), "{signal}: {printed}");
+        let left: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().collect();
+        assert!(left.is_empty(), "{signal}: {left:?}");
+    }
+}
+
+/// `nohup supervisor-plugin run &`
+#[tokio::test]
+async fn a_run_that_was_started_to_ignore_a_closed_terminal_ignores_it() {
+    let author = Author::new();
+    let greeter = guest("greeter").display().to_string();
+    let run = format!("supervisor-plugin run '{greeter}' --listen 127.0.0.1:0");
+    let mut running = author.start_shell(&format!("sh -c \"trap '' HUP; exec {run}\""), &[]);
+    address(&running).await;
+    let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    assert_eq!(ignored & 1, 1, "{status}");
+
+    running.send_signal("TERM");
+    assert_eq!(running.until_ended().await.code(), Some(0));
 }
 
 /// A client that reads a stream must be able to see that it is incomplete. (Python's is in `sdk/python/tests`, because

@@ -58,7 +58,8 @@ fn a_device_file_that_is_named_must_exist_and_the_projects_own_may_be_missing() 
     author.run(&words).succeeds();
     author.write("device.toml", "[lamps]\n");
     let refused = author.run(&words).fails();
-    let invalid = "device.toml` is invalid";
+    let invalid =
+        "device.toml` is invalid: line 1, column 2: there is no key `lamps` here; the keys are";
     assert!(refused.err.contains(invalid), "{}", refused.err);
 
     author.write(
@@ -203,7 +204,7 @@ fn a_refusal_says_what_the_author_writes_into_the_device_file() {
     for (file, expected) in [
         (
             "[policy]\nlamps = 1\n",
-            "`device.toml` does not describe a device: unknown field `lamps`, expected one of",
+            "`device.toml` does not describe a device: there is no key `lamps` here; the keys are",
         ),
         (
             "[policy]\nleds = [\"ACT\"]\n",
@@ -402,7 +403,7 @@ fn an_action_of_the_plugins_own_is_called_as_by_another_plugin_and_its_output_or
 
     author.edit("rails.toml", "name = \"list\"", "action = \"list\"");
     let refused = author.run(&words).fails();
-    let expected = "unknown field `action`";
+    let expected = "there is no key `action` here";
     assert!(refused.err.contains(expected), "{}", refused.err);
 }
 
@@ -539,6 +540,6 @@ fn metrics_are_compared_and_a_difference_names_the_series_and_both_values() {
 
     author.edit("tanks.toml", "counters = {", "histograms = {");
     let refused = author.run(&words).fails();
-    let expected = "unknown field `histograms`";
+    let expected = "there is no key `histograms` here";
     assert!(refused.err.contains(expected), "{}", refused.err);
 }

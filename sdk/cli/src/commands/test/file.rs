@@ -34,8 +34,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use http::{Method, Request};
+use plugin_manifest::FormError;
 use plugin_test_host::{CallerScope, RunningHost};
 use serde::Deserialize;
 use serde_json::Value;
@@ -141,7 +142,8 @@ impl TestFile {
     }
 
     fn parse(path: &Path, text: &str) -> Result<TestFile> {
-        let file: FileToml = toml::from_str(text)?;
+        let file: FileToml = toml::from_str(text)
+            .map_err(|error| anyhow!(FormError::new(&error).with_place(text)))?;
         let line_of = |start: usize| {
             let before = text.get(..start).unwrap_or_default();
             before.matches('\n').count() + 1
@@ -400,7 +402,7 @@ mod tests {
                 "[[request]]\npost = \"/a\"\njson_text = '1'\njson = 1\nanswer = {}",
                 "it has `json` and `json_text`",
             ),
-            ("[[request]]\nget = \"/a\"", "missing field `answer`"),
+            ("[[request]]\nget = \"/a\"", "`answer` is missing"),
             (
                 "\n[[metrics]]\ngauges = {}",
                 "the [[metrics]] in line 2: it must have a series",
@@ -409,10 +411,10 @@ mod tests {
                 "\n[[action]]\nanswer = {}",
                 "the [[action]] in line 2: it must have one of `name`",
             ),
-            ("[[metrics]]\nfields = {}", "unknown field `fields`"),
+            ("[[metrics]]\nfields = {}", "there is no key `fields` here"),
             (
                 "[[request]]\nget = \"/a\"\nanswer = { code = 200 }",
-                "unknown field `code`",
+                "line 3, column 12: there is no key `code` here; the keys are ",
             ),
         ] {
             let error = format!("{:#}", parse(text).err().unwrap());

@@ -1,4 +1,4 @@
-//! The signals that stop the supervisor (docs/spec/device.md#stop).
+//! The signals that end a program in order: `supervisor run` (docs/spec/device.md#stop) and `supervisor-plugin run`.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use anyhow::{Context as _, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGTERM, SIGINT and SIGHUP. As soon as this exists, they no longer end the process by themselves.
-pub(crate) struct StopSignals {
+pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
-    /// Absent if the supervisor was started with SIGHUP ignored, as by `nohup`: it outlives its terminal.
+    /// Absent if the program was started with SIGHUP ignored, as by `nohup`: it outlives its terminal.
     hangup: Option<Signal>,
 }
 
@@ -19,7 +19,7 @@ impl StopSignals {
     ///
     /// # Errors
     /// If the system refuses a handler.
-    pub(crate) fn listen() -> Result<Self> {
+    pub fn listen() -> Result<Self> {
         let listen = || -> io::Result<Self> {
             Ok(StopSignals {
                 terminate: signal(SignalKind::terminate())?,
@@ -35,7 +35,7 @@ impl StopSignals {
     }
 
     /// Waits for one of them, and returns its name.
-    pub(crate) async fn received(&mut self) -> &'static str {
+    pub async fn received(&mut self) -> &'static str {
         let StopSignals {
             terminate,
             interrupt,

@@ -1,6 +1,9 @@
-//! Errors of the form of a `plugin.toml`, in words for its author: those of the parser name types of Rust.
+//! Errors of the form of a TOML file, in words for the person who wrote it: those of the parser name types of Rust.
+//!
+//! The files are those of authors, `plugin.toml`, `device.toml` and tests, and those of a device's owner, the policy and
+//! the supervisor's configuration file.
 
-/// The reason why a text does not have the form of a `plugin.toml`.
+/// The reason why a text is not TOML, or not of the form that it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormError {
     /// Where it is, in bytes from the beginning of the text.
@@ -10,11 +13,20 @@ pub struct FormError {
 }
 
 impl FormError {
-    pub(super) fn new(error: &toml::de::Error) -> FormError {
+    /// Translates an error of the parser.
+    #[must_use]
+    pub fn new(error: &toml::de::Error) -> FormError {
         FormError {
             offset: error.span().map_or(0, |span| span.start),
             message: in_words(error.message()),
         }
+    }
+
+    /// Returns the message after its place in `text`, the parsed text: `line 2, column 1: …`.
+    #[must_use]
+    pub fn with_place(&self, text: &str) -> String {
+        let (line, column) = line_and_column(text, self.offset);
+        format!("line {line}, column {column}: {}", self.message)
     }
 }
 
@@ -27,7 +39,7 @@ pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, before[start..].chars().count() + 1)
 }
 
-/// Says what the parser says, in words for an author.
+/// Says what the parser says, without types of Rust.
 fn in_words(message: &str) -> String {
     let message = message.trim_end();
     if let Some((name, names)) = split(message, "unknown field ") {
@@ -65,7 +77,13 @@ fn noun(text: &str) -> String {
     let named = match text {
         "a map" | "map" => "a table",
         "a sequence" | "sequence" => "a list",
+        "a boolean" => "`true` or `false`",
+        "f64" => "a number",
+        "u8" => "a whole number of at most 8 bits",
+        "u16" => "a whole number of at most 16 bits",
         "u32" => "a whole number of at most 32 bits",
+        "u64" => "a whole number of at most 64 bits",
+        "path string" => "a path",
         "semver version" => "a version such as \"0.1.0\"",
         _ => {
             return match text.split_once(' ') {
@@ -122,12 +140,34 @@ mod tests {
                 "invalid value: integer `-1`, expected u32",
                 "a whole number of at most 32 bits is expected, but this is the number `-1`",
             ),
+            (
+                "invalid type: string \"yes\", expected a boolean",
+                "`true` or `false` is expected, but this is the text \"yes\"",
+            ),
+            (
+                "invalid type: boolean `true`, expected path string",
+                "a path is expected, but this is `true`",
+            ),
             ("wanted string or table", "a string is expected"),
             ("duplicate key", "duplicate key"),
             ("", ""),
         ] {
             assert_eq!(in_words(message), expected, "{message}");
         }
+    }
+
+    #[test]
+    fn an_error_names_its_line_and_column() {
+        let text = "a = true\nb = 5\n";
+        let error = toml::from_str::<std::collections::BTreeMap<String, bool>>(text).unwrap_err();
+        let shown = FormError::new(&error).with_place(text);
+        assert_eq!(
+            shown,
+            "line 2, column 5: `true` or `false` is expected, but this is the number `5`"
+        );
+        let error = toml::from_str::<toml::Table>("a = 1\nb = \"x").unwrap_err();
+        let shown = FormError::new(&error).with_place("a = 1\nb = \"x");
+        assert!(shown.starts_with("line 2, column "), "{shown}");
     }
 
     #[test]
