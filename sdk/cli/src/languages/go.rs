@@ -1,11 +1,12 @@
 //! Go: its own compiler, with an SDK and bindings in a workspace with the project's module.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::Action;
+use plugin_manifest::{Action, Capability};
 use serde_json::json;
 use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
@@ -30,6 +31,11 @@ const SOURCE: &str = "src/plugin.go";
 const FUNCTION: &str = "function in Go";
 /// The keywords of declarations.
 const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
+
+/// The file of Go's own library that reads random bytes, below its root.
+const RANDOM: &str = "src/crypto/internal/sysrand/rand_wasip1.go";
+/// Its replacement in a plugin that does not ask for random numbers.
+const WITHOUT_RANDOM: &str = include_str!("go/without_random.go");
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
 /// The packages that the bindings are written against.
@@ -83,11 +89,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         b"go 1.25\n\nuse (\n\t..\n\t./supervisor\n\t./pkg\n)\n",
     )?;
 
-    // The file that names the functions belongs to the author's package, but is not in the author's folder.
-    let routes = build.join("routes.go");
-    write_file(&routes, self::routes(project)?.as_bytes())?;
     let overlay = build.join("overlay.json");
-    let replaced = json!({ "Replace": { package.join("supervisor_routes.go").display().to_string(): routes } });
+    let replaced = replaced_files(project, package, &build, output)?;
+    let replaced = json!({ "Replace": replaced });
     write_file(&overlay, replaced.to_string().as_bytes())?;
 
     let module = build.join("core.wasm");
@@ -112,6 +116,39 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg(package);
     toolchain::compile(&mut command)?;
     core_module::write_component(&module, &world, &project.project.manifest)
+}
+
+/// Writes files into `build` that the compiler reads in place of others. Returns them by the paths of those.
+fn replaced_files(
+    project: &ProjectFolder,
+    package: &Path,
+    build: &Path,
+    output: &Output,
+) -> Result<BTreeMap<String, String>> {
+    let mut replaced = BTreeMap::new();
+    let mut replace = |file: &Path, name: &str, content: &str| {
+        let written = build.join(name);
+        write_file(&written, content.as_bytes())?;
+        replaced.insert(file.display().to_string(), written.display().to_string());
+        anyhow::Ok(())
+    };
+    // The file that names the functions belongs to the author's package, but is not in the author's folder.
+    replace(
+        &package.join("supervisor_routes.go"),
+        "routes.go",
+        &routes(project)?,
+    )?;
+    let mut needs = project.project.manifest.capabilities.iter();
+    if !needs.any(|need| need.name == Capability::Random) {
+        let mut go = toolchain::python_program(&GO, "go", output)?;
+        let root = toolchain::line(go.args(["env", "GOROOT"]).env("GOTOOLCHAIN", "local"))?;
+        let random = Path::new(&root).join(RANDOM);
+        // Another version of Go may read them elsewhere. There, an error of Go's own ends the call.
+        if random.is_file() {
+            replace(&random, "without_random.go", WITHOUT_RANDOM)?;
+        }
+    }
+    Ok(replaced)
 }
 
 /// Returns the files of a package, without its tests.

@@ -253,18 +253,6 @@ fn an_action_that_only_rust_can_provide_is_refused_before_the_build() {
     }
 }
 
-/// The names of Go's own directives and of the SDK's module cannot name a module.
-#[test]
-fn a_plugin_in_go_may_have_any_name() {
-    if can_build("go") {
-        let author = Author::new();
-        for name in ["go", "supervisor"] {
-            author.run(&format!("new {name} --lang go")).succeeds();
-            author.run_in(name, "build").succeeds();
-        }
-    }
-}
-
 /// The same text is in `lastError` of a device, and in its log.
 #[test]
 fn what_a_handler_throws_is_in_the_answer_to_its_author() {
