@@ -158,25 +158,25 @@ fn sources(package: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the functions of a package.
+/// Returns the functions of a package, and the names of its variables and types.
 fn functions(package: &Path) -> Result<SourceFunctions> {
     let mut functions = SourceFunctions::default();
     for file in sources(package)? {
-        let mut is_in_variables = false;
+        let mut is_in_group = false;
         for line in code_of(&file).lines() {
             if let Some(name) = name_after(line, &[], &["func"]) {
                 functions.add(name);
-            } else if let Some(name) = name_after(line, &[], &["var"]) {
+            } else if let Some(name) = name_after(line, &[], &["var", "type"]) {
                 functions.names.insert(name.to_owned());
-            } else if is_in_variables {
+            } else if is_in_group {
                 functions
                     .names
                     .extend(first_word(line.trim_start()).map(str::to_owned));
             }
-            is_in_variables = match line.trim_end() {
-                "var (" => true,
+            is_in_group = match line.trim_end() {
+                "var (" | "type (" => true,
                 ")" => false,
-                _ => is_in_variables,
+                _ => is_in_group,
             };
             // The names of such a package are names here.
             functions.has_others |=
@@ -229,7 +229,8 @@ fn write_bindings(sdk: &Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that says which function answers which route, performs which action, and is called for events.
+/// Returns the file that says which function answers which route, performs which action, and is called for events, and which
+/// type updates the operating system.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut table = String::new();
     for (route, handler) in project.routes() {
@@ -255,6 +256,11 @@ fn routes(project: &ProjectFolder) -> Result<String> {
             "\tprovider.Serve(map[string]provider.Action{{\n{actions}\t}})"
         );
     }
+    if let Some(updater) = project.provider(Action::OsUpdate) {
+        check_identifier(updater, "provides `os-update`", "type in Go")?;
+        imports.push_str("\t\"supervisor/osupdate\"\n");
+        let _ = writeln!(more, "\tosupdate.Serve(new({updater}))");
+    }
     Ok(format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
     ))
@@ -274,14 +280,17 @@ mod tests {
         write(
             "plugin.go",
             "package main\n\n// func gone() {}\nfunc hello(r *supervisor.Request) {\n\tfunc() {}()\n}\n\nfunc (t *thing) method() {}\n\
-             var other = hello\nvar (\n\tthird = hello\n)\n",
+             var other = hello\nvar (\n\tthird = hello\n)\ntype slots struct {\n\tinner int\n}\ntype (\n\tparts []slots\n)\n",
         );
         write("a.go", "package main\n\nfunc first[T any]() {}\n");
         write("a_test.go", "package main\n\nfunc TestA() {}\n");
         let found = functions(folder.path()).unwrap();
         assert_eq!(found.listed, ["first", "hello"]);
         let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
-        assert_eq!(names, ["first", "hello", "other", "third"]);
+        assert_eq!(
+            names,
+            ["first", "hello", "other", "parts", "slots", "third"]
+        );
         assert!(!found.has_others);
         write("b.go", "package main\n\nimport (\n\t. \"strings\"\n)\n");
         assert!(functions(folder.path()).unwrap().has_others);
