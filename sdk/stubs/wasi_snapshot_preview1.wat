@@ -1,11 +1,12 @@
 ;; Implements the functions of WASI preview 1 that a language's runtime calls, in place of the adapter to WASI 0.2. A
 ;; component built with it imports no WASI, so the plugin needs no grant for a clock or for files that it does not use.
 ;; There are no arguments, variables, files or folders. Data written to a file is discarded, the clock stands still, and
-;; random numbers are always the same. For plugins that request none of `clock`, `random` and `files`.
+;; there are no random bytes. For plugins that request none of `clock`, `random` and `files`; `core_module.rs` lists the
+;; functions that other plugins take from here.
 (module
   (import "env" "memory" (memory 0))
 
-  ;; 8 is EBADF, 52 is ENOSYS.
+  ;; 8 is EBADF, 52 is ENOSYS, 76 is ENOTCAPABLE.
   (func (export "args_get") (param i32 i32) (result i32) i32.const 0)
   (func (export "args_sizes_get") (param $count i32) (param $size i32) (result i32)
     (i32.store (local.get $count) (i32.const 0))
@@ -25,19 +26,21 @@
     i32.const 0)
   ;; Go's garbage collector stops the adapter's clock while it allocates for the host.
   (func (export "adapter_monotonic_clock_set_paused") (param i32))
-  (func (export "random_get") (param $at i32) (param $length i32) (result i32)
-    (local $end i32)
-    (local.set $end (i32.add (local.get $at) (local.get $length)))
-    (block $done
-      (loop $next
-        (br_if $done (i32.ge_u (local.get $at) (local.get $end)))
-        (i32.store8 (local.get $at) (i32.add (i32.mul (local.get $at) (i32.const 167)) (i32.const 13)))
-        (local.set $at (i32.add (local.get $at) (i32.const 1)))
-        (br $next)))
-    i32.const 0)
+  ;; Bytes that are the same in every plugin would be keys that everybody knows. Go starts without random bytes.
+  (func (export "random_get") (param i32 i32) (result i32) i32.const 76)
   (func (export "sched_yield") (result i32) i32.const 0)
   (func (export "proc_exit") (param i32) unreachable)
-  (func (export "poll_oneoff") (param i32 i32 i32 i32) (result i32) i32.const 52)
+  ;; Once a plugin in Go has used a timer, its garbage collector polls without waiting: one subscription, to the clock, with
+  ;; the time-out 0. Then nothing has happened. Waiting is an error, because the clock stands still.
+  (func (export "poll_oneoff") (param $subscriptions i32) (param $into i32) (param $count i32) (param $events i32) (result i32)
+    (if (i32.or
+          (i32.ne (local.get $count) (i32.const 1))
+          (i32.or
+            (i32.load8_u offset=8 (local.get $subscriptions))
+            (i64.ne (i64.load offset=24 (local.get $subscriptions)) (i64.const 0))))
+      (then (return (i32.const 52))))
+    (i32.store (local.get $events) (i32.const 0))
+    i32.const 0)
 
   (func (export "fd_write") (param $file i32) (param $pieces i32) (param $count i32) (param $written i32) (result i32)
     (local $sum i32)

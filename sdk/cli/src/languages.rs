@@ -132,10 +132,13 @@ fn check_actions(project: &ProjectFolder) -> Result<()> {
     let can_provide = |action: &Action| match language {
         // The exports of a component are checked later.
         Language::Rust | Language::Component => true,
-        Language::JavaScript | Language::TypeScript | Language::Python => {
+        Language::C
+        | Language::Go
+        | Language::JavaScript
+        | Language::TypeScript
+        | Language::Python => {
             [Action::Events, Action::ActionProvider, Action::OsUpdate].contains(action)
         }
-        Language::C | Language::Go => [Action::Events, Action::ActionProvider].contains(action),
     };
     let mut provided = project.project.manifest.provides.iter();
     match provided.find(|action| !can_provide(action)) {

@@ -225,6 +225,23 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a program and returns the line that it writes to standard output; the author sees its messages.
+///
+/// # Errors
+/// It cannot be started, or fails, or writes something other than text.
+pub(crate) fn line(command: &mut Command) -> Result<String> {
+    let name = name(command);
+    let run = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("failed to start `{name}`"))?;
+    ensure!(run.status.success(), "`{name}` failed ({})", run.status);
+    let text = String::from_utf8(run.stdout)
+        .with_context(|| format!("`{name}` has written something other than text"))?;
+    Ok(text.trim_end().to_owned())
+}
+
 fn status(command: &mut Command, name: &str) -> Result<ExitStatus> {
     command
         .stdin(Stdio::null())

@@ -84,6 +84,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if !project.project.action_functions.is_empty() {
         command.arg(sdk.join("action_provider.c"));
     }
+    if project.provider(Action::OsUpdate).is_some() {
+        command.arg(sdk.join("os_update.c"));
+    }
     let capabilities = &project.project.manifest.capabilities;
     if capabilities.iter().any(|it| it.name == Capability::Store) {
         command.arg(sdk.join("store.c"));
@@ -173,7 +176,8 @@ fn find_bound_capability(name: &str) -> Option<Capability> {
         .next_back()
 }
 
-/// Returns the tables of routes and actions with the function of each, and the function that is called for events.
+/// Returns the tables of routes and actions with the function of each, the function that is called for events, and the
+/// constant that updates the operating system.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut functions = String::new();
     let mut table = String::new();
@@ -208,13 +212,24 @@ fn routes(project: &ProjectFolder) -> Result<String> {
             "\n#include \"action_provider.h\"\n\n{declarations}\nconst action_t actions[] = {{\n{actions}}};\nconst size_t actions_count = {count};\n"
         );
     }
+    if let Some(updater) = project.provider(Action::OsUpdate) {
+        check_name(updater, "provides `os-update`", "constant")?;
+        let _ = write!(
+            text,
+            "\n#include \"os_update.h\"\n\nextern const os_updater_t {updater};\nconst os_updater_t *const os_updater = &{updater};\n"
+        );
+    }
     Ok(text)
 }
 
 fn check_function(name: &str, purpose: &str) -> Result<()> {
+    check_name(name, purpose, "function")
+}
+
+fn check_name(name: &str, purpose: &str, kind: &str) -> Result<()> {
     ensure!(
         name.is_ascii() && is_identifier(name),
-        "`{name}`, which {purpose}, is not the name of a function in C"
+        "`{name}`, which {purpose}, is not the name of a {kind} in C"
     );
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Go: its own compiler, with an SDK and bindings in a workspace with the project's module.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::Action;
+use plugin_manifest::{Action, Capability};
 use serde_json::json;
 use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
@@ -30,6 +31,11 @@ const SOURCE: &str = "src/plugin.go";
 const FUNCTION: &str = "function in Go";
 /// The keywords of declarations.
 const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
+
+/// The file of Go's own library that reads random bytes, below its root.
+const RANDOM: &str = "src/crypto/internal/sysrand/rand_wasip1.go";
+/// Its replacement in a plugin that does not ask for random numbers.
+const WITHOUT_RANDOM: &str = include_str!("go/without_random.go");
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
 /// The packages that the bindings are written against.
@@ -83,11 +89,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         b"go 1.25\n\nuse (\n\t..\n\t./supervisor\n\t./pkg\n)\n",
     )?;
 
-    // The file that names the functions belongs to the author's package, but is not in the author's folder.
-    let routes = build.join("routes.go");
-    write_file(&routes, self::routes(project)?.as_bytes())?;
     let overlay = build.join("overlay.json");
-    let replaced = json!({ "Replace": { package.join("supervisor_routes.go").display().to_string(): routes } });
+    let replaced = replaced_files(project, package, &build, output)?;
+    let replaced = json!({ "Replace": replaced });
     write_file(&overlay, replaced.to_string().as_bytes())?;
 
     let module = build.join("core.wasm");
@@ -114,6 +118,39 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
+/// Writes files into `build` that the compiler reads in place of others. Returns them by the paths of those.
+fn replaced_files(
+    project: &ProjectFolder,
+    package: &Path,
+    build: &Path,
+    output: &Output,
+) -> Result<BTreeMap<String, String>> {
+    let mut replaced = BTreeMap::new();
+    let mut replace = |file: &Path, name: &str, content: &str| {
+        let written = build.join(name);
+        write_file(&written, content.as_bytes())?;
+        replaced.insert(file.display().to_string(), written.display().to_string());
+        anyhow::Ok(())
+    };
+    // The file that names the functions belongs to the author's package, but is not in the author's folder.
+    replace(
+        &package.join("supervisor_routes.go"),
+        "routes.go",
+        &routes(project)?,
+    )?;
+    let mut needs = project.project.manifest.capabilities.iter();
+    if !needs.any(|need| need.name == Capability::Random) {
+        let mut go = toolchain::python_program(&GO, "go", output)?;
+        let root = toolchain::line(go.args(["env", "GOROOT"]).env("GOTOOLCHAIN", "local"))?;
+        let random = Path::new(&root).join(RANDOM);
+        // Another version of Go may read them elsewhere. There, an error of Go's own ends the call.
+        if random.is_file() {
+            replace(&random, "without_random.go", WITHOUT_RANDOM)?;
+        }
+    }
+    Ok(replaced)
+}
+
 /// Returns the files of a package, without its tests.
 fn sources(package: &Path) -> Result<Vec<PathBuf>> {
     let mut files = files_in(package, "go")?;
@@ -121,25 +158,25 @@ fn sources(package: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the functions of a package.
+/// Returns the functions of a package, and the names of its variables and types.
 fn functions(package: &Path) -> Result<SourceFunctions> {
     let mut functions = SourceFunctions::default();
     for file in sources(package)? {
-        let mut is_in_variables = false;
+        let mut is_in_group = false;
         for line in code_of(&file).lines() {
             if let Some(name) = name_after(line, &[], &["func"]) {
                 functions.add(name);
-            } else if let Some(name) = name_after(line, &[], &["var"]) {
+            } else if let Some(name) = name_after(line, &[], &["var", "type"]) {
                 functions.names.insert(name.to_owned());
-            } else if is_in_variables {
+            } else if is_in_group {
                 functions
                     .names
                     .extend(first_word(line.trim_start()).map(str::to_owned));
             }
-            is_in_variables = match line.trim_end() {
-                "var (" => true,
+            is_in_group = match line.trim_end() {
+                "var (" | "type (" => true,
                 ")" => false,
-                _ => is_in_variables,
+                _ => is_in_group,
             };
             // The names of such a package are names here.
             functions.has_others |=
@@ -192,7 +229,8 @@ fn write_bindings(sdk: &Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that says which function answers which route, performs which action, and is called for events.
+/// Returns the file that says which function answers which route, performs which action, and is called for events, and which
+/// type updates the operating system.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut table = String::new();
     for (route, handler) in project.routes() {
@@ -218,6 +256,11 @@ fn routes(project: &ProjectFolder) -> Result<String> {
             "\tprovider.Serve(map[string]provider.Action{{\n{actions}\t}})"
         );
     }
+    if let Some(updater) = project.provider(Action::OsUpdate) {
+        check_identifier(updater, "provides `os-update`", "type in Go")?;
+        imports.push_str("\t\"supervisor/osupdate\"\n");
+        let _ = writeln!(more, "\tosupdate.Serve(new({updater}))");
+    }
     Ok(format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
     ))
@@ -237,14 +280,17 @@ mod tests {
         write(
             "plugin.go",
             "package main\n\n// func gone() {}\nfunc hello(r *supervisor.Request) {\n\tfunc() {}()\n}\n\nfunc (t *thing) method() {}\n\
-             var other = hello\nvar (\n\tthird = hello\n)\n",
+             var other = hello\nvar (\n\tthird = hello\n)\ntype slots struct {\n\tinner int\n}\ntype (\n\tparts []slots\n)\n",
         );
         write("a.go", "package main\n\nfunc first[T any]() {}\n");
         write("a_test.go", "package main\n\nfunc TestA() {}\n");
         let found = functions(folder.path()).unwrap();
         assert_eq!(found.listed, ["first", "hello"]);
         let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
-        assert_eq!(names, ["first", "hello", "other", "third"]);
+        assert_eq!(
+            names,
+            ["first", "hello", "other", "parts", "slots", "third"]
+        );
         assert!(!found.has_others);
         write("b.go", "package main\n\nimport (\n\t. \"strings\"\n)\n");
         assert!(functions(folder.path()).unwrap().has_others);

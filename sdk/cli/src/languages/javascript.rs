@@ -12,7 +12,8 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability};
 use serde_json::json;
 
-use super::{async_imports, capability_use, check_identifier, source_functions, wasi_stubs};
+use super::wasi_stubs::{self, OutputStreams};
+use super::{async_imports, capability_use, check_identifier, source_functions};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -80,7 +81,7 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     async_imports::declare(&mut wasm, &async_imports::list(&world.resolve, world.id))
         .context("componentize-qjs has written a component that this tool does not understand")?;
     if uses_wasi {
-        wasm = wasi_stubs::replace_missing(&wasm, manifest)?;
+        wasm = wasi_stubs::replace_missing(&wasm, manifest, OutputStreams::Stub)?;
     }
     write_file(&component, &wasm)?;
     Ok(component)

@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability};
 
-use super::{capability_use, check_identifier, source_functions, wasi_stubs};
+use super::wasi_stubs::{self, OutputStreams};
+use super::{capability_use, check_identifier, source_functions};
 use crate::output::{Output, note_line};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -76,7 +77,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         }
         if uses_wasi {
             let wasm = std::fs::read(&component).context("cannot read what was built")?;
-            let wasm = wasi_stubs::replace_missing(&wasm, manifest)?;
+            let wasm = wasi_stubs::replace_missing(&wasm, manifest, OutputStreams::Stub)?;
             write_file(&component, &wasm)?;
         }
         return Ok(component);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use plugin_manifest::{Action, Project, ProjectFile, Spanned, line_and_column};
+use plugin_manifest::{Action, Language, Project, ProjectFile, Spanned, line_and_column};
 
 use super::is_identifier;
 use crate::project::ProjectFolder;
@@ -67,27 +67,48 @@ pub(super) fn check(
     source: &Path,
     functions: &SourceFunctions,
 ) -> Result<()> {
+    let function = "function";
     let routes = project.routes();
-    let routes = routes.map(|(route, handler)| (format!("the route {route}"), handler));
+    let routes = routes.map(|(route, handler)| (format!("the route {route}"), function, handler));
     let watcher = project.provider(Action::Events);
-    let watcher = watcher.map(|function| ("`events` in [provides]".to_owned(), function));
+    let watcher = watcher.map(|watcher| ("`events` in [provides]".to_owned(), function, watcher));
     let actions = project.actions();
-    let actions = actions.map(|(name, function)| (format!("the action `{name}`"), function));
+    let actions = actions.map(|(name, action)| (format!("the action `{name}`"), function, action));
+    let updater = updater(project)
+        .map(|(kind, updater)| ("`os-update` in [provides]".to_owned(), kind, updater));
     // What cannot be a name at all is refused with another message; in Rust it may be a path.
     let mut named = routes
         .chain(watcher)
         .chain(actions)
-        .filter(|(_, function)| is_identifier(function));
-    let Some((what, function)) = named.find(|(_, function)| !functions.contains(function)) else {
+        .chain(updater)
+        .filter(|(_, _, function)| is_identifier(function));
+    let missing = named.find(|(_, _, function)| !functions.contains(function));
+    let Some((what, kind, function)) = missing else {
         return Ok(());
     };
     let source = source.strip_prefix(&project.path).unwrap_or(source);
     bail!(
-        "{}: {what} names the function \"{function}\", which {} does not export; {}",
+        "{}: {what} names the {kind} \"{function}\", which {} does not export; {}",
         place(project, function),
         source.display(),
         functions.list()
     );
+}
+
+/// Returns what provides `os-update`: what it is in the language, and its name. In other languages than these, the SDK or
+/// the compiler reports a missing one.
+fn updater(project: &ProjectFolder) -> Option<(&'static str, &str)> {
+    let kind = match project.language() {
+        Language::C => "constant",
+        Language::Go => "type",
+        Language::Rust
+        | Language::JavaScript
+        | Language::TypeScript
+        | Language::Python
+        | Language::Component => return None,
+    };
+    let updater = project.provider(Action::OsUpdate)?;
+    Some((kind, updater))
 }
 
 /// Returns the place in `plugin.toml` where a function is named, with its line if the file can be read again.

@@ -1,8 +1,8 @@
 //! Replaces those interfaces of WASI that a component imports, and that a device does not give to its plugin, by stubs.
 //!
-//! The interpreters of Python and JavaScript import clocks, files and, in Python, sockets, whether a plugin uses them or
-//! not. No device loads a component with an import that its manifest does not ask for. If a plugin asks for no part of
-//! WASI, the tools of these languages replace all of it; this is for plugins that ask for a part.
+//! The interpreters of Python and JavaScript and the runtime of Go import clocks, files and, in Python and Go, sockets,
+//! whether a plugin uses them or not. No device loads a component with an import that its manifest does not ask for. If a
+//! plugin asks for no part of WASI, the tools of these languages replace all of it; this is for plugins that ask for a part.
 
 mod composition;
 mod stub_component;
@@ -11,12 +11,26 @@ use anyhow::{Context as _, Result, bail};
 use plugin_manifest::{Capability, Manifest};
 use wit_component::DecodedWasm;
 
+/// What becomes of standard output and standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputStreams {
+    /// Writing to them ends the call. An interpreter writes there that it has panicked; the SDK has logged the plugin's
+    /// error by then, which says more, and a device would show the panic instead.
+    Stub,
+    /// The device writes them to its log.
+    Import,
+}
+
 /// Returns the component with stubs in place of the interfaces of WASI that the manifest does not ask for.
 ///
 /// # Errors
 /// The component does not have the form that the tools write.
-pub(super) fn replace_missing(wasm: &[u8], manifest: &Manifest) -> Result<Vec<u8>> {
-    let is_missing = |import: &str| !is_available(import, manifest);
+pub(super) fn replace_missing(
+    wasm: &[u8],
+    manifest: &Manifest,
+    outputs: OutputStreams,
+) -> Result<Vec<u8>> {
+    let is_missing = |import: &str| !is_available(import, manifest, outputs);
     let decoded = wit_component::decode(wasm).context("failed to read the built component")?;
     let DecodedWasm::Component(resolve, world) = decoded else {
         bail!("the language's tool has written interfaces instead of a component");
@@ -27,16 +41,18 @@ pub(super) fn replace_missing(wasm: &[u8], manifest: &Manifest) -> Result<Vec<u8
     }
 }
 
-/// The streams to which an interpreter writes that it has panicked. The SDKs have logged the plugin's error by then, which
-/// says more, and a device would show the panic instead.
+/// The interfaces of standard output and standard error.
 const OUTPUTS: [&str; 2] = ["wasi:cli/stdout", "wasi:cli/stderr"];
 
 /// Returns whether the component keeps this import: a device gives it to the plugin, and the plugin needs it. No plugin
 /// gets sockets.
-fn is_available(import: &str, manifest: &Manifest) -> bool {
+fn is_available(import: &str, manifest: &Manifest, outputs: OutputStreams) -> bool {
     let interface = import.split('@').next().unwrap_or(import);
-    if interface.starts_with("wasi:sockets/") || OUTPUTS.contains(&interface) {
+    if interface.starts_with("wasi:sockets/") {
         return false;
+    }
+    if OUTPUTS.contains(&interface) {
+        return outputs == OutputStreams::Import;
     }
     let has_interface = |capability: &Capability| capability.imports().contains(&interface);
     let needs_none = !Capability::all().iter().any(has_interface);
@@ -123,7 +139,8 @@ mod tests {
             ),
             ("files = \"r\"\n", &["wasi:io/poll@0.2.0"]),
         ] {
-            let replaced = replace_missing(&wasm, &manifest(capabilities)).unwrap();
+            let replaced =
+                replace_missing(&wasm, &manifest(capabilities), OutputStreams::Stub).unwrap();
             assert_eq!(imports(&replaced), expected, "{capabilities}");
             // The decoder validates what it reads.
             let decoded = wit_component::decode(&replaced).unwrap();
@@ -151,9 +168,18 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            replace_missing(&wasm, &manifest("random = \"r\"\n")).unwrap(),
+            replace_missing(&wasm, &manifest("random = \"r\"\n"), OutputStreams::Stub).unwrap(),
             wasm
         );
+    }
+
+    #[test]
+    fn only_a_component_that_writes_to_the_log_keeps_its_output() {
+        let manifest = manifest("clock = \"r\"\n");
+        for interface in ["wasi:cli/stdout@0.2.6", "wasi:cli/stderr@0.2.6"] {
+            assert!(!is_available(interface, &manifest, OutputStreams::Stub));
+            assert!(is_available(interface, &manifest, OutputStreams::Import));
+        }
     }
 
     #[test]
@@ -170,7 +196,7 @@ mod tests {
                 "an import after the first part of the component",
             ),
         ] {
-            let error = replace_missing(&wasm, &manifest("")).unwrap_err();
+            let error = replace_missing(&wasm, &manifest(""), OutputStreams::Stub).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         }
     }

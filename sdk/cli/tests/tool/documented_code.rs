@@ -125,8 +125,13 @@ fn project(language: &str, source: &str, text: &str) -> Author {
     } else {
         "setRail"
     };
+    let updater = match language {
+        "c" => "os-update = \"slots\"\n",
+        "go" => "os-update = \"Slots\"\n",
+        _ => "",
+    };
     let provides = format!(
-        "[provides]\nevents = \"watch\"\n\n[actions]\nset = \"{action}\"\n\n[capabilities]\n"
+        "[provides]\nevents = \"watch\"\n{updater}\n[actions]\nset = \"{action}\"\n\n[capabilities]\n"
     );
     for (from, to) in [
         ("= \"hello\"", "= \"rail\""),
@@ -164,7 +169,8 @@ fn run(author: &Author, open: &str) -> CommandOutput {
 #[test]
 fn the_code_of_the_page_builds_and_runs_in_c() {
     if can_build("c") {
-        let author = project("c", "src/plugin.c", &blocks(PAGE, "c").join("\n"));
+        let code = [blocks(PAGE, "c"), blocks(OS_UPDATE, "c")].concat();
+        let author = project("c", "src/plugin.c", &code.join("\n"));
         let printed = run(&author, "open_door");
         assert!(!printed.err.contains("warning"), "{}", printed.err);
     }
@@ -187,6 +193,11 @@ fn the_code_of_the_page_builds_and_runs_in_go() {
     author.write(
         "rails/src/hardware.go",
         &format!("package main\n\n{hardware}"),
+    );
+    let updater = blocks(OS_UPDATE, "go").join("\n");
+    author.write(
+        "rails/src/updater.go",
+        &format!("package main\n\n{updater}"),
     );
     run(&author, "open");
 }

@@ -167,7 +167,7 @@ fn project(author: &Author, language: &str, source: &str, more: &str) {
         author.edit(
             "acme-rails/src/plugin.go",
             "\t\"supervisor\"\n",
-            "\t\"supervisor\"\n\t\"supervisor/events\"\n\tcaller \"supervisor/imports/platform_supervisor_caller\"\n",
+            "\t\"supervisor\"\n\t\"supervisor/events\"\n\tcaller \"supervisor/imports/platform_supervisor_caller\"\n\t\"supervisor/osupdate\"\n",
         );
     }
     let more = format!("{more}{}", providers::source(language));
@@ -231,7 +231,7 @@ async fn gets_other_numbers_in_each_call(host: &RunningHost) {
 async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
     project(author, language, source, more);
     author.run_in("acme-rails", "build").succeeds();
-    let policy = providers::policy(language);
+    let policy = providers::POLICY;
     let random = if has_random(language) {
         ", \"random\""
     } else {
@@ -272,7 +272,7 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
     }
     let author = Author::new();
     let host = device(&author, language, source, more).await;
-    providers::check(language, &host).await;
+    providers::check(&host).await;
     if has_random(language) {
         gets_other_numbers_in_each_call(&host).await;
     }

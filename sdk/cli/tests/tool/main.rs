@@ -25,3 +25,4 @@ mod report_fields;
 mod run;
 mod signatures;
 mod test;
+mod wasi_in_go;

@@ -94,6 +94,7 @@ const C: &str = r#"
 #include <string.h>
 
 #include "action_provider.h"
+#include "os_update.h"
 
 output_t list_rails(input_t input) {
     (void)input;
@@ -113,6 +114,35 @@ output_t set_rail(input_t input) {
     if (!platform_supervisor_caller_plugin(&caller)) return output_bytes("null", 4);
     return output_textf("\"%s\"", json_escaped(text_of(caller)));
 }
+
+static os_status_result_t read_status(void) {
+    store_value_t staged;
+    if (!store_get("staged", &staged)) return os_status_errorf("%s", store_error());
+    return os_status((os_status_t){
+        .running = "1.0", .committed = true, .staged = staged.bytes, .installing = &(uint8_t){7}});
+}
+
+static os_result_t stage(const char *source, const char *version) {
+    if (strcmp(version, "odd") == 0) return os_errorf("`%s` is not reached", source);
+    return store_set("staged", store_textf("%s", version)) ? os_done() : os_errorf("%s", store_error());
+}
+
+static os_result_t activate(void) {
+    store_value_t staged;
+    if (!store_get("staged", &staged) || staged.bytes == NULL) abort();
+    return os_done();
+}
+
+static os_result_t commit(void) {
+    return os_done();
+}
+
+static os_result_t roll_back(void) {
+    return store_delete("staged") ? os_done() : os_errorf("%s", store_error());
+}
+
+const os_updater_t slots = {
+    .status = read_status, .stage = stage, .activate = activate, .commit = commit, .roll_back = roll_back};
 "#;
 
 const GO: &str = r#"
@@ -137,6 +167,32 @@ func setRail(rail rail) ([]byte, error) {
 	by := caller.Plugin()
 	return []byte(strconv.Quote(by.Some())), store.Set(rail.Name, []byte(strconv.FormatBool(rail.On)))
 }
+
+type slots struct{}
+
+func (slots) Status() (osupdate.Status, error) {
+	staged, err := store.Get("staged")
+	return osupdate.Status{Running: "1.0", Committed: true, Staged: string(staged), Installing: osupdate.Percent(7)}, err
+}
+
+func (slots) Stage(source, version string) error {
+	if version == "odd" {
+		return supervisor.Unavailable("`%s` is not reached", source)
+	}
+	return store.Set("staged", []byte(version))
+}
+
+func (slots) Activate() error {
+	staged, err := store.Get("staged")
+	if err == nil && staged == nil {
+		panic("nothing is staged")
+	}
+	return err
+}
+
+func (slots) Commit() error { return nil }
+
+func (slots) RollBack() error { return store.Delete("staged") }
 "#;
 
 /// Returns the part of a plugin's source in this language.
@@ -164,8 +220,8 @@ pub(crate) fn typescript() -> String {
 /// Returns the end of `[provides]` in `plugin.toml`, and the tables after it.
 pub(crate) fn declarations(language: &str) -> &'static str {
     match language {
-        "c" => "\n[actions]\nlist = \"list_rails\"\nset = \"set_rail\"\n",
-        "go" => "\n[actions]\nlist = \"listRails\"\nset = \"setRail\"\n",
+        "c" => "os-update = \"slots\"\n\n[actions]\nlist = \"list_rails\"\nset = \"set_rail\"\n",
+        "go" => "os-update = \"slots\"\n\n[actions]\nlist = \"listRails\"\nset = \"setRail\"\n",
         "javascript" | "typescript" => {
             "os-update = \"slots\"\n\n[actions]\nlist = \"list\"\nset = \"set\"\n"
         }
@@ -173,24 +229,11 @@ pub(crate) fn declarations(language: &str) -> &'static str {
     }
 }
 
-fn updates_the_operating_system(language: &str) -> bool {
-    declarations(language).contains("os-update")
-}
-
-/// Returns the end of the plugin's section in the policy, and the section of `rail-panel`.
-pub(crate) fn policy(language: &str) -> String {
-    let provides = if updates_the_operating_system(language) {
-        "provides = [\"os-update\"]\n"
-    } else {
-        ""
-    };
-    format!(
-        "{provides}[plugins.rail-panel]\ngrants = [\"actions\"]\nactions = [\"acme-rails/list\", \"acme-rails/set\"]\n"
-    )
-}
+/// The end of the plugin's section in the policy, and the section of `rail-panel`.
+pub(crate) const POLICY: &str = "provides = [\"os-update\"]\n[plugins.rail-panel]\ngrants = [\"actions\"]\nactions = [\"acme-rails/list\", \"acme-rails/set\"]\n";
 
 /// Calls the plugin's actions, on a device that also has `rail-panel`.
-pub(crate) async fn check(language: &str, host: &RunningHost) {
+pub(crate) async fn check(host: &RunningHost) {
     let rails = async || host.get("/v3/rail-panel").await.json();
     assert_eq!(rails().await, json!([{ "name": "5v", "on": false }]));
     let answer = host.post("/v3/rail-panel/5v/on", json!({})).await;
@@ -208,9 +251,7 @@ pub(crate) async fn check(language: &str, host: &RunningHost) {
         assert_eq!(answer.status, status, "{}", answer.text());
         assert!(answer.text().contains(expected), "{}", answer.text());
     }
-    if updates_the_operating_system(language) {
-        updates(host).await;
-    }
+    updates(host).await;
 }
 
 async fn updates(host: &RunningHost) {

@@ -1,8 +1,8 @@
 //! A component that exports interfaces of WASI which lead nowhere.
 //!
 //! The interpreters call some of them at the start of each call, so a stub answers if it can: there are no files and no
-//! sockets, the clock stands still, and random bytes are always the same. A function that would have to return a resource
-//! ends the call.
+//! sockets, the clock stands still, and random bytes are always the same, which the interpreters' SDKs and `core_module.rs`
+//! keep from the plugin. A function that would have to return a resource ends the call.
 
 use std::fmt::Write as _;
 
