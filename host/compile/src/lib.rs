@@ -8,6 +8,7 @@
 //! supervisor. Before it reads a byte, it gives up its privileges and limits its resources.
 
 mod confine;
+mod functions;
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+use functions::Functions;
+use wasmtime::CacheStore;
 
 /// Compiles the component on standard input and writes the native code to standard output.
 #[derive(Parser)]
@@ -90,7 +93,10 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
         wasm.get(4..8) != Some(&[1, 0, 0, 0]),
         "a core module and not a component; build it for the target wasm32-wasip2"
     );
-    let code = sandbox::precompile(arguments.profile, &wasm, functions.clone())?;
+    let store = functions
+        .clone()
+        .map(|functions| functions as Arc<dyn CacheStore>);
+    let code = sandbox::precompile(arguments.profile, &wasm, store)?;
     let mut output = std::io::stdout().lock();
     let written = match functions {
         None => output.write_all(&code),
@@ -109,11 +115,11 @@ fn read_functions(
     input: &mut impl std::io::Read,
     bytes: u64,
     most: usize,
-) -> anyhow::Result<Arc<sandbox::Functions>> {
+) -> anyhow::Result<Arc<Functions>> {
     let mut stored = Vec::new();
     input
         .take(bytes)
         .read_to_end(&mut stored)
         .context("cannot read the functions of earlier compilations")?;
-    Ok(Arc::new(sandbox::Functions::new(stored, most)))
+    Ok(Arc::new(Functions::new(stored, most)))
 }

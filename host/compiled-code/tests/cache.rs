@@ -821,3 +821,147 @@ async fn files_in_use_stay_and_take_no_room_from_the_others() {
     assert_eq!(left.collect::<Vec<_>>(), [true, false, false, true]);
     drop(again);
 }
+
+/// Returns a component with a long function that does not depend on `number`, and a short one that does.
+fn component_with_library(number: u32) -> Vec<u8> {
+    let additions = "local.get 0 i32.const 7 i32.mul local.get 0 i32.xor local.set 0\n".repeat(200);
+    let text = format!(
+        "(component (core module $m
+             (func $library (param i32) (result i32) {additions} local.get 0)
+             (func (export \"f\") (result i32) i32.const {number} call $library))
+           (core instance $i (instantiate $m))
+           (func (export \"f\") (result s32) (canon lift (core func $i \"f\"))))"
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// A compiler that passes its input on, and records its arguments.
+fn recording_compiler() -> Script {
+    let script = Script::new("");
+    let recorded = script.folder.path().join("arguments");
+    let text = format!(
+        "#!/bin/sh\necho \"$@\" >> {}\nexec {} \"$@\"\n",
+        recorded.display(),
+        compiler().display()
+    );
+    fs::write(script.path(), text).unwrap();
+    script
+}
+
+/// Returns the number of bytes of functions that each compilation of the script got; `None` without reuse.
+fn functions_given(script: &Script) -> Vec<Option<u64>> {
+    let arguments = fs::read_to_string(script.folder.path().join("arguments")).unwrap();
+    let given = arguments.lines().map(|line| {
+        let (_, rest) = line.split_once("--functions-bytes ")?;
+        rest.split(' ').next()?.parse().ok()
+    });
+    given.collect()
+}
+
+fn function_files(folder: &Path) -> Vec<PathBuf> {
+    let listing = fs::read_dir(folder.join("compiled")).unwrap();
+    let paths = listing.map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = paths
+        .filter(|path| name(path).starts_with("functions-"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn a_later_component_takes_over_the_functions_of_an_earlier_one_and_compiles_to_the_same() {
+    let fixture = cache_with(Limits::default());
+    let mut expected = Vec::new();
+    for number in [1, 2] {
+        let file = fixture
+            .compiled(&component_with_library(number))
+            .await
+            .unwrap();
+        expected.push(fs::read(file).unwrap());
+    }
+    let script = recording_compiler();
+    let cache = script.cache(Limits::default()).reusing_functions();
+    for (number, expected) in [(1, &expected[0]), (2, &expected[1])] {
+        let wasm = component_with_library(number);
+        let file = compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
+        assert!(fs::read(file).unwrap() == *expected, "{number}");
+    }
+    let files = function_files(script.folder.path());
+    // The second compilation found the long function, and short ones are not kept.
+    assert_eq!(files.len(), 1, "{files:?}");
+    let size = fs::metadata(&files[0]).unwrap().len();
+    assert_eq!(functions_given(&script), [Some(0), Some(size)]);
+    // Services have functions of their own: they are compiled with other settings.
+    let wasm = component_with_library(1);
+    compiled(&cache, &wasm, Profile::Service).await.unwrap();
+    assert_eq!(functions_given(&script).last(), Some(&Some(0)));
+}
+
+#[tokio::test]
+async fn functions_that_are_damaged_or_were_brought_from_elsewhere_are_not_taken_over() {
+    let script = recording_compiler();
+    let cache = script.cache(Limits::default()).reusing_functions();
+    let wasm = component_with_library(1);
+    compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
+    let files = function_files(script.folder.path());
+    let [file] = &files[..] else {
+        panic!("{files:?}");
+    };
+    let sound = fs::read(file).unwrap();
+    // A bit of the code is flipped.
+    let mut damaged = sound.clone();
+    damaged[sound.len() / 2] ^= 0x10;
+    fs::write(file, &damaged).unwrap();
+    let wasm = component_with_library(2);
+    compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
+    assert_eq!(functions_given(&script).last(), Some(&Some(0)));
+    // It has been replaced by what this compilation returned.
+    assert_eq!(fs::read(file).unwrap(), sound);
+
+    // The name of another folder's file, whose key is another.
+    let elsewhere = recording_compiler();
+    let other = elsewhere.cache(Limits::default()).reusing_functions();
+    compiled(&other, &wasm, Profile::Plugin).await.unwrap();
+    let brought = function_files(elsewhere.folder.path()).remove(0);
+    fs::remove_file(file).unwrap();
+    fs::copy(&brought, file.with_file_name(name(&brought))).unwrap();
+    let wasm = component_with_library(3);
+    compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
+    assert_eq!(functions_given(&script).last(), Some(&Some(0)));
+}
+
+#[tokio::test]
+async fn a_cache_that_does_not_reuse_functions_neither_gives_nor_keeps_any() {
+    let script = recording_compiler();
+    let cache = script.cache(Limits::default());
+    for number in [1, 2] {
+        let wasm = component_with_library(number);
+        compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
+    }
+    assert_eq!(functions_given(&script), [None, None]);
+    assert!(function_files(script.folder.path()).is_empty());
+}
+
+/// A component can take control of the compiler, which then says what it likes about its output.
+#[tokio::test]
+async fn a_compiler_that_lies_about_its_output_fills_neither_the_memory_nor_the_disk() {
+    let limits = Limits {
+        output: 1 << 20,
+        ..Limits::default()
+    };
+    // No length; a length beyond everything; a length beyond what follows; endless functions.
+    for (output, is_file) in [
+        ("printf abc", true),
+        (r"printf '\377\377\377\377\377\377\377\377'; yes", false),
+        (r"printf '\377\0\0\0\0\0\0\0abc'", true),
+        (r"printf '\3\0\0\0\0\0\0\0abc'; yes", false),
+    ] {
+        let script = Script::new(&format!("cat > /dev/null; {output}"));
+        let cache = script.cache(limits.clone()).reusing_functions();
+        let outcome = compiled(&cache, &component(1), Profile::Plugin).await;
+        assert_eq!(outcome.is_ok(), is_file, "{output}: {outcome:?}");
+        let files = fs::read_dir(script.folder.path().join("compiled")).unwrap();
+        let sizes = files.map(|entry| entry.unwrap().metadata().unwrap().len());
+        assert!(sizes.sum::<u64>() <= 2 << 20, "{output}");
+    }
+}

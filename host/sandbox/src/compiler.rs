@@ -1,16 +1,15 @@
 //! The compiler's part: only `supervisor-compile` contains it.
 
-mod functions;
-
 use std::sync::Arc;
 
-pub use functions::Functions;
+use wasmtime::CacheStore;
 
 use crate::parts::InstanceParts;
 use crate::proposals::needed_but_off;
 use crate::{Profile, engine_config};
 
-/// Compiles the component `wasm` for this machine's processor, with what is known of its `functions`.
+/// Compiles the component `wasm` for this machine's processor, taking over those of its
+/// functions that are in `functions`, which then gets the others.
 ///
 /// # Errors
 /// If `wasm` is not a valid component, uses a proposal that is off, or is a plugin with more parts than
@@ -18,7 +17,7 @@ use crate::{Profile, engine_config};
 pub fn precompile(
     profile: Profile,
     wasm: &[u8],
-    functions: Option<Arc<Functions>>,
+    functions: Option<Arc<dyn CacheStore>>,
 ) -> wasmtime::Result<Vec<u8>> {
     // If the component is invalid, compiling it reports what is wrong with it.
     if profile == Profile::Plugin

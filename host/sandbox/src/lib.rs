@@ -19,7 +19,7 @@ mod proposals;
 
 pub use compiled_code::{PLUGIN_MEMORY, PLUGIN_PARTS, Profile};
 #[cfg(feature = "compiler")]
-pub use compiler::{Functions, precompile};
+pub use compiler::precompile;
 pub use deserialize::deserialize;
 pub use engine_config::engine_config;
 pub use mapped::deserialize_open;

@@ -54,9 +54,9 @@ mod tests {
     use super::*;
 
     /// Fails each write with this error.
-    struct Failing(ErrorKind);
+    struct ErrorWriter(ErrorKind);
 
-    impl Write for Failing {
+    impl Write for ErrorWriter {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             Err(self.0.into())
         }
@@ -71,9 +71,9 @@ mod tests {
         let mut output = Vec::new();
         assert_eq!(write_to(&mut output, "a\n").unwrap(), Readership::Present);
         assert_eq!(output, b"a\n");
-        let mut unread = Failing(ErrorKind::BrokenPipe);
+        let mut unread = ErrorWriter(ErrorKind::BrokenPipe);
         assert_eq!(write_to(&mut unread, "a").unwrap(), Readership::Gone);
-        let full = write_to(&mut Failing(ErrorKind::StorageFull), "a").unwrap_err();
+        let full = write_to(&mut ErrorWriter(ErrorKind::StorageFull), "a").unwrap_err();
         assert_eq!(full.to_string(), "failed to write to standard output");
     }
 }

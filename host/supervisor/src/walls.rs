@@ -28,7 +28,10 @@ pub(crate) fn cache(
     rule: &Arc<ConfinementRule>,
 ) -> Result<Cache, CompileError> {
     let limits = Limits::for_board(memory_of_board());
-    let cache = Cache::new(folder.join("compiled"), &configuration.compiler, limits)?;
+    let mut cache = Cache::new(folder.join("compiled"), &configuration.compiler, limits)?;
+    if configuration.allow_unpinned {
+        cache = cache.reusing_functions();
+    }
     let rule = Arc::clone(rule);
     Ok(cache.requiring_confinement(move || rule.is_required()))
 }

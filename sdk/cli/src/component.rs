@@ -19,6 +19,8 @@ pub(crate) struct Component {
     pub(crate) file: PathBuf,
     pub(crate) wasm: Vec<u8>,
     pub(crate) manifest: Manifest,
+    /// Whether it is the build of a project, and not a file of somebody else.
+    pub(crate) is_of_project: bool,
 }
 
 impl Component {
@@ -31,7 +33,7 @@ impl Component {
             Some(file) => Component::read(file.clone()),
             None => {
                 let project = ProjectFolder::open(&arguments.project.project)?;
-                Component::read(languages::build(&project, output)?)
+                Component::of_project(languages::build(&project, output)?)
             }
         }
     }
@@ -45,10 +47,17 @@ impl Component {
             let project = ProjectFolder::open(&arguments.project.project)?;
             let built = project.component();
             if built.is_file() {
-                return Component::read(built);
+                return Component::of_project(built);
             }
         }
         Component::load(arguments, output)
+    }
+
+    fn of_project(file: PathBuf) -> Result<Component> {
+        Ok(Component {
+            is_of_project: true,
+            ..Component::read(file)?
+        })
     }
 
     /// Reads a file.
@@ -70,6 +79,7 @@ impl Component {
             file,
             wasm,
             manifest,
+            is_of_project: false,
         })
     }
 
@@ -84,6 +94,7 @@ impl Component {
             file: PathBuf::from(format!("{}.wasm", manifest.name)),
             wasm,
             manifest,
+            is_of_project: false,
         })
     }
 

@@ -32,6 +32,7 @@ pub struct Host {
     pins: Pins,
     is_developers: bool,
     code_cache: Option<PathBuf>,
+    reuses_functions: bool,
     compiler: Option<PathBuf>,
     folder: Option<PathBuf>,
     call_filter: Option<Arc<dyn CallFilter>>,
@@ -97,6 +98,7 @@ impl Host {
             pins: Pins::StockList,
             is_developers: false,
             code_cache: None,
+            reuses_functions: false,
             compiler: None,
             folder: None,
             call_filter: None,
@@ -139,6 +141,14 @@ impl Host {
     #[must_use]
     pub fn code_cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.code_cache = Some(folder.into());
+        self
+    }
+
+    /// Compiles only those functions of a plugin that no plugin with the same folder of compiled code had before: for
+    /// plugins that are all the author's own ([`compiled_code::Cache::reusing_functions`]).
+    #[must_use]
+    pub fn reuse_functions(mut self) -> Self {
+        self.reuses_functions = true;
         self
     }
 

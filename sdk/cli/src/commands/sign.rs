@@ -46,6 +46,7 @@ pub(super) fn sign(component: &Component, key: &SecretKey, detached: bool) -> Re
         file,
         wasm,
         manifest,
+        is_of_project: _,
     } = component;
     let content = signed_content(wasm);
     ensure!(

@@ -116,6 +116,9 @@ impl Trial {
             .plugin(&component.file)
             .compiler(compiler::program()?)
             .code_cache(cache);
+        if component.is_of_project {
+            host = host.reuse_functions();
+        }
         let folder = match &self.state {
             Some(state) => state.clone(),
             None => self.scratch.path().join("device"),

@@ -88,7 +88,10 @@ async fn a_signal_stops_the_host_before_the_command_ends() {
         let temporary = author.path("temporary").display().to_string();
         let greeter = guest("greeter").display().to_string();
         let mut running = author.start_shell(
-            &format!("supervisor-plugin run '{greeter}' --listen 127.0.0.1:0"),
+            // `nohup` may have started the tests, and a shell cannot listen again to what it was started to ignore.
+            &format!(
+                "env --default-signal=HUP supervisor-plugin run '{greeter}' --listen 127.0.0.1:0"
+            ),
             &[("TMPDIR", temporary.clone())],
         );
         address(&running).await;

@@ -54,6 +54,11 @@ impl Host {
             compiler,
             compiled_code::Limits::default(),
         )?;
+        let cache = if self.reuses_functions {
+            cache.reusing_functions()
+        } else {
+            cache
+        };
         let store = store::Store::open(&path("state"))?.store;
         let os = Arc::new(Rehearsal::new(path("root")));
         for (name, state) in self.units {

@@ -23,7 +23,7 @@ const LEAST: usize = 512;
 
 /// The functions of earlier compilations, and those of the present one.
 #[derive(Debug)]
-pub struct Functions {
+pub(crate) struct Functions {
     stored: Vec<u8>,
     /// Where in `stored` the code of a function is.
     places: HashMap<[u8; KEY], Range<usize>>,
@@ -34,8 +34,7 @@ pub struct Functions {
 
 impl Functions {
     /// Reads stored functions, up to the first that is not complete. Of the new ones, keeps at most `most` bytes.
-    #[must_use]
-    pub fn new(stored: Vec<u8>, most: usize) -> Functions {
+    pub(crate) fn new(stored: Vec<u8>, most: usize) -> Functions {
         let mut places = HashMap::new();
         let mut begin = 0;
         while let Some((key, code)) = entry(&stored, begin) {
@@ -51,8 +50,7 @@ impl Functions {
     }
 
     /// Takes out the functions that this compilation has added, in the form in which they are stored.
-    #[must_use]
-    pub fn take_new(&self) -> Vec<u8> {
+    pub(crate) fn take_new(&self) -> Vec<u8> {
         std::mem::take(&mut *self.new.lock())
     }
 }
