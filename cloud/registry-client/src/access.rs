@@ -135,7 +135,7 @@ impl Repository<'_> {
         if let Some(service) = service {
             url.query_pairs_mut().append_pair("service", service);
         }
-        let mut request = self.client.get(url).timeout(SHORT);
+        let mut request = self.clients.short.get(url).timeout(SHORT);
         if let Some(credential) = &self.credential {
             request = request.header(AUTHORIZATION, credential);
         }

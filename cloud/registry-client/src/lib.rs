@@ -15,6 +15,7 @@ mod error;
 mod manifest;
 mod referrers;
 mod repository;
+mod upload;
 mod wasm_artifact;
 
 pub use access::{Access, Account, Token, TokenSource};

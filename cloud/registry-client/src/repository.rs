@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 use registry_protocol::{Place, is_digest};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
-use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Body, Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url};
 use tokio::sync::Mutex;
 
 use crate::access::{Access, Account};
@@ -14,9 +14,10 @@ use crate::checked_blob::CheckedBlob;
 use crate::credentials;
 use crate::error::{RegistryError, Result};
 use crate::manifest::{Blob, MAX_MANIFEST, Manifest};
+use crate::upload;
 
 const CONNECT: Duration = Duration::from_secs(15);
-/// The longest pause in the middle of an answer.
+/// The longest pause before and in the middle of an answer.
 const SILENCE: Duration = Duration::from_secs(60);
 /// The time limit of a request that carries no blob.
 pub(crate) const SHORT: Duration = Duration::from_secs(60);
@@ -30,14 +31,22 @@ const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
 
 /// The HTTP clients for all registries.
 pub struct Registries {
-    plain: Client,
-    tls: Client,
+    plain: Clients,
+    tls: Clients,
+}
+
+/// The HTTP clients for registries with or without TLS.
+#[derive(Clone)]
+pub(crate) struct Clients {
+    pub(crate) short: Client,
+    /// Without a limit on the time until the answer, which in reqwest begins with the request.
+    uploads: Client,
 }
 
 /// One repository.
 pub struct Repository<'a> {
     pub(crate) place: Place,
-    pub(crate) client: Client,
+    pub(crate) clients: Clients,
     pub(crate) access: Access<'a>,
     /// The credential that `docker login` has stored, as the value of a header, if the account is that one.
     pub(crate) credential: Option<String>,
@@ -51,31 +60,42 @@ impl Registries {
     /// # Errors
     /// TLS cannot be set up.
     pub fn new(user_agent: &str) -> Result<Self> {
-        let builder = || {
-            Client::builder()
-                .connect_timeout(CONNECT)
-                .read_timeout(SILENCE)
-                .user_agent(user_agent)
+        Registries::with_silence(user_agent, SILENCE)
+    }
+
+    fn with_silence(user_agent: &str, silence: Duration) -> Result<Self> {
+        let clients = |restrict: fn(ClientBuilder) -> ClientBuilder| {
+            let builder = || {
+                let builder = Client::builder()
+                    .connect_timeout(CONNECT)
+                    .user_agent(user_agent);
+                restrict(builder)
+            };
+            Ok(Clients {
+                short: builder().read_timeout(silence).build()?,
+                uploads: builder().build()?,
+            })
         };
-        let failed = |error| RegistryError::failed("TLS cannot be set up").because(error);
+        let failed =
+            |error: reqwest::Error| RegistryError::failed("TLS cannot be set up").because(error);
         Ok(Registries {
-            plain: builder().no_proxy().build().map_err(failed)?,
+            plain: clients(ClientBuilder::no_proxy).map_err(failed)?,
             // Also if a registry redirects to another place for a blob.
-            tls: builder().https_only(true).build().map_err(failed)?,
+            tls: clients(|builder| builder.https_only(true)).map_err(failed)?,
         })
     }
 
     /// Returns a repository without sending anything.
     #[must_use]
     pub fn repository<'a>(&self, place: &Place, access: Access<'a>) -> Repository<'a> {
-        let client = if place.is_loopback() {
+        let clients = if place.is_loopback() {
             &self.plain
         } else {
             &self.tls
         };
         Repository {
             place: place.clone(),
-            client: client.clone(),
+            clients: clients.clone(),
             credential: match access.account {
                 Account::Stored(_) => credentials::load(&place.host),
                 Account::Tokens(_) => None,
@@ -169,10 +189,10 @@ impl Repository<'_> {
         Ok(answer.status() == StatusCode::CREATED)
     }
 
-    /// Uploads a blob.
+    /// Uploads a blob, for as long as the registry takes pieces of it.
     ///
     /// # Errors
-    /// The registry does not accept it, for example because it does not match its digest.
+    /// The registry does not accept it, for example because it does not match its digest, or takes no more of it.
     pub async fn put(&self, blob: &Blob, body: Body) -> Result<()> {
         let url = self.url("blobs/uploads/")?;
         let answer = self
@@ -186,11 +206,13 @@ impl Repository<'_> {
             .ok_or_else(|| self.failed("does not say where to upload"))?;
         place.query_pairs_mut().append_pair("digest", &blob.digest);
         let granted = self.granted.lock().await.clone();
+        let (body, progress) = upload::in_pieces(body);
         let request = self
-            .request(Method::PUT, &place, granted)
+            .request(&self.clients.uploads, Method::PUT, &place, granted)
             .header(CONTENT_TYPE, "application/octet-stream")
             .header(CONTENT_LENGTH, blob.size);
-        let answer = request.body(body).send().await;
+        let answer = upload::answer_to(request.body(body).send(), progress).await;
+        let answer = answer.map_err(|pause| self.failed("stopped the upload").because(pause))?;
         let answer = answer.map_err(|error| self.unreachable(error))?;
         self.good(answer, "the upload").await.map(drop)
     }
@@ -235,7 +257,8 @@ impl Repository<'_> {
         described: impl Fn(RequestBuilder) -> RequestBuilder,
     ) -> Result<Response> {
         let ask = async |granted: Option<String>| {
-            let request = described(self.request(method.clone(), url, granted));
+            let request = self.request(&self.clients.short, method.clone(), url, granted);
+            let request = described(request);
             let answer = request.send().await;
             answer.map_err(|error| self.unreachable(error))
         };
@@ -253,8 +276,14 @@ impl Repository<'_> {
     }
 
     /// Builds a request with the `granted` authorization, if the address is the registry's own.
-    fn request(&self, method: Method, url: &Url, granted: Option<String>) -> RequestBuilder {
-        let request = self.client.request(method, url.clone());
+    fn request(
+        &self,
+        client: &Client,
+        method: Method,
+        url: &Url,
+        granted: Option<String>,
+    ) -> RequestBuilder {
+        let request = client.request(method, url.clone());
         match granted {
             Some(granted) if self.is_ours(url) => request.header(AUTHORIZATION, granted),
             _ => request,
@@ -288,4 +317,54 @@ impl Repository<'_> {
 
 pub(crate) fn header(answer: &Response, name: &str) -> Option<String> {
     Some(answer.headers().get(name)?.to_str().ok()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::Router;
+    use axum::body::Bytes;
+    use axum::routing::{get, post, put};
+    use tokio::net::TcpListener;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// Reqwest's time limit for reading begins with the request, and would end an upload that takes longer.
+    #[tokio::test]
+    async fn the_time_limit_of_answers_does_not_end_an_upload() {
+        let (received, limit_has_passed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let handlers = (received.clone(), limit_has_passed.clone());
+        let store = move |body: Bytes| async move {
+            assert_eq!(body, "layer");
+            handlers.0.notify_one();
+            handlers.1.notified().await;
+            StatusCode::CREATED
+        };
+        let begin = async || (StatusCode::ACCEPTED, [(LOCATION, "/uploads/1")]);
+        let registry = Router::new()
+            .route("/v2/app/blobs/uploads/", post(begin))
+            .route("/uploads/1", put(store))
+            .route("/v2/app/blobs/{digest}", get(std::future::pending::<()>));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move { axum::serve(listener, registry).await });
+
+        // Programs choose the provider of TLS; a second choice is refused.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let registries = Registries::with_silence("test", Duration::from_secs(3)).unwrap();
+        let place = Place::from_location(&format!("{host}/app")).unwrap();
+        let access = Access::push(Account::Stored(None), Vec::new());
+        let repository = registries.repository(&place, access);
+        let blob = serde_json::json!({ "digest": format!("sha256:{:064}", 1), "size": 5 });
+        let blob: Blob = serde_json::from_value(blob).unwrap();
+        let begun_later = async {
+            received.notified().await;
+            assert!(repository.blob(&blob).await.is_err(), "nothing answers it");
+            limit_has_passed.notify_one();
+        };
+        let (stored, ()) = tokio::join!(repository.put(&blob, Body::from("layer")), begun_later);
+        stored.unwrap();
+    }
 }
