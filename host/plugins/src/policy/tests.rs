@@ -379,7 +379,7 @@ fn a_key_is_what_minisign_prints() {
             "public = \"untrusted comment: minisign public key\"",
             "use the second line",
         ),
-        ("revoked = true", "missing field `public`"),
+        ("revoked = true", "`public` is missing"),
         (
             "public = \"x\"\nsecret = \"y\"",
             "is not a minisign public key",

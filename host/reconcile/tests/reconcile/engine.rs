@@ -46,6 +46,8 @@ struct State {
     calls: Vec<String>,
     /// Calls that fail, and how many more times.
     failing: BTreeMap<String, u32>,
+    /// Starts that fail once, because the container can never start again.
+    unstartable: BTreeSet<String>,
     /// Calls that do not return until they are released.
     held: BTreeSet<String>,
     waiting: usize,
@@ -156,6 +158,12 @@ impl MemoryEngine {
 
     pub(crate) fn fail(&self, call: &str, times: u32) {
         self.state().failing.insert(call.to_owned(), times);
+    }
+
+    /// Makes the next start of a service's container fail, because it can never start again.
+    pub(crate) fn make_unstartable(&self, service: &str) {
+        let call = format!("start {service}");
+        self.state().unstartable.insert(call);
     }
 
     pub(crate) fn hold(&self, call: &str) {
@@ -326,6 +334,12 @@ impl MemoryEngine {
             return Ok(CallOutcome::Whole);
         };
         state.calls.push(call.to_owned());
+        if state.unstartable.remove(call) {
+            return Err(EngineError::Unstartable {
+                name: call.to_owned(),
+                source: "container with given ID already exists".into(),
+            });
+        }
         if let Some(left) = state.failing.get_mut(call)
             && *left > 0
         {
