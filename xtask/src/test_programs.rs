@@ -6,20 +6,22 @@
 //! share resources, so they take turns in a row. All others share nothing: they have the third row, and are also run by
 //! a row that has finished its own programs, so that no processor is idle while another row continues.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use parking_lot::Mutex;
 use process_stat::ProcessStat;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
 use crate::cargo;
+use crate::interrupted::clean_up_when_interrupted;
 
 /// A program that cargo has built from tests.
 struct TestProgram {
@@ -115,14 +117,17 @@ impl TestPrograms {
         let rest = apart.split_off(apart.len().min(1));
         apart.extend(others);
         apart.extend(rest);
-        let (prepare, apart) = (&prepare, &queues[2]);
+        let running = RunningTests::default();
+        let to_end = running.clone();
+        clean_up_when_interrupted(move || to_end.end());
+        let (prepare, apart, running) = (&prepare, &queues[2], &running);
         let failed = std::thread::scope(|threads| {
             let rows = queues.each_ref().map(|own| {
                 threads.spawn(move || -> Result<Vec<String>> {
                     let mut failed = Vec::new();
                     while let Some(mut run) = next(own).or_else(|| next(apart)) {
                         prepare(&mut run.command);
-                        failed.extend(run.finish()?);
+                        failed.extend(run.finish(running)?);
                     }
                     Ok(failed)
                 })
@@ -206,7 +211,7 @@ impl TestProgram {
 
 impl TestRun {
     /// Runs the tests; returns the failures in a line, unless all of them passed.
-    fn finish(mut self) -> Result<Option<String>> {
+    fn finish(mut self, running: &RunningTests) -> Result<Option<String>> {
         let name = &self.name;
         println!("running {name}");
         let mut printed = tempfile::tempfile()?;
@@ -215,11 +220,11 @@ impl TestRun {
             .stdout(printed.try_clone()?)
             .stderr(printed.try_clone()?);
         let started = Instant::now();
-        let mut test = self
-            .command
-            .spawn()
+        let mut test = running
+            .start(&mut self.command)
             .with_context(|| format!("failed to start {name}"))?;
         let on_processor = on_processor_at_end(&test);
+        running.forget(&test);
         let status = test.wait()?;
         let time = time_in_words(started.elapsed(), on_processor);
         let text = show(&mut printed, name, &time)?;
@@ -231,13 +236,53 @@ impl TestRun {
     }
 }
 
+/// The test programs that run at present; `None` once no more may start.
+#[derive(Clone)]
+struct RunningTests(Arc<Mutex<Option<HashSet<Pid>>>>);
+
+impl RunningTests {
+    /// Ends them. A terminal's Ctrl-C reaches them by itself, but a signal to this process alone would leave them behind,
+    /// without the engines and databases that they use.
+    fn end(&self) {
+        for pid in self.0.lock().take().into_iter().flatten() {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    fn start(&self, command: &mut Command) -> io::Result<Child> {
+        let mut running = self.0.lock();
+        let Some(running) = running.as_mut() else {
+            return Err(io::ErrorKind::Interrupted.into());
+        };
+        let child = command.spawn()?;
+        running.extend(pid(&child));
+        Ok(child)
+    }
+
+    /// Forgets a program that has ended, before its number can become another process's.
+    fn forget(&self, child: &Child) {
+        if let (Some(running), Some(pid)) = (self.0.lock().as_mut(), pid(child)) {
+            running.remove(&pid);
+        }
+    }
+}
+
+impl Default for RunningTests {
+    fn default() -> Self {
+        RunningTests(Arc::new(Mutex::new(Some(HashSet::new()))))
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
 /// Waits until a process has ended. Returns how long it and those of its children whose end it waited for ran on a
 /// processor, which shows where the time of all tests goes; `None` if the kernel does not say.
 fn on_processor_at_end(child: &Child) -> Option<Duration> {
-    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
     // It stays in /proc until its exit status is read.
     waitid(
-        WaitId::Pid(pid),
+        WaitId::Pid(pid(child)?),
         WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
     )
     .ok()?;
@@ -321,6 +366,28 @@ mod tests {
         let time = on_processor_at_end(&child).unwrap();
         assert!(child.wait().unwrap().success());
         assert!(!time.is_zero());
+    }
+
+    #[test]
+    fn a_test_that_runs_ends_when_this_program_is_interrupted() {
+        let running = RunningTests::default();
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let name = "sleep".to_owned();
+        let outcome = std::thread::scope(|threads| {
+            let test = threads.spawn(|| TestRun { name, command }.finish(&running));
+            while running.0.lock().as_ref().is_some_and(HashSet::is_empty) {
+                std::thread::yield_now();
+            }
+            running.end();
+            test.join().unwrap()
+        });
+        let failure = outcome.unwrap().unwrap();
+        assert!(failure.contains("signal: 15"), "{failure}");
+        let command = Command::new("true");
+        let name = "true".to_owned();
+        let later = TestRun { name, command }.finish(&running);
+        assert!(later.is_err(), "no other test begins");
     }
 
     #[test]
