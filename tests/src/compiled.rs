@@ -83,11 +83,13 @@ fn kept() -> PathBuf {
     distribution().with_file_name("test-compiled")
 }
 
-/// Links the files, and ignores failures: a missing file is compiled again, and an existing one is the same.
+/// Links the files of components, and ignores failures: a missing file is compiled again, and an existing one is the same.
+/// Functions, which a device in developer mode keeps, are not for other devices.
 fn link_all(files: impl IntoIterator<Item = PathBuf>, to: &Path) {
     for file in files {
         if let Some(name) = file.file_name()
             && file.extension().is_some_and(|end| end == "cwasm")
+            && !name.as_encoded_bytes().starts_with(b"functions-")
         {
             let _ = fs::hard_link(&file, to.join(name));
         }

@@ -1,6 +1,6 @@
 //! The component that a command works with: a file, or the result of building the project.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use plugin_manifest::Manifest;
@@ -13,6 +13,11 @@ use crate::project::ProjectFolder;
 
 /// The maximum size of a component, in bytes, which is what a device accepts.
 pub(crate) const MOST: u64 = 64 << 20;
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let absolute = |path: &Path| path.canonicalize().ok();
+    absolute(one).is_some_and(|one| absolute(other) == Some(one))
+}
 
 /// A component with its manifest.
 pub(crate) struct Component {
@@ -30,7 +35,16 @@ impl Component {
     /// It cannot be built or read, or is not a plugin; the message is the same as on a device.
     pub(crate) fn load(arguments: &ComponentArguments, output: &Output) -> Result<Component> {
         match &arguments.file {
-            Some(file) => Component::read(file.clone()),
+            Some(file) => {
+                let component = Component::read(file.clone())?;
+                let project = ProjectFolder::open(&arguments.project.project);
+                let is_of_project =
+                    project.is_ok_and(|project| is_same_file(&project.component(), file));
+                Ok(Component {
+                    is_of_project,
+                    ..component
+                })
+            }
             None => {
                 let project = ProjectFolder::open(&arguments.project.project)?;
                 Component::of_project(languages::build(&project, output)?)

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
-use tests::{Answer, Supervisor, distribution, guest, guest_plugin};
+use tests::{Answer, Supervisor, distribution, guest, guest_plugin, never_compiled, until};
 
 /// The grants that the greeter asks for.
 const GRANTS: &str = "[plugins.greeter]\ngrants = [\"device\"]\nroutes = [\"/v3/greet/*\"]\n";
@@ -128,6 +129,30 @@ async fn a_plugin_is_installed_updated_refused_and_removed() {
     assert_eq!(names(&plugins), [] as [&str; 0]);
     let uploads = device.state_dir().join("plugin-uploads");
     assert_eq!(names(&uploads), [] as [&str; 0]);
+}
+
+/// Each component of a device that is not for development is compiled as a whole: one that takes control of the compiler
+/// could otherwise determine the code of others.
+#[tokio::test]
+async fn only_a_device_of_developers_takes_functions_over_from_one_component_to_another() {
+    for (flags, is_developers) in [(&["--allow-unpinned"][..], true), (&[], false)] {
+        let component = never_compiled(&greeter());
+        let digest = hex::encode(Sha256::digest(&component));
+        let policy = format!("{GRANTS}sha256 = [\"{digest}\"]\n");
+        let (device, folder) = device(&policy, flags).await;
+        // Written elsewhere, since a plugin folder is read while a file is written.
+        fs::write(folder.path().join("new"), component).unwrap();
+        let file = folder.path().join("plugins/greeter.wasm");
+        fs::rename(folder.path().join("new"), file).unwrap();
+        until("the plugin to answer", || async {
+            let answer = device.get("/v3/greet/Ada?greeting=Hi").await;
+            (answer.status == 200).then_some(()).ok_or(answer)
+        })
+        .await;
+        let compiled = names(&device.state_dir().join("compiled"));
+        let has_functions = compiled.iter().any(|name| name.starts_with("functions-"));
+        assert_eq!(has_functions, is_developers, "{compiled:?}");
+    }
 }
 
 #[tokio::test]

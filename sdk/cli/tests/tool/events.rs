@@ -8,7 +8,7 @@ use plugin_test_host::{
 };
 use tests::guest;
 
-use crate::author::Author;
+use crate::author::{Author, compiled_code};
 use crate::languages::can_build;
 use crate::providers;
 
@@ -33,6 +33,10 @@ export async function watch(event) {
 
 export async function seen() {
   return (await store.getText("seen")) ?? "nothing";
+}
+
+export async function thrown() {
+  throw new Error("out of paper");
 }
 
 const atImport = Math.random();
@@ -65,6 +69,10 @@ async def watch(event: Event):
 
 async def seen():
     return (await store.get("seen") or b"nothing").decode()
+
+
+async def thrown():
+    raise RuntimeError("out of paper")
 
 
 import random
@@ -151,6 +159,10 @@ func seen(*supervisor.Request) (*supervisor.Response, error) {
 	found, err := store.Get("seen")
 	return supervisor.Text(string(found)), err
 }
+
+func thrown(*supervisor.Request) (*supervisor.Response, error) {
+	panic("out of paper")
+}
 "#;
 
 /// A project in this language whose plugin is called for all of these events, and has actions.
@@ -188,6 +200,14 @@ fn project(author: &Author, language: &str, source: &str, more: &str) {
         "[routes]\n",
         "[routes]\n\"GET /v3/seen\" = \"seen\"\n",
     );
+    // C has no exceptions.
+    if language != "c" {
+        author.edit(
+            "acme-rails/plugin.toml",
+            "[routes]\n",
+            "[routes]\n\"GET /v3/thrown\" = \"thrown\"\n",
+        );
+    }
     if has_random(language) {
         author.edit(
             "acme-rails/plugin.toml",
@@ -227,6 +247,25 @@ async fn gets_other_numbers_in_each_call(host: &RunningHost) {
     }
 }
 
+/// Checks that what a handler throws is in the answer to its author, with the place in the sources. The same text is in
+/// `lastError` of a device, and in its log.
+fn shows_what_a_handler_throws(author: &Author, language: &str, source: &str) {
+    let text = author.read(&format!("acme-rails/{source}"));
+    let line = text.lines().position(|line| line.contains("out of paper"));
+    let place = match language {
+        "c" => return,
+        // A panic in Go names no line.
+        "go" => String::new(),
+        _ => format!("{source}:{}", line.unwrap() + 1),
+    };
+    let expected = format!(
+        "[[request]]\nget = \"/v3/thrown\"\nanswer = {{ status = 500, contains = [\"failed: \", \"out of paper\", {place:?}] }}\n"
+    );
+    author.write("acme-rails/test/hello.toml", &expected);
+    let built = "test acme-rails/acme-rails.wasm --project acme-rails";
+    author.run(built).succeeds();
+}
+
 /// A device with such a plugin.
 async fn device(author: &Author, language: &str, source: &str, more: &str) -> RunningHost {
     project(author, language, source, more);
@@ -240,6 +279,8 @@ async fn device(author: &Author, language: &str, source: &str, more: &str) -> Ru
     Host::new()
         .plugin(author.path("acme-rails/acme-rails.wasm"))
         .plugin(guest("rail_panel"))
+        .code_cache(compiled_code())
+        .reuse_functions()
         .policy(format!(
             "[plugins.acme-rails]\ngrants = [\"store\"{random}]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n{policy}"
         ))
@@ -272,6 +313,7 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
     }
     let author = Author::new();
     let host = device(&author, language, source, more).await;
+    shows_what_a_handler_throws(&author, language, source);
     providers::check(&host).await;
     if has_random(language) {
         gets_other_numbers_in_each_call(&host).await;

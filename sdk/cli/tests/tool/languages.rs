@@ -275,52 +275,6 @@ fn an_action_that_only_rust_can_provide_is_refused_before_the_build() {
     }
 }
 
-/// The same text is in `lastError` of a device, and in its log.
-#[test]
-fn what_a_handler_throws_is_in_the_answer_to_its_author() {
-    let thrown = "  throw new Error(\"out of paper\");\n  return `";
-    for (language, source, from, to, place) in [
-        (
-            "go",
-            "plugin.go",
-            "\tif err != nil {",
-            "\tpanic(\"out of paper\")\n\tif err != nil {",
-            "",
-        ),
-        (
-            "javascript",
-            "plugin.js",
-            "  return `",
-            thrown,
-            "src/plugin.js:7",
-        ),
-        (
-            "typescript",
-            "plugin.ts",
-            "  return `",
-            thrown,
-            "src/plugin.ts:7",
-        ),
-        (
-            "python",
-            "plugin.py",
-            "    return f",
-            "    raise RuntimeError(\"out of paper\")\n    return f",
-            "src/plugin.py:9",
-        ),
-    ] {
-        if can_build(language) {
-            let author = Author::with_project(language);
-            author.edit(&format!("rails/src/{source}"), from, to);
-            let expected = format!(
-                "[[request]]\nget = \"/v3/rails/Ada\"\nanswer = {{ status = 500, contains = [\"failed: \", \"out of paper\", {place:?}] }}\n"
-            );
-            author.write("rails/test/hello.toml", &expected);
-            author.run_in("rails", "test").succeeds();
-        }
-    }
-}
-
 #[test]
 fn a_mistake_in_the_sources_is_shown_at_its_line() {
     let above = "error: build failed: the compiler's messages are above\n";
