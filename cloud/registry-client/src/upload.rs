@@ -27,18 +27,18 @@ pub(crate) enum UploadPause {
     Answer,
 }
 
-/// Counts the pieces of a body that were taken; ends with the body.
+/// Counts the pieces of a body that a registry has accepted; ends with the body.
 pub(crate) type Progress = watch::Receiver<u64>;
 
 /// Splits a body into short pieces, and returns it with the progress of its transfer.
 pub(crate) fn in_pieces(body: Body) -> (Body, Progress) {
-    let (taken, progress) = watch::channel(0);
+    let (count_sender, progress) = watch::channel(0);
     let pieces = body
         .into_data_stream()
         .map_err(io::Error::other)
         .map_ok(split)
         .try_flatten()
-        .inspect(move |_| taken.send_modify(|count| *count += 1));
+        .inspect(move |_| count_sender.send_modify(|count| *count += 1));
     (Body::wrap_stream(pieces), progress)
 }
 
@@ -109,13 +109,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_upload_takes_hours_as_long_as_it_continues() {
-        let (taken, progress) = watch::channel(0);
+        let (count_sender, progress) = watch::channel(0);
         let upload = async move {
             for count in 1..=200 {
                 sleep(SILENCE - Duration::from_secs(1)).await;
-                taken.send_replace(count);
+                count_sender.send_replace(count);
             }
-            drop(taken);
+            drop(count_sender);
             sleep(STORING - Duration::from_secs(1)).await;
             201
         };
@@ -124,17 +124,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_registry_that_takes_nothing_or_does_not_answer_is_given_up() {
-        let (taken, progress) = watch::channel(0);
+        let (count_sender, progress) = watch::channel(0);
         let upload = async move {
-            taken.send_replace(1);
+            count_sender.send_replace(1);
             pending::<()>().await;
-            drop(taken);
+            drop(count_sender);
         };
         let outcome = answer_to(upload, progress).await;
         assert_eq!(outcome, Err(UploadPause::Pieces));
 
-        let (taken, progress) = watch::channel(0);
-        drop(taken);
+        let (count_sender, progress) = watch::channel(0);
+        drop(count_sender);
         let outcome = answer_to(pending::<()>(), progress).await;
         assert_eq!(outcome, Err(UploadPause::Answer));
     }

@@ -163,7 +163,7 @@ async fn what_is_not_the_plugin_of_the_path_changes_nothing() {
     fs::copy(guest("ticker"), folder.path().join("more/ticker.wasm")).unwrap();
     // A file with that name which is another plugin, and one that is not a plugin.
     fs::write(plugins.join("text.wasm"), "no component").unwrap();
-    tests::until("the files to be seen", || async {
+    until("the files to be seen", || async {
         let report = device.json("/v3/plugins").await;
         match report["plugins"].as_array().unwrap().len() {
             3 => Ok(()),

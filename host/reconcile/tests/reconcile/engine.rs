@@ -334,17 +334,17 @@ impl MemoryEngine {
             return Ok(CallOutcome::Whole);
         };
         state.calls.push(call.to_owned());
-        if state.unstartable.remove(call) {
-            return Err(EngineError::Unstartable {
-                name: call.to_owned(),
-                source: "container with given ID already exists".into(),
-            });
-        }
         if let Some(left) = state.failing.get_mut(call)
             && *left > 0
         {
             *left -= 1;
             return Err(EngineError::failed(call, "the test makes it fail"));
+        }
+        if state.unstartable.remove(call) {
+            return Err(EngineError::Unstartable {
+                name: call.to_owned(),
+                source: "container with given ID already exists".into(),
+            });
         }
         let after = state.calls.len().is_multiple_of(2);
         match &mut state.calls_left {
