@@ -307,7 +307,7 @@ fn show(printed: &mut File, name: &str, time: &str) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     printed.rewind()?;
     printed.read_to_end(&mut text)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     writeln!(out, "\n{name}, {time}:")?;
     out.write_all(&text)?;
     out.flush()?;
