@@ -80,14 +80,6 @@ pub enum EngineError {
         /// The error from the engine or the operating system.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The container can never be started again: only a new one in its place can run.
-    #[error("failed to start `{name}`, which its engine can never start again")]
-    Unstartable {
-        /// The container's name.
-        name: String,
-        /// The engine's reason.
-        source: Box<dyn Error + Send + Sync>,
-    },
     /// The request cannot be carried out, and trying again would not help.
     #[error("{0}")]
     Invalid(String),

@@ -30,14 +30,11 @@ pub(super) async fn start_existing(
     }
     context.service_is(service, ServiceState::Starting);
     context.log(format!("Starting service '{name}'"));
-    let engine = context.engine(container.engine)?;
-    let started = engine.start_container(&container.id).await;
-    if let Err(error) = started {
-        if matches!(error, EngineError::Unstartable { .. }) {
-            remove_unstartable(context, service, container).await;
-        }
-        return Err(start_failure(context, service, &error));
-    }
+    let started = context
+        .engine(container.engine)?
+        .start_container(&container.id)
+        .await;
+    started.map_err(|error| start_failure(context, service, &error))?;
     // From now on its restart policy applies again: if it exits at once, it is not started once more.
     let not_stopped = StoredRecord::NotStopped(container.id.clone());
     if let Err(why) = context.record(not_stopped.clone()).await {
@@ -47,29 +44,6 @@ pub(super) async fn start_existing(
     container_is(context, container, ContainerState::Running);
     context.log(format!("Started service '{name}'"));
     Ok(())
-}
-
-/// Removes a container that can never run, so that the next attempt creates another one in its place.
-async fn remove_unstartable(context: &StepContext, service: &ServiceKey, container: &ContainerRef) {
-    let name = &service.service;
-    let removed = match context.engine(container.engine) {
-        Ok(engine) => engine.remove_container(&container.id).await,
-        Err(_) => return,
-    };
-    match removed {
-        Ok(()) => {
-            let removed = Effect::ContainerRemoved(container.engine, container.id.clone());
-            context.effect(removed);
-            context.log(format!(
-                "Removed the container of service '{name}', which cannot start again; another one is created"
-            ));
-        }
-        Err(error) => tracing::warn!(
-            service = %name,
-            "failed to remove the container of `{name}`, which cannot start again: {}",
-            error_chain(&error)
-        ),
-    }
 }
 
 /// Executes the steps of one service, in order.

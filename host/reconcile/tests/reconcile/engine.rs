@@ -46,8 +46,6 @@ struct State {
     calls: Vec<String>,
     /// Calls that fail, and how many more times.
     failing: BTreeMap<String, u32>,
-    /// Starts that fail once, because the container can never start again.
-    unstartable: BTreeSet<String>,
     /// Calls that do not return until they are released.
     held: BTreeSet<String>,
     waiting: usize,
@@ -158,12 +156,6 @@ impl MemoryEngine {
 
     pub(crate) fn fail(&self, call: &str, times: u32) {
         self.state().failing.insert(call.to_owned(), times);
-    }
-
-    /// Makes the next start of a service's container fail, because it can never start again.
-    pub(crate) fn make_unstartable(&self, service: &str) {
-        let call = format!("start {service}");
-        self.state().unstartable.insert(call);
     }
 
     pub(crate) fn hold(&self, call: &str) {
@@ -339,12 +331,6 @@ impl MemoryEngine {
         {
             *left -= 1;
             return Err(EngineError::failed(call, "the test makes it fail"));
-        }
-        if state.unstartable.remove(call) {
-            return Err(EngineError::Unstartable {
-                name: call.to_owned(),
-                source: "container with given ID already exists".into(),
-            });
         }
         let after = state.calls.len().is_multiple_of(2);
         match &mut state.calls_left {

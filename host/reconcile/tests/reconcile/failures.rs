@@ -29,29 +29,6 @@ async fn a_service_that_fails_holds_up_no_other_and_is_tried_again() {
     assert_eq!(created.count(), 1);
 }
 
-/// Docker never starts a container again whose last start was killed at the wrong moment.
-#[tokio::test(start_paused = true)]
-async fn a_container_that_cannot_start_again_is_replaced() {
-    let rig = rig();
-    rig.engine.fail("start web", 1);
-    rig.engine.make_unstartable("web");
-    rig.set(target().service("web", "web:1").json()).await;
-    rig.settled().await;
-    assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);
-    let calls = rig.engine.calls();
-    let of_container = |call: &&String| call.ends_with(" web");
-    let calls: Vec<&String> = calls.iter().filter(of_container).collect();
-    let expected = [
-        "create web",
-        "start web",
-        "start web",
-        "remove web",
-        "create web",
-        "start web",
-    ];
-    assert_eq!(calls, expected);
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_image_that_is_not_there_holds_up_only_its_own_service() {
     let rig = rig();
