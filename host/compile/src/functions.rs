@@ -18,7 +18,7 @@ use wasmtime::CacheStore;
 const KEY: usize = 32;
 /// The length of a length in bytes.
 const LENGTH: usize = 4;
-/// A function whose code is shorter than this, in bytes, takes longer to store and find than to translate.
+/// A function whose code is shorter than this, in bytes, is not stored: translating it again takes little time.
 const LEAST: usize = 512;
 
 /// The functions of earlier compilations, and those of the present one.

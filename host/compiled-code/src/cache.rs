@@ -17,9 +17,9 @@ use crate::code_digest::CodeDigest;
 use crate::code_key::CodeKey;
 use crate::entries::UnfinishedFile;
 use crate::failures::{self, Conditions};
-use crate::functions::KnownFunctions;
+use crate::functions::Functions;
 use crate::source::{Source, settings};
-use crate::{CompileError, Limits, Profile, child, entries, functions};
+use crate::{CompileError, Limits, Profile, child, entries};
 
 /// The folder of compiled files and the compiler that fills it. Cloning shares it.
 ///
@@ -125,7 +125,7 @@ impl Cache {
     }
 
     /// Makes compilations take over the functions that earlier ones have translated, which saves more than half of the time
-    /// if a component in Python or JavaScript has changed a little. The price is space in the folder, and trust: a
+    /// if a component in Python has changed a little. The price is space in the folder, and trust: a
     /// component that takes control of the compiler determines the code of later ones. So this is for developers, whose
     /// components are all their own.
     #[must_use]
@@ -327,15 +327,9 @@ async fn compile(
     }
     let begun = std::time::Instant::now();
     let mut output = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
-    let mut new_functions = None;
     let mut functions = None;
     if cache.reuses_functions.load(Ordering::Relaxed) {
-        let stem = functions::stem(profile);
-        let new = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
-        functions = Some(child::Functions {
-            known: known_functions(&cache, profile).await,
-            new: new_functions.insert(new),
-        });
+        functions = Some(Functions::open(&cache.folder, &cache.key, profile).await?);
     }
     let compiler = Compiler {
         program: &cache.compiler,
@@ -343,13 +337,10 @@ async fn compile(
         profile,
         requires_confinement: cache.requires_confinement(),
     };
-    let walls = child::compile(compiler, &name, &wasm, functions, &mut output).await?;
+    let walls = child::compile(compiler, &name, &wasm, functions.as_mut(), &mut output).await?;
     cache.note_walls(walls);
-    if let Some(new) = new_functions
-        && new.size() > 0
-        && let Err(error) = new.finish().await
-    {
-        tracing::debug!(name, "functions of `{name}` are not kept: {error}");
+    if let Some(functions) = functions {
+        functions.keep_new(&name).await;
     }
     tracing::info!(
         name,
@@ -374,13 +365,6 @@ async fn compile(
     // Files that stay too long do not affect this component.
     let _ = cleaned.await;
     Ok(())
-}
-
-/// Opens the files with functions, which takes reading them whole.
-async fn known_functions(cache: &Arc<SharedCache>, profile: Profile) -> KnownFunctions {
-    let shared = cache.clone();
-    let open = move || KnownFunctions::open(&shared.folder, &shared.key, profile);
-    tokio::task::spawn_blocking(open).await.unwrap_or_default()
 }
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, CompileError> {

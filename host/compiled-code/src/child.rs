@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::entries::UnfinishedFile;
-use crate::functions::{KnownFunctions, MOST_NEW};
+use crate::functions::{Functions, MOST_NEW};
 use crate::lasting_thread::spawn;
 use crate::{CompileError, Profile, progress};
 
@@ -99,12 +99,6 @@ pub(crate) struct Compiler<'a> {
     pub(crate) requires_confinement: bool,
 }
 
-/// The functions of earlier compilations, and a file for those that this one adds.
-pub(crate) struct Functions<'a> {
-    pub(crate) known: KnownFunctions,
-    pub(crate) new: &'a mut UnfinishedFile,
-}
-
 /// Compiles `wasm` in a child, and writes the compiled code to `output` as it arrives. The child takes over known
 /// `functions`, if there are any. `name` is for messages. Returns the walls around the child, if it reported them.
 ///
@@ -113,7 +107,7 @@ pub(crate) async fn compile(
     compiler: Compiler<'_>,
     name: &str,
     wasm: &[u8],
-    functions: Option<Functions<'_>>,
+    functions: Option<&mut Functions>,
     output: &mut UnfinishedFile,
 ) -> Result<Option<Report>, CompileError> {
     let Compiler {
@@ -158,7 +152,7 @@ pub(crate) async fn compile(
     let process = child.id();
     let size = output.size_counter();
     let (known, new) = functions
-        .map(|functions| (functions.known, functions.new))
+        .map(|functions| (&mut functions.known, &mut functions.new))
         .unzip();
     let conversation = async {
         let send = async {

@@ -12,17 +12,48 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdin;
 
 use crate::code_key::CodeKey;
+use crate::entries::UnfinishedFile;
 use crate::source::settings;
-use crate::{Profile, entries};
+use crate::{CompileError, Profile, entries};
 
-/// The most bytes of known functions that a compilation gets: those of three interpreters of Python.
+/// The most bytes of known functions that a compilation gets. An interpreter of Python has 29 MB.
 const MOST_KNOWN: u64 = 192 << 20;
 /// The most bytes of new functions that a compilation returns.
 pub(crate) const MOST_NEW: u64 = 64 << 20;
 
 /// Returns the beginning of the names of files with functions for `profile`.
-pub(crate) fn stem(profile: Profile) -> String {
+fn stem(profile: Profile) -> String {
     entries::stem("functions", profile.into(), &settings(profile))
+}
+
+/// The functions of earlier compilations, and a file for those that the present one adds.
+pub(crate) struct Functions {
+    pub(crate) known: KnownFunctions,
+    pub(crate) new: UnfinishedFile,
+}
+
+impl Functions {
+    /// Opens those in `folder`, which takes reading them whole.
+    pub(crate) async fn open(
+        folder: &Path,
+        key: &CodeKey,
+        profile: Profile,
+    ) -> Result<Functions, CompileError> {
+        let new = UnfinishedFile::create(folder, key, &stem(profile))?;
+        let (folder, key) = (folder.to_owned(), key.clone());
+        let open = move || KnownFunctions::open(&folder, &key, profile);
+        let known = tokio::task::spawn_blocking(open).await.unwrap_or_default();
+        Ok(Functions { known, new })
+    }
+
+    /// Keeps those that the compilation of `name` has added.
+    pub(crate) async fn keep_new(self, name: &str) {
+        if self.new.size() > 0
+            && let Err(error) = self.new.finish().await
+        {
+            tracing::debug!(name, "functions of `{name}` are not kept: {error}");
+        }
+    }
 }
 
 /// The functions of earlier compilations.
@@ -33,7 +64,7 @@ pub(crate) struct KnownFunctions {
 
 impl KnownFunctions {
     /// Opens the intact files in `folder`, those first that were used last, and marks them as used. Removes damaged ones.
-    pub(crate) fn open(folder: &Path, key: &CodeKey, profile: Profile) -> KnownFunctions {
+    fn open(folder: &Path, key: &CodeKey, profile: Profile) -> KnownFunctions {
         let mut found: Vec<_> = entries::find(folder, &stem(profile))
             .into_iter()
             .filter_map(|path| {
@@ -65,8 +96,8 @@ impl KnownFunctions {
     }
 
     /// Writes all of them to the compiler.
-    pub(crate) async fn send(self, compiler: &mut ChildStdin) -> std::io::Result<()> {
-        for (file, size) in self.files {
+    pub(crate) async fn send(&mut self, compiler: &mut ChildStdin) -> std::io::Result<()> {
+        for (file, size) in self.files.drain(..) {
             let mut file = tokio::fs::File::from_std(file).take(size);
             let sent = tokio::io::copy(&mut file, compiler).await?;
             if sent < size {
