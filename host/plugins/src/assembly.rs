@@ -192,8 +192,8 @@ impl<'a> Assembly<'a> {
     /// claims whose file comes first, or one that will provide an action that this plugin requests.
     fn has_to_wait(&self, file: &Path, plugin: &LoadedPlugin) -> bool {
         let has_others_do = |action: &Action| {
-            let mut needed = plugin.manifest.capabilities.iter();
-            needed.any(|need| Some(need.name) == action.capability())
+            let capability = action.capability();
+            capability.is_some_and(|capability| plugin.manifest.asks_for(capability))
         };
         self.rank(file, plugin) == NEW
             && self.expected.iter().any(|expected| {

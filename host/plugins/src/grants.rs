@@ -104,10 +104,7 @@ pub(crate) fn check<'a>(
     granted: &BTreeSet<Capability>,
     policy: &Path,
 ) -> Result<(), String> {
-    let needs = |capability: &Capability| {
-        let mut needs = manifest.capabilities.iter();
-        needs.any(|need| need.name == *capability)
-    };
+    let needs = |capability: &Capability| manifest.asks_for(*capability);
     let mut wrong = Vec::new();
     for import in imports {
         match classify_import(import) {

@@ -199,10 +199,7 @@ impl DeviceFile {
             let names = names.into_iter().cloned().map(toml::Value::from);
             names.collect::<Vec<_>>().into()
         };
-        let needs = |capability| {
-            let mut needs = manifest.capabilities.iter();
-            needs.any(|need| need.name == capability)
-        };
+        let needs = |capability| manifest.asks_for(capability);
         // A policy that names what the plugin does not ask for is invalid.
         if needs(Capability::Units) {
             more.insert("units".to_owned(), names(self.units.keys().collect()));

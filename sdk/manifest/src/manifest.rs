@@ -110,6 +110,12 @@ impl Manifest {
         self.events.iter().copied().chain(schedule).collect()
     }
 
+    /// Returns whether it asks for a capability.
+    #[must_use]
+    pub fn asks_for(&self, capability: Capability) -> bool {
+        self.capabilities.iter().any(|need| need.name == capability)
+    }
+
     /// Returns whether it is for devices of this type.
     #[must_use]
     pub fn is_for(&self, device_type: &str) -> bool {

@@ -87,8 +87,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if project.provider(Action::OsUpdate).is_some() {
         command.arg(sdk.join("os_update.c"));
     }
-    let capabilities = &project.project.manifest.capabilities;
-    if capabilities.iter().any(|it| it.name == Capability::Store) {
+    if project.project.manifest.asks_for(Capability::Store) {
         command.arg(sdk.join("store.c"));
     }
     command

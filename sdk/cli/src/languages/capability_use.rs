@@ -48,10 +48,7 @@ pub(super) fn warnings(manifest: &Manifest, imports: &[String]) -> Vec<String> {
         .iter()
         .filter_map(|import| import.split('@').next())
         .collect();
-    let is_declared = |capability: &Capability| {
-        let mut needs = manifest.capabilities.iter();
-        needs.any(|need| need.name == *capability)
-    };
+    let is_declared = |capability: &Capability| manifest.asks_for(*capability);
     let is_used = |capability: Capability| {
         interfaces
             .iter()

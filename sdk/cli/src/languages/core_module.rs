@@ -77,11 +77,9 @@ fn encode(mut module: Vec<u8>, world: &World, manifest: &Manifest) -> Result<Vec
 
 /// Returns the functions of [`STUBBED`] that belong to capabilities which the plugin does not ask for.
 fn stubbed_functions(manifest: &Manifest) -> Vec<&'static str> {
-    let is_missing =
-        |capability: Capability| !manifest.capabilities.iter().any(|it| it.name == capability);
     STUBBED
         .into_iter()
-        .filter(|(capability, _)| is_missing(*capability))
+        .filter(|(capability, _)| !manifest.asks_for(*capability))
         .flat_map(|(_, functions)| functions.iter().copied())
         .collect()
 }

@@ -138,8 +138,7 @@ fn replaced_files(
         "routes.go",
         &routes(project)?,
     )?;
-    let mut needs = project.project.manifest.capabilities.iter();
-    if !needs.any(|need| need.name == Capability::Random) {
+    if !project.project.manifest.asks_for(Capability::Random) {
         let mut go = toolchain::python_program(&GO, "go", output)?;
         let root = toolchain::line(go.args(["env", "GOROOT"]).env("GOTOOLCHAIN", "local"))?;
         let random = Path::new(&root).join(RANDOM);

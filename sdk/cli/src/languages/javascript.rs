@@ -89,8 +89,7 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
 
 /// Returns whether `plugin.toml` asks for random numbers.
 fn has_random(project: &ProjectFolder) -> bool {
-    let mut needs = project.project.manifest.capabilities.iter();
-    needs.any(|need| need.name == Capability::Random)
+    project.project.manifest.asks_for(Capability::Random)
 }
 
 /// Returns the component's entry module, which maps routes, events and actions to functions.

@@ -113,8 +113,7 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         .and_then(|stem| stem.to_str())
         .with_context(|| format!("`{}` is not the name of a Python module", source.display()))?;
     let folder = shown_folder(project, source).display().to_string();
-    let capabilities = &project.project.manifest.capabilities;
-    let has_random = capabilities.iter().any(|it| it.name == Capability::Random);
+    let has_random = project.project.manifest.asks_for(Capability::Random);
     let has_random = if has_random { "True" } else { "False" };
     let mut text = format!(
         "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places, randomness\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\nrandomness.is_granted = {has_random}\n\nimport {module}\n\nHandler = handler({{\n"

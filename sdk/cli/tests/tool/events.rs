@@ -347,7 +347,7 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
         before: None,
     }]));
     let expected = format!("press {nothing} Running");
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
+    let deadline = tokio::time::Instant::now() + tests::DEADLINE;
     loop {
         let seen = host.get("/v3/seen").await;
         if seen.text() == expected {

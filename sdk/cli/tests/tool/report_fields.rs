@@ -60,7 +60,7 @@ async fn a_plugin_that_reports_at_events_is_never_without_its_fields() {
         .policy(POLICY)
         .start()
         .await;
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(240);
+    let deadline = tokio::time::Instant::now() + tests::DEADLINE;
     let plugins = loop {
         if let Some(plugins) = host.reporting_plugins() {
             break plugins;
