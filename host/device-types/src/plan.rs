@@ -185,7 +185,7 @@ pub enum StepReason {
     NetworkChanged,
     /// There is a newer container of the same service.
     Duplicate,
-    /// The engine failed to remove it.
+    /// The engine failed to remove it, or keeps refusing to start it.
     Dead,
     /// It does not run, but should according to the target.
     NotRunning,

@@ -80,6 +80,15 @@ pub enum EngineError {
         /// The error from the engine or the operating system.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The engine refuses to start the container because of what it kept of an earlier start. That may end by itself; if it
+    /// does not, only another container in its place can run.
+    #[error("failed to start `{name}`, of which the engine still has an earlier start on record")]
+    StuckInRuntime {
+        /// The container's name.
+        name: String,
+        /// The engine's reason.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The request cannot be carried out, and trying again would not help.
     #[error("{0}")]
     Invalid(String),

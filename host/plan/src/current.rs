@@ -91,6 +91,8 @@ pub struct Failure {
     pub failures: u32,
     /// The plugin that postpones it, if it is a postponement and not a failure.
     pub postponed_by: Option<String>,
+    /// The container that its engine keeps refusing to start: only another one in its place can run.
+    pub stuck_container: Option<ContainerId>,
 }
 
 impl Failure {

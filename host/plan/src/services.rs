@@ -141,7 +141,9 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     for container in &app.containers {
         let service = &container.key.service;
         match container.state {
-            ContainerState::Dead => {
+            ContainerState::Dead | ContainerState::Created | ContainerState::Exited
+                if is_dead(app, container) =>
+            {
                 plans.dead.push(container);
                 being_removed.insert(service, container);
             }
@@ -181,6 +183,16 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
         .collect();
     replace_joined(&mut plans, &app.current.network_containers);
     plans
+}
+
+/// Returns whether a container that does not run can only be removed.
+fn is_dead(app: &App<'_>, container: &CurrentService) -> bool {
+    let is_stuck = || {
+        let subject = Subject::Service(container.key.clone());
+        let failure = app.current.failed.get(&subject);
+        failure.and_then(|failure| failure.stuck_container.as_ref()) == Some(&container.container)
+    };
+    container.state == ContainerState::Dead || is_stuck()
 }
 
 /// Checks that `container` was created from the configuration of `desired` and from the current image of its reference,

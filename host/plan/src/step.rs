@@ -49,7 +49,7 @@ pub enum Step {
         /// Why it is removed.
         reason: StepReason,
     },
-    /// Removes a container that the engine failed to remove.
+    /// Removes a container that the engine failed to remove, or keeps refusing to start.
     RemoveDead {
         /// The service of the container.
         service: ServiceKey,

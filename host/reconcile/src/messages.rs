@@ -93,6 +93,8 @@ pub(crate) struct StepFailure {
     pub postponement: Option<UpdatePostponement>,
     /// It was stopped because it is no longer needed: not counted as a failure.
     pub cancelled: bool,
+    /// The container that the engine refused to start because of an earlier start.
+    pub stuck_container: Option<ContainerId>,
 }
 
 pub(crate) enum Command {

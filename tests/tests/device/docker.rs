@@ -151,9 +151,12 @@ const AT_A_TIME: usize = 10;
 /// How often each is killed as it starts, at most.
 const MOST_KILLS: usize = 3;
 
-/// Kills the first processes of an app's containers: those with which runc creates them, or the service's own.
+/// Kills the first processes of an app's containers: those with which runc creates them, or the service's own. Leaves a
+/// container alone that replaces another one of the same round, so that each round ends.
 struct Killer {
     is_over: Arc<AtomicBool>,
+    /// The number of rounds that have begun.
+    rounds: Arc<AtomicUsize>,
     kills: Arc<AtomicUsize>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -161,15 +164,27 @@ struct Killer {
 impl Killer {
     fn start(docker: Docker, service: &'static str) -> Self {
         let (is_over, kills) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let rounds = Arc::<AtomicUsize>::default();
         let runtime = tokio::runtime::Handle::current();
         let thread = thread::spawn({
             let (is_over, kills) = (Arc::clone(&is_over), Arc::clone(&kills));
+            let rounds = Arc::clone(&rounds);
             move || {
                 let mut left = HashMap::new();
+                let mut seen: HashMap<String, usize> = HashMap::new();
                 while !is_over.load(Ordering::Relaxed) {
-                    for id in runtime.block_on(containers(&docker, service)).into_keys() {
+                    for (id, found) in runtime.block_on(containers(&docker, service)) {
                         let number = left.len();
-                        left.entry(id).or_insert(1 + number % MOST_KILLS);
+                        left.entry(id).or_insert_with(|| {
+                            let of_name = seen.entry(found.name).or_default();
+                            let is_replacement = *of_name >= rounds.load(Ordering::Relaxed);
+                            *of_name += usize::from(!is_replacement);
+                            if is_replacement {
+                                0
+                            } else {
+                                1 + number % MOST_KILLS
+                            }
+                        });
                     }
                     kill_processes_of(&mut left, &kills);
                 }
@@ -177,6 +192,7 @@ impl Killer {
         });
         Killer {
             is_over,
+            rounds,
             kills,
             thread: Some(thread),
         }
@@ -212,8 +228,15 @@ fn kill_processes_of(left: &mut HashMap<String, usize>, kills: &AtomicUsize) {
     }
 }
 
-/// Returns the containers of services whose names begin like this, and the state of each.
-async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, String> {
+/// The name and the state of a container, as Docker lists it.
+#[derive(Debug)]
+struct Listed {
+    name: String,
+    state: String,
+}
+
+/// Returns the containers of services whose names begin like this, by their ids.
+async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, Listed> {
     let filters = HashMap::from([("name", vec![service])]);
     let options = ListContainersOptionsBuilder::new()
         .all(true)
@@ -221,7 +244,11 @@ async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, String> 
     let listed = docker.list_containers(Some(options.build())).await;
     let listed = listed.unwrap_or_default().into_iter();
     listed
-        .filter_map(|found| Some((found.id?, found.state?.to_string())))
+        .filter_map(|found| {
+            let name = found.names?.into_iter().next()?;
+            let state = found.state?.to_string();
+            Some((found.id?, Listed { name, state }))
+        })
         .collect()
 }
 
@@ -246,11 +273,15 @@ async fn containers_that_are_killed_as_they_start_run_in_the_end() {
                 container(&format!("killedstart{number}"), &more)
             })
             .collect();
+        killer.rounds.fetch_add(1, Ordering::Relaxed);
         device.set_target(&target(1001, &services)).await;
         until("all of them to run", || async {
             let plan = device.json("/v3/plan").await;
             let found = containers(&docker, "killedstart").await;
-            let run = found.values().filter(|state| *state == "running").count();
+            let run = found
+                .values()
+                .filter(|found| found.state == "running")
+                .count();
             if run == AT_A_TIME && plan["state"] == "settled" {
                 Ok(())
             } else {

@@ -77,6 +77,10 @@ impl Containers for Docker {
                 Some((_, message)) if message.contains("exec format error") => EngineError::Invalid(
                     format!("the image of `{name}` is for another architecture than this device's (exec format error)"),
                 ),
+                Some((_, message)) if is_stuck_in_runtime(message) => EngineError::StuckInRuntime {
+                    name: name.to_owned(),
+                    source: message.trim().to_owned().into(),
+                },
                 Some((404, message)) if message.contains("No such container") => not_found(id),
                 Some((404, message)) => EngineError::not_found(format!("something that `{name}` needs ({})", message.trim())),
                 _ => self.failed(format!("start `{name}`"), error),
@@ -319,6 +323,19 @@ fn health(status: &str) -> Option<ContainerHealth> {
     }
 }
 
+/// Returns whether Docker's answer to a start says that the container's last start, which something ended at the wrong
+/// moment, is still on record in runc or containerd. Docker often does not remove that record
+/// (<https://github.com/moby/moby/issues/40613>): then every later start fails in the same way.
+fn is_stuck_in_runtime(message: &str) -> bool {
+    [
+        "container with given ID already exists",
+        "container with id exists",
+        "id already in use",
+    ]
+    .iter()
+    .any(|reason| message.contains(reason))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,6 +371,30 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(exit_code(status), code, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_start_that_the_runtime_still_has_on_record_is_recognized() {
+        let create = "failed to create shim task: OCI runtime create failed: ";
+        for (reason, expected) in [
+            (
+                "runc create failed: container with given ID already exists: unknown",
+                true,
+            ),
+            ("container with id exists: 521c55b1e6f4: unknown", true),
+            ("id already in use", true),
+            (
+                "runc create failed: read init-p: connection reset by peer: unknown",
+                false,
+            ),
+            (
+                "driver failed programming external connectivity: port is already allocated",
+                false,
+            ),
+        ] {
+            let answer = format!("{create}{reason}");
+            assert_eq!(is_stuck_in_runtime(&answer), expected, "{reason}");
         }
     }
 }

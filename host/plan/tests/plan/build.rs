@@ -580,6 +580,7 @@ impl Device {
             retry_at: Moment(0),
             failures: 1,
             postponed_by: None,
+            stuck_container: None,
         };
         self.0.failed.insert(subject, failure);
         self

@@ -218,6 +218,7 @@ impl World {
                 retry_at: Moment(0),
                 failures: 1,
                 postponed_by: None,
+                stuck_container: None,
             };
             self.state.failed.insert(subject, failure);
         }

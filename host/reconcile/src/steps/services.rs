@@ -34,7 +34,7 @@ pub(super) async fn start_existing(
         .engine(container.engine)?
         .start_container(&container.id)
         .await;
-    started.map_err(|error| start_failure(context, service, &error))?;
+    started.map_err(|error| start_failure(context, service, container, &error))?;
     // From now on its restart policy applies again: if it exits at once, it is not started once more.
     let not_stopped = StoredRecord::NotStopped(container.id.clone());
     if let Err(why) = context.record(not_stopped.clone()).await {
@@ -234,7 +234,7 @@ pub(crate) async fn create_and_start(
     context.service_is(&service.key, ServiceState::Starting);
     context.log(format!("Starting service {label}"));
     let started = engine.start_container(&container.id).await;
-    started.map_err(|error| start_failure(context, &service.key, &error))?;
+    started.map_err(|error| start_failure(context, &service.key, &container, &error))?;
     container_is(context, &container, ContainerState::Running);
     context.log(format!("Started service {label}"));
     Ok(())
@@ -257,11 +257,20 @@ fn container_is(context: &StepContext, container: &ContainerRef, state: Containe
     context.effect(Effect::ContainerIs(container.engine, id, state));
 }
 
-fn start_failure(context: &StepContext, service: &ServiceKey, error: &EngineError) -> StepFailure {
+fn start_failure(
+    context: &StepContext,
+    service: &ServiceKey,
+    container: &ContainerRef,
+    error: &EngineError,
+) -> StepFailure {
     let mut reason = error_chain(error);
     if reason.to_ascii_lowercase().contains("exec format error") {
         reason
             .push_str(": the image is made for another processor architecture than this device's");
     }
-    context.failed_due_to(&format!("start service '{}'", service.service), reason)
+    let is_stuck = matches!(error, EngineError::StuckInRuntime { .. });
+    StepFailure {
+        stuck_container: is_stuck.then(|| container.id.clone()),
+        ..context.failed_due_to(&format!("start service '{}'", service.service), reason)
+    }
 }

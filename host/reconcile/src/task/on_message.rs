@@ -100,11 +100,11 @@ impl ReconcilerTask {
     }
 
     pub(super) fn failed(&mut self, subject: Subject, failure: StepFailure) {
-        let reason = failure.reason;
         let poll_interval = self.target.settings.poll_interval;
         let BackOff { count, delay } =
             self.retries
-                .step_failed(subject.clone(), reason.clone(), poll_interval);
+                .step_failed(subject.clone(), &failure, poll_interval);
+        let reason = failure.reason;
         self.step_of_action_failed(&subject, &reason);
         tracing::debug!(%subject, failures = count, "{subject} failed, tried again in {delay:?}: {reason}");
         if let Subject::Host(_) | Subject::Reboot | Subject::Os = &subject {

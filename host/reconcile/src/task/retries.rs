@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use device_types::Moment;
-use model::EngineKind;
+use model::{ContainerId, EngineKind};
 use plan::{Failure, Subject};
 use tokio::time::Instant;
 
 use crate::backoff;
 use crate::config::Limits;
+use crate::messages::StepFailure;
 use crate::{HostLook, UpdatePostponement};
 
 /// Failures in a row, each with the time of the next attempt.
@@ -33,6 +34,20 @@ pub(super) struct RetryState {
     retry_at: Instant,
     /// The plugin that postpones it, if it is a postponement and not a failure.
     postponed_by: Option<String>,
+    /// The container that could not be started because of an earlier start, and how many times in a row.
+    stuck: Option<(ContainerId, u32)>,
+}
+
+/// A container that could not be started so many times in a row because of an earlier start is given up. The first few
+/// refusals may end by themselves: Docker removes the record a moment after the process has ended.
+const MOST_REFUSALS: u32 = 3;
+
+impl RetryState {
+    /// Returns the container that its engine keeps refusing to start.
+    fn stuck_container(&self) -> Option<&ContainerId> {
+        let (container, times) = self.stuck.as_ref()?;
+        (*times >= MOST_REFUSALS).then_some(container)
+    }
 }
 
 /// The number of failures in a row, and the current delay.
@@ -56,11 +71,31 @@ impl Retries {
     pub(super) fn step_failed(
         &mut self,
         subject: Subject,
-        reason: String,
+        failure: &StepFailure,
         poll_interval: Duration,
     ) -> BackOff {
         let cap = self.step_cap.min(poll_interval);
-        fail(&mut self.steps, subject, reason, cap)
+        let stuck = failure.stuck_container.as_ref().map(|container| {
+            let last = self
+                .steps
+                .get(&subject)
+                .and_then(|last| last.stuck.as_ref());
+            let times = match last {
+                Some((of, times)) if of == container => times.saturating_add(1),
+                _ => 1,
+            };
+            (container.clone(), times)
+        });
+        let back_off = fail(
+            &mut self.steps,
+            subject.clone(),
+            failure.reason.clone(),
+            cap,
+        );
+        if let Some(state) = self.steps.get_mut(&subject) {
+            state.stuck = stuck;
+        }
+        back_off
     }
 
     /// Records that a plugin postpones an update, for as long as the plugin says.
@@ -81,6 +116,7 @@ impl Retries {
             reason,
             retry_at: Instant::now() + delay,
             postponed_by: Some(plugin),
+            stuck: None,
         };
         self.steps.insert(subject, state);
         BackOff { count, delay }
@@ -117,6 +153,7 @@ impl Retries {
                 retry_at: Moment::after(wait),
                 failures: failure.count,
                 postponed_by: failure.postponed_by.clone(),
+                stuck_container: failure.stuck_container().cloned(),
             };
             (subject.clone(), failure)
         });
@@ -171,6 +208,7 @@ fn fail<K: Ord>(
         reason,
         retry_at: Instant::now() + delay,
         postponed_by: None,
+        stuck: None,
     };
     failures.insert(key, failure);
     BackOff { count, delay }
@@ -178,12 +216,47 @@ fn fail<K: Ord>(
 
 #[cfg(test)]
 mod tests {
+    use model::ServiceKey;
+
     use super::*;
 
     const POLL: Duration = Duration::from_secs(900);
 
     fn fail_reboot(retries: &mut Retries, poll_interval: Duration) -> BackOff {
-        retries.step_failed(Subject::Reboot, "locked".to_owned(), poll_interval)
+        retries.step_failed(Subject::Reboot, &StepFailure::new("locked"), poll_interval)
+    }
+
+    #[test]
+    fn a_container_that_is_refused_three_times_in_a_row_is_stuck() {
+        let service = || {
+            Subject::Service(ServiceKey {
+                app: "0123456789abcdef0123456789abcdef".parse().unwrap(),
+                service: "web".parse().unwrap(),
+            })
+        };
+        let refused = |id: &str| StepFailure {
+            stuck_container: Some(id.parse().unwrap()),
+            ..StepFailure::new("already exists")
+        };
+        let other = || StepFailure::new("out of memory");
+        let cases = [
+            (vec![refused("a"), refused("a")], None),
+            (vec![refused("a"), refused("a"), refused("a")], Some("a")),
+            (
+                vec![refused("a"), refused("a"), other(), refused("a")],
+                None,
+            ),
+            (vec![refused("a"), refused("a"), refused("b")], None),
+        ];
+        for (failures, expected) in cases {
+            let mut retries = Retries::new(&Limits::default());
+            for failure in &failures {
+                retries.step_failed(service(), failure, POLL);
+            }
+            let failed = retries.failures(Instant::now());
+            let stuck = failed[&service()].stuck_container.as_ref();
+            assert_eq!(stuck.map(ContainerId::as_str), expected, "{failures:?}");
+        }
     }
 
     #[test]

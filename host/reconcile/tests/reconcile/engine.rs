@@ -46,6 +46,8 @@ struct State {
     calls: Vec<String>,
     /// Calls that fail, and how many more times.
     failing: BTreeMap<String, u32>,
+    /// Starts that the runtime refuses because of an earlier one, and how many more times.
+    stuck: BTreeMap<String, u32>,
     /// Calls that do not return until they are released.
     held: BTreeSet<String>,
     waiting: usize,
@@ -156,6 +158,12 @@ impl MemoryEngine {
 
     pub(crate) fn fail(&self, call: &str, times: u32) {
         self.state().failing.insert(call.to_owned(), times);
+    }
+
+    /// Makes the next starts of a service's container fail because of an earlier start.
+    pub(crate) fn refuse_starts(&self, service: &str, times: u32) {
+        let call = format!("start {service}");
+        self.state().stuck.insert(call, times);
     }
 
     pub(crate) fn hold(&self, call: &str) {
@@ -331,6 +339,13 @@ impl MemoryEngine {
         {
             *left -= 1;
             return Err(EngineError::failed(call, "the test makes it fail"));
+        }
+        if let Some(left @ 1..) = state.stuck.get_mut(call) {
+            *left -= 1;
+            return Err(EngineError::StuckInRuntime {
+                name: call.to_owned(),
+                source: "container with given ID already exists".into(),
+            });
         }
         let after = state.calls.len().is_multiple_of(2);
         match &mut state.calls_left {

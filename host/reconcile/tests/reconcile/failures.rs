@@ -29,6 +29,25 @@ async fn a_service_that_fails_holds_up_no_other_and_is_tried_again() {
     assert_eq!(created.count(), 1);
 }
 
+/// Docker may keep a start on record that something killed at the wrong moment, and then never starts that container again.
+#[tokio::test(start_paused = true)]
+async fn a_container_that_its_engine_keeps_refusing_to_start_is_replaced() {
+    let starts_of = |refusals: u32| async move {
+        let rig = rig();
+        rig.engine.refuse_starts("web", refusals);
+        rig.set(target().service("web", "web:1").json()).await;
+        rig.settled().await;
+        assert_eq!(rig.engine.picture(), ["web_1_1_c1 Running"]);
+        let calls = rig.engine.calls();
+        let of_container = calls.into_iter().filter(|call| call.ends_with(" web"));
+        of_container.collect::<Vec<_>>()
+    };
+    let passing = ["create web", "start web", "start web", "start web"];
+    assert_eq!(starts_of(2).await, passing);
+    let lasting = [&passing[..], &["remove web", "create web", "start web"][..]];
+    assert_eq!(starts_of(3).await, lasting.concat());
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_image_that_is_not_there_holds_up_only_its_own_service() {
     let rig = rig();
