@@ -13,6 +13,7 @@ mod hardware;
 mod line_difference;
 mod metrics;
 mod names;
+mod reason;
 mod report;
 mod test_device;
 
