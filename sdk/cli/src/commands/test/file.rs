@@ -26,6 +26,9 @@
 //! [[actions]]                         # the actions of other plugins that it has called by then (`actions.rs`)
 //! calls = [{ action = "acme-rails/set", json = { name = "5v", on = true } }]
 //!
+//! [[log]]                             # the lines that it has logged by then; and [[cloud]], [[units]] and [[leds]], what it
+//! contains = ["the door is open"]     # has queued for the cloud, restarted and lit by then (`effects.rs`)
+//!
 //! [[gpio]]                            # what is connected to its lines; and [[i2c]] (`hardware.rs`)
 //! drive = { door = true }
 //! ```
@@ -45,6 +48,7 @@ use toml::Spanned;
 use super::action_call::{ActionCallToml, TestActionCall};
 use super::actions::{ActionsToml, TestActions};
 use super::caller::CallerToml;
+use super::effects::{CloudToml, LedsToml, LogToml, TestEffects, UnitsToml};
 use super::event::{EventToml, TestEvent};
 use super::expectation::Expectation;
 use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
@@ -53,8 +57,8 @@ use super::report::{ReportToml, TestReport};
 use super::test_device::TestDevice;
 use crate::json_text::JsonText;
 
-/// A file of requests, events, calls of actions, comparisons of what the plugin reports and calls, and changes of the
-/// hardware, which run in their order.
+/// A file of requests, events, calls of actions, comparisons of what the plugin reports, calls and does, and changes of
+/// the hardware, which run in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs: a path from the file's folder.
@@ -62,7 +66,7 @@ pub(crate) struct TestFile {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, an event on the device, a call of an action, a comparison of what the plugin reports or calls, or the
+/// A request, an event on the device, a call of an action, a comparison of what the plugin reports, calls or does, or the
 /// hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
@@ -71,6 +75,7 @@ pub(crate) enum Step {
     Report(TestReport),
     Metrics(TestMetrics),
     Actions(TestActions),
+    Effects(TestEffects),
     Lines(TestLines),
     Chips(TestChips),
 }
@@ -104,6 +109,14 @@ struct FileToml {
     metrics: Vec<Spanned<MetricsToml>>,
     #[serde(default)]
     actions: Vec<Spanned<ActionsToml>>,
+    #[serde(default)]
+    log: Vec<Spanned<LogToml>>,
+    #[serde(default)]
+    cloud: Vec<Spanned<CloudToml>>,
+    #[serde(default)]
+    units: Vec<Spanned<UnitsToml>>,
+    #[serde(default)]
+    leds: Vec<Spanned<LedsToml>>,
     #[serde(default)]
     gpio: Vec<Spanned<LinesToml>>,
     #[serde(default)]
@@ -181,6 +194,27 @@ impl TestFile {
             let line = line_of(actions.span().start);
             steps.push(Step::Actions(TestActions::new(actions.into_inner(), line)));
         }
+        for log in file.log {
+            let line = line_of(log.span().start);
+            let log = TestEffects::of_log(log.into_inner(), line)
+                .with_context(|| format!("the [[log]] in line {line}"))?;
+            steps.push(Step::Effects(log));
+        }
+        for cloud in file.cloud {
+            let line = line_of(cloud.span().start);
+            let cloud = TestEffects::of_cloud(cloud.into_inner(), line);
+            steps.push(Step::Effects(cloud));
+        }
+        for units in file.units {
+            let line = line_of(units.span().start);
+            let units = TestEffects::of_units(units.into_inner(), line);
+            steps.push(Step::Effects(units));
+        }
+        for leds in file.leds {
+            let line = line_of(leds.span().start);
+            let leds = TestEffects::of_leds(leds.into_inner(), line);
+            steps.push(Step::Effects(leds));
+        }
         for lines in file.gpio {
             let line = line_of(lines.span().start);
             let lines = TestLines::new(lines.into_inner(), line)
@@ -195,7 +229,8 @@ impl TestFile {
         }
         ensure!(
             !steps.is_empty(),
-            "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]"
+            "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[log]], [[cloud]], [[units]], [[leds]], [[gpio]] \
+             or [[i2c]]"
         );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
@@ -221,6 +256,7 @@ impl Step {
             Step::Report(report) => report.line,
             Step::Metrics(metrics) => metrics.line,
             Step::Actions(actions) => actions.line,
+            Step::Effects(effects) => effects.line,
             Step::Lines(lines) => lines.line,
             Step::Chips(chips) => chips.line,
         }
@@ -235,7 +271,8 @@ impl Step {
             Step::ActionCall(call) => call.differences(device).await,
             Step::Report(report) => report.differences(host),
             Step::Metrics(metrics) => metrics.differences(host),
-            Step::Actions(actions) => actions.differences(device.other_plugins),
+            Step::Actions(actions) => actions.differences(&device.records.other_plugins),
+            Step::Effects(effects) => effects.differences(&device.records.effects),
             Step::Lines(lines) => lines.differences(host),
             Step::Chips(chips) => chips.differences(host),
         }
@@ -251,6 +288,7 @@ impl fmt::Display for Step {
             Step::Report(report) => report.fmt(f),
             Step::Metrics(metrics) => metrics.fmt(f),
             Step::Actions(actions) => actions.fmt(f),
+            Step::Effects(effects) => effects.fmt(f),
             Step::Lines(lines) => lines.fmt(f),
             Step::Chips(chips) => chips.fmt(f),
         }
@@ -379,7 +417,7 @@ mod tests {
             assert!(file.is_ok(), "{text}\n{:?}", file.err());
             count += 1;
         }
-        assert_eq!(count, 6);
+        assert_eq!(count, 7);
     }
 
     #[test]
@@ -387,7 +425,8 @@ mod tests {
         for (text, expected) in [
             (
                 "",
-                "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]",
+                "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[log]], [[cloud]], [[units]], [[leds]], [[gpio]] \
+             or [[i2c]]",
             ),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
@@ -406,6 +445,10 @@ mod tests {
             (
                 "\n[[metrics]]\ngauges = {}",
                 "the [[metrics]] in line 2: it must have a series",
+            ),
+            (
+                "\n[[log]]\ncontains = []",
+                "the [[log]] in line 2: it must have `lines` or `contains`",
             ),
             (
                 "\n[[action]]\nanswer = {}",
