@@ -16,6 +16,7 @@ mod metrics;
 mod names;
 mod reason;
 mod report;
+mod request;
 mod test_device;
 
 use std::path::{Path, PathBuf};

@@ -33,29 +33,23 @@
 //! drive = { door = true }
 //! ```
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use http::{Method, Request};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use plugin_manifest::FormError;
-use plugin_test_host::{CallerScope, RunningHost};
 use serde::Deserialize;
-use serde_json::Value;
 use toml::Spanned;
 
 use super::action_call::{ActionCallToml, TestActionCall};
 use super::actions::{ActionsToml, TestActions};
-use super::caller::CallerToml;
 use super::effects::{CloudToml, LedsToml, LogToml, TestEffects, UnitsToml};
 use super::event::{EventToml, TestEvent};
-use super::expectation::Expectation;
-use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
+use super::hardware::{ChipsToml, LinesToml, TestChips, TestLines};
 use super::metrics::{MetricsToml, TestMetrics};
 use super::report::{ReportToml, TestReport};
+use super::request::{RequestToml, TestRequest};
 use super::test_device::TestDevice;
-use crate::json_text::JsonText;
 
 /// A file of requests, events, calls of actions, comparisons of what the plugin reports, calls and does, and changes of
 /// the hardware, which run in their order.
@@ -78,19 +72,6 @@ pub(crate) enum Step {
     Effects(TestEffects),
     Lines(TestLines),
     Chips(TestChips),
-}
-
-/// A request and its expected answer.
-pub(crate) struct TestRequest {
-    /// The line at which it begins in its file, counted from 1.
-    line: usize,
-    method: Method,
-    path: String,
-    headers: BTreeMap<String, String>,
-    body: Vec<u8>,
-    caller: CallerScope,
-    edges: Edges,
-    answer: Expectation,
 }
 
 #[derive(Deserialize)]
@@ -121,26 +102,6 @@ struct FileToml {
     gpio: Vec<Spanned<LinesToml>>,
     #[serde(default)]
     i2c: Vec<Spanned<ChipsToml>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RequestToml {
-    get: Option<String>,
-    post: Option<String>,
-    put: Option<String>,
-    patch: Option<String>,
-    delete: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    body: Option<String>,
-    json: Option<Value>,
-    json_text: Option<JsonText>,
-    #[serde(default)]
-    caller: CallerToml,
-    #[serde(default)]
-    edges: Edges,
-    answer: Expectation,
 }
 
 impl TestFile {
@@ -292,77 +253,6 @@ impl fmt::Display for Step {
             Step::Lines(lines) => lines.fmt(f),
             Step::Chips(chips) => chips.fmt(f),
         }
-    }
-}
-
-impl TestRequest {
-    fn new(written: RequestToml, line: usize) -> Result<TestRequest> {
-        let methods = [
-            (Method::GET, written.get),
-            (Method::POST, written.post),
-            (Method::PUT, written.put),
-            (Method::PATCH, written.patch),
-            (Method::DELETE, written.delete),
-        ];
-        let mut methods = methods
-            .into_iter()
-            .filter_map(|(method, path)| Some((method, path?)));
-        let (Some((method, path)), None) = (methods.next(), methods.next()) else {
-            bail!("it must have one of `get`, `post`, `put`, `patch` and `delete`, with the path");
-        };
-        let mut headers = written.headers;
-        let json = JsonText::either(written.json, written.json_text);
-        let body = match (written.body, json.map_err(anyhow::Error::msg)?) {
-            (Some(_), Some(_)) => bail!("it has a `body` and JSON, and can have one of them"),
-            (Some(text), None) => text.into_bytes(),
-            (None, Some(json)) => {
-                let is_content_type = |name: &String| name.eq_ignore_ascii_case("content-type");
-                if !headers.keys().any(is_content_type) {
-                    let json = "application/json".to_owned();
-                    headers.insert("content-type".to_owned(), json);
-                }
-                json.to_string().into_bytes()
-            }
-            (None, None) => Vec::new(),
-        };
-        Ok(TestRequest {
-            line,
-            method,
-            path,
-            headers,
-            body,
-            caller: written.caller.into(),
-            edges: written.edges,
-            answer: written.answer,
-        })
-    }
-
-    /// Sends the request, and compares the answer.
-    async fn differences(&self, host: &RunningHost) -> Vec<String> {
-        let mut request = Request::builder()
-            .method(self.method.clone())
-            .uri(&self.path);
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        let request = match request.body(self.body.clone()) {
-            Ok(request) => request,
-            Err(error) => return vec![format!("it cannot be sent: {error}")],
-        };
-        let sent = host.try_send_by(self.caller.clone(), request);
-        let (answer, missed) = self.edges.during(host, sent).await;
-        let mut differences = match answer {
-            Ok(answer) => self.answer.differences(&answer),
-            Err(error) => vec![format!("{error:#}")],
-        };
-        differences.extend(missed);
-        differences
-    }
-}
-
-impl fmt::Display for TestRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)
     }
 }
 
