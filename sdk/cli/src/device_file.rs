@@ -3,31 +3,42 @@
 mod actions;
 mod answers;
 mod dbus;
+mod effects;
+mod grants;
 mod hardware;
+mod hints;
+mod http_answers;
+mod identify;
+mod journal;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
-use plugin_manifest::{Capability, FormError, Manifest};
+use plugin_manifest::{Action, FormError, Manifest};
 use plugin_test_host::{CallFilter, Host, Identity};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::fake_cloud::FakeCloud;
-use crate::policy;
 use actions::ActionAnswers;
 pub(crate) use actions::{OtherPlugins, RecordedCall};
-pub(crate) use answers::GrantSource;
+pub(crate) use answers::{CallRecords, GrantSource};
 use answers::{DeviceAnswers, Remedies};
 use dbus::DbusAnswer;
+pub(crate) use effects::{EffectList, Effects, LedBrightness, log_line, queue_line, unit_line};
 use hardware::{GpioLine, I2cChip};
 pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
+pub(crate) use hints::Hints;
+use http_answers::{ApiAnswer, HttpExchange};
+use identify::{IdentifyAnswer, IdentifyProvider};
+use journal::Journal;
 
 /// The file in a project's folder that describes its device. It is the same in every language.
 pub(crate) const DEVICE: &str = "device.toml";
+/// The type and the architecture of a device whose file has none.
+const UNKNOWN: &str = "unknown";
 
 /// A device for trials. Every field is optional.
 #[derive(Debug, Default, Deserialize)]
@@ -49,13 +60,15 @@ pub(crate) struct DeviceFile {
     cloud: Option<BTreeMap<String, Vec<Map<String, Value>>>>,
     /// The answers of other hosts, by method and address; no other hosts can be reached.
     #[serde(default)]
-    http: BTreeMap<String, HttpAnswer>,
+    http: BTreeMap<String, HttpExchange>,
     /// The answers of the device's own API, by method and path; others do not exist.
     #[serde(default)]
-    api: BTreeMap<String, HttpAnswer>,
+    api: BTreeMap<String, ApiAnswer>,
     /// The answers of other plugins' actions; no other plugins exist.
     #[serde(default)]
     actions: ActionAnswers,
+    /// The answer of the plugin that shows which device this is; without it, there is no such plugin.
+    identify: Option<IdentifyAnswer>,
     /// The serial ports of this machine that the plugin may open.
     #[serde(default)]
     serial: Vec<String>,
@@ -81,8 +94,9 @@ pub(crate) struct DeviceFile {
 struct DeviceTable {
     uuid: String,
     name: String,
+    /// Plugins for other types are not loaded.
     #[serde(rename = "type")]
-    device_type: String,
+    device_type: Option<String>,
     arch: String,
     /// The answer to `GET /v1/device`.
     state: Value,
@@ -93,8 +107,8 @@ impl Default for DeviceTable {
         DeviceTable {
             uuid: "0".repeat(32),
             name: "local".to_owned(),
-            device_type: "unknown".to_owned(),
-            arch: "unknown".to_owned(),
+            device_type: None,
+            arch: UNKNOWN.to_owned(),
             state: json!({}),
         }
     }
@@ -111,19 +125,6 @@ struct Led {
 
 fn brightest() -> u32 {
     255
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HttpAnswer {
-    #[serde(default = "ok")]
-    status: u16,
-    #[serde(default)]
-    body: String,
-}
-
-fn ok() -> u16 {
-    200
 }
 
 /// The state of a unit, in systemd's words.
@@ -143,13 +144,6 @@ impl Default for Unit {
             sub: "running".to_owned(),
         }
     }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Journal {
-    /// The lines that every reader receives, whatever it selects.
-    lines: Vec<String>,
 }
 
 impl DeviceFile {
@@ -184,84 +178,55 @@ impl DeviceFile {
     }
 
     pub(crate) fn device_type(&self) -> &str {
-        &self.device.device_type
+        self.device.device_type.as_deref().unwrap_or(UNKNOWN)
     }
 
     pub(crate) fn set_type(&mut self, device_type: &str) {
-        device_type.clone_into(&mut self.device.device_type);
+        self.device.device_type = Some(device_type.to_owned());
     }
 
-    /// Returns a policy that lets the plugin in the file with this digest, or without one a stock plugin, use everything
-    /// that this device has.
-    pub(crate) fn policy(&self, manifest: &Manifest, digest: Option<&str>) -> String {
-        let mut more = toml::Table::new();
-        let names = |names: Vec<&String>| -> toml::Value {
-            let names = names.into_iter().cloned().map(toml::Value::from);
-            names.collect::<Vec<_>>().into()
-        };
-        let needs = |capability| manifest.asks_for(capability);
-        // A policy that names what the plugin does not ask for is invalid.
-        if needs(Capability::Units) {
-            more.insert("units".to_owned(), names(self.units.keys().collect()));
+    /// Returns empty records of the calls on the device, whose file has this name for people.
+    pub(crate) fn call_records(&self, file: &str) -> CallRecords {
+        let hints = Arc::<Hints>::default();
+        let answers = self.actions.clone();
+        let other_plugins = OtherPlugins::new(answers, file.to_owned(), Arc::clone(&hints));
+        CallRecords {
+            other_plugins: Arc::new(other_plugins),
+            effects: Arc::default(),
+            hints,
         }
-        if let Some(cloud) = &self.cloud
-            && needs(Capability::Cloud)
-        {
-            more.insert("records".to_owned(), names(cloud.keys().collect()));
-        }
-        if needs(Capability::Actions) {
-            let own = manifest.actions.iter();
-            let own = own.map(|action| toml::Value::from(format!("{}/{action}", manifest.name)));
-            more.insert("actions".to_owned(), own.collect::<Vec<_>>().into());
-        }
-        if needs(Capability::Http) {
-            let origins = self.http.keys().filter_map(|request| origin(request));
-            more.insert("http".to_owned(), origins.collect::<Vec<_>>().into());
-        }
-        if needs(Capability::Api) {
-            more.insert("api".to_owned(), names(self.api.keys().collect()));
-        }
-        if needs(Capability::Serial) {
-            more.insert("serial".to_owned(), self.serial.clone().into());
-        }
-        if needs(Capability::Dbus) {
-            let grants = self.dbus.iter().map(DbusAnswer::grant);
-            more.insert("dbus".to_owned(), grants.collect::<Vec<_>>().into());
-        }
-        if needs(Capability::Gpio) {
-            let grants = self.gpio.iter().map(|(name, line)| line.grant(name));
-            more.insert("gpio".to_owned(), grants.collect::<Vec<_>>().into());
-        }
-        if needs(Capability::I2c) {
-            let grants = self.i2c.keys().map(|name| I2cChip::grant(name));
-            more.insert("i2c".to_owned(), grants.collect::<Vec<_>>().into());
-        }
-        more.extend(self.policy.clone());
-        policy::that_grants_all(manifest, digest, more)
     }
 
-    /// Returns the other plugins of the device, whose file has this name for people.
-    pub(crate) fn other_plugins(&self, file: &str) -> OtherPlugins {
-        OtherPlugins::new(self.actions.clone(), file.to_owned())
-    }
-
-    /// Returns what plugins are answered where the file of this name decides. If a policy decides what a plugin may use,
-    /// refusals are those of a device with that policy.
+    /// Returns what the plugin with this manifest is answered where the file of this name decides. If a policy decides what
+    /// a plugin may use, refusals are those of a device with that policy.
     pub(crate) fn answers(
         &self,
         file: &str,
-        other_plugins: Arc<OtherPlugins>,
+        records: CallRecords,
+        manifest: &Manifest,
         source: GrantSource,
     ) -> Arc<dyn CallFilter> {
+        let hints = &records.hints;
         let remedies = (source == GrantSource::DeviceFile).then(|| {
-            let records = self.cloud.as_ref();
-            let records = records.map(|cloud| cloud.keys().cloned().collect());
-            let methods = self.dbus.iter().map(DbusAnswer::method).collect();
-            Arc::new(Remedies::new(file.to_owned(), records, methods))
+            let kinds = self.cloud.as_ref();
+            Arc::new(Remedies {
+                file: file.to_owned(),
+                records: kinds.map(|cloud| cloud.keys().cloned().collect()),
+                methods: self.dbus.iter().map(DbusAnswer::method).collect(),
+                requests: self.http.keys().cloned().collect(),
+                hints: Arc::clone(hints),
+            })
+        });
+        let is_own = manifest.provides.contains(&Action::Identify);
+        let identify = (!is_own).then(|| IdentifyProvider {
+            answer: self.identify.clone(),
+            file: file.to_owned(),
+            hints: Arc::clone(hints),
         });
         Arc::new(DeviceAnswers {
-            other_plugins,
+            identify,
             remedies,
+            records,
         })
     }
 
@@ -273,7 +238,7 @@ impl DeviceFile {
         let DeviceTable {
             uuid,
             name,
-            device_type,
+            device_type: _,
             arch,
             state,
         } = &self.device;
@@ -281,7 +246,7 @@ impl DeviceFile {
             .device(Identity {
                 uuid: uuid.clone(),
                 name: name.clone(),
-                device_type: device_type.clone(),
+                device_type: self.device_type().to_owned(),
                 arch: arch.clone(),
             })
             .device_state(state.clone());
@@ -293,11 +258,11 @@ impl DeviceFile {
                 .try_unit(name, &unit.load, &unit.active, &unit.sub)
                 .context("the table `units` is invalid")?;
         }
-        for (request, HttpAnswer { status, body }) in &self.http {
-            host = host.http_answer(request, *status, body.clone());
+        for (request, exchange) in &self.http {
+            host = exchange.add_to(host, request);
         }
-        for (request, HttpAnswer { status, body }) in &self.api {
-            host = host.api_answer(request, *status, body.clone());
+        for (request, answer) in &self.api {
+            host = answer.add_to(host, request);
         }
         for answer in &self.dbus {
             host = answer.add_to(host)?;
@@ -325,33 +290,6 @@ impl DeviceFile {
     }
 }
 
-/// Returns the scheme, host and port of `GET https://api.acme.example/now`.
-fn origin(request: &str) -> Option<toml::Value> {
-    let (_, url) = request.split_once(' ')?;
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    Some(format!("{scheme}://{authority}").into())
-}
-
-impl Journal {
-    /// Writes a program that prints the lines and replaces the journal command.
-    fn program(&self, folder: &Path) -> Result<std::path::PathBuf> {
-        let program = folder.join("journal");
-        let mut text = "#!/bin/sh\ncat <<'END OF THE JOURNAL'\n".to_owned();
-        for line in &self.lines {
-            text.push_str(line);
-            text.push('\n');
-        }
-        text.push_str("END OF THE JOURNAL\n");
-        std::fs::write(&program, text)
-            .and_then(|()| {
-                std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
-            })
-            .with_context(|| format!("cannot write `{}`", program.display()))?;
-        Ok(program)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -365,38 +303,6 @@ mod tests {
         let device: DeviceFile = toml::from_str(text).unwrap();
         let folder = tempfile::tempdir().unwrap();
         device.host("a", folder.path()).unwrap();
-    }
-
-    #[test]
-    fn a_policy_names_only_what_the_plugin_asks_for_and_its_own_actions() {
-        let device: DeviceFile = toml::from_str(
-            "[units.\"a.service\"]\n[cloud]\ndevice_tag = []\n[actions]\n\"b/set\" = { text = \"\" }\n",
-        )
-        .unwrap();
-        let manifest = |more: &str| {
-            let text = format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n{more}");
-            Manifest::parse(&text).unwrap()
-        };
-        let keys = ["units", "records", "actions"];
-        let section = |manifest: &Manifest| {
-            let policy: toml::Table = device.policy(manifest, None).parse().unwrap();
-            policy["plugins"]["a"].clone()
-        };
-        let nothing = section(&manifest(
-            "routes = [{ method = \"GET\", path = \"/v3/a\" }]\n",
-        ));
-        assert!(
-            keys.iter().all(|key| nothing.get(key).is_none()),
-            "{nothing}"
-        );
-        let everything = section(&manifest(
-            "provides = [\"action-provider\"]\nactions = [\"count\"]\ncapabilities = [\
-             { name = \"units\", reason = \"r\" }, { name = \"cloud\", reason = \"r\" }, \
-             { name = \"actions\", reason = \"r\" }]",
-        ));
-        for (key, value) in keys.into_iter().zip(["a.service", "device_tag", "a/count"]) {
-            assert_eq!(everything[key], toml::Value::from(vec![value]), "{key}");
-        }
     }
 
     #[test]
@@ -429,6 +335,12 @@ device_tag = [{ id = 1, tag_key = "site" }]
 [actions]
 "acme-rails/set" = { json = true }
 "acme-rails/reset" = { refused = "the press is running" }
+
+[http]
+"GET https://api.acme.example/now" = { unreachable = "it is down", after_ms = 1 }
+
+[identify]
+after_ms = 1
 
 [[dbus]]
 service = "org.acme.Meter"

@@ -13,6 +13,8 @@ pub(crate) fn for_authors() -> Targets {
         .with_target("plugins::loader::policy_state", LevelFilter::OFF)
         // Which files are loaded, and which are not.
         .with_target("plugins::assembly", LevelFilter::OFF)
+        // That no plugin provides `identify`: the device file answers in its place, or the tool says what to write.
+        .with_target("plugins::identify", LevelFilter::OFF)
         // Which files were compiled.
         .with_target("compiled_code", LevelFilter::WARN)
 }
@@ -30,6 +32,7 @@ mod tests {
             ("plugins::plugins::start", Level::WARN, false),
             ("plugins::loader::policy_state", Level::ERROR, false),
             ("plugins::assembly", Level::ERROR, false),
+            ("plugins::identify", Level::INFO, false),
             ("compiled_code::cache", Level::INFO, false),
             ("compiled_code::cache", Level::ERROR, true),
             ("plugins::plugin_host", Level::INFO, true),

@@ -194,6 +194,7 @@ export type Event =
   | { kind: "connection"; isConnected: boolean }
   | { kind: "update-gate"; update: Update }
   | { kind: "health-gate"; release: InstalledRelease }
+  /** An event that a later version of the interface defines: a plugin that was built for this version receives none. */
   | { kind: "later"; name: string; data: any };
 
 export interface Postponement {

@@ -11,14 +11,21 @@ use plugin_protocol::{
     GuestPlugin, GuestRuntime, Handle, HostCalls, InstanceId, LogEntry, ServedCall,
 };
 
-/// Changes what the host answers to plugins.
+/// Sees what plugins request from their host, and changes what they are answered.
 pub trait CallFilter: Send + Sync + 'static {
-    /// Returns what changes the answer to this call; `None` if the answer stays as it is.
-    fn change(&self, call: &CapabilityCall) -> Option<AnswerChange>;
+    /// Returns what changes the answer to this call of an instance; `None` if the answer stays as it is.
+    fn change(&self, instance: InstanceId, call: &CapabilityCall) -> Option<AnswerChange>;
+
+    /// Sees an entry that a plugin writes to the log.
+    fn log(&self, entry: &LogEntry);
+
+    /// Sees that an instance has ended.
+    fn end(&self, instance: InstanceId);
 }
 
-/// Replaces the host's answer to a call by another answer to it.
-pub type AnswerChange = Box<dyn FnOnce(CapabilityAnswer) -> CapabilityAnswer + Send>;
+/// Replaces the host's answer to a call by another answer to it, which may take time.
+pub type AnswerChange =
+    Box<dyn FnOnce(CapabilityAnswer) -> BoxFuture<'static, CapabilityAnswer> + Send>;
 
 /// A runtime whose plugins receive filtered answers.
 pub(crate) struct FilteredRuntime {
@@ -79,10 +86,10 @@ impl HostCalls for FilteredCalls {
         serving: &ServedCall,
         call: CapabilityCall,
     ) -> BoxFuture<'static, Result<CapabilityAnswer, CallRefusal>> {
-        let change = self.filter.change(&call);
+        let change = self.filter.change(instance, &call);
         let answering = self.host.ask(instance, serving, call);
         match change {
-            Some(change) => answering.map(move |answer| answer.map(change)).boxed(),
+            Some(change) => async move { Ok(change(answering.await?).await) }.boxed(),
             None => answering,
         }
     }
@@ -92,10 +99,12 @@ impl HostCalls for FilteredCalls {
     }
 
     fn end(&self, instance: InstanceId) {
+        self.filter.end(instance);
         self.host.end(instance);
     }
 
     fn log(&self, entry: LogEntry) {
+        self.filter.log(&entry);
         self.host.log(entry);
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -14,13 +15,33 @@ use plugins::{
     HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
 };
 
+/// How long a device waits for the whole answer of another host.
+const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+
 /// The capability `http`: other hosts with prepared answers.
 #[derive(Default)]
-pub(crate) struct FakeHttp(BTreeMap<String, (u16, Vec<u8>)>);
+pub(crate) struct FakeHttp(BTreeMap<String, FakeExchange>);
+
+/// What becomes of a request, after this time.
+struct FakeExchange {
+    delay: Duration,
+    outcome: Result<HttpResponse, HttpError>,
+}
 
 impl FakeHttp {
-    pub(crate) fn add(&mut self, request: &str, status: u16, body: Vec<u8>) {
-        self.0.insert(request.to_owned(), (status, body));
+    pub(crate) fn add(
+        &mut self,
+        request: &str,
+        delay: Duration,
+        outcome: Result<(u16, Vec<u8>), HttpError>,
+    ) {
+        let outcome = outcome.map(|(status, body)| HttpResponse {
+            status,
+            headers: Vec::new(),
+            body,
+        });
+        let exchange = FakeExchange { delay, outcome };
+        self.0.insert(request.to_owned(), exchange);
     }
 }
 
@@ -28,17 +49,21 @@ impl HttpClient for FakeHttp {
     fn send(&self, outgoing: OutgoingRequest) -> BoxFuture<'_, Result<HttpResponse, HttpError>> {
         let OutgoingRequest { request, .. } = outgoing;
         let request = format!("{} {}", request.method(), request.uri());
-        let outcome = match self.0.get(&request) {
-            Some((status, body)) => Ok(HttpResponse {
-                status: *status,
-                headers: Vec::new(),
-                body: body.clone(),
-            }),
-            None => Err(HttpError::Unreachable(format!(
-                "this device has no answer to `{request}`"
-            ))),
+        let Some(FakeExchange { delay, outcome }) = self.0.get(&request) else {
+            let why = format!("this device has no answer to `{request}`");
+            return async { Err(HttpError::Unreachable(why)) }.boxed();
         };
-        async { outcome }.boxed()
+        async move {
+            tokio::time::sleep((*delay).min(ANSWER_WITHIN)).await;
+            if *delay > ANSWER_WITHIN {
+                return Err(HttpError::Unreachable(format!(
+                    "there was no answer within {} s",
+                    ANSWER_WITHIN.as_secs()
+                )));
+            }
+            outcome.clone()
+        }
+        .boxed()
     }
 }
 
@@ -136,5 +161,49 @@ impl DeviceApi for FakeApi {
             body,
         };
         async { Ok(answer) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plugins::AddressScope;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn request(url: &str) -> OutgoingRequest {
+        let mut request = http::Request::new(Vec::new());
+        *request.uri_mut() = url.parse().unwrap();
+        OutgoingRequest {
+            plugin: Arc::from("a"),
+            request,
+            reachable: AddressScope::OtherMachines,
+            longest_answer: 1 << 20,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_host_answers_after_its_time_and_a_device_waits_for_a_minute() {
+        let down = HttpError::Unreachable("it is down".to_owned());
+        let late = HttpError::Unreachable("there was no answer within 60 s".to_owned());
+        for (seconds, outcome, expected, waited) in [
+            (0, Ok(()), Ok(200), 0),
+            (60, Ok(()), Ok(200), 60),
+            (61, Ok(()), Err(late.clone()), 60),
+            (u64::MAX, Ok(()), Err(late), 60),
+            (5, Err(down.clone()), Err(down), 5),
+        ] {
+            let mut http = FakeHttp::default();
+            let url = "https://api.acme.example/now";
+            let outcome = outcome.map(|()| (200, Vec::new()));
+            let delay = Duration::from_secs(seconds);
+            http.add(&format!("GET {url}"), delay, outcome);
+            let begun = Instant::now();
+            let answer = http.send(request(url)).await;
+            assert_eq!(answer.map(|answer| answer.status), expected, "{seconds}");
+            assert_eq!(begun.elapsed().as_secs(), waited, "{seconds}");
+            let other = http.send(request("https://other.example/")).await;
+            assert!(matches!(other, Err(HttpError::Unreachable(_))));
+        }
     }
 }

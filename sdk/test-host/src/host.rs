@@ -4,10 +4,11 @@ mod start;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use os::{MethodError, SimulatedGpio, SimulatedI2c, UnitName, UnitState};
-use plugins::{Cloud, Device, Identity, NoCloud};
+use plugins::{Cloud, Device, HttpError, Identity, NoCloud};
 use serde_json::Value;
 
 use crate::call_filter::CallFilter;
@@ -125,7 +126,21 @@ impl Host {
     /// `GET https://api.acme.example/now`. Other requests are not answered.
     #[must_use]
     pub fn http_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
-        self.http.add(request, status, body.into());
+        self.http
+            .add(request, Duration::ZERO, Ok((status, body.into())));
+        self
+    }
+
+    /// Like [`Host::http_answer`], with an answer or an error that the plugin receives after this time. After 60 s it
+    /// receives what a device says about a host that is too slow.
+    #[must_use]
+    pub fn http_outcome(
+        mut self,
+        request: &str,
+        delay: Duration,
+        outcome: Result<(u16, Vec<u8>), HttpError>,
+    ) -> Self {
+        self.http.add(request, delay, outcome);
         self
     }
 

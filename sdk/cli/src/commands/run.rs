@@ -136,12 +136,18 @@ async fn start(
     let trial = Trial::on(arguments.device.as_deref(), &project.join(DEVICE))?
         .with_policy(arguments.policy.as_deref())?
         .with_state(Some(folder));
+    let manifest = &component.manifest;
+    if let Some(hint) = trial.missing_mapping(manifest) {
+        output.note(&hint);
+    }
+    if Trial::native_code(component).await?.is_none() {
+        output.note(&format!("compiling {} for this machine…", manifest.name));
+    }
     let mut place = served.write().await;
     // Two hosts running at once would share the store and the LEDs.
     if let ServedPlugin::Plugin(host) = std::mem::replace(&mut *place, ServedPlugin::Nothing) {
         drop(host.stop().await);
     }
-    let manifest = &component.manifest;
     match trial.start(component).await {
         Ok(host) => {
             *place = ServedPlugin::Plugin(host);

@@ -6,6 +6,7 @@ mod actions;
 mod body_lines;
 mod bytes_difference;
 mod caller;
+mod effects;
 mod event;
 mod expectation;
 mod file;
@@ -13,7 +14,9 @@ mod hardware;
 mod line_difference;
 mod metrics;
 mod names;
+mod reason;
 mod report;
+mod request;
 mod test_device;
 
 use std::path::{Path, PathBuf};
@@ -51,20 +54,34 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
         let named = test.device.as_ref().map(|file| test.folder().join(file));
         let trial = Trial::on(named.as_deref(), &project.join(DEVICE))
             .with_context(|| format!("the device of `{}`", test.path.display()))?;
+        let mut hint = trial.missing_mapping(&component.manifest);
+        if let Some(hint) = &hint {
+            output.note(hint);
+        }
         let host = trial
             .start(&component)
             .await
             .context("a device would not load the plugin")?;
-        until_started(&host).await?;
+        if let Some(error) = until_started(&host).await? {
+            output.note(&format!(
+                "{}: the plugin failed at the event of the device's start, before the first step: {error}",
+                test.path.display()
+            ));
+        }
         let device = TestDevice {
             host: &host,
             manifest: &component.manifest,
-            other_plugins: trial.other_plugins(),
+            records: trial.records(),
         };
         for step in &test.steps {
-            match step.differences(&device).await {
-                differences if differences.is_empty() => passed += 1,
-                differences => failed.push(failure(test, step, &differences)),
+            let differences = step.differences(&device).await;
+            // Also the hints of a step that passes, so that the next one has only its own.
+            let hints = device.records.hints.take();
+            if differences.is_empty() {
+                passed += 1;
+            } else {
+                let hints = hint.take().into_iter().chain(hints);
+                failed.push(failure(test, step, with_hints(differences, hints)));
             }
         }
         drop(host.stop().await);
@@ -113,11 +130,18 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Adds those hints to the differences of a step that these do not contain, for example in an answer's JSON.
+fn with_hints(mut differences: Vec<String>, hints: impl Iterator<Item = String>) -> Vec<String> {
+    let text = differences.join("\n").replace("\\\"", "\"");
+    differences.extend(hints.filter(|hint| !text.contains(hint)));
+    differences
+}
+
 /// Describes a request or an event with an unexpected answer, for people and for programs.
-fn failure(test: &TestFile, step: &Step, differences: &[String]) -> (String, Value) {
+fn failure(test: &TestFile, step: &Step, differences: Vec<String>) -> (String, Value) {
     let place = format!("{}:{}", test.path.display(), step.line());
     let mut text = format!("failed {place} {step}\n");
-    for difference in differences {
+    for difference in &differences {
         for line in difference.lines() {
             text.push_str(&format!("    {line}\n"));
         }

@@ -1,9 +1,8 @@
 //! A device for trying out a plugin: the real runtime with fake hardware and services.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use compiled_code::{Cache, CodeDigest, Limits, Profile};
 use plugin_manifest::{Manifest, glob, is_stock_plugin};
 use plugin_test_host::RunningHost;
@@ -11,15 +10,15 @@ use tempfile::TempDir;
 
 use crate::compiler;
 use crate::component::Component;
-use crate::device_file::{DEVICE, DeviceFile, GrantSource, OtherPlugins};
+use crate::device_file::{CallRecords, DEVICE, DeviceFile, GrantSource};
 
 /// The device that a plugin is tried on.
 pub(crate) struct Trial {
     device: DeviceFile,
     /// The file of the device, for people.
     file: String,
-    /// What other plugins answer.
-    other_plugins: Arc<OtherPlugins>,
+    /// The records of the plugin's calls.
+    records: CallRecords,
     /// The policy of the plugin, and its file; without it, everything that the plugin asks for is
     /// granted.
     policy: Option<(PathBuf, String)>,
@@ -48,7 +47,7 @@ impl Trial {
     /// Creates a device whose file has this name for people.
     fn of(device: DeviceFile, file: String) -> Result<Trial> {
         Ok(Trial {
-            other_plugins: Arc::new(device.other_plugins(&file)),
+            records: device.call_records(&file),
             device,
             file,
             policy: None,
@@ -91,24 +90,37 @@ impl Trial {
         self
     }
 
-    /// Returns the plugins that the device has besides the one on trial.
-    pub(crate) fn other_plugins(&self) -> &OtherPlugins {
-        &self.other_plugins
+    /// Returns the records of the plugin's calls.
+    pub(crate) fn records(&self) -> &CallRecords {
+        &self.records
+    }
+
+    /// Says why the plugin finds no files on the device, and what to write; `None` if it asks for none or finds some. If
+    /// the author names a policy, that decides.
+    pub(crate) fn missing_mapping(&self, manifest: &Manifest) -> Option<String> {
+        if self.policy.is_some() {
+            return None;
+        }
+        self.device.missing_mapping(manifest, &self.file)
     }
 
     /// Starts the device with the plugin on it.
     ///
     /// # Errors
-    /// What a device's log would say about a plugin that does not load.
+    /// What a device's log would say about a plugin that does not load, or that the plugin is for other boards, which a
+    /// device ignores.
     pub(crate) async fn start(&self, component: &Component) -> Result<RunningHost> {
         let manifest = &component.manifest;
+        if let Some(reason) = self.device.other_board(manifest, &self.file) {
+            bail!(reason);
+        }
         let cache = compiler::compiled_code_folder()?;
-        let other_plugins = Arc::clone(&self.other_plugins);
         let source = match self.policy {
             Some(_) => GrantSource::Policy,
             None => GrantSource::DeviceFile,
         };
-        let answers = self.device.answers(&self.file, other_plugins, source);
+        let records = self.records.clone();
+        let answers = self.device.answers(&self.file, records, manifest, source);
         let mut host = self
             .device
             .host(&manifest.name, self.scratch.path())?

@@ -6,7 +6,8 @@
 //! "acme-rails/reset" = { refused = "the press is running" }   # or not_granted, unavailable, invalid, failed
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use plugin_manifest::{check_action_name, check_name};
@@ -15,9 +16,9 @@ use plugin_test_host::protocol::{ACTION_BYTES, OwnActionError};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::hints::Hints;
 use crate::action_bytes::ActionBytes;
 use crate::json_text::JsonText;
-use crate::output::note_line;
 
 /// The most actions of a device file.
 const ACTIONS: usize = 64;
@@ -25,8 +26,6 @@ const ACTIONS: usize = 64;
 const CALLS: usize = 256;
 /// The most bytes of the inputs of these calls together.
 const INPUT_BYTES: usize = 16 << 20;
-/// The most actions without an answer that the tool's output names.
-const NOTES: usize = 64;
 /// The most bytes of an action's name that are shown.
 const SHOWN_NAME: usize = 128;
 
@@ -140,6 +139,7 @@ pub(crate) struct OtherPlugins {
     answers: ActionAnswers,
     /// The device file, for people.
     file: String,
+    hints: Arc<Hints>,
     record: Mutex<Record>,
 }
 
@@ -149,8 +149,6 @@ struct Record {
     input_bytes: usize,
     /// How many calls are not among `calls`, because a limit was reached.
     missing: usize,
-    /// The actions without an answer that the tool's output has named.
-    named: BTreeSet<String>,
 }
 
 /// A call of an action.
@@ -163,10 +161,11 @@ pub(crate) struct RecordedCall {
 
 impl OtherPlugins {
     /// Creates plugins with these answers from this file.
-    pub(crate) fn new(answers: ActionAnswers, file: String) -> OtherPlugins {
+    pub(crate) fn new(answers: ActionAnswers, file: String, hints: Arc<Hints>) -> OtherPlugins {
         OtherPlugins {
             answers,
             file,
+            hints,
             record: Mutex::default(),
         }
     }
@@ -177,15 +176,12 @@ impl OtherPlugins {
             let why = format!("the input has more than {} KiB", ACTION_BYTES >> 10);
             return Err(OwnActionError::Invalid(why));
         }
-        let mut record = self.record.lock();
-        record.add(action, input);
+        self.record.lock().add(action, input);
         match self.answers.0.get(action) {
             Some(ActionAnswer(answer)) => answer.clone(),
             None => {
                 let name = one_line(action, SHOWN_NAME);
-                if record.named.len() < NOTES && record.named.insert(name.clone()) {
-                    note_line(self.note(action, &name));
-                }
+                self.hints.show(&self.hint(action, &name));
                 Err(OwnActionError::Unavailable(format!(
                     "no plugin of this device provides `{name}`"
                 )))
@@ -194,7 +190,7 @@ impl OtherPlugins {
     }
 
     /// Says that an action has no answer, and how to give it one.
-    fn note(&self, action: &str, name: &str) -> String {
+    fn hint(&self, action: &str, name: &str) -> String {
         let file = &self.file;
         if is_action(action) {
             format!(
@@ -242,7 +238,11 @@ mod tests {
     }
 
     fn plugins(text: &str) -> OtherPlugins {
-        OtherPlugins::new(answers(text).unwrap(), "device.toml".to_owned())
+        OtherPlugins::new(
+            answers(text).unwrap(),
+            "device.toml".to_owned(),
+            Arc::default(),
+        )
     }
 
     #[test]
@@ -285,18 +285,19 @@ mod tests {
     }
 
     #[test]
-    fn an_action_without_an_answer_is_unavailable_and_the_note_says_what_to_write() {
+    fn an_action_without_an_answer_is_unavailable_and_the_hint_says_what_to_write() {
         let plugins = plugins("");
         let error = plugins.answer("acme-rails/set", Vec::new()).unwrap_err();
         let expected = "no plugin of this device provides `acme-rails/set`".to_owned();
         assert_eq!(error, OwnActionError::Unavailable(expected));
         assert_eq!(
-            plugins.note("acme-rails/set", "acme-rails/set"),
+            plugins.hint("acme-rails/set", "acme-rails/set"),
             "the plugin calls the action `acme-rails/set`, and `device.toml` has no answer for it: add for example \
              `\"acme-rails/set\" = { json = true }` to its table [actions]"
         );
-        let note = plugins.note("set", "set");
-        assert!(note.contains("that is not the name of an action"), "{note}");
+        let hint = plugins.hint("set", "set");
+        assert!(hint.contains("that is not the name of an action"), "{hint}");
+        assert_eq!(plugins.hints.take().len(), 1);
     }
 
     #[test]
@@ -319,8 +320,7 @@ mod tests {
         );
         let error = plugins.answer("a/b", vec![1; ACTION_BYTES + 1]);
         assert!(matches!(error, Err(OwnActionError::Invalid(_))));
-        // A plugin that makes up names fills neither the memory nor the terminal.
-        for number in 0..2 * NOTES {
+        for number in 0..CALLS {
             let name = format!("a/{number}\n{}", "x".repeat(1 << 10));
             let error = plugins.answer(&name, Vec::new()).unwrap_err().to_string();
             assert!(
@@ -328,7 +328,6 @@ mod tests {
                 "{error}"
             );
         }
-        assert_eq!(plugins.record.lock().named.len(), NOTES);
     }
 
     #[test]

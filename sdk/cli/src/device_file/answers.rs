@@ -1,26 +1,29 @@
 //! What plugins on the device of a device file are answered where that differs from a device with a policy: other
-//! plugins' actions have the answers of the file, and a refusal says what the author can write into the file.
+//! plugins' actions have the answers of the file, and a refusal says what the author can write into the file. The effects
+//! of the calls are recorded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use futures::FutureExt as _;
+use futures::future::ready;
 use plugin_test_host::protocol::text::one_line;
 use plugin_test_host::protocol::{
-    ApiError, CapabilityAnswer as Answer, CapabilityCall as Call, CloudRefusal, DbusError,
-    DbusRefusal, GpioError, HttpError, I2cError, LedError, OwnActionError, SerialError, UnitError,
+    ActionRequest, ApiError, CapabilityAnswer as Answer, CapabilityCall as Call, CloudRefusal,
+    DbusError, DbusRefusal, GpioError, HttpError, I2cError, InstanceId, LedError, LogEntry,
+    OwnActionError, ProxyError, SerialError, UnitError,
 };
 use plugin_test_host::{AnswerChange, CallFilter};
 
 use super::actions::OtherPlugins;
-use crate::output::note_line;
+use super::effects::Effects;
+use super::hints::Hints;
+use super::identify::IdentifyProvider;
 
 /// The name of the error of a method that the device file does not have.
 const NO_METHOD: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 /// The most bytes of a name from a plugin that a remedy repeats.
 const SHOWN_NAME: usize = 256;
-/// The most remedies that the tool's output shows.
-const NOTES: usize = 64;
 
 /// What decides what a plugin may use on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +34,20 @@ pub(crate) enum GrantSource {
     Policy,
 }
 
+/// What the calls of a plugin leave behind, for tests and for the author.
+#[derive(Clone)]
+pub(crate) struct CallRecords {
+    /// The other plugins of the device, with the calls of them.
+    pub(crate) other_plugins: Arc<OtherPlugins>,
+    pub(crate) effects: Arc<Effects>,
+    pub(crate) hints: Arc<Hints>,
+}
+
 /// Answers the calls of plugins on a device.
 pub(crate) struct DeviceAnswers {
-    pub(super) other_plugins: Arc<OtherPlugins>,
+    pub(super) records: CallRecords,
+    /// What identifies the device; `None` if the plugin itself does.
+    pub(super) identify: Option<IdentifyProvider>,
     /// What a refusal says; without it, what a device says whose owner has written a policy.
     pub(super) remedies: Option<Arc<Remedies>>,
 }
@@ -41,31 +55,73 @@ pub(crate) struct DeviceAnswers {
 /// What the author can write into the device file.
 pub(crate) struct Remedies {
     /// The device file, for people.
-    file: String,
+    pub(super) file: String,
     /// The kinds of records of the device's cloud, if it has one.
-    records: Option<BTreeSet<String>>,
+    pub(super) records: Option<BTreeSet<String>>,
     /// The methods on the system bus that the file has: service, path, interface and member.
-    methods: BTreeSet<[String; 4]>,
-    /// Those that the tool's output has shown.
-    shown: Mutex<BTreeSet<String>>,
+    pub(super) methods: BTreeSet<[String; 4]>,
+    /// The requests to other hosts that the file has: method and address.
+    pub(super) requests: BTreeSet<String>,
+    pub(super) hints: Arc<Hints>,
 }
 
 impl CallFilter for DeviceAnswers {
-    fn change(&self, call: &Call) -> Option<AnswerChange> {
-        if let Call::ActionRequest(request) = call {
-            let other_plugins = Arc::clone(&self.other_plugins);
-            let grants_all = self.remedies.is_some();
-            let request = request.clone();
-            return Some(Box::new(move |answer| match answer {
+    fn change(&self, instance: InstanceId, call: &Call) -> Option<AnswerChange> {
+        let change = match call {
+            Call::ActionRequest(request) => Some(self.answer_of_action(request.clone())),
+            Call::Identify(_) => self.identify.as_ref().map(IdentifyProvider::answer),
+            call => self.remedy(call),
+        };
+        if !Effects::may_follow(call) {
+            return change;
+        }
+        let effects = Arc::clone(&self.records.effects);
+        let call = call.clone();
+        Some(Box::new(move |answer| {
+            async move {
+                let answer = match change {
+                    Some(change) => change(answer).await,
+                    None => answer,
+                };
+                effects.record(instance, &call, &answer);
+                answer
+            }
+            .boxed()
+        }))
+    }
+
+    fn log(&self, entry: &LogEntry) {
+        self.records.effects.record_log(entry);
+    }
+
+    fn end(&self, instance: InstanceId) {
+        self.records.effects.forget(instance);
+    }
+}
+
+impl DeviceAnswers {
+    /// Answers an action that no plugin of the device provides.
+    fn answer_of_action(&self, request: ActionRequest) -> AnswerChange {
+        let other_plugins = Arc::clone(&self.records.other_plugins);
+        let grants_all = self.remedies.is_some();
+        Box::new(move |answer| {
+            let answer = match answer {
                 Answer::ActionRequest(Err(error)) if has_no_provider(&error, grants_all) => {
                     Answer::ActionRequest(other_plugins.answer(&request.action, request.input))
                 }
                 answer => answer,
-            }));
-        }
+            };
+            ready(answer).boxed()
+        })
+    }
+
+    /// Puts what the author can write into the device file in the place of a refusal.
+    fn remedy(&self, call: &Call) -> Option<AnswerChange> {
         let remedies = Arc::clone(self.remedies.as_ref()?);
         let remedy = remedies.remedy(call)?;
-        Some(Box::new(move |answer| remedies.change(answer, remedy)))
+        Some(Box::new(move |answer| {
+            ready(remedies.change(answer, remedy)).boxed()
+        }))
     }
 }
 
@@ -80,19 +136,6 @@ fn has_no_provider(error: &OwnActionError, grants_all: bool) -> bool {
 }
 
 impl Remedies {
-    pub(super) fn new(
-        file: String,
-        records: Option<BTreeSet<String>>,
-        methods: BTreeSet<[String; 4]>,
-    ) -> Remedies {
-        Remedies {
-            file,
-            records,
-            methods,
-            shown: Mutex::default(),
-        }
-    }
-
     /// Returns what to write so that the device has what the call requests; `None` for calls that need nothing of the
     /// file.
     fn remedy(&self, call: &Call) -> Option<String> {
@@ -111,7 +154,12 @@ impl Remedies {
                 // The address is completed as it is for the comparison with the file.
                 let url = call.request.url.parse::<http::Uri>();
                 let url = url.map_or_else(|_| call.request.url.clone(), |url| url.to_string());
-                let request = short(&format!("{} {url}", call.request.method));
+                let request = format!("{} {url}", call.request.method);
+                // Its error is the author's own words.
+                if self.requests.contains(&request) {
+                    return None;
+                }
+                let request = short(&request);
                 format!(
                     "`{file}` has no answer to `{request}`: add `\"{request}\" = {{ status = 200, body = \"\" }}` to its table \
                      [http]"
@@ -151,6 +199,10 @@ impl Remedies {
             ),
             Call::CloudRecords(call) => self.no_records(&call.kind)?,
             Call::CloudQueue(call) => self.no_records(&call.kind)?,
+            Call::ProxyRequest(_) => format!(
+                "no plugin of this device provides `proxy-redirector`, and `{file}` cannot have an answer in its place: test \
+                 the plugin in Rust, on a host that also has a provider (docs/plugins.md, \"Test with the real host\")"
+            ),
             _ => return None,
         })
     }
@@ -229,6 +281,9 @@ impl Remedies {
             Answer::I2cTransfer(Err(I2cError::NotGranted(_))) => {
                 Answer::I2cTransfer(Err(I2cError::NotGranted(remedy)))
             }
+            Answer::ProxyRequest(Err(ProxyError::Unavailable(_))) => {
+                Answer::ProxyRequest(Err(ProxyError::Unavailable(remedy)))
+            }
             Answer::CloudRecords(Err(CloudRefusal::Refused(_))) => {
                 Answer::CloudRecords(Err(self.cloud_refusal(remedy)))
             }
@@ -237,7 +292,7 @@ impl Remedies {
             }
             answer => return answer,
         };
-        self.show(shown);
+        self.hints.show(&shown);
         changed
     }
 
@@ -248,23 +303,15 @@ impl Remedies {
             None => CloudRefusal::Unmanaged,
         }
     }
-
-    /// Shows a remedy once: plugins hide the text of an error from their callers.
-    fn show(&self, remedy: String) {
-        let mut shown = self.shown.lock();
-        if shown.len() < NOTES && !shown.contains(&remedy) {
-            note_line(&remedy);
-            shown.insert(remedy);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use plugin_manifest::Manifest;
     use plugin_test_host::protocol::{
-        ActionRequest, ApiRequest, ApiSend, CloudQueue, CloudRecords, DbusCall, DbusMethodCall,
-        GpioRead, GpioWrite, HttpRequest, HttpSend, I2cOperation, I2cTransfer, LedOpen, StoreGet,
-        UnitQuery, UnitRestart,
+        ApiRequest, ApiSend, CloudQueue, CloudRecords, DbusCall, DbusMethodCall, GpioRead,
+        GpioWrite, HttpRequest, HttpSend, I2cOperation, I2cTransfer, Identify, LedOpen, ProxyCall,
+        ProxyRequest, StoreGet, UnitQuery, UnitRestart,
     };
 
     use super::*;
@@ -272,14 +319,21 @@ mod tests {
 
     fn filter(file: &str, source: GrantSource) -> Arc<dyn CallFilter> {
         let device: DeviceFile = toml::from_str(file).unwrap();
-        let other_plugins = Arc::new(device.other_plugins("device.toml"));
-        device.answers("device.toml", other_plugins, source)
+        let records = device.call_records("device.toml");
+        device.answers("device.toml", records, &manifest(""), source)
+    }
+
+    fn manifest(more: &str) -> Manifest {
+        let routes = "routes = [{ method = \"GET\", path = \"/v3/a\" }]";
+        let text =
+            format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n{routes}\n{more}");
+        Manifest::parse(&text).unwrap()
     }
 
     /// Returns what a plugin is answered in place of this answer to its call.
     fn answer_to(filter: &dyn CallFilter, call: &Call, answer: &Answer) -> Answer {
-        match filter.change(call) {
-            Some(change) => change(answer.clone()),
+        match filter.change(InstanceId(1), call) {
+            Some(change) => change(answer.clone()).now_or_never().unwrap(),
             None => answer.clone(),
         }
     }
@@ -514,13 +568,106 @@ mod tests {
 
     #[test]
     fn remedies_for_names_of_any_number_and_length_stay_within_bounds() {
-        let remedies = Remedies::new("device.toml".to_owned(), None, BTreeSet::new());
-        for number in 0..2 * NOTES {
+        let hints = Arc::<Hints>::default();
+        let remedies = Remedies {
+            file: "device.toml".to_owned(),
+            records: None,
+            methods: BTreeSet::new(),
+            requests: BTreeSet::new(),
+            hints: Arc::clone(&hints),
+        };
+        for number in 0..100 {
             let unit = format!("{number}\n{}", "x".repeat(1 << 16));
-            let remedy = remedies.remedy(&UnitQuery { unit }.into()).unwrap();
+            let call = UnitQuery { unit }.into();
+            let remedy = remedies.remedy(&call).unwrap();
             assert!(remedy.len() < 1024 && !remedy.contains('\n'), "{remedy}");
-            remedies.show(remedy);
+            let refusal = Answer::UnitQuery(Err(UnitError::NotGranted(policy())));
+            remedies.change(refusal, remedy);
         }
-        assert_eq!(remedies.shown.lock().len(), NOTES);
+        assert!(hints.take().len() < 100);
+    }
+
+    #[test]
+    fn a_host_that_the_file_makes_unreachable_has_the_authors_own_words() {
+        let file =
+            "[http]\n\"GET https://api.acme.example/now\" = { unreachable = \"it is down\" }\n";
+        let filter = filter(file, GrantSource::DeviceFile);
+        let answer = Answer::HttpSend(Err(HttpError::Unreachable("it is down".to_owned())));
+        let now = request("https://api.acme.example/now");
+        assert_eq!(answer_to(&*filter, &now, &answer), answer);
+        let other = request("https://api.acme.example/then");
+        assert_ne!(answer_to(&*filter, &other, &answer), answer);
+    }
+
+    #[test]
+    fn the_device_is_identified_by_the_file_unless_the_plugin_itself_does_it() {
+        let call = Call::from(Identify {});
+        let device: DeviceFile = toml::from_str("[identify]\n").unwrap();
+        let none = Answer::Identify(Err("it is dark".to_owned()));
+        for (more, expected) in [
+            ("", Answer::Identify(Ok(()))),
+            (
+                "boards = [\"acme-1\"]\nprovides = [\"identify\"]\n",
+                none.clone(),
+            ),
+        ] {
+            let records = device.call_records("device.toml");
+            for source in [GrantSource::DeviceFile, GrantSource::Policy] {
+                let manifest = manifest(more);
+                let filter = device.answers("device.toml", records.clone(), &manifest, source);
+                assert_eq!(answer_to(&*filter, &call, &none), expected, "{more}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_a_hint_in_the_failure_of_a_step() {
+        let device: DeviceFile = toml::from_str("").unwrap();
+        let records = device.call_records("device.toml");
+        let source = GrantSource::DeviceFile;
+        let filter = device.answers("device.toml", records.clone(), &manifest(""), source);
+        let unavailable = OwnActionError::Unavailable("there is none".to_owned());
+        let call = ActionRequest {
+            action: "acme-rails/set".to_owned(),
+            input: Vec::new(),
+        };
+        for (call, answer, expected) in [
+            (
+                call.into(),
+                Answer::ActionRequest(Err(unavailable)),
+                "to its table [actions]",
+            ),
+            (
+                Identify {}.into(),
+                Answer::Identify(Err("there is none".to_owned())),
+                "add a table [identify] to it",
+            ),
+            (
+                ProxyRequest {
+                    call: ProxyCall::Get,
+                }
+                .into(),
+                Answer::ProxyRequest(Err(ProxyError::Unavailable("there is none".to_owned()))),
+                "test the plugin in Rust",
+            ),
+        ] {
+            answer_to(&*filter, &call, &answer);
+            let hints = records.hints.take().join("\n");
+            assert!(hints.contains(expected), "{expected} in {hints}");
+        }
+    }
+
+    #[test]
+    fn the_effects_of_calls_are_recorded_as_the_plugin_is_answered() {
+        let device: DeviceFile = toml::from_str("[units.\"vpn.service\"]\n").unwrap();
+        let records = device.call_records("device.toml");
+        let source = GrantSource::DeviceFile;
+        let filter = device.answers("device.toml", records.clone(), &manifest(""), source);
+        let unit = "vpn.service".to_owned();
+        let call = UnitRestart { unit }.into();
+        answer_to(&*filter, &call, &Answer::UnitRestart(Ok(())));
+        let refusal = UnitError::NotGranted(policy());
+        answer_to(&*filter, &call, &Answer::UnitRestart(Err(refusal)));
+        assert_eq!(records.effects.take_restarts().entries, ["vpn.service"]);
     }
 }

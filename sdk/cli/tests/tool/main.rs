@@ -11,6 +11,7 @@ mod capabilities;
 mod check;
 mod compiler;
 mod completions;
+mod device_fakes;
 mod documented_code;
 mod documented_way;
 mod events;

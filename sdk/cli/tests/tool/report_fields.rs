@@ -10,9 +10,11 @@ use crate::languages::can_build;
 
 /// Takes a while for each event, and fails if the device is connected.
 const AT_EVENTS: &str = r#"
-import { Conflict, report, timer } from "supervisor-sdk";
+import { Conflict, config, log, report, timer } from "supervisor-sdk";
 
 export async function watch(event) {
+  log.info(`received ${event.kind}`);
+  if (config.read()?.isBroken) throw new Conflict("the tank leaks");
   await timer.sleep(500);
   if (event.isConnected) throw new Conflict("the tank is empty");
   await report.set("level", event.kind === "start" ? 7 : 8);
@@ -29,6 +31,9 @@ const STEPS: &str = r#"device = "device.toml"
 
 [[report]]
 fields = { level = { value = 7 } }
+
+[[log]]
+lines = ["info: received start"]
 
 [[event]]
 connection = false
@@ -77,19 +82,25 @@ async fn a_plugin_that_reports_at_events_is_never_without_its_fields() {
     author.write("rails.toml", STEPS);
     let words = "test rails/rails.wasm --file rails.toml";
     let passed = author.run(words).succeeds();
-    assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
+    assert!(passed.out.contains("4 passed, 0 failed"), "{}", passed.out);
 
     author.edit("rails.toml", "connection = false", "connection = true");
     author.edit("rails.toml", "value = 8", "value = 7");
     let failed = author.run(words).fails();
     for line in [
-        "failed rails.toml:6 event connection",
+        "failed rails.toml:9 event connection",
         "expected no failure, got",
         "the tank is empty",
-        "2 passed, 1 failed",
+        "3 passed, 1 failed",
     ] {
         assert!(failed.out.contains(line), "{line} in {}", failed.out);
     }
+
+    author.write("device.toml", "[config]\nisBroken = true\n");
+    let failed = author.run(words).fails();
+    let note =
+        "rails.toml: the plugin failed at the event of the device's start, before the first step: ";
+    assert!(failed.err.contains(note), "{}", failed.err);
 }
 
 #[test]

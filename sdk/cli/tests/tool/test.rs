@@ -313,6 +313,7 @@ fn an_action_without_an_answer_is_named_with_what_to_write() {
             "the plugin calls the action `{action}`, and `device.toml` has no answer for it: add for example `\"{action}\" = "
         );
         assert_eq!(failed.err.matches(&note).count(), 1, "{}", failed.err);
+        assert_eq!(failed.out.matches(&note).count(), 1, "{}", failed.out);
     }
 
     let many: String = (0..65)

@@ -10,6 +10,7 @@ use super::body_lines::{LineEnds, body_lines, plain_lines};
 use super::bytes_difference::bytes_difference;
 use super::expectation::block;
 use super::line_difference::listing;
+use super::reason::ExpectedReason;
 use crate::action_bytes::ActionBytes;
 use crate::json_text::JsonText;
 
@@ -38,10 +39,8 @@ impl From<Result<Vec<u8>, OwnActionError>> for ActionOutcome {
 #[serde(try_from = "AnswerToml")]
 pub(super) enum ExpectedOutcome {
     Output(ExpectedOutput),
-    /// The complete reason.
-    Refused(String),
-    /// The complete reason.
-    Failed(String),
+    Refused(ExpectedReason),
+    Failed(ExpectedReason),
 }
 
 /// The parts of an output that are compared.
@@ -62,8 +61,8 @@ struct AnswerToml {
     base64: Option<String>,
     #[serde(default)]
     contains: Vec<String>,
-    refused: Option<String>,
-    failed: Option<String>,
+    refused: Option<ExpectedReason>,
+    failed: Option<ExpectedReason>,
 }
 
 impl Default for ExpectedOutcome {
@@ -108,9 +107,19 @@ impl ExpectedOutcome {
             }
             (ExpectedOutcome::Refused(expected), ActionOutcome::Refused(reason))
             | (ExpectedOutcome::Failed(expected), ActionOutcome::Failed(reason))
-                if expected == reason =>
+                if expected.matches(reason) =>
             {
                 Vec::new()
+            }
+            (ExpectedOutcome::Output(expected), _) if !expected.contains.is_empty() => {
+                let key = match outcome {
+                    ActionOutcome::Refused(_) => "refused",
+                    _ => "failed",
+                };
+                vec![format!(
+                    "expected an output that contains texts, got {outcome}; if that is what the test expects, write `{key} = \
+                     {{ contains = [...] }}`"
+                )]
             }
             _ => vec![format!("expected {self}, got {outcome}")],
         }
@@ -157,8 +166,8 @@ impl fmt::Display for ExpectedOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExpectedOutcome::Output(_) => f.write_str("an output"),
-            ExpectedOutcome::Refused(reason) => write!(f, "that it refuses with {reason:?}"),
-            ExpectedOutcome::Failed(reason) => write!(f, "that it fails with {reason:?}"),
+            ExpectedOutcome::Refused(reason) => write!(f, "that it refuses {reason}"),
+            ExpectedOutcome::Failed(reason) => write!(f, "that it fails {reason}"),
         }
     }
 }
@@ -215,6 +224,28 @@ mod tests {
                 "failed = \"plugin `a` did not answer within 9 ms\"",
                 failed(),
                 "",
+            ),
+            (
+                "refused = { contains = [\"no rail\", \"12v\"] }",
+                refused(),
+                "",
+            ),
+            ("failed = { contains = [\"within 9 ms\"] }", failed(), ""),
+            (
+                "refused = { contains = [\"5v\"] }",
+                refused(),
+                "expected that it refuses with a reason that contains \"5v\", got that it refuses with \"there is no rail `12v`\"",
+            ),
+            (
+                "contains = [\"12v\"]",
+                refused(),
+                "got that it refuses with \"there is no rail `12v`\"; if that is what the test expects, write `refused = { contains \
+                 = [...] }`",
+            ),
+            (
+                "contains = [\"12v\"]",
+                failed(),
+                "write `failed = { contains = [...] }`",
             ),
             (
                 "json = { name = \"5v\" }",

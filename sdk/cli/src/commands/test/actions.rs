@@ -148,6 +148,8 @@ impl fmt::Display for TestActions {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn actions(text: &str) -> Result<TestActions, String> {
@@ -217,7 +219,8 @@ mod tests {
 
     #[test]
     fn a_flood_of_calls_is_shown_within_bounds() {
-        let other_plugins = OtherPlugins::new(Default::default(), "device.toml".to_owned());
+        let other_plugins =
+            OtherPlugins::new(Default::default(), "device.toml".to_owned(), Arc::default());
         for _ in 0..1000 {
             let name = format!("a/{}\n", "x".repeat(10_000));
             other_plugins.answer(&name, vec![0xff; 10_000]).unwrap_err();

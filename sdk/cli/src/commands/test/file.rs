@@ -26,35 +26,33 @@
 //! [[actions]]                         # the actions of other plugins that it has called by then (`actions.rs`)
 //! calls = [{ action = "acme-rails/set", json = { name = "5v", on = true } }]
 //!
+//! [[log]]                             # the lines that it has logged by then; and [[cloud]], [[units]] and [[leds]], what it
+//! contains = ["the door is open"]     # has queued for the cloud, restarted and lit by then (`effects.rs`)
+//!
 //! [[gpio]]                            # what is connected to its lines; and [[i2c]] (`hardware.rs`)
 //! drive = { door = true }
 //! ```
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use http::{Method, Request};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use plugin_manifest::FormError;
-use plugin_test_host::{CallerScope, RunningHost};
 use serde::Deserialize;
-use serde_json::Value;
 use toml::Spanned;
 
 use super::action_call::{ActionCallToml, TestActionCall};
 use super::actions::{ActionsToml, TestActions};
-use super::caller::CallerToml;
+use super::effects::{CloudToml, LedsToml, LogToml, TestEffects, UnitsToml};
 use super::event::{EventToml, TestEvent};
-use super::expectation::Expectation;
-use super::hardware::{ChipsToml, Edges, LinesToml, TestChips, TestLines};
+use super::hardware::{ChipsToml, LinesToml, TestChips, TestLines};
 use super::metrics::{MetricsToml, TestMetrics};
 use super::report::{ReportToml, TestReport};
+use super::request::{RequestToml, TestRequest};
 use super::test_device::TestDevice;
-use crate::json_text::JsonText;
 
-/// A file of requests, events, calls of actions, comparisons of what the plugin reports and calls, and changes of the
-/// hardware, which run in their order.
+/// A file of requests, events, calls of actions, comparisons of what the plugin reports, calls and does, and changes of
+/// the hardware, which run in their order.
 pub(crate) struct TestFile {
     pub(crate) path: PathBuf,
     /// The device on which the plugin runs: a path from the file's folder.
@@ -62,7 +60,7 @@ pub(crate) struct TestFile {
     pub(crate) steps: Vec<Step>,
 }
 
-/// A request, an event on the device, a call of an action, a comparison of what the plugin reports or calls, or the
+/// A request, an event on the device, a call of an action, a comparison of what the plugin reports, calls or does, or the
 /// hardware that it uses.
 pub(crate) enum Step {
     Request(Box<TestRequest>),
@@ -71,21 +69,9 @@ pub(crate) enum Step {
     Report(TestReport),
     Metrics(TestMetrics),
     Actions(TestActions),
+    Effects(TestEffects),
     Lines(TestLines),
     Chips(TestChips),
-}
-
-/// A request and its expected answer.
-pub(crate) struct TestRequest {
-    /// The line at which it begins in its file, counted from 1.
-    line: usize,
-    method: Method,
-    path: String,
-    headers: BTreeMap<String, String>,
-    body: Vec<u8>,
-    caller: CallerScope,
-    edges: Edges,
-    answer: Expectation,
 }
 
 #[derive(Deserialize)]
@@ -105,29 +91,17 @@ struct FileToml {
     #[serde(default)]
     actions: Vec<Spanned<ActionsToml>>,
     #[serde(default)]
+    log: Vec<Spanned<LogToml>>,
+    #[serde(default)]
+    cloud: Vec<Spanned<CloudToml>>,
+    #[serde(default)]
+    units: Vec<Spanned<UnitsToml>>,
+    #[serde(default)]
+    leds: Vec<Spanned<LedsToml>>,
+    #[serde(default)]
     gpio: Vec<Spanned<LinesToml>>,
     #[serde(default)]
     i2c: Vec<Spanned<ChipsToml>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RequestToml {
-    get: Option<String>,
-    post: Option<String>,
-    put: Option<String>,
-    patch: Option<String>,
-    delete: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    body: Option<String>,
-    json: Option<Value>,
-    json_text: Option<JsonText>,
-    #[serde(default)]
-    caller: CallerToml,
-    #[serde(default)]
-    edges: Edges,
-    answer: Expectation,
 }
 
 impl TestFile {
@@ -181,6 +155,27 @@ impl TestFile {
             let line = line_of(actions.span().start);
             steps.push(Step::Actions(TestActions::new(actions.into_inner(), line)));
         }
+        for log in file.log {
+            let line = line_of(log.span().start);
+            let log = TestEffects::of_log(log.into_inner(), line)
+                .with_context(|| format!("the [[log]] in line {line}"))?;
+            steps.push(Step::Effects(log));
+        }
+        for cloud in file.cloud {
+            let line = line_of(cloud.span().start);
+            let cloud = TestEffects::of_cloud(cloud.into_inner(), line);
+            steps.push(Step::Effects(cloud));
+        }
+        for units in file.units {
+            let line = line_of(units.span().start);
+            let units = TestEffects::of_units(units.into_inner(), line);
+            steps.push(Step::Effects(units));
+        }
+        for leds in file.leds {
+            let line = line_of(leds.span().start);
+            let leds = TestEffects::of_leds(leds.into_inner(), line);
+            steps.push(Step::Effects(leds));
+        }
         for lines in file.gpio {
             let line = line_of(lines.span().start);
             let lines = TestLines::new(lines.into_inner(), line)
@@ -195,7 +190,8 @@ impl TestFile {
         }
         ensure!(
             !steps.is_empty(),
-            "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]"
+            "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[log]], [[cloud]], [[units]], [[leds]], [[gpio]] \
+             or [[i2c]]"
         );
         steps.sort_by_key(Step::line);
         Ok(TestFile {
@@ -221,6 +217,7 @@ impl Step {
             Step::Report(report) => report.line,
             Step::Metrics(metrics) => metrics.line,
             Step::Actions(actions) => actions.line,
+            Step::Effects(effects) => effects.line,
             Step::Lines(lines) => lines.line,
             Step::Chips(chips) => chips.line,
         }
@@ -235,7 +232,8 @@ impl Step {
             Step::ActionCall(call) => call.differences(device).await,
             Step::Report(report) => report.differences(host),
             Step::Metrics(metrics) => metrics.differences(host),
-            Step::Actions(actions) => actions.differences(device.other_plugins),
+            Step::Actions(actions) => actions.differences(&device.records.other_plugins),
+            Step::Effects(effects) => effects.differences(&device.records.effects),
             Step::Lines(lines) => lines.differences(host),
             Step::Chips(chips) => chips.differences(host),
         }
@@ -251,80 +249,10 @@ impl fmt::Display for Step {
             Step::Report(report) => report.fmt(f),
             Step::Metrics(metrics) => metrics.fmt(f),
             Step::Actions(actions) => actions.fmt(f),
+            Step::Effects(effects) => effects.fmt(f),
             Step::Lines(lines) => lines.fmt(f),
             Step::Chips(chips) => chips.fmt(f),
         }
-    }
-}
-
-impl TestRequest {
-    fn new(written: RequestToml, line: usize) -> Result<TestRequest> {
-        let methods = [
-            (Method::GET, written.get),
-            (Method::POST, written.post),
-            (Method::PUT, written.put),
-            (Method::PATCH, written.patch),
-            (Method::DELETE, written.delete),
-        ];
-        let mut methods = methods
-            .into_iter()
-            .filter_map(|(method, path)| Some((method, path?)));
-        let (Some((method, path)), None) = (methods.next(), methods.next()) else {
-            bail!("it must have one of `get`, `post`, `put`, `patch` and `delete`, with the path");
-        };
-        let mut headers = written.headers;
-        let json = JsonText::either(written.json, written.json_text);
-        let body = match (written.body, json.map_err(anyhow::Error::msg)?) {
-            (Some(_), Some(_)) => bail!("it has a `body` and JSON, and can have one of them"),
-            (Some(text), None) => text.into_bytes(),
-            (None, Some(json)) => {
-                let is_content_type = |name: &String| name.eq_ignore_ascii_case("content-type");
-                if !headers.keys().any(is_content_type) {
-                    let json = "application/json".to_owned();
-                    headers.insert("content-type".to_owned(), json);
-                }
-                json.to_string().into_bytes()
-            }
-            (None, None) => Vec::new(),
-        };
-        Ok(TestRequest {
-            line,
-            method,
-            path,
-            headers,
-            body,
-            caller: written.caller.into(),
-            edges: written.edges,
-            answer: written.answer,
-        })
-    }
-
-    /// Sends the request, and compares the answer.
-    async fn differences(&self, host: &RunningHost) -> Vec<String> {
-        let mut request = Request::builder()
-            .method(self.method.clone())
-            .uri(&self.path);
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        let request = match request.body(self.body.clone()) {
-            Ok(request) => request,
-            Err(error) => return vec![format!("it cannot be sent: {error}")],
-        };
-        let sent = host.try_send_by(self.caller.clone(), request);
-        let (answer, missed) = self.edges.during(host, sent).await;
-        let mut differences = match answer {
-            Ok(answer) => self.answer.differences(&answer),
-            Err(error) => vec![format!("{error:#}")],
-        };
-        differences.extend(missed);
-        differences
-    }
-}
-
-impl fmt::Display for TestRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)
     }
 }
 
@@ -379,7 +307,7 @@ mod tests {
             assert!(file.is_ok(), "{text}\n{:?}", file.err());
             count += 1;
         }
-        assert_eq!(count, 6);
+        assert_eq!(count, 7);
     }
 
     #[test]
@@ -387,7 +315,8 @@ mod tests {
         for (text, expected) in [
             (
                 "",
-                "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[gpio]] or [[i2c]]",
+                "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[log]], [[cloud]], [[units]], [[leds]], [[gpio]] \
+             or [[i2c]]",
             ),
             ("[[request]]\nanswer = {}", "it must have one of `get`"),
             (
@@ -406,6 +335,10 @@ mod tests {
             (
                 "\n[[metrics]]\ngauges = {}",
                 "the [[metrics]] in line 2: it must have a series",
+            ),
+            (
+                "\n[[log]]\ncontains = []",
+                "the [[log]] in line 2: it must have `lines` or `contains`",
             ),
             (
                 "\n[[action]]\nanswer = {}",

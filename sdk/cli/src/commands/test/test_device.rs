@@ -3,13 +3,13 @@
 use plugin_manifest::Manifest;
 use plugin_test_host::RunningHost;
 
-use crate::device_file::OtherPlugins;
+use crate::device_file::CallRecords;
 
 /// A device that runs the plugin of a test.
 pub(crate) struct TestDevice<'a> {
     pub(crate) host: &'a RunningHost,
     /// The plugin's manifest.
     pub(crate) manifest: &'a Manifest,
-    /// What the plugin has called besides the device.
-    pub(crate) other_plugins: &'a OtherPlugins,
+    /// What the plugin has called and done besides answering.
+    pub(crate) records: &'a CallRecords,
 }

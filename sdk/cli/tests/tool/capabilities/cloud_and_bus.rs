@@ -66,4 +66,7 @@ const STEPS: &str = r#"
 [[request]]
 post = "/v3/tags"
 answer = { status = 200, contains = ['"rows":[{"value":"7"},{"value":"north"}]', '"level":{"data":1.5,"type":"d"}', '"Internal: ', '"BadGateway: '] }
+
+[[cloud]]
+queue = [{ kind = "device_tag", values = { tag_key = "site", value = "north" } }]
 "#;

@@ -77,4 +77,10 @@ const STEPS: &str = r#"
 [[request]]
 post = "/v3/tunnel"
 answer = { status = 200, json = { names = ["ACT"], max = 5, refused = ["Conflict", "NotFound", "Internal"], before = { load = "loaded", active = "failed", sub = "failed" } } }
+
+[[leds]]
+set = { ACT = [5, 0, 2] }
+
+[[units]]
+restart = ["vpn.service"]
 "#;

@@ -1,0 +1,368 @@
+//! What the plugin of a test has done on the device besides answering.
+//!
+//! ```toml
+//! [[log]]                         # the lines since the [[log]] before, each with its level
+//! lines = ["info: the door is open"]          # all of them; or texts that they contain
+//! contains = ["door"]
+//!
+//! [[cloud]]                       # all values that were queued since the [[cloud]] before, in their order
+//! queue = [{ kind = "device_tag", values = { tag_key = "site", value = "north" } }]
+//!
+//! [[units]]                       # all units that were restarted since the [[units]] before, in their order
+//! restart = ["openvpn.service"]
+//!
+//! [[leds]]                        # all brightnesses since the [[leds]] before: of each LED in their order
+//! set = { ACT = [255, 0] }
+//! ```
+//!
+//! A plugin gives back an LED at the end of each call, and the device restores what it showed; so its brightnesses are
+//! compared, and not its state afterwards.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+
+use super::expectation::block;
+use super::line_difference::{difference, listing};
+use crate::device_file::{EffectList, Effects, LedBrightness, log_line, queue_line, unit_line};
+
+/// The levels of lines of the log.
+const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
+
+/// The effects that the plugin must have had by this point.
+pub(crate) struct TestEffects {
+    /// The line at which it begins in its file, counted from 1.
+    pub(crate) line: usize,
+    expected: ExpectedEffects,
+}
+
+enum ExpectedEffects {
+    Log {
+        lines: Option<Vec<String>>,
+        contains: Vec<String>,
+    },
+    Queue(Vec<String>),
+    Restarts(Vec<String>),
+    Brightnesses(BTreeMap<String, Vec<u32>>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogToml {
+    lines: Option<Vec<String>>,
+    #[serde(default)]
+    contains: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CloudToml {
+    queue: Vec<RowToml>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowToml {
+    kind: String,
+    values: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UnitsToml {
+    restart: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LedsToml {
+    set: BTreeMap<String, Vec<u32>>,
+}
+
+impl TestEffects {
+    pub(super) fn of_log(written: LogToml, line: usize) -> Result<TestEffects> {
+        ensure!(
+            written.lines.is_some() || !written.contains.is_empty(),
+            "it must have `lines` or `contains`"
+        );
+        let lines = written.lines.map(|lines| {
+            let lines = lines.iter().map(|line| expected_log_line(line));
+            lines.collect::<Result<Vec<String>>>()
+        });
+        let expected = ExpectedEffects::Log {
+            lines: lines.transpose()?,
+            contains: written.contains,
+        };
+        Ok(TestEffects { line, expected })
+    }
+
+    pub(super) fn of_cloud(written: CloudToml, line: usize) -> TestEffects {
+        let rows = written.queue.into_iter();
+        let rows = rows.map(|row| queue_line(&row.kind, row.values.into_iter().collect()));
+        TestEffects {
+            line,
+            expected: ExpectedEffects::Queue(rows.collect()),
+        }
+    }
+
+    pub(super) fn of_units(written: UnitsToml, line: usize) -> TestEffects {
+        let units = written.restart.iter().map(|unit| unit_line(unit));
+        TestEffects {
+            line,
+            expected: ExpectedEffects::Restarts(units.collect()),
+        }
+    }
+
+    pub(super) fn of_leds(written: LedsToml, line: usize) -> TestEffects {
+        TestEffects {
+            line,
+            expected: ExpectedEffects::Brightnesses(written.set),
+        }
+    }
+
+    /// Describes how the effects differ from those that the plugin has had.
+    pub(crate) fn differences(&self, effects: &Effects) -> Vec<String> {
+        match &self.expected {
+            ExpectedEffects::Log { lines, contains } => {
+                let EffectList {
+                    entries, missing, ..
+                } = effects.take_log();
+                let mut differences = match lines {
+                    Some(lines) => compare("lines of the log", lines, &entries, missing),
+                    None => Vec::new(),
+                };
+                differences.extend(absent(contains, &entries, missing));
+                differences
+            }
+            ExpectedEffects::Queue(expected) => {
+                let EffectList {
+                    entries, missing, ..
+                } = effects.take_queue();
+                compare("values for the cloud", expected, &entries, missing)
+            }
+            ExpectedEffects::Restarts(expected) => {
+                let EffectList {
+                    entries, missing, ..
+                } = effects.take_restarts();
+                compare("restarted units", expected, &entries, missing)
+            }
+            ExpectedEffects::Brightnesses(expected) => {
+                let EffectList {
+                    entries, missing, ..
+                } = effects.take_brightnesses();
+                let lines = [led_lines(expected), led_lines(&by_led(entries))];
+                compare("brightnesses of LEDs", &lines[0], &lines[1], missing)
+            }
+        }
+    }
+}
+
+/// Returns a line of the log as it is compared.
+fn expected_log_line(line: &str) -> Result<String> {
+    let written = line.split_once(": ");
+    let written = written.filter(|(level, _)| LEVELS.contains(level));
+    let Some((level, text)) = written else {
+        anyhow::bail!(
+            "its line {line:?} has no level: write for example {:?}, with one of the levels {}",
+            format!("info: {line}"),
+            LEVELS.join(", ")
+        );
+    };
+    Ok(log_line(level, text))
+}
+
+/// Describes how lists differ, and how many entries the tool has not recorded.
+fn compare(what: &str, expected: &[String], entries: &[String], missing: usize) -> Vec<String> {
+    let lines = difference(expected, entries);
+    let mut differences = Vec::new();
+    if !lines.is_empty() {
+        let heading = format!("expected the {what} with `-`, got those with `+`");
+        differences.push(block(&heading, &lines));
+    }
+    if missing > 0 {
+        differences.push(not_recorded(missing));
+    }
+    differences
+}
+
+/// Names the texts that no line of the log contains.
+fn absent(texts: &[String], lines: &[String], missing: usize) -> Vec<String> {
+    let is_absent = |text: &&String| !lines.iter().any(|line| line.contains(text.as_str()));
+    let absent = texts.iter().filter(is_absent);
+    let mut differences: Vec<String> = absent
+        .map(|text| format!("expected a line of the log that contains {text:?}"))
+        .collect();
+    if differences.is_empty() {
+        return differences;
+    }
+    differences.push(if lines.is_empty() {
+        "the plugin has logged nothing".to_owned()
+    } else {
+        block("the log", &listing(lines))
+    });
+    if missing > 0 {
+        differences.push(not_recorded(missing));
+    }
+    differences
+}
+
+fn not_recorded(missing: usize) -> String {
+    format!("there are {missing} more than this tool records: compare them after fewer steps")
+}
+
+fn by_led(entries: Vec<LedBrightness>) -> BTreeMap<String, Vec<u32>> {
+    let mut leds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (name, brightness) in entries {
+        leds.entry(name).or_default().push(brightness);
+    }
+    leds
+}
+
+/// Returns a line for each LED that was given a brightness.
+fn led_lines(leds: &BTreeMap<String, Vec<u32>>) -> Vec<String> {
+    let leds = leds.iter().filter(|(_, values)| !values.is_empty());
+    let lines = leds.map(|(name, values)| {
+        let values: Vec<String> = values.iter().map(u32::to_string).collect();
+        format!("{name}: {}", values.join(", "))
+    });
+    lines.collect()
+}
+
+impl fmt::Display for TestEffects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.expected {
+            ExpectedEffects::Log { .. } => "log",
+            ExpectedEffects::Queue(_) => "cloud",
+            ExpectedEffects::Restarts(_) => "units",
+            ExpectedEffects::Brightnesses(_) => "leds",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(text: &str) -> Result<TestEffects> {
+        TestEffects::of_log(toml::from_str(text)?, 1)
+    }
+
+    /// Returns how entries differ from what a step expects.
+    fn differences(step: &TestEffects, entries: &[&str], missing: usize) -> String {
+        let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
+        let differences = match &step.expected {
+            ExpectedEffects::Log { lines, contains } => {
+                let lines = lines.as_ref();
+                let compared =
+                    lines.map(|lines| compare("lines of the log", lines, &entries, missing));
+                let mut differences = compared.unwrap_or_default();
+                differences.extend(absent(contains, &entries, missing));
+                differences
+            }
+            ExpectedEffects::Queue(expected) | ExpectedEffects::Restarts(expected) => {
+                compare("entries", expected, &entries, missing)
+            }
+            ExpectedEffects::Brightnesses(expected) => {
+                compare("entries", &led_lines(expected), &entries, missing)
+            }
+        };
+        differences.join("\n")
+    }
+
+    #[test]
+    fn lines_of_the_log_are_compared_as_a_whole_or_by_the_texts_that_they_contain() {
+        let logged = ["info: the door is open", "warn: it is cold"];
+        for (text, expected) in [
+            (
+                "lines = [\"info: the door is open\", \"warn: it is cold\"]",
+                "",
+            ),
+            ("contains = [\"cold\", \"info: the door\"]", ""),
+            (
+                "lines = [\"info: the door is open\", \"error: it is cold\"]",
+                "expected the lines of the log with `-`, got those with `+`:\n    info: the door is open\n  - error: it is \
+                 cold\n  + warn: it is cold",
+            ),
+            (
+                "lines = []",
+                "expected the lines of the log with `-`, got those with `+`:\n  + info: the door is open\n  + warn: it is cold",
+            ),
+            (
+                "contains = [\"shut\"]",
+                "expected a line of the log that contains \"shut\"\nthe log:\n  info: the door is open\n  warn: it is cold",
+            ),
+        ] {
+            assert_eq!(
+                differences(&log(text).unwrap(), &logged, 0),
+                expected,
+                "{text}"
+            );
+        }
+        let none = differences(&log("contains = [\"shut\"]").unwrap(), &[], 0);
+        assert!(none.ends_with("the plugin has logged nothing"), "{none}");
+        let more = differences(&log("lines = []").unwrap(), &[], 7);
+        assert!(
+            more.contains("there are 7 more than this tool records"),
+            "{more}"
+        );
+    }
+
+    #[test]
+    fn values_for_the_cloud_units_and_leds_are_compared_in_their_order() {
+        let cloud = "queue = [{ kind = \"device_tag\", values = { value = \"north\", tag_key = \"site\" } }]";
+        let cloud = TestEffects::of_cloud(toml::from_str(cloud).unwrap(), 1);
+        let units = "restart = [\"a.service\", \"b.service\"]";
+        let units = TestEffects::of_units(toml::from_str(units).unwrap(), 1);
+        let leds = "set = { PWR = [1], ACT = [255, 0], NET = [] }";
+        let leds = TestEffects::of_leds(toml::from_str(leds).unwrap(), 1);
+        let north = "device_tag: tag_key = \"site\", value = \"north\"";
+        let south = "device_tag: tag_key = \"site\", value = \"south\"";
+        for (step, entries, expected) in [
+            (&cloud, &[north][..], ""),
+            (
+                &cloud,
+                &[south],
+                "+ device_tag: tag_key = \"site\", value = \"south\"",
+            ),
+            (&cloud, &[north, south], "+ device_tag"),
+            (&units, &["a.service", "b.service"], ""),
+            (&units, &["b.service", "a.service"], "a.service"),
+            (&units, &["a.service"], "- b.service"),
+            (&leds, &["ACT: 255, 0", "PWR: 1"], ""),
+            (
+                &leds,
+                &["ACT: 0, 255", "PWR: 1"],
+                "- ACT: 255, 0\n  + ACT: 0, 255",
+            ),
+            (&leds, &["ACT: 255, 0"], "- PWR: 1"),
+        ] {
+            let found = differences(step, entries, 0);
+            assert!(found.contains(expected), "{expected} in {found}");
+            assert_eq!(found.is_empty(), expected.is_empty(), "{found}");
+        }
+        let brightnesses = [("B", 1), ("A", 2), ("B", 0)];
+        let brightnesses = brightnesses.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(
+            led_lines(&by_led(brightnesses.to_vec())),
+            ["A: 2", "B: 1, 0"]
+        );
+    }
+
+    #[test]
+    fn what_compares_nothing_or_has_no_level_is_refused() {
+        for (text, expected) in [
+            ("", "it must have `lines` or `contains`"),
+            ("contains = []", "it must have `lines` or `contains`"),
+            ("text = \"a\"", "unknown field `text`"),
+            (
+                "lines = [\"a: b\"]",
+                "its line \"a: b\" has no level: write for example \"info: a: b\", with one of the levels debug, info, warn, error",
+            ),
+        ] {
+            let error = format!("{:#}", log(text).err().unwrap());
+            assert!(error.contains(expected), "{expected}: {error}");
+        }
+    }
+}
