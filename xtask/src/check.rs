@@ -6,7 +6,7 @@ use anyhow::Result;
 use crate::cargo::{self, WASM_TARGET};
 use crate::citations;
 use crate::layout::{crates_in, packages_of_this_machine};
-use crate::{import_circles, names, phrases, struct_sizes, supply_chain, text_files};
+use crate::{doc_tests, import_circles, names, phrases, struct_sizes, supply_chain, text_files};
 
 pub(crate) fn run() -> Result<()> {
     cargo::finish(cargo::cargo(["fmt", "--all", "--check"]))?;
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<()> {
     phrases::check(&files)?;
     struct_sizes::check(&files)?;
     import_circles::check(&files)?;
+    doc_tests::check(&files)?;
     citations::check(files)?;
     // In one invocation, which checks each dependency once. The compiler's code generator is then part of everything,
     // which makes no difference to lints.

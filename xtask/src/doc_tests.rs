@@ -1,15 +1,15 @@
 //! The examples in doc comments, which rustdoc runs as tests.
 //!
-//! Cargo builds the crates for them without the dependencies of other tests, so with other features, and nearly all of
-//! the workspace a second time. Only the few crates with examples are worth that.
+//! It reads a whole crate to find none. So the few crates with examples are the only ones in whose manifests they are
+//! not turned off, and cargo can be asked for the examples of the same packages, with the same features, as for all
+//! other tests: it then finds every dependency built.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 
-use crate::cargo::repository;
-use crate::text_files::{self, TextFile};
+use crate::text_files::TextFile;
 
 /// The words after a fence with which rustdoc still takes a block of code for a test.
 const TESTED: [&str; 5] = [
@@ -20,34 +20,65 @@ const TESTED: [&str; 5] = [
     "standalone_crate",
 ];
 
-/// Returns the packages whose libraries have examples.
+/// Checks that each library says in its manifest whether rustdoc has examples to run there.
 ///
 /// # Errors
-/// If a source or a manifest cannot be read.
-pub(crate) fn packages() -> Result<BTreeSet<String>> {
-    let files = text_files::all()?;
-    let folders: BTreeSet<&str> = files.iter().filter_map(crate_with_example).collect();
-    folders.into_iter().map(package_in).collect()
+/// The first manifest that says otherwise, or cannot be parsed.
+pub(crate) fn check(files: &[TextFile]) -> Result<()> {
+    let with_examples: BTreeSet<&str> = files.iter().filter_map(crate_with_example).collect();
+    for file in files {
+        let Some(folder) = file.path.strip_suffix("/Cargo.toml") else {
+            continue;
+        };
+        let source = format!("{folder}/src/lib.rs");
+        if !files.iter().any(|file| file.path == source) {
+            continue;
+        }
+        let manifest: Manifest = toml::from_str(&file.text)
+            .with_context(|| format!("failed to read `{}`", file.path))?;
+        match (manifest.lib.is_tested(), with_examples.contains(folder)) {
+            (Some(true), false) => bail!(
+                "`{}` has no examples in doc comments: write `doctest = false` under `[lib]`, so that nobody waits for \
+                 rustdoc",
+                file.path
+            ),
+            (Some(false), true) => bail!(
+                "`{}` has `doctest = false`, but there are examples in the crate's doc comments: remove it",
+                file.path
+            ),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The part of a crate's manifest that says what rustdoc runs.
+#[derive(Default, Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    lib: Library,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Library {
+    doctest: Option<bool>,
+    #[serde(default)]
+    crate_type: Vec<String>,
+}
+
+impl Library {
+    /// Returns whether cargo runs its examples. It never does for a component.
+    fn is_tested(&self) -> Option<bool> {
+        let is_component = self.crate_type.iter().any(|kind| kind == "cdylib");
+        (!is_component).then(|| self.doctest.unwrap_or(true))
+    }
 }
 
 /// Returns the folder of the crate if the file is one of its sources and has an example.
 fn crate_with_example(file: &TextFile) -> Option<&str> {
     let (folder, source) = file.path.split_once("/src/")?;
     (source.ends_with(".rs") && has_example(&file.text)).then_some(folder)
-}
-
-/// Returns the name of the package in a folder of the repository.
-fn package_in(folder: &str) -> Result<String> {
-    let path = repository().join(folder).join("Cargo.toml");
-    let read = || -> Result<String> {
-        let manifest: toml::Table = fs::read_to_string(&path)?.parse()?;
-        let name = manifest
-            .get("package")
-            .and_then(|package| package.get("name"));
-        let name = name.and_then(toml::Value::as_str);
-        Ok(name.context("it has no name")?.to_owned())
-    };
-    read().with_context(|| format!("failed to read `{}`", path.display()))
 }
 
 /// Returns whether a doc comment in the source contains a block of code that is a test.
@@ -103,9 +134,28 @@ mod tests {
     }
 
     #[test]
-    fn packages_with_examples_are_found_by_their_names() {
-        let packages = packages().unwrap();
-        assert!(packages.contains("supervisor-sdk"), "{packages:?}");
-        assert!(!packages.contains("xtask"), "{packages:?}");
+    fn a_manifest_says_whether_its_library_has_examples() {
+        let library = "/// ```\n/// a();\n/// ```\n";
+        let off = "[package]\n[lib]\ndoctest = false\n";
+        let component = "[package]\n[lib]\ncrate-type = [\"cdylib\"]\n";
+        for (manifest, source, expected) in [
+            ("[package]\n", library, None),
+            (off, "", None),
+            (component, "", None),
+            (component, library, None),
+            ("[package]\n", "", Some("has no examples")),
+            (off, library, Some("remove it")),
+        ] {
+            let files = [("a/Cargo.toml", manifest), ("a/src/lib.rs", source)];
+            let files = files.map(|(path, text)| TextFile {
+                path: path.to_owned(),
+                text: text.to_owned(),
+            });
+            let error = check(&files).err().map(|error| error.to_string());
+            match expected {
+                None => assert_eq!(error, None, "{manifest}"),
+                Some(part) => assert!(error.is_some_and(|e| e.contains(part)), "{manifest}"),
+            }
+        }
     }
 }

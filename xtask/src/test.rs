@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo;
-use crate::doc_tests;
 use crate::for_tests::{self, SkippedTests};
 use crate::layout::{
     self, build_components, components_folder, guest_crates, packages_of_this_machine,
@@ -125,9 +124,7 @@ const COMPILER: &str = "supervisor-compile";
 /// Returns the tests that are not in the programs of cargo's build of all tests.
 fn other_tests() -> Result<Vec<TestRun>> {
     let mut examples = cargo::cargo(["test", "--no-fail-fast", "--doc"]);
-    for package in doc_tests::packages()? {
-        examples.args(["--package", &package]);
-    }
+    examples.args(tested_packages()?);
     // Separately, because its code generator must not be unified into the others.
     let profile = layout::compiler_profile(&UNOPTIMIZED);
     let compiler = cargo::cargo(["test", "--profile", profile, "--package", COMPILER]);
