@@ -13,6 +13,8 @@ mod hardware;
 mod line_difference;
 mod metrics;
 mod names;
+mod provider_call;
+mod proxy_toml;
 mod report;
 mod test_device;
 
