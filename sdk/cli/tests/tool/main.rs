@@ -25,4 +25,5 @@ mod report_fields;
 mod run;
 mod signatures;
 mod test;
+mod typed_actions;
 mod wasi_in_go;
