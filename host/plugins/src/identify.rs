@@ -36,6 +36,8 @@ struct IdentifyState {
 struct State {
     /// When the window ends.
     until: Instant,
+    /// How long it lasts from the latest request.
+    window: Duration,
     /// The run that is under way.
     run: Option<JoinHandle<()>>,
     /// Whether the provider has seen that the window is over: further requests need a new run.
@@ -48,6 +50,7 @@ impl Identify {
     pub(crate) fn new(actions: &Actions) -> Identify {
         let state = State {
             until: Instant::now(),
+            window: WINDOW,
             run: None,
             over: false,
             again: false,
@@ -65,8 +68,14 @@ impl Identify {
     /// Makes the device identify itself from now until [`WINDOW`] has passed, for a caller of this `origin`, or extends
     /// the current run, whoever started it.
     pub(crate) fn start(&self, origin: Origin) {
+        self.start_for(origin, WINDOW);
+    }
+
+    /// Like [`Self::start`], with a window of this length.
+    pub(crate) fn start_for(&self, origin: Origin, window: Duration) {
         let mut state = self.shared.state.lock();
-        state.until = Instant::now() + WINDOW;
+        state.until = Instant::now() + window;
+        state.window = window;
         if state.run.is_some() {
             state.again = state.over;
             return;
@@ -167,9 +176,12 @@ impl IdentifyState {
     /// Waits until the window and the grace period are over, however often the window is extended.
     async fn past_window(&self) -> Duration {
         loop {
-            let end = self.state.lock().until + GRACE;
+            let (end, window) = {
+                let state = self.state.lock();
+                (state.until + GRACE, state.window)
+            };
             if Instant::now() >= end {
-                return WINDOW + GRACE;
+                return window + GRACE;
             }
             tokio::time::sleep_until(end).await;
         }

@@ -57,6 +57,7 @@ mod plugin_host;
 mod plugins;
 mod policy;
 mod provision;
+mod proxy;
 mod recent_lines;
 mod reload;
 mod request_body;

@@ -10,7 +10,9 @@ use bytes::Bytes;
 use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
-use plugin_protocol::{BootCall, GuestRuntime, Origin, OsCall, OwnActionError};
+use plugin_protocol::{
+    BootCall, GuestRuntime, Origin, OsCall, OwnActionError, ProxyAnswer, ProxyCall, ProxyError,
+};
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -24,6 +26,7 @@ use crate::identify::Identify;
 use crate::installation::InstallPlaces;
 use crate::os_update;
 use crate::provision::led_memory::LedMemory;
+use crate::proxy;
 use crate::recent_lines::RecentLines;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::table::Table;
@@ -131,6 +134,15 @@ impl Plugins {
         self.inner.identify.start(Origin::outside(scope));
     }
 
+    /// Makes the device identify itself for this time, and waits for the result: this is for tools that try a plugin.
+    ///
+    /// # Errors
+    /// No plugin provides it, or the provider failed or returned too early. The text is for people.
+    pub async fn identify_for(&self, scope: CallerScope, time: Duration) -> Result<(), String> {
+        self.inner.identify.start_for(Origin::outside(scope), time);
+        self.inner.identify.ended().await
+    }
+
     /// Calls the plugins that ask for this event. Returns at once.
     pub fn publish(&self, event: &PluginEvent) {
         self.inner.events.publish(event);
@@ -201,6 +213,21 @@ impl Plugins {
     /// [`OsUpdateError`].
     pub async fn update_os(&self, call: OsCall) -> Result<(), OsUpdateError> {
         os_update::perform(&self.inner.actions, call).await
+    }
+
+    /// Calls the plugin that provides `proxy-redirector`, as the plugin `caller` does while it serves a caller of this scope.
+    /// No policy is consulted: this is for tools that try a plugin, and plugins use their capability of that name.
+    ///
+    /// # Errors
+    /// [`ProxyError`], as the calling plugin receives it.
+    pub async fn call_proxy_redirector(
+        &self,
+        scope: CallerScope,
+        caller: &str,
+        call: ProxyCall,
+    ) -> Result<ProxyAnswer, ProxyError> {
+        let origin = Origin::outside(scope).through(caller);
+        proxy::call(&self.inner.actions, origin, call).await
     }
 
     /// Calls an action of a plugin's own by its full name, such as `acme-rails/set`, as the plugin `caller` does while it

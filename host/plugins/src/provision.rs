@@ -17,7 +17,6 @@ pub(crate) mod journal;
 pub(crate) mod led;
 pub(crate) mod led_memory;
 pub(crate) mod metrics;
-mod proxy;
 pub(crate) mod report;
 pub(crate) mod serial;
 mod store;
@@ -28,13 +27,14 @@ use std::sync::Arc;
 
 use ::http::Method;
 use plugin_protocol::{
-    CapabilityAnswer as Answer, CapabilityCall as Call, Handle, Origin, StoreDelete, StoreGet,
-    StoreKeys, StoreSet,
+    CapabilityAnswer as Answer, CapabilityCall as Call, Handle, Origin, ProxyRequest, StoreDelete,
+    StoreGet, StoreKeys, StoreSet,
 };
 
 use crate::config::{Condition, ValueChange};
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
+use crate::proxy;
 use plugin_manifest::Capability;
 
 /// A call that no instance makes if only granted capabilities are linked for it: the call gets no answer, and the
@@ -138,7 +138,10 @@ impl PluginContext {
                 self.identify.start(origin.through(&self.name));
                 Answer::Identify(self.identify.ended().await)
             }
-            Call::ProxyRequest(call) => Answer::ProxyRequest(self.proxy(origin, call).await),
+            Call::ProxyRequest(ProxyRequest { call }) => {
+                let origin = origin.through(&self.name);
+                Answer::ProxyRequest(proxy::call(&self.actions, origin, call).await)
+            }
             Call::LockAcquire(call) => {
                 Answer::LockAcquire(self.acquire_locks(holdings, call).await)
             }

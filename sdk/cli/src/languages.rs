@@ -10,13 +10,14 @@ mod javascript;
 mod python;
 mod rust;
 mod source_functions;
+mod typed_actions;
 mod wasi_stubs;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use plugin_manifest::{Action, DESCRIPTION, Language, Manifest, SECTION, append_section};
+use anyhow::{Context as _, Result, ensure};
+use plugin_manifest::{DESCRIPTION, Language, Manifest, SECTION, append_section};
 use plugins::{signature_place, signed_content};
 
 use crate::component_imports::imports;
@@ -44,7 +45,6 @@ pub(crate) fn build_to_sign(project: &ProjectFolder, output: &Output) -> Result<
     let started = Instant::now();
     let (name, language) = (project.name(), project.language());
     output.note(&format!("building {name} ({language})"));
-    check_actions(project)?;
     let built = match language {
         Language::Rust => rust::build(project, output)?,
         Language::C => c::build(project, output)?,
@@ -124,29 +124,6 @@ fn put(component: &Path, wasm: &[u8]) -> Result<FormerSignature> {
         .and_then(|()| std::fs::rename(&new, component))
         .with_context(|| format!("cannot write `{}`", component.display()))?;
     Ok(signature(FormerSignature::Lost))
-}
-
-/// Refuses actions that the SDK of the language does not support.
-fn check_actions(project: &ProjectFolder) -> Result<()> {
-    let language = project.language();
-    let can_provide = |action: &Action| match language {
-        // The exports of a component are checked later.
-        Language::Rust | Language::Component => true,
-        Language::C
-        | Language::Go
-        | Language::JavaScript
-        | Language::TypeScript
-        | Language::Python => {
-            [Action::Events, Action::ActionProvider, Action::OsUpdate].contains(action)
-        }
-    };
-    let mut provided = project.project.manifest.provides.iter();
-    match provided.find(|action| !can_provide(action)) {
-        None => Ok(()),
-        Some(action) => bail!(
-            "a plugin in {language} cannot provide `{action}`: write it in Rust, or leave `{action}` out of [provides]"
-        ),
-    }
 }
 
 /// Checks that something that `plugin.toml` names can have this name in a language. `purpose` says what it does, and `kind`

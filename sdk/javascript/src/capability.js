@@ -1,4 +1,5 @@
 import { Internal } from "./errors.js";
+import { validText } from "./json-text.js";
 
 /**
  * Wraps the functions of a capability so that they throw the SDK's errors: the case `too-large` is thrown as
@@ -45,6 +46,13 @@ export function wholeNumber(value, bits = 53) {
 export function boolean(value) {
   if (typeof value !== "boolean") throw new TypeError(`${String(value)} is neither true nor false`);
   return value;
+}
+
+/** Checks a text for the interface, and returns it with U+FFFD for halves of surrogate pairs. The engine ends the plugin if
+ * it receives anything else. */
+export function text(value) {
+  if (typeof value !== "string") throw new TypeError(`${String(value)} is not a text`);
+  return validText(value);
 }
 
 /** Rounds a time to the whole milliseconds that the interface expects. */

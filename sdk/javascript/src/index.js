@@ -2,7 +2,7 @@
  * The SDK for plugins of the device supervisor in JavaScript; `types/index.d.ts` describes all of it.
  *
  * A capability's module is in the component only if the plugin uses it, since the plugin's world has only the
- * capabilities that `plugin.toml` requests.
+ * capabilities that `plugin.toml` requests. The same applies to `identifyWindow`, which is for providers of `identify`.
  */
 export * from "./errors.js";
 export { Body } from "./body.js";
@@ -22,6 +22,7 @@ export * as hostName from "./host-name.js";
 export * as http from "./http.js";
 export * as i2c from "./i2c.js";
 export * as identify from "./identify.js";
+export * as identifyWindow from "./identify-window.js";
 export * as journal from "./journal.js";
 export * as led from "./led.js";
 export * as log from "./log.js";

@@ -6,11 +6,13 @@
 import "./globals.js";
 import { beginCall } from "./randomness.js";
 import { ActionInput } from "./action-input.js";
-import { boolean, bytesOf, wholeNumber } from "./capability.js";
-import { HttpError, Internal } from "./errors.js";
+import { comparisonOf, settingsOf } from "./boot-config.js";
+import { boolean, bytesOf, text, wholeNumber } from "./capability.js";
+import { BadRequest, HttpError, Internal } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
 import { fail } from "./failure.js";
 import { validText } from "./json-text.js";
+import { redirectionOf, stateOf } from "./proxy-redirector.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 
@@ -58,11 +60,7 @@ export function provideActions(actions) {
 
 /** Calls the functions of a plugin's object that updates the operating system. */
 export function provideOsUpdates(provider) {
-  for (const name of ["status", "stage", "activate", "commit", "rollBack"]) {
-    if (typeof provider?.[name] !== "function") {
-      throw new TypeError(`plugin.toml provides \`os-update\` with an object that has no function \`${name}\`, or that the plugin does not export`);
-    }
-  }
+  checkProvider(provider, "os-update", ["status", "stage", "activate", "commit", "rollBack"]);
   const step = (name) => (...given) =>
     perform(async () => {
       await provider[name](...given);
@@ -76,18 +74,78 @@ export function provideOsUpdates(provider) {
   };
 }
 
-/** Calls a function of the plugin for an event or an action. An error of the SDK is the answer; any other is a bug. */
-async function perform(action) {
+/** Calls a plugin's function that shows which device this is. */
+export function provideIdentify(show) {
+  if (typeof show !== "function") {
+    throw new TypeError("plugin.toml provides `identify` with a function that the plugin does not export");
+  }
+  return {
+    identify: () =>
+      perform(async () => {
+        await show();
+      }),
+  };
+}
+
+/** Calls the functions of a plugin's object that reads and writes a board's boot configuration. */
+export function provideBootConfig(provider) {
+  checkProvider(provider, "boot-config", ["get", "compare", "set"]);
+  return {
+    get: () => perform(async () => settingsOf(await provider.get())),
+    compare: (target) => perform(async () => comparisonOf(await provider.compare(target))),
+    set: (target) => perform(async () => comparisonOf(await provider.set(target))),
+  };
+}
+
+/** Calls the functions of a plugin's object that configures the program that sends connections through a proxy. */
+export function provideProxyRedirector(provider) {
+  checkProvider(provider, "proxy-redirector", ["get", "set", "noProxy", "setNoProxy", "apply"]);
+  const call = (action) => perform(action, proxyErrorOf);
+  return {
+    get: () => call(async () => stateOf(await provider.get())),
+    set: (target) =>
+      call(async () => {
+        await provider.set(redirectionOf(target));
+      }),
+    noProxy: () => call(async () => (await provider.noProxy()).map(text)),
+    setNoProxy: (addresses) =>
+      call(async () => {
+        await provider.setNoProxy(addresses);
+      }),
+    apply: () =>
+      call(async () => {
+        await provider.apply();
+      }),
+  };
+}
+
+/** Fails the build if the object that provides an action lacks one of its functions. */
+function checkProvider(provider, action, names) {
+  for (const name of names) {
+    if (typeof provider?.[name] !== "function") {
+      throw new TypeError(`plugin.toml provides \`${action}\` with an object that has no function \`${name}\`, or that the plugin does not export`);
+    }
+  }
+}
+
+/** Calls a function of the plugin for an event or an action. An error of the SDK is the answer, in the form that `errorOf`
+ * returns; any other is a bug. */
+async function perform(action, errorOf = messageOf) {
   beginCall();
   try {
     return await action();
   } catch (error) {
-    if (error instanceof HttpError) throw validText(error.message);
-    // The errors of these interfaces are texts, so the engine would pass on a thrown text, or the message of a thrown
-    // error, as the answer.
+    if (error instanceof HttpError) throw errorOf(error);
+    // The errors of most of these interfaces are texts, so the engine would pass on a thrown text, or the message of a
+    // thrown error, as the answer.
     fail(error);
   }
 }
+
+const messageOf = (error) => validText(error.message);
+
+/** The case `unavailable` means that there is no provider. */
+const proxyErrorOf = (error) => ({ tag: error instanceof BadRequest ? "invalid" : "other", val: messageOf(error) });
 
 /** Returns the output of an action: bytes unchanged, and anything else as JSON. */
 function outputOf(value = null) {

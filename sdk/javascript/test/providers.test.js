@@ -1,10 +1,12 @@
-/** Actions of a plugin's own, and updates of the operating system, without a device; run with those of `sdk.test.js`. */
+/** Actions of a plugin's own, and typed actions, without a device; run with those of `sdk.test.js`. */
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { provideActions, provideOsUpdates } = await import("../src/serve.js");
+const { provideActions, provideBootConfig, provideIdentify, provideOsUpdates, provideProxyRedirector } = await import(
+  "../src/serve.js"
+);
 const { flag, text } = await import("../src/kinds.js");
-const { NotFound, Unavailable } = await import("../src/errors.js");
+const { BadRequest, NotFound, Unavailable } = await import("../src/errors.js");
 const log = await import("../src/log.js");
 
 const bytes = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : Uint8Array.from(value));
@@ -129,4 +131,85 @@ test("each step of an update calls the function of its name", async () => {
   }
   assert.throws(() => provideOsUpdates({ status() {}, ...steps, commit: undefined }), /no function `commit`/);
   assert.throws(() => provideOsUpdates(undefined), /`status`/);
+});
+
+test("a function shows which device this is, and its error is a text", async () => {
+  assert.equal(await provideIdentify(async () => "more than the interface takes").identify(), undefined);
+  const dark = () => {
+    throw new Unavailable("there is no LED \ud800");
+  };
+  await assert.rejects(provideIdentify(dark).identify(), (error) => error === "there is no LED \ufffd");
+  await assert.rejects(provideIdentify(() => undefinedFunction()).identify(), ReferenceError);
+  assert.throws(() => provideIdentify(undefined), /`identify` with a function/);
+});
+
+test("a boot configuration is read, compared and written, and what the interface does not take is refused", async () => {
+  let comparison = { changes: ["HOST_CONFIG_a"], needsReboot: true };
+  let settings = [{ name: "HOST_CONFIG_a", value: "\ud800", line: 7 }];
+  const calls = [];
+  const provider = provideBootConfig({
+    get: () => settings,
+    compare: async (target) => (calls.push(["compare", target]), comparison),
+    set: async (target) => {
+      if (target.length === 0) throw new NotFound("there is no `config.txt`");
+      calls.push(["set", target]);
+      return { ...comparison, refused: [{ name: "a", reason: "odd", line: 7 }], foreign: ["b"] };
+    },
+  });
+  assert.deepEqual(await provider.get(), [{ name: "HOST_CONFIG_a", value: "\ufffd" }]);
+  const target = [{ name: "HOST_CONFIG_a", value: "1" }];
+  assert.deepEqual(await provider.compare(target), { ...comparison, refused: [], foreign: [] });
+  const before = { ...comparison, refused: [{ name: "a", reason: "odd" }], foreign: ["b"] };
+  assert.deepEqual(await provider.set(target), before);
+  assert.deepEqual(calls, [["compare", target], ["set", target]]);
+  await assert.rejects(provider.set([]), (error) => error === "there is no `config.txt`");
+  for (const wrong of [{ changes: [1] }, { needsReboot: 1 }, { changes: undefined }, { refused: [{ name: "a" }] }]) {
+    comparison = { changes: [], needsReboot: true, ...wrong };
+    await assert.rejects(provider.compare(target), TypeError, JSON.stringify(wrong));
+  }
+  settings = [{ name: "HOST_CONFIG_a", value: 1 }];
+  await assert.rejects(provider.get(), TypeError);
+  assert.throws(() => provideBootConfig({ get() {}, compare() {} }), /`boot-config` .* no function `set`/);
+});
+
+test("a proxy is configured, and an error says whether a value or the provider is to blame", async () => {
+  const socks = { kind: "socks5", address: "10.0.0.9", port: 1080 };
+  const calls = [];
+  let state = "direct";
+  const functions = {
+    get: () => state,
+    set: async (target) => {
+      if (target?.proxy.address === "odd") throw new BadRequest("`odd` is not an address");
+      calls.push(target);
+    },
+    noProxy: async () => ["10.0.0.0/8"],
+    setNoProxy: (addresses) => void calls.push(addresses),
+    apply: () => {
+      throw new Unavailable("redsocks does not start");
+    },
+  };
+  const provider = provideProxyRedirector(functions);
+  assert.deepEqual(await provider.get(), { tag: "direct" });
+  state = { unusable: "no port" };
+  assert.deepEqual(await provider.get(), { tag: "unusable", val: "no port" });
+  state = { proxy: { ...socks, login: "a" }, dns: { address: "dns", port: 53 } };
+  const { proxy, dns } = (await provider.get()).val;
+  assert.deepEqual([proxy, dns], [{ ...socks, login: "a", password: undefined }, state.dns]);
+  // The engine passes on what is missing as null.
+  await provider.set({ proxy: { ...socks, login: null, password: "p" }, dns: null });
+  await provider.set(null);
+  await provider.setNoProxy(["10.0.0.1"]);
+  const received = { proxy: { ...socks, login: undefined, password: "p" }, dns: undefined };
+  assert.deepEqual(calls, [received, undefined, ["10.0.0.1"]]);
+  assert.deepEqual(await provider.noProxy(), ["10.0.0.0/8"]);
+  const odd = { proxy: { ...socks, address: "odd" } };
+  await assert.rejects(provider.set(odd), { tag: "invalid", val: "`odd` is not an address" });
+  await assert.rejects(provider.apply(), { tag: "other", val: "redsocks does not start" });
+  for (const wrong of [{ kind: "socks" }, { port: 65_536 }, { port: "1080" }, { address: undefined }, { password: 7 }]) {
+    state = { proxy: { ...socks, ...wrong } };
+    await assert.rejects(provider.get(), Error, JSON.stringify(wrong));
+  }
+  state = undefined;
+  await assert.rejects(provider.get(), TypeError);
+  assert.throws(() => provideProxyRedirector({ ...functions, apply: undefined }), /no function `apply`/);
 });

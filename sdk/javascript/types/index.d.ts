@@ -221,7 +221,7 @@ export function postpone(reason: string, seconds: number): Postponement;
 /** Answers that a release is not healthy and will not become so: the device goes back to the last healthy one. */
 export function refuse(reason: string): Refusal;
 
-// ---- What the plugin does for others: [actions] and `os-update` in [provides] of plugin.toml
+// ---- What the plugin does for others: [actions], and the typed actions in [provides] of plugin.toml
 
 /** The input of an action of the plugin's own, at most 512 KiB. */
 export interface ActionInput {
@@ -269,6 +269,101 @@ export interface OsUpdateProvider {
   /** Makes the next boot start the predecessor of the uncommitted version: before the first boot of that version this is
    * the running version, after it the version that ran before. */
   rollBack(): void | Promise<void>;
+}
+
+/** The function that `identify` in [provides] of plugin.toml names. It shows a pattern until `identifyWindow.remaining()` is
+ * 0, and then returns; the device ends it soon after. An `HttpError` says why the device cannot be shown. */
+export type IdentifyProvider = () => void | Promise<void>;
+
+/** How long the device continues to identify itself: for plugins that provide `identify`. */
+export namespace identifyWindow {
+  /** Returns the milliseconds that are left. Call this at each step of the pattern, since a second request extends the
+   * time. */
+  function remaining(): number;
+}
+
+/** A variable of the device's target without the cloud's prefix, such as `HOST_CONFIG_gpu_mem`. */
+export interface BootSetting {
+  name: string;
+  value: string;
+}
+
+/** A setting that cannot be written. */
+export interface BootRefusal {
+  name: string;
+  /** What is wrong with it, without its name. */
+  reason: string;
+}
+
+/** How the boot configuration differs from a target. */
+export interface BootComparison {
+  /** The names of the settings that differ: those to write, and those that were written before and are no longer in the
+   * target. Empty if nothing differs. */
+  changes: string[];
+  /** The settings that cannot be written; none by default. If there is one, nothing is written. */
+  refused?: BootRefusal[];
+  /** The names of the settings that mean nothing on this board; none by default. */
+  foreign?: string[];
+  /** Whether the changes take effect only at the next boot. */
+  needsReboot: boolean;
+}
+
+/** The object that `boot-config` in [provides] of plugin.toml names. Only the device calls it, for the variables `HOST_*` of
+ * its target, and may repeat each call. People read the message of an `HttpError`. */
+export interface BootConfigProvider {
+  /** Returns the settings of the next boot, restricted to those that apply to all boards of the kind. */
+  get(): BootSetting[] | Promise<BootSetting[]>;
+  /** Compares the configuration with these settings, without changing anything. */
+  compare(target: BootSetting[]): BootComparison | Promise<BootComparison>;
+  /** Writes the settings that differ, all of them or none, and keeps a copy of the previous configuration. Writes nothing
+   * if the comparison refuses a setting. Returns the comparison from before the change. */
+  set(target: BootSetting[]): BootComparison | Promise<BootComparison>;
+}
+
+/** The proxy that receives the device's connections. */
+export interface ProxyServer {
+  kind: "socks4" | "socks5" | "http-connect" | "http-relay";
+  /** An IPv4 address or a host name. */
+  address: string;
+  /** 1 to 65535. */
+  port: number;
+  /** Neither this nor the password contains a control character. */
+  login?: string;
+  password?: string;
+}
+
+/** A name server that is queried over TCP, and so through the proxy. */
+export interface DnsRemote {
+  /** An IPv4 address or a host name. */
+  address: string;
+  /** 1 to 65535. */
+  port: number;
+}
+
+/** Where connections are sent, and optionally the queries for names. */
+export interface Redirection {
+  proxy: ProxyServer;
+  dns?: DnsRemote;
+}
+
+/** The configuration of the device's proxy: connections are not redirected, or there is a configuration that names no usable
+ * proxy, with the reason, or connections are redirected. */
+export type ProxyState = "direct" | { unusable: string } | Redirection;
+
+/** The object that `proxy-redirector` in [provides] of plugin.toml names. Throw a `BadRequest` that names the value if a
+ * value cannot be configured; the message of any other `HttpError` says what could not be read, written or applied. */
+export interface ProxyRedirectorProvider {
+  /** Returns the present configuration. */
+  get(): ProxyState | Promise<ProxyState>;
+  /** Writes the configuration, or removes it if there is no target, completely or not at all. Keeps other settings as long
+   * as there is a configuration. Takes effect with `apply`. */
+  set(target: Redirection | undefined): void | Promise<void>;
+  /** Returns the addresses and subnets that are reached without the proxy. */
+  noProxy(): string[] | Promise<string[]>;
+  /** Replaces these addresses and subnets. Takes effect with `apply`. */
+  setNoProxy(addresses: string[]): void | Promise<void>;
+  /** Makes the redirector use what was written. Open connections may stay as they are. */
+  apply(): void | Promise<void>;
 }
 
 // ---- Capabilities, each with a line in [capabilities] of plugin.toml

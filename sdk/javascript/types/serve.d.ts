@@ -1,4 +1,12 @@
-import type { Action, EventHandler, Handler, OsUpdateProvider } from "./index.js";
+import type {
+  Action,
+  BootConfigProvider,
+  EventHandler,
+  Handler,
+  IdentifyProvider,
+  OsUpdateProvider,
+  ProxyRedirectorProvider,
+} from "./index.js";
 
 /** Returns what a component exports, for functions by `METHOD PATH`. Used by the file that the build writes from
  * `plugin.toml`. */
@@ -19,4 +27,23 @@ export function provideOsUpdates(provider: OsUpdateProvider): {
   activate(): Promise<void>;
   commit(): Promise<void>;
   rollBack(): Promise<void>;
+};
+
+/** Like `serve`, for the function that shows which device this is. */
+export function provideIdentify(show: IdentifyProvider): { identify(): Promise<void> };
+
+/** Like `serve`, for a board's boot configuration. */
+export function provideBootConfig(provider: BootConfigProvider): {
+  get(): Promise<object[]>;
+  compare(target: object[]): Promise<object>;
+  set(target: object[]): Promise<object>;
+};
+
+/** Like `serve`, for the program that sends connections through a proxy. */
+export function provideProxyRedirector(provider: ProxyRedirectorProvider): {
+  get(): Promise<object>;
+  set(target: object | undefined): Promise<void>;
+  noProxy(): Promise<string[]>;
+  setNoProxy(addresses: string[]): Promise<void>;
+  apply(): Promise<void>;
 };

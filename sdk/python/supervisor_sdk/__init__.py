@@ -56,8 +56,8 @@ from .response import Response
 
 if TYPE_CHECKING:
     from . import (
-        actions, api, cloud, config, dbus, device, gpio, host_name, http, i2c, identify, journal, led, log, metrics,
-        report, serial, store, timer, units, update_lock,
+        actions, api, cloud, config, dbus, device, gpio, host_name, http, i2c, identify, identify_window, journal, led,
+        log, metrics, report, serial, store, timer, units, update_lock,
     )
 
 __all__ = [
@@ -73,16 +73,21 @@ _CAPABILITIES = {
 }  # fmt: skip
 
 
+_OF_PROVIDERS = {"identify_window": "identify"}
+"""Modules that need a line in `[provides]`, for the action."""
+
+
 def __getattr__(name: str):
     """Imports a capability's module at its first use: the plugin's world has only the capabilities that it requests."""
-    if name not in _FREE | _CAPABILITIES:
+    if name not in _FREE | _CAPABILITIES | _OF_PROVIDERS.keys():
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
     try:
         return importlib.import_module(f".{name}", __name__)
     except ImportError as error:
-        if name not in _CAPABILITIES or not (error.name or "").startswith("wit_world"):
+        if name in _FREE or not (error.name or "").startswith("wit_world"):
             raise
-        capability = name.replace("_", "-")
-        raise ImportError(
-            f"the plugin uses `{name}` without asking for it: add `{capability} = \"why\"` to [capabilities] of plugin.toml"
-        ) from error
+        if action := _OF_PROVIDERS.get(name):
+            problem = f"providing `{action}`: add `{action} = \"FUNCTION\"` to [provides] of plugin.toml"
+        else:
+            problem = f"asking for it: add `{name.replace('_', '-')} = \"why\"` to [capabilities] of plugin.toml"
+        raise ImportError(f"the plugin uses `{name}` without {problem}") from error

@@ -6,6 +6,7 @@ from functools import wraps
 
 from componentize_py_types import Err
 
+from . import json_text
 from .errors import Error, Internal
 
 
@@ -21,6 +22,14 @@ def boolean(value: bool) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{value!r} is neither True nor False")
     return value
+
+
+def text(value: str) -> str:
+    """Checks a text for the interface, and returns it with U+FFFD for halves of surrogate pairs. The interpreter ends the
+    plugin if it receives anything else."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return json_text.valid(value)
 
 
 def milliseconds(seconds: float, bits: int = 64) -> int:

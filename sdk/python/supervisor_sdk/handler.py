@@ -10,9 +10,10 @@ from wit_world import exports
 from wit_world.imports import types as wit
 
 from . import json_text, log, places, sealing
-from .capability import whole_number
-from .errors import Error
+from .capability import text, whole_number
+from .errors import BadRequest, Error
 from .parameters import Taker, action_takers, takers
+from .provider import check_class, check_function
 from .request import Request
 from .response import Response, json_of
 
@@ -84,9 +85,9 @@ def os_updater(provider: type) -> type:
     a method. Each call gets an instance of its own."""
     from wit_world.exports import os_update as wit_os
 
-    from .os_update import check
+    from .os_update import Provider
 
-    check(provider)
+    check_class(provider, Provider, "os-update")
 
     class OsUpdate(exports.OsUpdate):
         async def status(self) -> wit_os.OsStatus:
@@ -111,18 +112,105 @@ def os_updater(provider: type) -> type:
     return OsUpdate
 
 
+def identifier(function: Callable) -> type:
+    """Returns the class that a component exports to show which device this is. Raises a `TypeError` if the function takes
+    arguments."""
+    check_function(function, "identify")
+
+    class Identify(exports.Identify):
+        async def identify(self) -> None:
+            await _perform(function)
+
+    return Identify
+
+
+def boot_configurator(provider: type) -> type:
+    """Returns the class that a component exports to read and write a board's boot configuration. Raises a `TypeError` if
+    `provider` lacks a method. Each call gets an instance of its own."""
+    from wit_world.exports import boot_config as wit_boot
+
+    from . import boot_config
+
+    check_class(provider, boot_config.Provider, "boot-config")
+
+    class BootConfig(exports.BootConfig):
+        async def get(self) -> list[wit_boot.Setting]:
+            async def get() -> list[wit_boot.Setting]:
+                return boot_config._settings_into_wit(await _finished(provider().get()), wit_boot)
+
+            return await _perform(get)
+
+        async def compare(self, target: list[wit_boot.Setting]) -> wit_boot.Comparison:
+            return await compared(lambda: provider().compare(boot_config._settings_of_wit(target)))
+
+        async def set(self, target: list[wit_boot.Setting]) -> wit_boot.Comparison:
+            return await compared(lambda: provider().set(boot_config._settings_of_wit(target)))
+
+    async def compared(call: Callable[[], Any]) -> wit_boot.Comparison:
+        async def comparison() -> wit_boot.Comparison:
+            return boot_config._comparison_into_wit(await _finished(call()), wit_boot)
+
+        return await _perform(comparison)
+
+    return BootConfig
+
+
+def proxy_configurator(provider: type) -> type:
+    """Returns the class that a component exports to configure the program that sends connections through a proxy. Raises a
+    `TypeError` if `provider` lacks a method. Each call gets an instance of its own."""
+    from wit_world.imports import proxy_types as wit_proxy
+
+    from . import proxy_redirector
+
+    check_class(provider, proxy_redirector.Provider, "proxy-redirector")
+
+    def error_of(error: Error) -> Any:
+        # The case `Unavailable` means that there is no provider.
+        case = wit_proxy.ProxyError_Invalid if isinstance(error, BadRequest) else wit_proxy.ProxyError_Other
+        return case(json_text.valid(error.message))
+
+    class ProxyRedirector(exports.ProxyRedirector):
+        async def get(self) -> wit_proxy.ProxyState:
+            async def get() -> wit_proxy.ProxyState:
+                return proxy_redirector._state_into_wit(await _finished(provider().get()), wit_proxy)
+
+            return await _perform(get, error_of)
+
+        async def set(self, target: wit_proxy.Redirection | None) -> None:
+            await _perform(lambda: provider().set(proxy_redirector._redirection_of_wit(target)), error_of)
+
+        async def no_proxy(self) -> list[str]:
+            async def no_proxy() -> list[str]:
+                return [text(address) for address in await _finished(provider().no_proxy())]
+
+            return await _perform(no_proxy, error_of)
+
+        async def set_no_proxy(self, addresses: list[str]) -> None:
+            await _perform(lambda: provider().set_no_proxy(addresses), error_of)
+
+        async def apply(self) -> None:
+            await _perform(lambda: provider().apply(), error_of)
+
+    return ProxyRedirector
+
+
 async def _finished(result: Any) -> Any:
     """Waits for the result of a function that may be asynchronous."""
     return await result if inspect.isawaitable(result) else result
 
 
-async def _perform(function: Callable[[], Any]) -> Any:
-    """Calls a function of the plugin for an event or an action. An error of the SDK is the answer; any other is a bug."""
+def _message_of(error: Error) -> str:
+    return json_text.valid(error.message)
+
+
+async def _perform(function: Callable[[], Any], error_of: Callable[[Error], Any] = _message_of) -> Any:
+    """Calls a function of the plugin for an event or an action. An error of the SDK is the answer, in the form that
+    `error_of` returns; any other is a bug."""
     sealing.seal()
     try:
         return await _finished(function())
     except Error as error:
-        raise Err(json_text.valid(error.message)) from None
+        raise Err(error_of(error)) from None
     except Exception as error:
         _report(error)
         raise

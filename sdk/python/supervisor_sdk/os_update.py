@@ -65,13 +65,3 @@ class Provider(Protocol):
     async def roll_back(self) -> None:
         """Makes the next boot start the predecessor of the uncommitted version: before the first boot of that version
         this is the running version, after it the version that ran before."""
-
-
-def check(provider: type) -> None:
-    """Raises a `TypeError` if a class lacks a method of `Provider`."""
-    if not isinstance(provider, type):
-        raise TypeError("plugin.toml provides `os-update` with something that is not a class")
-    for name in ("status", "stage", "activate", "commit", "roll_back"):
-        # A class that inherits from `Provider` has its methods, which do nothing.
-        if getattr(provider, name, None) in (None, getattr(Provider, name)):
-            raise TypeError(f"`{provider.__name__}` provides `os-update` without the method `{name}`")

@@ -15,6 +15,8 @@ WIDTH = 120
 
 FREE = ["caller", "config", "events", "log", "timer"]
 """The modules that need no capability."""
+PROVIDERS = ["boot_config", "identify_window", "os_update", "proxy_redirector"]
+"""The modules for typed actions that a plugin provides."""
 HANDLERS = ["request", "body", "response"]
 """The modules whose classes handlers receive or return; plugins import these classes from `supervisor_sdk`."""
 RECEIVED = {"Headers", "Request"}
@@ -29,6 +31,8 @@ Everything that a plugin in Python can use, in the order handlers, errors, modul
 shows how to begin, and [plugins.md](plugins.md#tasks) which function a task needs. This page is generated from the
 docstrings of [the SDK](../sdk/python/supervisor_sdk); after a change there, `UPDATE_DOCS=1 cargo xtask test` writes it
 again.
+
+The last chapters are about [typed actions](plugins.md#actions-between-plugins) that a plugin provides.
 
 Await functions that are marked `async`. Times are in seconds, as `int` or `float`. A capability needs a line in
 `[capabilities]` of `plugin.toml`. If the device refuses a call of a capability, the function raises one of the
@@ -49,6 +53,7 @@ def page() -> str:
     parts.append(described(error, ""))
     parts.append(table("Error", "Status and meaning", [(node.name, documented(node)) for node in others]))
     parts += [chapter(module) for module in FREE + capabilities()]
+    parts += [chapter(module) for module in PROVIDERS]
     return "\n".join(parts)
 
 
@@ -67,7 +72,8 @@ def chapter(module: str) -> str:
     # Plugins import this class from the package.
     prefix = "" if module == "caller" else f"{module}."
     parts += [described(node, prefix) for node in definitions(tree)]
-    if rows := errors(module, tree):
+    # Providers raise errors themselves.
+    if module not in PROVIDERS and (rows := errors(module, tree)):
         parts.append(table("Raises", "When", rows))
     return "\n".join(parts)
 
@@ -186,14 +192,19 @@ def markdown(docstring: str) -> str:
     for block in docstring.split("\n\n"):
         if block.startswith("    ") and blocks and blocks[-1].startswith("```"):
             # The code goes on after an empty line.
-            blocks[-1] = f"{blocks[-1].removesuffix('```')}\n{textwrap.dedent(block)}\n```"
+            blocks[-1] = f"{blocks[-1].removesuffix('```')}\n{code(block)}\n```"
         elif block.startswith("    "):
-            blocks.append(f"```python\n{textwrap.dedent(block)}\n```")
+            blocks.append(f"```python\n{code(block)}\n```")
         elif block.startswith("- "):
             blocks.append("\n".join(fill(item, "  ") for item in re.split(r"\n(?=- )", block)))
         else:
             blocks.append(fill(re.sub(r"::$", ":", block), ""))
     return "\n\n".join(blocks) + "\n"
+
+
+def code(block: str) -> str:
+    """Returns code without the indentation of the whole example, which may begin in another block."""
+    return "\n".join(line.removeprefix("    ") for line in block.splitlines())
 
 
 def fill(text: str, indent: str) -> str:

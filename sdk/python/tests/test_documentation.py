@@ -1,5 +1,5 @@
-"""The Python code of docs/plugin-tool.md, docs/os-update.md and docs/plugins.md, with its table: it compiles, and the SDK
-has what it uses."""
+"""The Python code of docs/plugin-tool.md, docs/os-update.md, docs/typed-actions.md and docs/plugins.md, with its table: it
+compiles, and the SDK has what it uses."""
 
 import ast
 import builtins
@@ -57,7 +57,7 @@ def unknown(code: str) -> list[str]:
 
 class Documentation(unittest.TestCase):
     def test_the_code_of_the_pages_uses_what_the_sdk_has(self):
-        for page in ["plugin-tool.md", "plugins.md", "os-update.md"]:
+        for page in ["plugin-tool.md", "plugins.md", "os-update.md", "typed-actions.md"]:
             blocks = (DOCS / page).read_text().split("```python\n")[1:]
             self.assertGreater(len(blocks), 0, page)
             for block in blocks:

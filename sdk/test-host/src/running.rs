@@ -9,7 +9,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
 use parking_lot::MutexGuard;
-use plugin_protocol::OwnActionError;
+use plugin_protocol::{OwnActionError, ProxyAnswer, ProxyCall, ProxyError};
 use plugins::{
     Body, BootComparison, BootConfigError, BootSetting, CallerScope, GateVerdict, InstalledRelease,
     OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent, PluginMetricValue, Plugins,
@@ -150,6 +150,27 @@ impl RunningHost {
     /// Makes the device identify itself, like `POST /v1/blink`.
     pub fn identify(&self) {
         self.plugins.identify(CallerScope::DeviceKey);
+    }
+
+    /// Makes the device identify itself for this time, and waits for the result.
+    ///
+    /// # Errors
+    /// If no plugin provides `identify`, or the plugin fails or returns too early.
+    pub async fn identify_for(&self, time: Duration) -> Result<(), String> {
+        self.plugins
+            .identify_for(CallerScope::DeviceKey, time)
+            .await
+    }
+
+    /// Calls one function of `proxy-redirector`, as the stock plugin `host-config` does for `PATCH
+    /// /v1/device/host-config`.
+    ///
+    /// # Errors
+    /// If no plugin provides the action, or it fails.
+    pub async fn call_proxy_redirector(&self, call: ProxyCall) -> Result<ProxyAnswer, ProxyError> {
+        self.plugins
+            .call_proxy_redirector(CallerScope::DeviceKey, "host-config", call)
+            .await
     }
 
     /// Publishes this event to the plugins that ask for it. Returns at once.

@@ -47,6 +47,22 @@ async fn the_led_blinks_and_is_restored_at_the_end() {
     assert_eq!(fs::read_dir(device.path("state/leds")).unwrap().count(), 0);
 }
 
+/// This is for tools that try a plugin.
+#[tokio::test]
+async fn a_window_of_another_length_ends_with_the_providers_result() {
+    let (device, _) = device_of(setup().in_process()).await;
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let time = std::time::Duration::from_secs(2);
+    let shown_for = device
+        .plugins
+        .identify_for(CallerScope::DeviceKey, time)
+        .await;
+    assert_eq!(shown_for, Ok(()));
+    let passed = begun.elapsed();
+    assert!(passed >= time && passed < 2 * time, "{passed:?}");
+}
+
 /// Once the plugins are loaded, the clock advances whenever nothing is running.
 #[tokio::test]
 async fn the_window_lasts_fifteen_seconds_from_the_latest_request() {

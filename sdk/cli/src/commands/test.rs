@@ -14,6 +14,8 @@ mod hardware;
 mod line_difference;
 mod metrics;
 mod names;
+mod provider_call;
+mod proxy_toml;
 mod reason;
 mod report;
 mod request;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::{Action, Capability};
+use plugin_manifest::{Action, Capability, Language};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
 use super::source_functions::{self, SourceFunctions};
+use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use, provider_kind};
 use super::{async_imports, core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -39,6 +40,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let source = project.source(SOURCE)?;
     let folder = source.parent().unwrap_or(&project.path);
     source_functions::check(project, &source, &functions(folder)?)?;
+    typed_actions::check(project, provider_uses(folder)?)?;
     capability_use::check(project, capability_uses(folder)?)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
@@ -84,8 +86,10 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if !project.project.action_functions.is_empty() {
         command.arg(sdk.join("action_provider.c"));
     }
-    if project.provider(Action::OsUpdate).is_some() {
-        command.arg(sdk.join("os_update.c"));
+    for action in TYPED_ACTIONS {
+        if project.provider(action).is_some() {
+            command.arg(sdk.join(format!("{}.c", sdk_name(action))));
+        }
     }
     if project.project.manifest.asks_for(Capability::Store) {
         command.arg(sdk.join("store.c"));
@@ -130,7 +134,9 @@ fn functions(folder: &Path) -> Result<SourceFunctions> {
 /// Returns the name in a line such as `void rail(request_t *request) {`.
 fn answering_function(line: &str) -> Option<&str> {
     let (head, arguments) = line.split_once('(')?;
-    let answers = arguments.contains("request_t") || arguments.contains("event_t");
+    let answers = arguments.contains("request_t")
+        || arguments.contains("event_t")
+        || head.starts_with("identify_result_t ");
     let is_local = head.starts_with("static") || head.starts_with(char::is_whitespace);
     let (_, name) = head.trim_end().rsplit_once([' ', '*'])?;
     (answers && !is_local && is_identifier(name)).then_some(name)
@@ -160,6 +166,29 @@ fn capability_uses(folder: &Path) -> Result<Vec<CapabilityUse>> {
     Ok(uses)
 }
 
+/// Returns the headers for providers that the files in `folder` include.
+fn provider_uses(folder: &Path) -> Result<Vec<ProviderUse>> {
+    let mut uses = Vec::new();
+    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
+        for (index, line) in code_of(&file).lines().enumerate() {
+            let header = header(line).filter(|name| !folder.join(name).is_file());
+            let module = match header.and_then(|name| name.strip_suffix(".h")) {
+                // The name of a capability too, but C has no header for that.
+                Some("identify") => "identify_window",
+                Some(name) => name,
+                None => continue,
+            };
+            uses.extend(find_provider_use(module, &file, index + 1));
+        }
+    }
+    Ok(uses)
+}
+
+/// Returns the name of the SDK's files for an action.
+fn sdk_name(action: Action) -> String {
+    action.to_string().replace('-', "_")
+}
+
 /// Returns the name in a line such as `#include "store.h"`.
 fn header(line: &str) -> Option<&str> {
     let directive = line.trim_start().strip_prefix('#')?.trim_start();
@@ -175,8 +204,8 @@ fn find_bound_capability(name: &str) -> Option<Capability> {
         .next_back()
 }
 
-/// Returns the tables of routes and actions with the function of each, the function that is called for events, and the
-/// constant that updates the operating system.
+/// Returns the tables of routes and actions with the function of each, the function that is called for events, and what
+/// provides the typed actions.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut functions = String::new();
     let mut table = String::new();
@@ -211,14 +240,34 @@ fn routes(project: &ProjectFolder) -> Result<String> {
             "\n#include \"action_provider.h\"\n\n{declarations}\nconst action_t actions[] = {{\n{actions}}};\nconst size_t actions_count = {count};\n"
         );
     }
-    if let Some(updater) = project.provider(Action::OsUpdate) {
-        check_name(updater, "provides `os-update`", "constant")?;
-        let _ = write!(
-            text,
-            "\n#include \"os_update.h\"\n\nextern const os_updater_t {updater};\nconst os_updater_t *const os_updater = &{updater};\n"
-        );
+    for action in TYPED_ACTIONS {
+        if let Some(provider) = project.provider(action) {
+            let kind = provider_kind(Language::C, action);
+            check_name(provider, &format!("provides `{action}`"), kind)?;
+            let definition = provider_definition(action, provider);
+            let _ = write!(
+                text,
+                "\n#include \"{}.h\"\n\n{definition}",
+                sdk_name(action)
+            );
+        }
     }
     Ok(text)
+}
+
+/// Returns the definition by which the SDK finds what provides an action.
+fn provider_definition(action: Action, provider: &str) -> String {
+    let (kind, name) = match action {
+        Action::BootConfig => ("boot_configurator_t", "boot_config_provider"),
+        Action::ProxyRedirector => ("proxy_redirector_t", "proxy_provider"),
+        Action::OsUpdate => ("os_updater_t", "os_updater"),
+        Action::Identify | Action::Events | Action::ActionProvider => {
+            return format!(
+                "identify_result_t {provider}(void);\n\nidentify_result_t identify_provider(void) {{\n    return {provider}();\n}}\n"
+            );
+        }
+    };
+    format!("extern const {kind} {provider};\nconst {kind} *const {name} = &{provider};\n")
 }
 
 fn check_function(name: &str, purpose: &str) -> Result<()> {

@@ -17,13 +17,18 @@ pub(super) struct CapabilityUse {
     pub(super) line: usize,
 }
 
-/// Checks that `plugin.toml` asks for the capabilities that the sources use.
+/// Checks that `plugin.toml` asks for the capabilities that the sources use, or provides the actions of the same interfaces:
+/// some modules of the SDKs are for both.
 ///
 /// # Errors
 /// It does not; the error names the first place and the line to add.
 pub(super) fn check(project: &ProjectFolder, uses: Vec<CapabilityUse>) -> Result<()> {
-    let needs = &project.project.manifest.capabilities;
-    let is_declared = |used: &CapabilityUse| needs.iter().any(|need| need.name == used.capability);
+    let manifest = &project.project.manifest;
+    let is_declared = |used: &CapabilityUse| {
+        let mut provides = manifest.provides.iter();
+        manifest.asks_for(used.capability)
+            || provides.any(|action| action.capability() == Some(used.capability))
+    };
     let Some(used) = uses.into_iter().find(|used| !is_declared(used)) else {
         return Ok(());
     };

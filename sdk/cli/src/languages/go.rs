@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::{Action, Capability};
+use plugin_manifest::{Action, Capability, Language};
 use serde_json::json;
 use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
 
 use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
 use super::source_functions::{self, SourceFunctions, first_word, name_after};
+use super::typed_actions::{self, ProviderUse, find_provider_use};
 use super::{check_identifier, core_module};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -29,6 +30,13 @@ const GO: PythonPackage = PythonPackage {
 const SOURCE: &str = "src/plugin.go";
 /// What `plugin.toml` names, as errors call it.
 const FUNCTION: &str = "function in Go";
+/// The packages for the typed actions.
+const PROVIDERS: [(Action, &str); 4] = [
+    (Action::Identify, "identify"),
+    (Action::BootConfig, "bootconfig"),
+    (Action::ProxyRedirector, "proxyredirector"),
+    (Action::OsUpdate, "osupdate"),
+];
 /// The keywords of declarations.
 const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
 
@@ -55,6 +63,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     );
     let package = source.parent().unwrap_or(&project.path);
     source_functions::check(project, &source, &functions(package)?)?;
+    typed_actions::check(project, provider_uses(package)?)?;
     capability_use::check(project, capability_uses(package)?)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
@@ -185,9 +194,18 @@ fn functions(package: &Path) -> Result<SourceFunctions> {
     Ok(functions)
 }
 
-/// Returns the capabilities whose packages the files of a package import.
-fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
-    let mut uses = Vec::new();
+/// A package that a file imports.
+struct Import {
+    /// Without `supervisor/` at its beginning.
+    package: String,
+    file: PathBuf,
+    /// Counted from 1.
+    line: usize,
+}
+
+/// Returns the packages of the SDK and of the bindings that the files of a package import.
+fn imports(package: &Path) -> Result<Vec<Import>> {
+    let mut imports = Vec::new();
     for file in sources(package)? {
         for (index, line) in code_of(&file).lines().enumerate() {
             // The imports are before everything else.
@@ -195,18 +213,48 @@ fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
                 break;
             }
             let imported = line.split('"').nth(1).unwrap_or_default();
-            let name = imported.strip_prefix("supervisor/").unwrap_or_default();
-            let name = name
-                .strip_prefix("imports/platform_supervisor_")
-                .unwrap_or(name);
-            uses.extend(find_capability(name).map(|capability| CapabilityUse {
-                capability,
+            let package = imported.strip_prefix("supervisor/");
+            imports.extend(package.map(|package| Import {
+                package: package.to_owned(),
                 file: file.clone(),
                 line: index + 1,
             }));
         }
     }
-    Ok(uses)
+    Ok(imports)
+}
+
+/// Returns the capabilities whose packages the files of a package import.
+fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
+    let uses = imports(package)?.into_iter().filter_map(|import| {
+        let Import {
+            package,
+            file,
+            line,
+        } = import;
+        let bound = package.strip_prefix("imports/platform_supervisor_");
+        let capability = find_capability(bound.unwrap_or(&package))?;
+        Some(CapabilityUse {
+            capability,
+            file,
+            line,
+        })
+    });
+    Ok(uses.collect())
+}
+
+/// Returns the packages for providers that the files of a package import.
+fn provider_uses(package: &Path) -> Result<Vec<ProviderUse>> {
+    let uses = imports(package)?.into_iter();
+    let uses = uses.filter_map(|import| {
+        // The name of a capability too, but Go has no package for that.
+        let module = match import.package.as_str() {
+            "identify" => "identify_window",
+            package => package,
+        };
+        find_provider_use(module, &import.file, import.line)
+    });
+    Ok(uses.collect())
 }
 
 /// Writes the bindings, with imports and exports separated.
@@ -228,8 +276,8 @@ fn write_bindings(sdk: &Path, files: &Files) -> Result<()> {
     Ok(())
 }
 
-/// Returns the file that says which function answers which route, performs which action, and is called for events, and which
-/// type updates the operating system.
+/// Returns the file that says which function answers which route, performs which action, and is called for events, and what
+/// provides the typed actions.
 fn routes(project: &ProjectFolder) -> Result<String> {
     let mut table = String::new();
     for (route, handler) in project.routes() {
@@ -255,10 +303,23 @@ fn routes(project: &ProjectFolder) -> Result<String> {
             "\tprovider.Serve(map[string]provider.Action{{\n{actions}\t}})"
         );
     }
-    if let Some(updater) = project.provider(Action::OsUpdate) {
-        check_identifier(updater, "provides `os-update`", "type in Go")?;
-        imports.push_str("\t\"supervisor/osupdate\"\n");
-        let _ = writeln!(more, "\tosupdate.Serve(new({updater}))");
+    for (action, package) in PROVIDERS {
+        let Some(provider) = project.provider(action) else {
+            continue;
+        };
+        let kind = typed_actions::provider_kind(Language::Go, action);
+        check_identifier(
+            provider,
+            &format!("provides `{action}`"),
+            &format!("{kind} in Go"),
+        )?;
+        // Under another name, because the author's package may have a function `identify`.
+        let _ = writeln!(imports, "\tsdk_{package} \"supervisor/{package}\"");
+        let value = match action {
+            Action::Identify => provider.to_owned(),
+            _ => format!("new({provider})"),
+        };
+        let _ = writeln!(more, "\tsdk_{package}.Serve({value})");
     }
     Ok(format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"

@@ -7,13 +7,13 @@ mod imports;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::{Action, Capability};
+use plugin_manifest::{Action, Capability, Language, Manifest};
 use serde_json::json;
 
 use super::wasi_stubs::{self, OutputStreams};
-use super::{async_imports, capability_use, check_identifier, source_functions};
+use super::{async_imports, capability_use, check_identifier, source_functions, typed_actions};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -33,6 +33,17 @@ const PACKAGES: [NodePackage; 2] = [
 ];
 /// What `plugin.toml` names, as errors call it.
 const FUNCTION: &str = "function in JavaScript";
+/// The typed actions, each with the function of the SDK that calls what provides it, and the component's export.
+const PROVIDERS: [(Action, &str, &str); 4] = [
+    (Action::Identify, "provideIdentify", "identify"),
+    (Action::BootConfig, "provideBootConfig", "bootConfig"),
+    (
+        Action::ProxyRedirector,
+        "provideProxyRedirector",
+        "proxyRedirector",
+    ),
+    (Action::OsUpdate, "provideOsUpdates", "osUpdate"),
+];
 /// The script that runs them.
 const SCRIPT: &str = include_str!("javascript/build.mjs");
 
@@ -46,8 +57,10 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../javascript");
 pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> Result<PathBuf> {
     let source = project.source(default)?;
     source_functions::check(project, &source, &exports::functions(&source))?;
+    typed_actions::check(project, imports::provider_uses(&source))?;
     capability_use::check(project, imports::capability_uses(&source))?;
     let manifest = &project.project.manifest;
+    check_imports_and_exports(manifest)?;
     let build = project.path.join("build");
     let world = world::load(&build.join("wit"), manifest)?;
     let wit = build.join("wit-without-async-imports");
@@ -85,6 +98,23 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     }
     write_file(&component, &wasm)?;
     Ok(component)
+}
+
+/// Checks that no interface is both exported and imported: the build needs it with synchronous functions for the one, and with
+/// asynchronous functions for the other.
+fn check_imports_and_exports(manifest: &Manifest) -> Result<()> {
+    let mut provides = manifest.provides.iter();
+    let is_both = |action: &&Action| {
+        let capability = action.capability();
+        capability.is_some_and(|capability| manifest.asks_for(capability))
+    };
+    match provides.find(is_both) {
+        None => Ok(()),
+        Some(action) => bail!(
+            "a plugin in JavaScript or TypeScript cannot both provide `{action}` and ask for the capability of that name: leave \
+             `{action}` out of [provides] or out of [capabilities] in plugin.toml"
+        ),
+    }
 }
 
 /// Returns whether `plugin.toml` asks for random numbers.
@@ -130,11 +160,19 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
             "\nimport {{ provideActions }} from \"supervisor-sdk/serve\";\nexport const actionProvider = provideActions({{\n{actions}}});"
         );
     }
-    if let Some(updater) = project.provider(Action::OsUpdate) {
-        check_identifier(updater, "provides `os-update`", "constant in JavaScript")?;
+    for (action, function, export) in PROVIDERS {
+        let Some(provider) = project.provider(action) else {
+            continue;
+        };
+        let kind = typed_actions::provider_kind(Language::JavaScript, action);
+        check_identifier(
+            provider,
+            &format!("provides `{action}`"),
+            &format!("{kind} in JavaScript"),
+        )?;
         let _ = writeln!(
             text,
-            "\nimport {{ provideOsUpdates }} from \"supervisor-sdk/serve\";\nexport const osUpdate = provideOsUpdates(plugin.{updater});"
+            "\nimport {{ {function} }} from \"supervisor-sdk/serve\";\nexport const {export} = {function}(plugin.{provider});"
         );
     }
     Ok(text)

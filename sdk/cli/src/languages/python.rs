@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::{Action, Capability};
+use plugin_manifest::{Action, Capability, Language};
 
 use super::wasi_stubs::{self, OutputStreams};
-use super::{capability_use, check_identifier, source_functions};
+use super::{capability_use, check_identifier, source_functions, typed_actions};
 use crate::output::{Output, note_line};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -28,6 +28,17 @@ const COMPONENTIZE: PythonPackage = PythonPackage {
 const SOURCE: &str = "src/plugin.py";
 /// What `plugin.toml` names, as errors call it.
 const FUNCTION: &str = "function in Python";
+/// The typed actions, each with the class that a component exports for it, and the function of the SDK that makes the class.
+const PROVIDERS: [(Action, &str, &str); 4] = [
+    (Action::Identify, "Identify", "identifier"),
+    (Action::BootConfig, "BootConfig", "boot_configurator"),
+    (
+        Action::ProxyRedirector,
+        "ProxyRedirector",
+        "proxy_configurator",
+    ),
+    (Action::OsUpdate, "OsUpdate", "os_updater"),
+];
 /// The name of the second `--python-path` inside componentize-py, which is the folder of the author's sources.
 const SOURCES: &str = "/1";
 
@@ -42,6 +53,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let source = project.source(SOURCE)?;
     let routes = routes(project, &source)?;
     source_functions::check(project, &source, &source::functions(&source))?;
+    typed_actions::check(project, source::provider_uses(&source))?;
     capability_use::check(project, source::capability_uses(&source))?;
     let build = project.path.join("build");
     let wit = build.join("wit");
@@ -141,11 +153,19 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
             "\nfrom supervisor_sdk.handler import action_provider\n\nActionProvider = action_provider({{\n{actions}}})"
         );
     }
-    if let Some(updater) = project.provider(Action::OsUpdate) {
-        check_identifier(updater, "provides `os-update`", "class in Python")?;
+    for (action, class, function) in PROVIDERS {
+        let Some(provider) = project.provider(action) else {
+            continue;
+        };
+        let kind = typed_actions::provider_kind(Language::Python, action);
+        check_identifier(
+            provider,
+            &format!("provides `{action}`"),
+            &format!("{kind} in Python"),
+        )?;
         let _ = writeln!(
             text,
-            "\nfrom supervisor_sdk.handler import os_updater\n\nOsUpdate = os_updater({module}.{updater})"
+            "\nfrom supervisor_sdk.handler import {function}\n\n{class} = {function}({module}.{provider})"
         );
     }
     Ok(text)

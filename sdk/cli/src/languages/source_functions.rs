@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use plugin_manifest::{Action, Language, Project, ProjectFile, Spanned, line_and_column};
 
 use super::is_identifier;
+use super::typed_actions::{TYPED_ACTIONS, provider_kind};
 use crate::project::ProjectFolder;
 
 /// The most functions that an error lists.
@@ -74,13 +75,16 @@ pub(super) fn check(
     let watcher = watcher.map(|watcher| ("`events` in [provides]".to_owned(), function, watcher));
     let actions = project.actions();
     let actions = actions.map(|(name, action)| (format!("the action `{name}`"), function, action));
-    let updater = updater(project)
-        .map(|(kind, updater)| ("`os-update` in [provides]".to_owned(), kind, updater));
+    let typed = TYPED_ACTIONS.into_iter().filter_map(|action| {
+        let kind = checked_kind(project.language(), action)?;
+        let provider = project.provider(action)?;
+        Some((format!("`{action}` in [provides]"), kind, provider))
+    });
     // What cannot be a name at all is refused with another message; in Rust it may be a path.
     let mut named = routes
         .chain(watcher)
         .chain(actions)
-        .chain(updater)
+        .chain(typed)
         .filter(|(_, _, function)| is_identifier(function));
     let missing = named.find(|(_, _, function)| !functions.contains(function));
     let Some((what, kind, function)) = missing else {
@@ -95,20 +99,16 @@ pub(super) fn check(
     );
 }
 
-/// Returns what provides `os-update`: what it is in the language, and its name. In other languages than these, the SDK or
-/// the compiler reports a missing one.
-fn updater(project: &ProjectFolder) -> Option<(&'static str, &str)> {
-    let kind = match project.language() {
-        Language::C => "constant",
-        Language::Go => "type",
-        Language::Rust
-        | Language::JavaScript
-        | Language::TypeScript
-        | Language::Python
-        | Language::Component => return None,
+/// Returns what provides an action in a language; `None` if the SDK or the compiler reports a missing one.
+fn checked_kind(language: Language, action: Action) -> Option<&'static str> {
+    let is_checked = match language {
+        Language::C | Language::Go => true,
+        Language::JavaScript | Language::TypeScript | Language::Python => {
+            action == Action::Identify
+        }
+        Language::Rust | Language::Component => false,
     };
-    let updater = project.provider(Action::OsUpdate)?;
-    Some((kind, updater))
+    is_checked.then(|| provider_kind(language, action))
 }
 
 /// Returns the place in `plugin.toml` where a function is named, with its line if the file can be read again.

@@ -1,16 +1,17 @@
-//! The code of docs/plugin-tool.md, docs/plugins.md and docs/os-update.md: it builds in a new project, and it fits the
-//! SDK's types. `sdk/python/tests/test_documentation.py` does the same for Python.
+//! The code of docs/plugin-tool.md, docs/plugins.md, docs/typed-actions.md and docs/os-update.md: it builds in a new project,
+//! and it fits the SDK's types. `sdk/python/tests/test_documentation.py` does the same for Python.
 
 use std::fs;
 
 use crate::author::{Author, CommandOutput, downloads};
 use crate::capabilities;
 use crate::languages::can_build;
-use crate::providers;
+use crate::{providers, typed_actions};
 
 const PAGE: &str = include_str!("../../../../docs/plugin-tool.md");
 const TASKS: &str = include_str!("../../../../docs/plugins.md");
 const OS_UPDATE: &str = include_str!("../../../../docs/os-update.md");
+const TYPED_ACTIONS: &str = include_str!("../../../../docs/typed-actions.md");
 /// The version of the compiler that checks types.
 const TYPESCRIPT: &str = "7.0.2";
 
@@ -44,6 +45,9 @@ export const actions: Action[] = [list, set];
 export const updater: () => OsUpdateProvider = () => slots;
 
 "#;
+
+/// What the source of the typed actions uses of the rest of its plugin.
+const TYPED_IMPORTS: &str = "import { store, Unavailable } from \"supervisor-sdk\";\n";
 
 /// The same in Rust: a plugin without these calls, and the variables of a function around one.
 const RUST_TASKS: &str = "use std::time::Duration;
@@ -125,13 +129,17 @@ fn project(language: &str, source: &str, text: &str) -> Author {
     } else {
         "setRail"
     };
-    let updater = match language {
-        "c" => "os-update = \"slots\"\n",
-        "go" => "os-update = \"Slots\"\n",
+    let providers = match language {
+        "c" => {
+            "os-update = \"slots\"\nidentify = \"blink\"\nboot-config = \"firmware\"\nproxy-redirector = \"redirector\"\n"
+        }
+        "go" => {
+            "os-update = \"Slots\"\nidentify = \"blink\"\nboot-config = \"firmware\"\nproxy-redirector = \"redirector\"\n"
+        }
         _ => "",
     };
     let provides = format!(
-        "[provides]\nevents = \"watch\"\n{updater}\n[actions]\nset = \"{action}\"\n\n[capabilities]\n"
+        "[provides]\nevents = \"watch\"\n{providers}\n[actions]\nset = \"{action}\"\n\n[capabilities]\n"
     );
     for (from, to) in [
         ("= \"hello\"", "= \"rail\""),
@@ -169,7 +177,8 @@ fn run(author: &Author, open: &str) -> CommandOutput {
 #[test]
 fn the_code_of_the_page_builds_and_runs_in_c() {
     if can_build("c") {
-        let code = [blocks(PAGE, "c"), blocks(OS_UPDATE, "c")].concat();
+        let pages = [PAGE, OS_UPDATE, TYPED_ACTIONS];
+        let code = pages.map(|page| blocks(page, "c")).concat();
         let author = project("c", "src/plugin.c", &code.join("\n"));
         let printed = run(&author, "open_door");
         assert!(!printed.err.contains("warning"), "{}", printed.err);
@@ -194,11 +203,14 @@ fn the_code_of_the_page_builds_and_runs_in_go() {
         "rails/src/hardware.go",
         &format!("package main\n\n{hardware}"),
     );
-    let updater = blocks(OS_UPDATE, "go").join("\n");
-    author.write(
-        "rails/src/updater.go",
-        &format!("package main\n\n{updater}"),
-    );
+    for (index, block) in [blocks(OS_UPDATE, "go"), blocks(TYPED_ACTIONS, "go")]
+        .concat()
+        .iter()
+        .enumerate()
+    {
+        let file = format!("rails/src/provider{index}.go");
+        author.write(&file, &format!("package main\n\n{block}"));
+    }
     run(&author, "open");
 }
 
@@ -279,10 +291,20 @@ fn the_code_of_the_pages_and_the_calls_of_the_tests_fit_the_types() {
     let author = project("typescript", "src/plugin.ts", &code);
     author.run_in("rails", "build").succeeds();
     author.write("rails/src/tasks.ts", &tasks_in_typescript());
-    let updater = blocks(OS_UPDATE, "typescript").join("\n");
-    author.write("rails/src/updater.ts", &updater);
+    for (index, block) in [
+        blocks(OS_UPDATE, "typescript"),
+        blocks(TYPED_ACTIONS, "typescript"),
+    ]
+    .concat()
+    .iter()
+    .enumerate()
+    {
+        author.write(&format!("rails/src/provider{index}.ts"), block);
+    }
     let provider = providers::typescript();
     author.write("rails/src/provider.ts", &format!("{PROVIDED}{provider}"));
+    let typed = typed_actions::typescript();
+    author.write("rails/src/typed.ts", &format!("{TYPED_IMPORTS}{typed}"));
     let calls = capabilities::javascript();
     author.write(
         "rails/src/calls.js",

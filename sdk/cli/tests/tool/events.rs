@@ -1,5 +1,5 @@
-//! Plugins in other languages that are called for events, act as gates, and do things for others (`providers.rs`): built
-//! by the tool, called by the device's runtime.
+//! Plugins in other languages that are called for events, act as gates, and do things for others (`providers.rs` and
+//! `typed_actions.rs`): built by the tool, called by the device's runtime.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tests::guest;
 
 use crate::author::{Author, compiled_code};
 use crate::languages::can_build;
-use crate::providers;
+use crate::{providers, typed_actions};
 
 /// Counts the services in its events in the store, postpones updates of `press`, and refuses the release `bad`.
 const JAVASCRIPT: &str = r#"
@@ -171,20 +171,31 @@ fn project(author: &Author, language: &str, source: &str, more: &str) {
         .run(&format!("new acme-rails --lang {language}"))
         .succeeds();
     if language == "go" {
+        let [own, of_sdk] = typed_actions::GO_IMPORTS;
         author.edit(
             "acme-rails/src/plugin.go",
             "\t\"strconv\"\n",
-            "\t\"slices\"\n\t\"strconv\"\n\t\"time\"\n",
+            &format!("\t\"slices\"\n\t\"strconv\"\n\t\"time\"\n{own}"),
         );
         author.edit(
             "acme-rails/src/plugin.go",
             "\t\"supervisor\"\n",
-            "\t\"supervisor\"\n\t\"supervisor/events\"\n\tcaller \"supervisor/imports/platform_supervisor_caller\"\n\t\"supervisor/osupdate\"\n",
+            &format!(
+                "\t\"supervisor\"\n\t\"supervisor/events\"\n\tcaller \"supervisor/imports/platform_supervisor_caller\"\n\t\"supervisor/osupdate\"\n{of_sdk}"
+            ),
         );
     }
-    let more = format!("{more}{}", providers::source(language));
+    let more = format!(
+        "{more}{}{}",
+        providers::source(language),
+        typed_actions::source(language)
+    );
     author.append(&format!("acme-rails/{source}"), &more);
-    let declarations = providers::declarations(language);
+    let declarations = format!(
+        "{}{}",
+        typed_actions::declarations(language),
+        providers::declarations(language)
+    );
     author.edit(
         "acme-rails/plugin.toml",
         "[capabilities]",
@@ -315,6 +326,7 @@ async fn check(language: &str, source: &str, more: &str, nothing: &str) {
     let host = device(&author, language, source, more).await;
     shows_what_a_handler_throws(&author, language, source);
     providers::check(&host).await;
+    typed_actions::check(&host).await;
     if has_random(language) {
         gets_other_numbers_in_each_call(&host).await;
     }
@@ -392,7 +404,7 @@ async fn a_plugin_in_go_is_called_for_events_gates_and_actions() {
 }
 
 #[test]
-fn a_file_of_tests_has_events_happen_between_its_requests() {
+fn a_file_of_tests_has_events_happen_between_its_requests_and_calls_typed_actions() {
     if !can_build("c") {
         return;
     }
@@ -446,4 +458,5 @@ health_gate = { commit = "good" }
     ] {
         assert!(failed.out.contains(expected), "{}", failed.out);
     }
+    typed_actions::file_of_tests_calls_them(&author);
 }

@@ -245,37 +245,6 @@ fn a_capability_that_is_used_and_not_asked_for_is_named_before_the_build() {
 }
 
 #[test]
-fn an_action_that_only_rust_can_provide_is_refused_before_the_build() {
-    for language in ["c", "go", "javascript", "typescript", "python"] {
-        let author = Author::with_project(language);
-        let project = author.read("rails/plugin.toml");
-        let tables = [
-            (
-                "[provides]\nidentify = \"blink\"\n",
-                format!(
-                    "a plugin in {language} cannot provide `identify`: write it in Rust, or leave `identify` out of [provides]"
-                ),
-            ),
-            (
-                "[provides]\nboot-config = \"Firmware\"\n",
-                format!("a plugin in {language} cannot provide `boot-config`: write it in Rust"),
-            ),
-            (
-                "[provides]\nproxy-redirector = \"Redirector\"\n",
-                format!(
-                    "a plugin in {language} cannot provide `proxy-redirector`: write it in Rust"
-                ),
-            ),
-        ];
-        for (table, expected) in tables {
-            author.write("rails/plugin.toml", &format!("{project}\n{table}"));
-            let built = author.run_in("rails", "build").fails();
-            assert!(built.err.contains(&expected), "{}", built.err);
-        }
-    }
-}
-
-#[test]
 fn a_mistake_in_the_sources_is_shown_at_its_line() {
     let above = "error: build failed: the compiler's messages are above\n";
     let in_log = "build failed: the compiler's whole output is in `build/componentize-py.log`\n";

@@ -26,4 +26,5 @@ mod report_fields;
 mod run;
 mod signatures;
 mod test;
+mod typed_actions;
 mod wasi_in_go;

@@ -230,7 +230,7 @@ pub(crate) fn declarations(language: &str) -> &'static str {
 }
 
 /// The end of the plugin's section in the policy, and the section of `rail-panel`.
-pub(crate) const POLICY: &str = "provides = [\"os-update\"]\n[plugins.rail-panel]\ngrants = [\"actions\"]\nactions = [\"acme-rails/list\", \"acme-rails/set\"]\n";
+pub(crate) const POLICY: &str = "provides = [\"os-update\", \"identify\", \"boot-config\", \"proxy-redirector\"]\n[plugins.rail-panel]\ngrants = [\"actions\"]\nactions = [\"acme-rails/list\", \"acme-rails/set\"]\n";
 
 /// Calls the plugin's actions, on a device that also has `rail-panel`.
 pub(crate) async fn check(host: &RunningHost) {

@@ -6,3 +6,12 @@ import "strings"
 
 // Of returns the text with U+FFFD for bytes that are not UTF-8.
 func Of(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// All returns the texts, each with U+FFFD for bytes that are not UTF-8.
+func All(texts []string) []string {
+	valid := []string{}
+	for _, text := range texts {
+		valid = append(valid, Of(text))
+	}
+	return valid
+}

@@ -1,5 +1,5 @@
-//! A call that the plugin of a test serves: of one of its own actions, as another plugin makes it, or of a function of
-//! `os-update`, as the device makes it.
+//! A call that the plugin of a test serves: of one of its own actions, as another plugin makes it, or of a typed action, as
+//! the device makes it (`provider_call.rs`).
 //!
 //! ```toml
 //! [[action]]
@@ -7,27 +7,24 @@
 //! json = { name = "5v", on = true }           # the input; or json_text, text, base64; without it, empty
 //! plugin = "rail-panel"                       # the plugin that calls; without it, `other-plugin`
 //! answer = { json = "rail-panel" }            # or json_text, text, base64, contains, refused, failed
-//!
-//! [[action]]
-//! os_update = "status"                        # or activate, commit, roll-back, { stage = { source, version } }
-//! answer = { json = { running = "1.0", committed = true } }
 //! ```
-//!
-//! The other typed actions have no step: `identify` shows which device it is for 15 s and answers nothing, and only the
-//! supervisor's own plugins provide the rest.
 
 use std::fmt;
 
 use anyhow::{Error, Result, bail, ensure};
-use plugin_manifest::{Action, Manifest, check_name};
-use plugin_test_host::{CallerScope, OsCall, OsStatus, RunningHost};
+use plugin_manifest::{Manifest, check_name};
+use plugin_test_host::{CallerScope, RunningHost};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::action_outcome::{ActionOutcome, ExpectedOutcome, ExpectedOutput, check_input};
+use super::action_outcome::{ActionOutcome, ExpectedOutcome, check_input};
 use super::caller::CallerToml;
 use super::hardware::Edges;
 use super::names::quoted;
+use super::provider_call::{
+    BootCallToml, IdentifyToml, OsCallToml, ProviderCall, ProviderKeys, ProxyCallToml,
+    leave_out_absent,
+};
 use super::test_device::TestDevice;
 use crate::action_bytes::ActionBytes;
 use crate::json_text::JsonText;
@@ -46,7 +43,7 @@ pub(crate) struct TestActionCall {
 
 enum Call {
     Own(OwnCall),
-    Os(OsCall),
+    Typed(ProviderCall),
 }
 
 struct OwnCall {
@@ -59,11 +56,14 @@ struct OwnCall {
     scope: CallerScope,
 }
 
-/// Either `name` is present or `os_update`, which goes with `edges` and `answer` only.
+/// Either `name` is present or the key of a typed action, which goes with `edges` and `answer` only.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ActionCallToml {
     name: Option<String>,
+    identify: Option<IdentifyToml>,
+    boot_config: Option<BootCallToml>,
+    proxy_redirector: Option<ProxyCallToml>,
     os_update: Option<OsCallToml>,
     text: Option<String>,
     json: Option<Value>,
@@ -77,20 +77,13 @@ pub(super) struct ActionCallToml {
     answer: ExpectedOutcome,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum OsCallToml {
-    Status,
-    Stage { source: String, version: String },
-    Activate,
-    Commit,
-    RollBack,
-}
-
 impl TestActionCall {
     pub(super) fn new(written: ActionCallToml, line: usize) -> Result<TestActionCall> {
         let ActionCallToml {
             name,
+            identify,
+            boot_config,
+            proxy_redirector,
             os_update,
             text,
             json,
@@ -102,7 +95,13 @@ impl TestActionCall {
             mut answer,
         } = written;
         let input = ActionBytes::from_keys(text, json, json_text, base64).map_err(Error::msg)?;
-        let call = match (name, os_update) {
+        let typed = ProviderKeys {
+            identify,
+            boot_config,
+            proxy_redirector,
+            os_update,
+        };
+        let call = match (name, typed.into_call()?) {
             (Some(name), None) => {
                 let input = input.map(ActionBytes::into_bytes).unwrap_or_default();
                 check_input(&input).map_err(Error::msg)?;
@@ -120,18 +119,24 @@ impl TestActionCall {
                 })
             }
             (None, Some(call)) => {
+                let key = call.key();
                 ensure!(
                     input.is_none() && plugin.is_none() && caller.is_none(),
-                    "the device calls `os_update`: it has no input, `plugin` or `caller`"
+                    "the device calls `{key}`: it has no input, `plugin` or `caller`"
                 );
                 ensure!(
-                    !matches!(answer, ExpectedOutcome::Refused(_)),
-                    "the errors of `os_update` are `failed`, not `refused`"
+                    call.has_refusals() || !matches!(answer, ExpectedOutcome::Refused(_)),
+                    "the errors of `{key}` are `failed`, not `refused`"
                 );
-                leave_out_null(&mut answer);
-                Call::Os(call.into())
+                leave_out_absent(&mut answer);
+                Call::Typed(call)
             }
-            _ => bail!("it must have one of `name` and `os_update`"),
+            (Some(_), Some(call)) => {
+                bail!("it has `name` and `{}`, but it is one call", call.key())
+            }
+            (None, None) => bail!(
+                "it must have one of `name`, `identify`, `boot_config`, `proxy_redirector` and `os_update`"
+            ),
         };
         Ok(TestActionCall {
             line,
@@ -165,10 +170,14 @@ impl TestActionCall {
                     quoted(manifest.actions.iter())
                 )
             }),
-            Call::Os(_) => (!manifest.provides.contains(&Action::OsUpdate)).then(|| {
-                "the plugin does not provide it: add `os-update` to [provides] in plugin.toml"
-                    .to_owned()
-            }),
+            Call::Typed(call) => {
+                let action = call.action();
+                (!manifest.provides.contains(&action)).then(|| {
+                    format!(
+                        "the plugin does not provide it: add `{action}` to [provides] in plugin.toml"
+                    )
+                })
+            }
         }
     }
 }
@@ -176,7 +185,7 @@ impl TestActionCall {
 impl Call {
     async fn outcome(&self, device: &TestDevice<'_>) -> ActionOutcome {
         let host = device.host;
-        let done = match self {
+        match self {
             Call::Own(OwnCall {
                 name,
                 input,
@@ -186,14 +195,9 @@ impl Call {
                 let action = format!("{}/{name}", device.manifest.name);
                 let (scope, input) = (scope.clone(), input.clone());
                 let answer = host.call_own_action(scope, plugin, &action, input);
-                return answer.await.into();
+                answer.await.into()
             }
-            Call::Os(OsCall::Status) => host.os_status().await.map(|status| json_of(&status)),
-            Call::Os(call) => host.update_os(call.clone()).await.map(|()| Vec::new()),
-        };
-        match done {
-            Ok(output) => ActionOutcome::Output(output),
-            Err(error) => ActionOutcome::Failed(error.to_string()),
+            Call::Typed(call) => call.outcome(host).await,
         }
     }
 }
@@ -205,53 +209,12 @@ fn last_error(host: &RunningHost) -> Option<String> {
     Some(format!("its last error: {error}"))
 }
 
-/// Returns a status as JSON. What it does not have is left out, since TOML has no null.
-fn json_of(status: &OsStatus) -> Vec<u8> {
-    let mut json = serde_json::to_value(status).unwrap_or_default();
-    without_null(&mut json);
-    json.to_string().into_bytes()
-}
-
-/// Allows an expected status to be written with null for what it does not have.
-fn leave_out_null(answer: &mut ExpectedOutcome) {
-    if let ExpectedOutcome::Output(ExpectedOutput {
-        bytes: Some(ActionBytes::Json(json)),
-        ..
-    }) = answer
-    {
-        without_null(json);
-    }
-}
-
-fn without_null(json: &mut Value) {
-    if let Value::Object(fields) = json {
-        fields.retain(|_, value| !value.is_null());
-    }
-}
-
-impl From<OsCallToml> for OsCall {
-    fn from(call: OsCallToml) -> OsCall {
-        match call {
-            OsCallToml::Status => OsCall::Status,
-            OsCallToml::Stage { source, version } => OsCall::Stage { source, version },
-            OsCallToml::Activate => OsCall::Activate,
-            OsCallToml::Commit => OsCall::Commit,
-            OsCallToml::RollBack => OsCall::RollBack,
-        }
-    }
-}
-
 impl fmt::Display for TestActionCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let function = match &self.call {
-            Call::Own(OwnCall { name, .. }) => return write!(f, "action {name}"),
-            Call::Os(OsCall::Status) => "status",
-            Call::Os(OsCall::Stage { .. }) => "stage",
-            Call::Os(OsCall::Activate) => "activate",
-            Call::Os(OsCall::Commit) => "commit",
-            Call::Os(OsCall::RollBack) => "roll-back",
-        };
-        write!(f, "action os-update {function}")
+        match &self.call {
+            Call::Own(OwnCall { name, .. }) => write!(f, "action {name}"),
+            Call::Typed(call) => write!(f, "{call}"),
+        }
     }
 }
 
@@ -272,10 +235,35 @@ mod tests {
             "x".repeat(ACTION_BYTES + 1)
         );
         for (text, expected) in [
-            ("", "it must have one of `name` and `os_update`"),
+            (
+                "",
+                "it must have one of `name`, `identify`, `boot_config`, `proxy_redirector` and `os_update`",
+            ),
             (
                 "name = \"set\"\nos_update = \"status\"",
-                "it must have one of `name` and `os_update`",
+                "it has `name` and `os_update`, but it is one call",
+            ),
+            (
+                "boot_config = \"get\"\nproxy_redirector = \"get\"",
+                "it has `boot_config` and `proxy_redirector`, but it is one call",
+            ),
+            (
+                "identify = { seconds = 16 }",
+                "`seconds` of `identify` is 16, but must be from 1 to 15",
+            ),
+            ("identify = { seconds = 0 }", "must be from 1 to 15"),
+            ("boot_config = \"read\"", "unknown variant `read`"),
+            (
+                "proxy_redirector = { set = { dns = { address = \"a\", port = 53 } } }",
+                "its `set` has `dns` without `proxy`",
+            ),
+            (
+                "proxy_redirector = { set = { proxy = { kind = \"socks\", address = \"a\", port = 1 } } }",
+                "unknown variant `socks`",
+            ),
+            (
+                "boot_config = \"get\"\nanswer = { refused = \"a\" }",
+                "the errors of `boot_config` are `failed`, not `refused`",
             ),
             ("os_update = \"reboot\"", "unknown variant `reboot`"),
             ("os_update = { stage = {} }", "missing field `source`"),
@@ -324,6 +312,11 @@ mod tests {
             ("name = \"set\"", &all, None),
             ("os_update = \"status\"", &all, None),
             (
+                "proxy_redirector = \"apply\"",
+                &all,
+                Some("add `proxy-redirector` to [provides] in plugin.toml"),
+            ),
+            (
                 "name = \"a/set\"",
                 &all,
                 Some("add `a/set` to [actions] in plugin.toml, which has only `list`, `set`"),
@@ -344,32 +337,6 @@ mod tests {
                 None => assert_eq!(reason, None, "{text}"),
                 Some(expected) => assert!(reason.unwrap().ends_with(expected), "{text}"),
             }
-        }
-    }
-
-    #[test]
-    fn an_absent_part_of_a_status_is_left_out_or_null() {
-        let status = OsStatus {
-            running: "1.0".to_owned(),
-            committed: true,
-            ..OsStatus::default()
-        };
-        let outcome = ActionOutcome::Output(json_of(&status));
-        for (answer, is_as_expected) in [
-            ("json = { running = \"1.0\", committed = true }", true),
-            (
-                "json_text = '{\"running\":\"1.0\",\"committed\":true,\"staged\":null}'",
-                true,
-            ),
-            ("json = { running = \"1.0\", committed = false }", false),
-            (
-                "json = { running = \"1.0\", committed = true, staged = \"2.0\" }",
-                false,
-            ),
-        ] {
-            let call = call(&format!("os_update = \"status\"\nanswer = {{ {answer} }}")).unwrap();
-            let differences = call.answer.differences(&outcome);
-            assert_eq!(differences.is_empty(), is_as_expected, "{differences:?}");
         }
     }
 }

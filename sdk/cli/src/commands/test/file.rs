@@ -13,7 +13,7 @@
 //! [[event]]                           # what happens in between (`event.rs`)
 //! schedule = "nightly"
 //!
-//! [[action]]                          # a call of an action that it provides (`action_call.rs`)
+//! [[action]]                          # a call of an action that it provides (`action_call.rs`, `provider_call.rs`)
 //! name = "set"
 //! answer = { json = true }
 //!

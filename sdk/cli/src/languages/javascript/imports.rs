@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::languages::capability_use::{CapabilityUse, code_of, find_capability};
+use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The name of the SDK in the sources.
 const SDK: &str = "supervisor-sdk";
+/// The module that only a provider of `identify` can use.
+const WINDOW: &str = "identifyWindow";
 /// The extensions that the name of an imported file may lack.
 const EXTENSIONS: [&str; 3] = ["ts", "js", "mjs"];
 
@@ -40,6 +43,20 @@ pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
         }
     }
     uses
+}
+
+/// Returns what a source imports of the SDK to provide actions.
+pub(super) fn provider_uses(source: &Path) -> Vec<ProviderUse> {
+    let code = code_of(source);
+    let of_sdk = imports(&code)
+        .into_iter()
+        .filter(|import| import.module == SDK);
+    let uses = of_sdk.filter_map(|import| {
+        let place = import.start + words(import.clause, WINDOW).next()?;
+        let line = code[..place].matches('\n').count() + 1;
+        find_provider_use("identify_window", source, line)
+    });
+    uses.collect()
 }
 
 /// Returns the import statements of a source without comments.

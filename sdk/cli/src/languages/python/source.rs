@@ -8,6 +8,7 @@ use plugin_manifest::Capability;
 use super::code::without_comments_and_strings;
 use crate::languages::capability_use::{CapabilityUse, find_capability};
 use crate::languages::source_functions::{SourceFunctions, first_word, name_after};
+use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The package of the SDK.
 const SDK: &str = "supervisor_sdk";
@@ -68,6 +69,21 @@ pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
         }
     }
     uses
+}
+
+/// Returns what a source imports of the SDK to provide actions.
+pub(super) fn provider_uses(source: &Path) -> Vec<ProviderUse> {
+    let code = code_of(source);
+    let uses = imports(&code).into_iter().filter_map(|(line, import)| {
+        let module = match import {
+            Import::Name { module: SDK, name } => name,
+            Import::Name { module, .. } | Import::Module { module, .. } => {
+                module.strip_prefix("supervisor_sdk.")?
+            }
+        };
+        find_provider_use(module, source, line)
+    });
+    uses.collect()
 }
 
 /// Returns the imports of a source, each with its line.

@@ -8,3 +8,15 @@ class ActionProvider:
 
 class OsUpdate:
     pass
+
+
+class Identify:
+    pass
+
+
+class BootConfig:
+    pass
+
+
+class ProxyRedirector:
+    pass

@@ -1,26 +1,21 @@
-//! Calls the provider of `proxy-redirector`.
+//! The action `proxy-redirector` (`wit/proxy-redirector.wit`), which plugins call in each other.
 
-use plugin_protocol::{ActionAnswer, ActionCall, Origin, ProxyAnswer, ProxyError, ProxyRequest};
+use plugin_protocol::{ActionAnswer, ActionCall, Origin, ProxyAnswer, ProxyCall, ProxyError};
 
-use crate::actions::ActionError;
-use crate::plugin_context::PluginContext;
+use crate::actions::{ActionError, Actions};
 use crate::text::cut;
 
-impl PluginContext {
-    pub(super) async fn proxy(
-        &self,
-        origin: &Origin,
-        ProxyRequest { call }: ProxyRequest,
-    ) -> Result<ProxyAnswer, ProxyError> {
-        let origin = origin.through(&self.name);
-        match self.actions.call(origin, ActionCall::Proxy(call)).await {
-            Ok(ActionAnswer::Proxy(answer)) => answer.map_err(bounded),
-            Ok(_) => Err(ProxyError::Other("it answered another call".to_owned())),
-            Err(none @ ActionError::NoProvider(_)) => {
-                Err(ProxyError::Unavailable(none.to_string()))
-            }
-            Err(failed) => Err(ProxyError::Other(failed.to_string())),
-        }
+/// Calls the provider, and returns its answer with texts that are cut to what a person can read.
+pub(crate) async fn call(
+    actions: &Actions,
+    origin: Origin,
+    call: ProxyCall,
+) -> Result<ProxyAnswer, ProxyError> {
+    match actions.call(origin, ActionCall::Proxy(call)).await {
+        Ok(ActionAnswer::Proxy(answer)) => answer.map_err(bounded),
+        Ok(_) => Err(ProxyError::Other("it answered another call".to_owned())),
+        Err(none @ ActionError::NoProvider(_)) => Err(ProxyError::Unavailable(none.to_string())),
+        Err(failed) => Err(ProxyError::Other(failed.to_string())),
     }
 }
 
