@@ -153,7 +153,7 @@ fn postpone(
         report.finish(Err(StepFailure::cancelled("the update is postponed")));
     }
     lock_report.finish(Err(StepFailure {
-        postponement: Some(postponement),
+        postponement: Some(Box::new(postponement)),
         ..StepFailure::default()
     }));
 }

@@ -90,7 +90,7 @@ pub(crate) struct StepFailure {
     /// Another operation of this supervisor holds the lock.
     pub is_busy: bool,
     /// A plugin postpones it.
-    pub postponement: Option<UpdatePostponement>,
+    pub postponement: Option<Box<UpdatePostponement>>,
     /// It was stopped because it is no longer needed: not counted as a failure.
     pub cancelled: bool,
     /// The container that the engine refused to start because of an earlier start.

@@ -230,13 +230,13 @@ fn kill_processes_of(left: &mut HashMap<String, usize>, kills: &AtomicUsize) {
 
 /// The name and the state of a container, as Docker lists it.
 #[derive(Debug)]
-struct Listed {
+struct ContainerListing {
     name: String,
     state: String,
 }
 
 /// Returns the containers of services whose names begin like this, by their ids.
-async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, Listed> {
+async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, ContainerListing> {
     let filters = HashMap::from([("name", vec![service])]);
     let options = ListContainersOptionsBuilder::new()
         .all(true)
@@ -247,7 +247,7 @@ async fn containers(docker: &Docker, service: &str) -> BTreeMap<String, Listed> 
         .filter_map(|found| {
             let name = found.names?.into_iter().next()?;
             let state = found.state?.to_string();
-            Some((found.id?, Listed { name, state }))
+            Some((found.id?, ContainerListing { name, state }))
         })
         .collect()
 }

@@ -83,7 +83,7 @@ impl ReconcilerTask {
             Err(StepFailure {
                 postponement: Some(postponement),
                 ..
-            }) => self.postponed(subject, postponement),
+            }) => self.postponed(subject, *postponement),
             Ok(()) => {
                 self.retries.steps.remove(&subject);
                 if let Subject::Locks(app) = &subject {

@@ -126,7 +126,7 @@ impl ReconcilerTask {
             return false;
         };
         let why = match &failure.postponement {
-            Some(postponement) => self.os_postponed(app, postponement.clone()),
+            Some(postponement) => self.os_postponed(app, postponement.as_ref().clone()),
             None => failure.to_action_error(),
         };
         self.end_quiesce(why);
