@@ -23,8 +23,9 @@
 #define SUPERVISOR_IDENTIFY_H
 
 #include "supervisor.h"
+#include "unit_result.h"
 
-typedef exports_platform_supervisor_identify_result_void_string_t identify_result_t;
+typedef unit_result_t identify_result_t;
 
 // Returns how many milliseconds are left. Call it at each step of the pattern, since a second request extends the time.
 uint32_t identify_remaining_ms(void);

@@ -20,6 +20,7 @@
 #define SUPERVISOR_OS_UPDATE_H
 
 #include "supervisor.h"
+#include "unit_result.h"
 
 // The status of the operating system.
 typedef struct {
@@ -37,7 +38,7 @@ typedef struct {
 } os_status_t;
 
 typedef exports_platform_supervisor_os_update_result_os_status_string_t os_status_result_t;
-typedef exports_platform_supervisor_os_update_result_void_string_t os_result_t;
+typedef unit_result_t os_result_t;
 
 // The functions of a provider.
 typedef struct {

@@ -56,6 +56,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .context("failed to write the bindings")?;
     let bound = build.join("bindings");
     write_files(&bound, &files)?;
+    if let Some(header) = unit_result(&files) {
+        write_file(&bound.join("unit_result.h"), header.as_bytes())?;
+    }
     let sdk = build.join("sdk");
     write_folder(&sdk, &SDK)?;
     let routes = build.join("routes.c");
@@ -104,6 +107,22 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg(&module);
     toolchain::compile(&mut command)?;
     core_module::write_component(&module, &world, &project.project.manifest)
+}
+
+/// Returns the header with the type of a result that is nothing or a text: the bindings declare it only for the first exported
+/// interface that has it. `None` if no exported interface has it.
+fn unit_result(bindings: &Files) -> Option<String> {
+    let header = format!("{}.h", world::WORLD);
+    let (_, content) = bindings.iter().find(|(name, _)| *name == header)?;
+    let lines = std::str::from_utf8(content).ok()?.lines();
+    let mut types = lines.filter_map(|line| line.strip_prefix("} ")?.strip_suffix(';'));
+    let bound = types.find(|name| {
+        name.starts_with("exports_platform_supervisor_") && name.ends_with("_result_void_string_t")
+    })?;
+    Some(format!(
+        "// Written by `supervisor-plugin build`.\n#ifndef SUPERVISOR_UNIT_RESULT_H\n#define SUPERVISOR_UNIT_RESULT_H\n\n\
+         #include \"plugin.h\"\n\ntypedef {bound} unit_result_t;\n\n#endif\n"
+    ))
 }
 
 /// All imports block: C has no other way to wait.
@@ -302,6 +321,22 @@ mod tests {
             ("greet", false),
         ] {
             assert_eq!(found.names.contains(name), is_there, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_type_that_interfaces_share_is_found_under_the_name_of_the_first_one() {
+        let name = "exports_platform_supervisor_os_update_result_void_string_t";
+        let import = "} platform_supervisor_identify_result_void_string_t;\n";
+        for (text, expected) in [
+            (format!("{import}}} {name};\n"), Some(name)),
+            (import.to_owned(), None),
+        ] {
+            let mut files = Files::default();
+            files.push("plugin.h", text.as_bytes());
+            let header = unit_result(&files);
+            let found = header.as_deref().map(|text| text.contains(name));
+            assert_eq!(found, expected.map(|_| true), "{header:?}");
         }
     }
 

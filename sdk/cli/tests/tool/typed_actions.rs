@@ -601,7 +601,7 @@ fn what_provides_an_action_is_missing_or_not_declared_and_the_build_says_so() {
             "go",
             "src/plugin.go",
             "import \"supervisor/proxyredirector\"\n",
-            "src/plugin.go:3",
+            "src/plugin.go:4",
         ),
         (
             "python",
