@@ -24,7 +24,7 @@ import (
 
 	"go.bytecodealliance.org/pkg/wit/async"
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
-	handler "supervisor/imports/platform_supervisor_handler"
+	"supervisor/imports/body_stream"
 	wit "supervisor/imports/platform_supervisor_types"
 	"supervisor/internal/jsontext"
 	"supervisor/internal/panics"
@@ -157,7 +157,7 @@ func JSON(value any) *Response {
 // Stream answers 200 with a body that write writes piece by piece while the caller reads. It runs after the handler has
 // returned. Once the caller has disconnected, the writer fails: return then.
 func Stream(contentType string, write func(io.Writer) error) *Response {
-	writer, reader := handler.MakeStreamU8()
+	writer, reader := body_stream.Make()
 	async.Afterwards(func() {
 		defer panics.Log()
 		defer writer.Drop()
@@ -167,6 +167,12 @@ func Stream(contentType string, write func(io.Writer) error) *Response {
 		}
 	})
 	return &Response{200, []Header{{"content-type", contentType}}, wit.MakeBodyStream(reader)}
+}
+
+// Forward answers 200 with a stream that a function of the device returned, such as the journal. The bytes pass outside the
+// plugin, also after the call has ended.
+func Forward(contentType string, stream *witTypes.StreamReader[uint8]) *Response {
+	return &Response{200, []Header{{"content-type", contentType}}, wit.MakeBodyStream(stream)}
 }
 
 var errReaderLeft = fmt.Errorf("the caller has disconnected")
