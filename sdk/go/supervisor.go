@@ -7,11 +7,12 @@
 //	}
 //
 // The packages store, timer, log and config below this one wrap the capabilities of these names; the packages of all
-// other capabilities are in imports, which the build writes for those that plugin.toml requests. The package events is
-// for plugins that are called for events on the device; the package provider describes functions that perform the plugin's
-// own actions, and the packages identify, bootconfig, proxyredirector and osupdate what provides the typed actions of these
-// names. Each call runs in a fresh instance, which is thrown away afterwards. The time of day, files and random numbers are
-// those of Go's own packages, if plugin.toml asks for clock, files and random. Without clock, wait with timer.Sleep.
+// other capabilities are in imports, which the build writes for those that plugin.toml requests; the errors of their
+// functions are values of the type error. The package events is for plugins that are called for events on the device;
+// the package provider describes functions that perform the plugin's own actions, and the packages identify,
+// bootconfig, proxyredirector and osupdate what provides the typed actions of these names. Each call runs in a fresh
+// instance, which is thrown away afterwards. The time of day, files and random numbers are those of Go's own packages,
+// if plugin.toml asks for clock, files and random. Without clock, wait with timer.Sleep.
 package supervisor
 
 import (

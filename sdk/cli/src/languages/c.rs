@@ -32,7 +32,7 @@ const SOURCE: &str = "src/plugin.c";
 /// A stack that is as small as a plugin's memory requires. An overflow is a trap.
 const STACK: &str = "-Wl,-z,stack-size=65536";
 
-/// Tells the SDK the name of the functions for streams in a plugin that reads the journal.
+/// Gives the SDK the name of the functions for streams in a plugin that reads the journal.
 const JOURNAL_STREAM: &str = "-DBODY_STREAM(name)=platform_supervisor_journal_stream_u8_##name";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");

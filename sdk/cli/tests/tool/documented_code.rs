@@ -388,7 +388,11 @@ fn author_with_all_capabilities(language: &str) -> Author {
     let all = Capability::all().iter();
     let lines = all.filter(|capability| capability.is_for_manifests());
     let lines: String = lines.map(|name| format!("{name} = \"r\"\n")).collect();
-    author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", &lines);
+    author.edit(
+        "rails/plugin.toml",
+        "store = \"counts the calls\"\n",
+        &lines,
+    );
     author
 }
 

@@ -89,7 +89,7 @@ struct Definition {
 }
 
 /// A function with a definition of it.
-type Found = (NamedFunction, Definition);
+type DefinedFunction = (NamedFunction, Definition);
 
 /// Checks that the functions that `plugin.toml` names have the types with which the build calls them. `clang` is a command
 /// without files.
@@ -168,7 +168,7 @@ fn place(project: &ProjectFolder, definition: &Definition) -> String {
 }
 
 /// Returns a source that follows the author's, and at which the compiler fails if a function has another type.
-fn assertions_of(functions: &[Found]) -> String {
+fn assertions_of(functions: &[DefinedFunction]) -> String {
     let mut headers: Vec<&str> = Vec::new();
     let mut assertions = String::new();
     for (function, _) in functions {
@@ -184,7 +184,7 @@ fn assertions_of(functions: &[Found]) -> String {
 
 /// Returns the definitions of the functions that `plugin.toml` names, as far as they are visible in the sources: macros may
 /// define others.
-fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<Found>> {
+fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<DefinedFunction>> {
     let mut found = Vec::new();
     for file in files_in(folder, "c")? {
         let code = bare_code_of(&file);
@@ -227,12 +227,14 @@ fn definition<'a>(code: &'a str, name: &str) -> Option<(usize, &'a str, bool)> {
     let mut before = "";
     for (index, line) in code.lines().enumerate() {
         let is_declaration = line.trim_end().ends_with(';') && !line.contains('{');
-        if depth == 0 && !line.starts_with('#') && !is_declaration {
-            if let Some(at) = place_of_function(line, name) {
-                let result = if at == 0 { before } else { &line[..at] };
-                let is_static = result.split_whitespace().any(|word| word == "static");
-                return Some((index + 1, line, is_static));
-            }
+        if depth == 0
+            && !line.starts_with('#')
+            && !is_declaration
+            && let Some(at) = place_of_function(line, name)
+        {
+            let result = if at == 0 { before } else { &line[..at] };
+            let is_static = result.split_whitespace().any(|word| word == "static");
+            return Some((index + 1, line, is_static));
         }
         for char in line.chars() {
             match char {
