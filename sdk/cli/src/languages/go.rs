@@ -277,11 +277,7 @@ fn routes(project: &ProjectFolder, functions: &SourceFunctions) -> Result<String
             Action::Identify => format!("({IDENTIFIER})({provider})"),
             _ => format!("new({provider})"),
         };
-        let _ = writeln!(
-            more,
-            "{}\tsdk_{package}.Serve({value})",
-            place(provider)
-        );
+        let _ = writeln!(more, "{}\tsdk_{package}.Serve({value})", place(provider));
     }
     Ok(format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"

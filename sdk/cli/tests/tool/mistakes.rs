@@ -11,9 +11,9 @@ fn line_of(author: &Author, file: &str, text: &str) -> usize {
     1 + lines.position(|line| line.starts_with(text)).unwrap()
 }
 
-/// Returns a project with more code in its source, whose route, events and action name functions there.
-fn project(language: &str, source: &str, code: &str, functions: [&str; 3]) -> Author {
-    let [route, events, action] = functions;
+/// Returns a project with more code in its source, whose route, providers and action name functions there.
+fn project(language: &str, source: &str, code: &str, functions: [&str; 4]) -> Author {
+    let [route, events, identify, action] = functions;
     let author = Author::with_project(language);
     author.append(&format!("rails/{source}"), code);
     author.edit("rails/plugin.toml", "\"hello\"", &format!("\"{route}\""));
@@ -21,7 +21,7 @@ fn project(language: &str, source: &str, code: &str, functions: [&str; 3]) -> Au
     author.write(
         "rails/plugin.toml",
         &format!(
-            "events = [\"start\"]\n{rest}\n[provides]\nevents = \"{events}\"\n\n[actions]\nset = \"{action}\"\n"
+            "events = [\"start\"]\n{rest}\n[provides]\nevents = \"{events}\"\nidentify = \"{identify}\"\n\n[actions]\nset = \"{action}\"\n"
         ),
     );
     author
@@ -32,9 +32,14 @@ fn a_function_of_the_wrong_type_in_go_is_shown_at_its_line_with_the_right_type()
     if !can_build("go") {
         return;
     }
-    let code = "\nfunc rail(r *supervisor.Request) string {\n\treturn r.Param(\"name\")\n}\n\nfunc watch() {}\n\n\
+    let code = "\nfunc rail(r *supervisor.Request) string {\n\treturn r.Param(\"name\")\n}\n\nfunc watch() {}\n\nfunc blink() {}\n\n\
                 func set(on bool) bool {\n\treturn on\n}\n";
-    let author = project("go", "src/plugin.go", code, ["rail", "watch", "set"]);
+    let author = project(
+        "go",
+        "src/plugin.go",
+        code,
+        ["rail", "watch", "blink", "set"],
+    );
     let built = author.run_in("rails", "build").fails();
     for (begin, message) in [
         (
@@ -45,6 +50,10 @@ fn a_function_of_the_wrong_type_in_go_is_shown_at_its_line_with_the_right_type()
         (
             "func watch(",
             "cannot convert watch (value of type func()) to type func(events.Event) (events.Answer, error)\n",
+        ),
+        (
+            "func blink(",
+            "cannot convert blink (value of type func()) to type func() error\n",
         ),
         (
             "func set(",
@@ -69,6 +78,7 @@ fn a_function_of_the_wrong_type_in_c_is_named_with_its_line_and_the_right_type()
     }
     let right = "\nvoid rail(request_t *r) {\n    answer_textf(r, \"on\");\n}\n\n#include \"events.h\"\n\n\
                  event_answer_t watch(const event_t *event) {\n    (void)event;\n    return go_on();\n}\n\n\
+                 #include \"identify.h\"\n\nidentify_result_t blink(void) {\n    return identify_done();\n}\n\n\
                  #include \"action_provider.h\"\n\noutput_t set(input_t input) {\n    return output_bytes(input.bytes, \
                  input.length);\n}\n";
     for (from, to, begin, expected) in [
@@ -85,6 +95,12 @@ fn a_function_of_the_wrong_type_in_c_is_named_with_its_line_and_the_right_type()
             "the function `watch`, which provides `events`, must be `event_answer_t watch(const event_t *event)`",
         ),
         (
+            "blink(void) {\n",
+            "blink(int count) {\n    (void)count;\n",
+            "identify_result_t blink(",
+            "the function `blink`, which provides `identify`, must be `identify_result_t blink(void)`",
+        ),
+        (
             "set(input_t input) {",
             "set(input_t input, int more) {\n    (void)more;",
             "output_t set(",
@@ -98,7 +114,12 @@ fn a_function_of_the_wrong_type_in_c_is_named_with_its_line_and_the_right_type()
              write `void rail(request_t *request)`",
         ),
     ] {
-        let author = project("c", "src/plugin.c", right, ["rail", "watch", "set"]);
+        let author = project(
+            "c",
+            "src/plugin.c",
+            right,
+            ["rail", "watch", "blink", "set"],
+        );
         author.edit("rails/src/plugin.c", from, to);
         let built = author.run_in("rails", "build").fails();
         let line = line_of(&author, "rails/src/plugin.c", begin);
@@ -106,7 +127,12 @@ fn a_function_of_the_wrong_type_in_c_is_named_with_its_line_and_the_right_type()
         assert!(built.err.ends_with(&expected), "{expected}{}", built.err);
     }
     // An author may write the same type in other words.
-    let author = project("c", "src/plugin.c", right, ["rail", "watch", "set"]);
+    let author = project(
+        "c",
+        "src/plugin.c",
+        right,
+        ["rail", "watch", "blink", "set"],
+    );
     author.edit(
         "rails/src/plugin.c",
         "void rail(request_t *r)",

@@ -28,7 +28,7 @@ struct NamedFunction {
 struct FunctionKind {
     result: &'static str,
     parameter: &'static str,
-    /// The name of the parameter in errors.
+    /// The name of the parameter in errors. Empty if there is none.
     parameter_name: &'static str,
     /// The header of the SDK with these types.
     header: &'static str,
@@ -51,6 +51,12 @@ const ACTION: FunctionKind = FunctionKind {
     parameter: "input_t ",
     parameter_name: "input",
     header: "action_provider.h",
+};
+const IDENTIFIER: FunctionKind = FunctionKind {
+    result: "identify_result_t",
+    parameter: "void",
+    parameter_name: "",
+    header: "identify.h",
 };
 
 impl NamedFunction {
@@ -214,10 +220,14 @@ fn named_functions(project: &ProjectFolder) -> Vec<NamedFunction> {
     let routes = routes.map(|(route, name)| function(name, format!("answers `{route}`"), &ROUTE));
     let watcher = project.provider(Action::Events);
     let watcher = watcher.map(|name| function(name, "provides `events`".to_owned(), &WATCHER));
+    let identifier = project.provider(Action::Identify);
+    let identifier =
+        identifier.map(|name| function(name, "provides `identify`".to_owned(), &IDENTIFIER));
     let actions = project.actions();
     let actions = actions
         .map(|(action, name)| function(name, format!("performs the action `{action}`"), &ACTION));
-    routes.chain(watcher).chain(actions).collect()
+    let others = watcher.into_iter().chain(identifier);
+    routes.chain(others).chain(actions).collect()
 }
 
 /// Returns the definition of a function: its line, counted from 1, the text of the line, and whether the function is static.
@@ -311,6 +321,24 @@ mod tests {
             let found = definition(code, "rail");
             let found = found.map(|(line, _, is_static)| (line, is_static));
             assert_eq!(found, expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_function_without_parameters_has_no_name_of_one() {
+        let function = NamedFunction {
+            name: "blink".to_owned(),
+            purpose: String::new(),
+            kind: &IDENTIFIER,
+        };
+        let expected = function.signature();
+        assert_eq!(expected, "identify_result_t blink(void)");
+        for (text, is_same) in [
+            ("identify_result_t blink(void) {", true),
+            ("identify_result_t blink() {", false),
+            ("identify_result_t blink(int a) {", false),
+        ] {
+            assert_eq!(tokens(text) == tokens(&expected), is_same, "{text}");
         }
     }
 
