@@ -10,10 +10,16 @@
 // How much of a request's body is read at a time, in bytes.
 #define CHUNK (64 << 10)
 
+// The functions of the bindings for streams are named after the first interface with one; the build defines this if that is
+// another one.
+#ifndef BODY_STREAM
+#define BODY_STREAM(name) platform_supervisor_types_stream_u8_##name
+#endif
+
 typedef platform_supervisor_types_body_t body_t;
 
 struct stream {
-    platform_supervisor_types_stream_u8_writer_t writer;
+    BODY_STREAM(writer_t) writer;
     bool reader_left;
 };
 
@@ -121,10 +127,10 @@ size_t body_chunk(request_t *request, const uint8_t **bytes) {
     for (;;) {
         uint32_t stream = body->val.stream;
         plugin_waitable_status_t status =
-            finished(stream, platform_supervisor_types_stream_u8_read(stream, request->chunk, CHUNK));
+            finished(stream, BODY_STREAM(read)(stream, request->chunk, CHUNK));
         if (PLUGIN_WAITABLE_STATE(status) != PLUGIN_WAITABLE_COMPLETED) {
             request->body_ended = true;
-            platform_supervisor_types_stream_u8_drop_readable(stream);
+            BODY_STREAM(drop_readable)(stream);
         }
         if (request->body_ended || PLUGIN_WAITABLE_COUNT(status) > 0) return PLUGIN_WAITABLE_COUNT(status);
     }
@@ -197,17 +203,24 @@ void answer_errorf(request_t *request, uint16_t status, const char *format, ...)
 stream_t *answer_stream(request_t *request, const char *content_type) {
     add_header(request, "content-type", content_type);
     body_t body = {.tag = PLATFORM_SUPERVISOR_TYPES_BODY_STREAM};
-    body.val.stream = platform_supervisor_types_stream_u8_new(&request->stream.writer);
+    body.val.stream = BODY_STREAM(new)(&request->stream.writer);
     request->streaming = true;
     give(request, body);
     return &request->stream;
+}
+
+void answer_forwarded(request_t *request, const char *content_type, uint32_t stream) {
+    add_header(request, "content-type", content_type);
+    body_t body = {.tag = PLATFORM_SUPERVISOR_TYPES_BODY_STREAM};
+    body.val.stream = stream;
+    give(request, body);
 }
 
 bool stream_write(stream_t *stream, const void *bytes, size_t length) {
     const uint8_t *at = bytes;
     while (length > 0 && !stream->reader_left) {
         plugin_waitable_status_t status =
-            finished(stream->writer, platform_supervisor_types_stream_u8_write(stream->writer, at, length));
+            finished(stream->writer, BODY_STREAM(write)(stream->writer, at, length));
         stream->reader_left = PLUGIN_WAITABLE_STATE(status) != PLUGIN_WAITABLE_COMPLETED;
         at += PLUGIN_WAITABLE_COUNT(status);
         length -= PLUGIN_WAITABLE_COUNT(status);
@@ -254,7 +267,7 @@ plugin_callback_code_t exports_platform_supervisor_handler_handle(exports_platfo
         if (text_is(wit->method, routes[index].method) && text_is(wit->route, routes[index].path)) {
             routes[index].handler(&request);
             if (!request.answered) give(&request, (body_t){.tag = PLATFORM_SUPERVISOR_TYPES_BODY_EMPTY});
-            if (request.streaming) platform_supervisor_types_stream_u8_drop_writable(request.stream.writer);
+            if (request.streaming) BODY_STREAM(drop_writable)(request.stream.writer);
             return PLUGIN_CALLBACK_CODE_EXIT;
         }
     }
@@ -266,8 +279,9 @@ plugin_callback_code_t exports_platform_supervisor_handler_handle_callback(plugi
     abort(); // The call never returns to the host before it is over.
 }
 
-// The C library closes, seeks and writes files when it ends; a plugin has none. These replace WASI's functions, so the
-// component does not import them.
+// The C library closes, seeks and writes files when it ends. A plugin has none unless it asks for them, which the build says by
+// this definition. These functions replace those of WASI, so the component does not import them.
+#ifndef WITH_FILES
 int32_t __imported_wasi_snapshot_preview1_fd_close(int32_t file) {
     (void)file;
     return 8; // EBADF
@@ -282,3 +296,4 @@ int32_t __imported_wasi_snapshot_preview1_fd_write(int32_t file, int32_t pieces,
     (void)file, (void)pieces, (void)count, (void)written;
     return 8;
 }
+#endif

@@ -68,6 +68,9 @@ stream_t *answer_stream(request_t *request, const char *content_type);
 // Writes all bytes, and waits until the caller has taken them. False if the caller has disconnected: stop writing then.
 bool stream_write(stream_t *stream, const void *bytes, size_t length);
 bool stream_writef(stream_t *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Answers 200 with a stream that a function of the bindings has returned, such as that of the journal. The bytes pass outside
+// the plugin, also after the call has ended.
+void answer_forwarded(request_t *request, const char *content_type, uint32_t stream);
 
 // Returns `text` for a JSON string: with escapes, without the quotation marks.
 char *json_escaped(const char *text);

@@ -7,11 +7,12 @@
 //	}
 //
 // The packages store, timer, log and config below this one wrap the capabilities of these names; the packages of all
-// other capabilities are in imports, which the build writes for those that plugin.toml requests. The package events is
-// for plugins that are called for events on the device; the package provider describes functions that perform the plugin's
-// own actions, and the packages identify, bootconfig, proxyredirector and osupdate what provides the typed actions of these
-// names. Each call runs in a fresh instance, which is thrown away afterwards. The time of day, files and random numbers are
-// those of Go's own packages, if plugin.toml asks for clock, files and random. Without clock, wait with timer.Sleep.
+// other capabilities are in imports, which the build writes for those that plugin.toml requests; the errors of their
+// functions are values of the type error. The package events is for plugins that are called for events on the device;
+// the package provider describes functions that perform the plugin's own actions, and the packages identify,
+// bootconfig, proxyredirector and osupdate what provides the typed actions of these names. Each call runs in a fresh
+// instance, which is thrown away afterwards. The time of day, files and random numbers are those of Go's own packages,
+// if plugin.toml asks for clock, files and random. Without clock, wait with timer.Sleep.
 package supervisor
 
 import (
@@ -24,7 +25,7 @@ import (
 
 	"go.bytecodealliance.org/pkg/wit/async"
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
-	handler "supervisor/imports/platform_supervisor_handler"
+	"supervisor/imports/body_stream"
 	wit "supervisor/imports/platform_supervisor_types"
 	"supervisor/internal/jsontext"
 	"supervisor/internal/panics"
@@ -157,7 +158,7 @@ func JSON(value any) *Response {
 // Stream answers 200 with a body that write writes piece by piece while the caller reads. It runs after the handler has
 // returned. Once the caller has disconnected, the writer fails: return then.
 func Stream(contentType string, write func(io.Writer) error) *Response {
-	writer, reader := handler.MakeStreamU8()
+	writer, reader := body_stream.Make()
 	async.Afterwards(func() {
 		defer panics.Log()
 		defer writer.Drop()
@@ -167,6 +168,12 @@ func Stream(contentType string, write func(io.Writer) error) *Response {
 		}
 	})
 	return &Response{200, []Header{{"content-type", contentType}}, wit.MakeBodyStream(reader)}
+}
+
+// Forward answers 200 with a stream that a function of the device returned, such as the journal. The bytes pass outside the
+// plugin, also after the call has ended.
+func Forward(contentType string, stream *witTypes.StreamReader[uint8]) *Response {
+	return &Response{200, []Header{{"content-type", contentType}}, wit.MakeBodyStream(stream)}
 }
 
 var errReaderLeft = fmt.Errorf("the caller has disconnected")

@@ -1,7 +1,10 @@
 //! C: zig's clang compiles the sources, the SDK and the bindings.
 
+mod signatures;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
@@ -28,6 +31,9 @@ const ZIG: PythonPackage = PythonPackage {
 const SOURCE: &str = "src/plugin.c";
 /// A stack that is as small as a plugin's memory requires. An overflow is a trap.
 const STACK: &str = "-Wl,-z,stack-size=65536";
+
+/// Gives the SDK the name of the functions for streams in a plugin that reads the journal.
+const JOURNAL_STREAM: &str = "-DBODY_STREAM(name)=platform_supervisor_journal_stream_u8_##name";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
 
@@ -65,20 +71,22 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     write_file(&routes, self::routes(project)?.as_bytes())?;
 
     let module = build.join("core.wasm");
-    let mut command = toolchain::python_module(&ZIG, output)?;
-    command
-        .args([
-            "cc",
-            "-target",
-            "wasm32-wasi",
-            "-mexec-model=reactor",
-            "-Os",
-            "-s",
-            STACK,
-        ])
-        .args(["-std=gnu17", "-Wall", "-Wextra"]);
-    for folder in [folder, &sdk, &bound] {
-        command.arg("-I").arg(folder);
+    let folders = [folder, &sdk, &bound];
+    let mut command = clang(&folders, output)?;
+    command.args([
+        "-mexec-model=reactor",
+        "-Os",
+        "-s",
+        STACK,
+        "-Wall",
+        "-Wextra",
+    ]);
+    // The first interface with a stream gives its name to the functions of all of them.
+    if project.project.manifest.asks_for(Capability::Journal) {
+        command.arg(JOURNAL_STREAM);
+    }
+    if project.project.manifest.asks_for(Capability::Files) {
+        command.arg("-DWITH_FILES");
     }
     for file in files_in(folder, "c")? {
         command.arg(file);
@@ -105,7 +113,11 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg(routes)
         .arg("-o")
         .arg(&module);
-    toolchain::compile(&mut command)?;
+    if let Err(error) = toolchain::compile(&mut command) {
+        signatures::check_linkage(project, folder)?;
+        return Err(error);
+    }
+    signatures::check(project, folder, &mut clang(&folders, output)?)?;
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
@@ -123,6 +135,16 @@ fn unit_result(bindings: &Files) -> Option<String> {
         "// Written by `supervisor-plugin build`.\n#ifndef SUPERVISOR_UNIT_RESULT_H\n#define SUPERVISOR_UNIT_RESULT_H\n\n\
          #include \"plugin.h\"\n\ntypedef {bound} unit_result_t;\n\n#endif\n"
     ))
+}
+
+/// Returns a command that compiles for a plugin, with these folders of headers.
+fn clang(folders: &[&Path], output: &Output) -> Result<Command> {
+    let mut command = toolchain::python_module(&ZIG, output)?;
+    command.args(["cc", "-target", "wasm32-wasi", "-std=gnu17"]);
+    for folder in folders {
+        command.arg("-I").arg(folder);
+    }
+    Ok(command)
 }
 
 /// All imports block: C has no other way to wait.

@@ -117,19 +117,43 @@ pub(super) fn code_of(file: &Path) -> String {
     without_comments(&std::fs::read_to_string(file).unwrap_or_default())
 }
 
-fn without_comments(text: &str) -> String {
+/// Returns the source like [`code_of`], and with nothing between the quotation marks of its texts: a word in it is code.
+pub(super) fn bare_code_of(file: &Path) -> String {
+    without_texts(&std::fs::read_to_string(file).unwrap_or_default())
+}
+
+pub(super) fn without_comments(text: &str) -> String {
+    code(text, Texts::Whole)
+}
+
+pub(super) fn without_texts(text: &str) -> String {
+    code(text, Texts::Empty)
+}
+
+/// What remains of a source's texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    Whole,
+    /// The quotation marks, and the ends of lines.
+    Empty,
+}
+
+/// Returns a source without its comments.
+fn code(text: &str, texts: Texts) -> String {
     let mut code = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     // The quotation mark that ends the present text.
     let mut end = None;
     while let Some(char) = chars.next() {
         if let Some(mark) = end {
-            code.push(char);
+            let stays = |char: char| texts == Texts::Whole || char == mark || char == '\n';
+            code.extend(Some(char).filter(|char| stays(*char)));
             // Only a text between backticks has several lines. A quotation mark in a regular expression begins none.
             if char == mark || (char == '\n' && mark != '`') {
                 end = None;
             } else if char == '\\' {
-                code.extend(chars.next());
+                let escaped = chars.next();
+                code.extend(escaped.filter(|char| texts == Texts::Whole || *char == '\n'));
             }
             continue;
         }
@@ -231,6 +255,15 @@ mod tests {
             ("/* a", " "),
         ] {
             assert_eq!(without_comments(text), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("a // b\nc", "a \nc"),
+            ("f(\"a // b\", 'c') // d", "f(\"\", '') "),
+            (r#"f("a\"b")"#, r#"f("")"#),
+            ("`a\nb\\\nc` d", "`\n\n` d"),
+            ("\"a\nb", "\"\nb"),
+        ] {
+            assert_eq!(without_texts(text), expected, "{text}");
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Go: its own compiler, with an SDK and bindings in a workspace with the project's module.
 
-use std::collections::BTreeMap;
+mod bindings;
+mod overlay;
+mod sleep;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
-use plugin_manifest::{Action, Capability, Language};
-use serde_json::json;
-use wit_bindgen_core::Files;
-use wit_bindgen_go::Format;
+use plugin_manifest::{Action, Language};
 
 use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
-use super::source_functions::{self, SourceFunctions, first_word, name_after};
+use super::source_functions::{self, SourceFunctions, SourcePlace, first_word, name_after};
 use super::typed_actions::{self, ProviderUse, find_provider_use};
 use super::{check_identifier, core_module};
 use crate::output::Output;
@@ -37,13 +37,12 @@ const PROVIDERS: [(Action, &str); 4] = [
     (Action::ProxyRedirector, "proxyredirector"),
     (Action::OsUpdate, "osupdate"),
 ];
+/// The types of the functions that answer requests and are called for events, as errors of the compiler show them.
+const HANDLER: &str = "func(*supervisor.Request) (*supervisor.Response, error)";
+const WATCHER: &str = "func(events.Event) (events.Answer, error)";
+const IDENTIFIER: &str = "func() error";
 /// The keywords of declarations.
 const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
-
-/// The file of Go's own library that reads random bytes, below its root.
-const RANDOM: &str = "src/crypto/internal/sysrand/rand_wasip1.go";
-/// Its replacement in a plugin that does not ask for random numbers.
-const WITHOUT_RANDOM: &str = include_str!("go/without_random.go");
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
 /// The packages that the bindings are written against.
@@ -62,26 +61,17 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
-    source_functions::check(project, &source, &functions(package)?)?;
+    let functions = functions(package)?;
+    source_functions::check(project, &source, &functions)?;
     typed_actions::check(project, provider_uses(package)?)?;
     capability_use::check(project, capability_uses(package)?)?;
+    sleep::check(project, package)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
-    let bindings = wit_bindgen_go::Opts {
-        format: Format::False,
-        pkg_name: Some("supervisor/imports".to_owned()),
-        export_pkg_name: Some("supervisor/exports".to_owned()),
-        ..Default::default()
-    };
-    let mut files = Files::default();
-    bindings
-        .build()
-        .generate(&mut world.resolve, world.id, &mut files)
-        .context("failed to write the bindings")?;
     let sdk = build.join("supervisor");
     write_folder(&sdk, &SDK)?;
-    write_bindings(&sdk, &files)?;
+    bindings::write(&sdk, &mut world)?;
     // The SDK has its own package `async`, which is among these.
     let packages = build.join("pkg");
     write_folder(&packages.join("wit"), &PACKAGES)?;
@@ -98,11 +88,8 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         b"go 1.25\n\nuse (\n\t..\n\t./supervisor\n\t./pkg\n)\n",
     )?;
 
-    let overlay = build.join("overlay.json");
-    let replaced = replaced_files(project, package, &build, output)?;
-    let replaced = json!({ "Replace": replaced });
-    write_file(&overlay, replaced.to_string().as_bytes())?;
-
+    let routes = routes(project, &functions)?;
+    let overlay = overlay::write(project, package, &routes, output)?;
     let module = build.join("core.wasm");
     let mut command = toolchain::python_program(&GO, "go", output)?;
     command
@@ -127,38 +114,6 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
-/// Writes files into `build` that the compiler reads in place of others. Returns them by the paths of those.
-fn replaced_files(
-    project: &ProjectFolder,
-    package: &Path,
-    build: &Path,
-    output: &Output,
-) -> Result<BTreeMap<String, String>> {
-    let mut replaced = BTreeMap::new();
-    let mut replace = |file: &Path, name: &str, content: &str| {
-        let written = build.join(name);
-        write_file(&written, content.as_bytes())?;
-        replaced.insert(file.display().to_string(), written.display().to_string());
-        anyhow::Ok(())
-    };
-    // The file that names the functions belongs to the author's package, but is not in the author's folder.
-    replace(
-        &package.join("supervisor_routes.go"),
-        "routes.go",
-        &routes(project)?,
-    )?;
-    if !project.project.manifest.asks_for(Capability::Random) {
-        let mut go = toolchain::python_program(&GO, "go", output)?;
-        let root = toolchain::line(go.args(["env", "GOROOT"]).env("GOTOOLCHAIN", "local"))?;
-        let random = Path::new(&root).join(RANDOM);
-        // Another version of Go may read them elsewhere. There, an error of Go's own ends the call.
-        if random.is_file() {
-            replace(&random, "without_random.go", WITHOUT_RANDOM)?;
-        }
-    }
-    Ok(replaced)
-}
-
 /// Returns the files of a package, without its tests.
 fn sources(package: &Path) -> Result<Vec<PathBuf>> {
     let mut files = files_in(package, "go")?;
@@ -171,15 +126,20 @@ fn functions(package: &Path) -> Result<SourceFunctions> {
     let mut functions = SourceFunctions::default();
     for file in sources(package)? {
         let mut is_in_group = false;
-        for line in code_of(&file).lines() {
-            if let Some(name) = name_after(line, &[], &["func"]) {
+        for (index, line) in code_of(&file).lines().enumerate() {
+            let function = name_after(line, &[], &["func"]);
+            let other = name_after(line, &[], &["var", "type"]);
+            let in_group = first_word(line.trim_start()).filter(|_| is_in_group);
+            if let Some(name) = function {
                 functions.add(name);
-            } else if let Some(name) = name_after(line, &[], &["var", "type"]) {
+            }
+            if let Some(name) = function.or(other).or(in_group) {
                 functions.names.insert(name.to_owned());
-            } else if is_in_group {
-                functions
-                    .names
-                    .extend(first_word(line.trim_start()).map(str::to_owned));
+                let place = SourcePlace {
+                    file: file.clone(),
+                    line: index + 1,
+                };
+                functions.places.entry(name.to_owned()).or_insert(place);
             }
             is_in_group = match line.trim_end() {
                 "var (" | "type (" => true,
@@ -257,44 +217,42 @@ fn provider_uses(package: &Path) -> Result<Vec<ProviderUse>> {
     Ok(uses.collect())
 }
 
-/// Writes the bindings, with imports and exports separated.
-fn write_bindings(sdk: &Path, files: &Files) -> Result<()> {
-    // Removes packages of interfaces that the plugin no longer asks for.
-    for folder in ["imports", "exports/wit_exports"] {
-        let _ = std::fs::remove_dir_all(sdk.join(folder));
-    }
-    let exports = ["wit_exports/", "export_"];
-    let is_export = |name: &str| exports.iter().any(|prefix| name.starts_with(prefix));
-    for (name, content) in files.iter() {
-        let folder = if is_export(name) {
-            "exports"
-        } else {
-            "imports"
-        };
-        write_file(&sdk.join(folder).join(name), content)?;
-    }
-    Ok(())
-}
-
 /// Returns the file that says which function answers which route, performs which action, and is called for events, and what
 /// provides the typed actions.
-fn routes(project: &ProjectFolder) -> Result<String> {
+///
+/// Each of them is in a line of its own, which the compiler takes for the line of the author's that defines it: if its type is
+/// not the expected one, the error names that line, the function and the expected type.
+fn routes(project: &ProjectFolder, functions: &SourceFunctions) -> Result<String> {
+    let place = |name: &str| line_directive(functions.places.get(name));
     let mut table = String::new();
     for (route, handler) in project.routes() {
         check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
-        let _ = writeln!(table, "\t\t{:?}: {handler},", route.to_string());
+        let _ = writeln!(
+            table,
+            "{}\t\t{:?}: ({HANDLER})({handler}),",
+            place(handler),
+            route.to_string()
+        );
     }
     let mut imports = String::from("\t\"supervisor\"\n");
     let mut more = String::new();
     if let Some(watcher) = project.provider(Action::Events) {
         check_identifier(watcher, "provides `events`", FUNCTION)?;
         imports.push_str("\t\"supervisor/events\"\n");
-        let _ = writeln!(more, "\tevents.Serve({watcher})");
+        let _ = writeln!(
+            more,
+            "{}\tevents.Serve(({WATCHER})({watcher}))",
+            place(watcher)
+        );
     }
     let mut actions = String::new();
     for (name, function) in project.actions() {
         check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
-        let _ = writeln!(actions, "\t\t{name:?}: provider.ActionOf({function}),");
+        let _ = writeln!(
+            actions,
+            "{}\t\t{name:?}: provider.ActionOf({function}),",
+            place(function)
+        );
     }
     if !actions.is_empty() {
         imports.push_str("\t\"supervisor/provider\"\n");
@@ -316,14 +274,26 @@ fn routes(project: &ProjectFolder) -> Result<String> {
         // Under another name, because the author's package may have a function `identify`.
         let _ = writeln!(imports, "\tsdk_{package} \"supervisor/{package}\"");
         let value = match action {
-            Action::Identify => provider.to_owned(),
+            Action::Identify => format!("({IDENTIFIER})({provider})"),
             _ => format!("new({provider})"),
         };
-        let _ = writeln!(more, "\tsdk_{package}.Serve({value})");
+        let _ = writeln!(more, "{}\tsdk_{package}.Serve({value})", place(provider));
     }
     Ok(format!(
         "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
     ))
+}
+
+/// Returns the directive with which the compiler takes the next line for this one; nothing if the path cannot be written in
+/// a line.
+fn line_directive(place: Option<&SourcePlace>) -> String {
+    let written = place.and_then(|SourcePlace { file, line }| {
+        let file = file
+            .to_str()
+            .filter(|file| !file.contains(char::is_control))?;
+        Some(format!("//line {file}:{line}\n"))
+    });
+    written.unwrap_or_default()
 }
 
 #[cfg(test)]

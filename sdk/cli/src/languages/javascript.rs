@@ -3,6 +3,7 @@
 
 mod exports;
 mod imports;
+mod random_uses;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,15 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     let source = project.source(default)?;
     source_functions::check(project, &source, &exports::functions(&source))?;
     typed_actions::check(project, imports::provider_uses(&source))?;
-    capability_use::check(project, imports::capability_uses(&source))?;
+    let files = imports::files(&source);
+    let mut uses = imports::capability_uses(&files);
+    uses.extend(random_uses::of_crypto(&files));
+    capability_use::check(project, uses)?;
+    if !has_random(project) {
+        for warning in random_uses::warnings(project, &files) {
+            output.note(&format!("warning: {warning}"));
+        }
+    }
     let manifest = &project.project.manifest;
     check_imports_and_exports(manifest)?;
     let build = project.path.join("build");

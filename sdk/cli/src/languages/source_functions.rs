@@ -2,8 +2,8 @@
 //! tools of a language run, because each of these reports a missing function in its own words, at a place in a file that
 //! the author has not written.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use plugin_manifest::{Action, Language, Project, ProjectFile, Spanned, line_and_column};
@@ -24,6 +24,16 @@ pub(super) struct SourceFunctions {
     pub(super) listed: Vec<String>,
     /// Whether the source has names that only the tools of the language can find.
     pub(super) has_others: bool,
+    /// Where they are defined, as far as the language's build needs it.
+    pub(super) places: BTreeMap<String, SourcePlace>,
+}
+
+/// A line of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SourcePlace {
+    pub(super) file: PathBuf,
+    /// Counted from 1.
+    pub(super) line: usize,
 }
 
 impl SourceFunctions {

@@ -11,6 +11,7 @@ mod other_plugins;
 mod ports_and_locks;
 mod report_fields;
 mod store_in_c;
+mod streams_and_files;
 mod whole_answers;
 mod whole_numbers;
 

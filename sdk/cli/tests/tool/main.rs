@@ -20,6 +20,7 @@ mod harness;
 mod hostile_requests;
 mod install;
 mod languages;
+mod mistakes;
 mod providers;
 mod registry;
 mod report_fields;

@@ -1,6 +1,5 @@
 //! What the sources of a plugin in JavaScript or TypeScript import of the SDK.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::languages::capability_use::{CapabilityUse, code_of, find_capability};
@@ -23,22 +22,32 @@ struct Import<'a> {
     exports: bool,
 }
 
-/// Returns the capabilities that `source`, and the project's files that it imports, use by the SDK's names. A name that
-/// is only imported is not used: the bundle does not contain it.
-pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
-    let mut uses = Vec::new();
-    let mut files = vec![source.to_owned()];
-    let mut seen = BTreeSet::new();
-    while let Some(file) = files.pop() {
-        if !seen.insert(file.clone()) {
+/// Returns `source`, and the project's files that it imports, directly or not.
+pub(super) fn files(source: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut next = vec![source.to_owned()];
+    while let Some(file) = next.pop() {
+        if files.contains(&file) {
             continue;
         }
         let code = code_of(&file);
+        let imports = imports(&code).into_iter();
+        let of_project = imports.filter(|import| import.module.starts_with('.'));
+        next.extend(of_project.filter_map(|import| imported_file(&file, import.module)));
+        files.push(file);
+    }
+    files
+}
+
+/// Returns the capabilities that files use by the SDK's names. A name that is only imported is not used: the bundle does not
+/// contain it.
+pub(super) fn capability_uses(files: &[PathBuf]) -> Vec<CapabilityUse> {
+    let mut uses = Vec::new();
+    for file in files {
+        let code = code_of(file);
         for import in imports(&code) {
             if import.module == SDK {
-                uses.extend(uses_of(&import, &code, &file));
-            } else if import.module.starts_with('.') {
-                files.extend(imported_file(&file, import.module));
+                uses.extend(uses_of(&import, &code, file));
             }
         }
     }
@@ -181,7 +190,7 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let uses = capability_uses(&folder.path().join("plugin.js")).into_iter();
+        let uses = capability_uses(&super::files(&folder.path().join("plugin.js"))).into_iter();
         uses.map(|used| {
             let file = used.file.file_name().unwrap();
             (

@@ -1,0 +1,370 @@
+//! The types of the functions that `plugin.toml` names. The file that calls them is not the author's, so the linker would put
+//! a trap in place of a function of another type, and only warn of it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use plugin_manifest::Action;
+
+use crate::languages::capability_use::{bare_code_of, files_in};
+use crate::project::ProjectFolder;
+use crate::sdk_sources::write_file;
+use crate::toolchain;
+
+/// What the compiler says of a function of another type, before its name.
+const WRONG: &str = "another type: ";
+
+/// A function that `plugin.toml` names.
+struct NamedFunction {
+    name: String,
+    /// What it does, as errors say it.
+    purpose: String,
+    kind: &'static FunctionKind,
+}
+
+/// The type of functions with the same purpose.
+#[derive(PartialEq)]
+struct FunctionKind {
+    result: &'static str,
+    parameter: &'static str,
+    /// The name of the parameter in errors. Empty if there is none.
+    parameter_name: &'static str,
+    /// The header of the SDK with these types.
+    header: &'static str,
+}
+
+const ROUTE: FunctionKind = FunctionKind {
+    result: "void",
+    parameter: "request_t *",
+    parameter_name: "request",
+    header: "supervisor.h",
+};
+const WATCHER: FunctionKind = FunctionKind {
+    result: "event_answer_t",
+    parameter: "const event_t *",
+    parameter_name: "event",
+    header: "events.h",
+};
+const ACTION: FunctionKind = FunctionKind {
+    result: "output_t",
+    parameter: "input_t ",
+    parameter_name: "input",
+    header: "action_provider.h",
+};
+const IDENTIFIER: FunctionKind = FunctionKind {
+    result: "identify_result_t",
+    parameter: "void",
+    parameter_name: "",
+    header: "identify.h",
+};
+
+impl NamedFunction {
+    /// Returns the function as an author writes it.
+    fn signature(&self) -> String {
+        let FunctionKind {
+            result,
+            parameter,
+            parameter_name,
+            ..
+        } = self.kind;
+        format!("{result} {}({parameter}{parameter_name})", self.name)
+    }
+
+    /// Returns a line at which the compiler fails if the function has another type.
+    fn assertion(&self) -> String {
+        let FunctionKind {
+            result, parameter, ..
+        } = self.kind;
+        let name = &self.name;
+        format!(
+            "_Static_assert(__builtin_types_compatible_p(__typeof__({name}), {result}({parameter})), \"{WRONG}{name}\");\n"
+        )
+    }
+}
+
+/// A definition of a function in the author's sources.
+#[derive(Debug, PartialEq, Eq)]
+struct Definition {
+    file: PathBuf,
+    /// Counted from 1.
+    line: usize,
+    /// The line without comments.
+    text: String,
+    is_static: bool,
+}
+
+/// A function with a definition of it.
+type DefinedFunction = (NamedFunction, Definition);
+
+/// Checks that the functions that `plugin.toml` names have the types with which the build calls them. `clang` is a command
+/// without files.
+///
+/// # Errors
+/// One has another type; the error names its place and what to write. Or a source cannot be read, or the compiler cannot be
+/// started.
+pub(super) fn check(project: &ProjectFolder, folder: &Path, clang: &mut Command) -> Result<()> {
+    let mut unclear = definitions(project, folder)?;
+    // Most of them are obviously right, and need no further run of the compiler.
+    unclear.retain(|(function, definition)| {
+        !definition.is_static && tokens(&definition.text) != tokens(&function.signature())
+    });
+    let Some((_, first)) = unclear.first() else {
+        return Ok(());
+    };
+    // One file at a time: a mistake in another one is found by the next build.
+    let file = first.file.clone();
+    unclear.retain(|(_, definition)| definition.file == file);
+    let build = project.path.join("build");
+    let assertions = build.join("signatures.c");
+    write_file(&assertions, assertions_of(&unclear).as_bytes())?;
+    clang.args(["-w", "-fsyntax-only", "-include"]);
+    clang.arg(&file).arg(&assertions);
+    let run = toolchain::compile_into(clang, &build.join("signatures.log"))?;
+    let is_wrong = |name: &str| {
+        let ending = format!("{WRONG}{name}");
+        run.output.lines().any(|line| line.ends_with(&ending))
+    };
+    let wrong = unclear
+        .iter()
+        .find(|(function, _)| is_wrong(&function.name));
+    let Some((function, definition)) = wrong else {
+        return Ok(());
+    };
+    bail!(
+        "{}: the function `{}`, which {}, must be `{}`",
+        place(project, definition),
+        function.name,
+        function.purpose,
+        function.signature()
+    );
+}
+
+/// Checks that the functions that `plugin.toml` names are not `static`, for a build that has failed: the linker's message
+/// does not say why it does not find such a function.
+///
+/// # Errors
+/// One is; the error names its place. Or a source cannot be read.
+pub(super) fn check_linkage(project: &ProjectFolder, folder: &Path) -> Result<()> {
+    let found = definitions(project, folder)?;
+    let is_linked = |name: &str| {
+        let mut others = found.iter();
+        others.any(|(function, definition)| function.name == name && !definition.is_static)
+    };
+    let local = found
+        .iter()
+        .find(|(function, _)| !is_linked(&function.name));
+    let Some((function, definition)) = local else {
+        return Ok(());
+    };
+    bail!(
+        "{}: the function `{}`, which {}, is `static`, so nothing outside its file can call it: write `{}`",
+        place(project, definition),
+        function.name,
+        function.purpose,
+        function.signature()
+    );
+}
+
+/// Returns the place of a definition in the project.
+fn place(project: &ProjectFolder, definition: &Definition) -> String {
+    let file = &definition.file;
+    let file = file.strip_prefix(&project.path).unwrap_or(file);
+    format!("{}:{}", file.display(), definition.line)
+}
+
+/// Returns a source that follows the author's, and at which the compiler fails if a function has another type.
+fn assertions_of(functions: &[DefinedFunction]) -> String {
+    let mut headers: Vec<&str> = Vec::new();
+    let mut assertions = String::new();
+    for (function, _) in functions {
+        let header = function.kind.header;
+        if !headers.contains(&header) {
+            headers.push(header);
+        }
+        assertions += &function.assertion();
+    }
+    let includes = headers.iter().map(|name| format!("#include \"{name}\"\n"));
+    includes.collect::<String>() + &assertions
+}
+
+/// Returns the definitions of the functions that `plugin.toml` names, as far as they are visible in the sources: macros may
+/// define others.
+fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<DefinedFunction>> {
+    let mut found = Vec::new();
+    for file in files_in(folder, "c")? {
+        let code = bare_code_of(&file);
+        for function in named_functions(project) {
+            if let Some((line, text, is_static)) = definition(&code, &function.name) {
+                let definition = Definition {
+                    file: file.clone(),
+                    line,
+                    text: text.to_owned(),
+                    is_static,
+                };
+                found.push((function, definition));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the functions that `plugin.toml` names.
+fn named_functions(project: &ProjectFolder) -> Vec<NamedFunction> {
+    let function = |name: &str, purpose: String, kind| NamedFunction {
+        name: name.to_owned(),
+        purpose,
+        kind,
+    };
+    let routes = project.routes();
+    let routes = routes.map(|(route, name)| function(name, format!("answers `{route}`"), &ROUTE));
+    let watcher = project.provider(Action::Events);
+    let watcher = watcher.map(|name| function(name, "provides `events`".to_owned(), &WATCHER));
+    let identifier = project.provider(Action::Identify);
+    let identifier =
+        identifier.map(|name| function(name, "provides `identify`".to_owned(), &IDENTIFIER));
+    let actions = project.actions();
+    let actions = actions
+        .map(|(action, name)| function(name, format!("performs the action `{action}`"), &ACTION));
+    let others = watcher.into_iter().chain(identifier);
+    routes.chain(others).chain(actions).collect()
+}
+
+/// Returns the definition of a function: its line, counted from 1, the text of the line, and whether the function is static.
+fn definition<'a>(code: &'a str, name: &str) -> Option<(usize, &'a str, bool)> {
+    let mut depth = 0_usize;
+    // The result of a function may be in the line before its name.
+    let mut before = "";
+    for (index, line) in code.lines().enumerate() {
+        let is_declaration = line.trim_end().ends_with(';') && !line.contains('{');
+        if depth == 0
+            && !line.starts_with('#')
+            && !is_declaration
+            && let Some(at) = place_of_function(line, name)
+        {
+            let result = if at == 0 { before } else { &line[..at] };
+            let is_static = result.split_whitespace().any(|word| word == "static");
+            return Some((index + 1, line, is_static));
+        }
+        for char in line.chars() {
+            match char {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        before = line;
+    }
+    None
+}
+
+/// Returns the position of a name that is followed by parameters.
+fn place_of_function(line: &str, name: &str) -> Option<usize> {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let mut places = line.match_indices(name).map(|(at, _)| at);
+    places.find(|at| {
+        let before = line[..*at].chars().next_back();
+        let after = line[at + name.len()..].trim_start();
+        !before.is_some_and(is_part) && after.starts_with('(')
+    })
+}
+
+/// Returns the words and signs of a function's definition up to the end of its parameters, without the name of the last one.
+fn tokens(definition: &str) -> Vec<&str> {
+    let end = definition.find(')').unwrap_or(definition.len());
+    let mut rest = definition[..end].trim_start();
+    let mut tokens = Vec::new();
+    while let Some(first) = rest.chars().next() {
+        let is_part = |char: char| char.is_alphanumeric() || char == '_';
+        let length = match rest.find(|char| !is_part(char)) {
+            Some(0) => first.len_utf8(),
+            Some(length) => length,
+            None => rest.len(),
+        };
+        tokens.push(&rest[..length]);
+        rest = rest[length..].trim_start();
+    }
+    if let [.., before, _] = tokens.as_slice()
+        && *before != "("
+    {
+        tokens.pop();
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_found_outside_of_functions() {
+        for (code, expected) in [
+            ("void rail(request_t *r) {", Some((1, false))),
+            ("\nint rail (void)\n{", Some((2, false))),
+            ("static void rail(request_t *r) {", Some((1, true))),
+            ("static void\nrail(request_t *r) {", Some((2, true))),
+            ("void\nrail(request_t *r) {", Some((2, false))),
+            (
+                "void rail(request_t *r);\nint rail(int a) { return a; }",
+                Some((2, false)),
+            ),
+            ("void other(void) {\n    rail(1);\n    rail(2)\n}", None),
+            (
+                "void monorail(request_t *r) {\nvoid rails(request_t *r) {",
+                None,
+            ),
+            ("#define rail(a) a", None),
+            ("HANDLER(rail)", None),
+            ("}\n}\nvoid rail(request_t *r) {}", Some((3, false))),
+            ("", None),
+        ] {
+            let found = definition(code, "rail");
+            let found = found.map(|(line, _, is_static)| (line, is_static));
+            assert_eq!(found, expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_function_without_parameters_has_no_name_of_one() {
+        let function = NamedFunction {
+            name: "blink".to_owned(),
+            purpose: String::new(),
+            kind: &IDENTIFIER,
+        };
+        let expected = function.signature();
+        assert_eq!(expected, "identify_result_t blink(void)");
+        for (text, is_same) in [
+            ("identify_result_t blink(void) {", true),
+            ("identify_result_t blink() {", false),
+            ("identify_result_t blink(int a) {", false),
+        ] {
+            assert_eq!(tokens(text) == tokens(&expected), is_same, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_name_of_the_parameter_may_differ() {
+        let function = NamedFunction {
+            name: "rail".to_owned(),
+            purpose: String::new(),
+            kind: &ROUTE,
+        };
+        let expected = function.signature();
+        assert_eq!(expected, "void rail(request_t *request)");
+        for (text, is_same) in [
+            ("void rail(request_t *request) {", true),
+            ("void  rail ( request_t* r ) { return; }", true),
+            ("void rail(request_t *)", true),
+            ("int rail(request_t *request) {", false),
+            ("void rail(request_t request) {", false),
+            ("void rail(const request_t *request) {", false),
+            ("void rail(request_t *request, int a) {", false),
+            ("void rail(void) {", false),
+            ("void rail() {", false),
+            ("rail(request_t *request) {", false),
+            ("", false),
+        ] {
+            assert_eq!(tokens(text) == tokens(&expected), is_same, "{text}");
+        }
+    }
+}
