@@ -206,8 +206,8 @@ fn a_plugin_in_go_that_waits_for_a_clock_without_asking_for_it_learns_what_to_do
                     [capabilities] of plugin.toml\n";
     assert!(built.err.ends_with(expected), "{}", built.err);
 
-    let asked = "[capabilities]\nclock = \"waits\"\n";
-    author.edit("rails/plugin.toml", "[capabilities]\n", asked);
+    let grants = "[capabilities]\nclock = \"waits\"\n";
+    author.edit("rails/plugin.toml", "[capabilities]\n", grants);
     passes(&steps(waited));
 }
 
@@ -257,8 +257,8 @@ fn a_plugin_in_javascript_that_uses_random_numbers_without_asking_for_them_learn
                     `random = \"why\"`\n";
     assert!(built.err.ends_with(expected), "{}", built.err);
 
-    let asked = "[capabilities]\nrandom = \"keys\"\n";
-    author.edit("rails/plugin.toml", "[capabilities]\n", asked);
+    let grants = "[capabilities]\nrandom = \"keys\"\n";
+    author.edit("rails/plugin.toml", "[capabilities]\n", grants);
     author.write("rails/test/hello.toml", &steps("status = 200"));
     let passed = author.run_in("rails", "test").succeeds();
     assert!(passed.out.contains("3 passed, 0 failed"), "{}", passed.out);
