@@ -585,6 +585,15 @@ impl Device {
         self.0.failed.insert(subject, failure);
         self
     }
+
+    /// The engine keeps refusing to start this container of the service.
+    pub(crate) fn stuck(mut self, service: &Subject, container: &str) -> Self {
+        self = self.failed(service.clone(), "it already exists");
+        if let Some(failure) = self.0.failed.get_mut(service) {
+            failure.stuck_container = Some(container.parse().unwrap());
+        }
+        self
+    }
 }
 
 fn component(engine: EngineKind, app: &str, name: String, config: &str) -> CurrentComponent {

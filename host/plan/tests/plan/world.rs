@@ -205,6 +205,10 @@ impl World {
             Flight::Work(work) => Subject::Service(work.service.clone()),
         };
         self.state.busy.remove(&subject);
+        let container_to_start = match &flight {
+            Flight::Plain(Step::StartExisting { container, .. }) => Some(container.id.clone()),
+            _ => None,
+        };
         let succeeded = match flight {
             Flight::Plain(step) => !self.fails() && self.act(step),
             Flight::Work(work) => self.work(work),
@@ -218,7 +222,7 @@ impl World {
                 retry_at: Moment(0),
                 failures: 1,
                 postponed_by: None,
-                stuck_container: None,
+                stuck_container: container_to_start.filter(|_| self.choose(2) == 0),
             };
             self.state.failed.insert(subject, failure);
         }

@@ -1,10 +1,10 @@
 //! The fate of each container.
 
 use expect_test::expect;
-use model::ContainerState::{Created, Dead, Exited, Paused, Removing, Restarting};
+use model::ContainerState::{Created, Dead, Exited, Paused, Removing, Restarting, Running};
 use plan::plan;
 
-use super::{check_plan, service};
+use super::{check_plan, service, shop};
 use crate::build::{device, target};
 
 #[test]
@@ -188,6 +188,47 @@ fn a_service_that_should_not_run_is_created_and_not_started() {
         expect![[r#"
             under locks of shop (web)
               create shop/web on docker
+        "#]],
+    );
+}
+
+/// docs/spec/device.md#retry
+#[test]
+fn a_container_that_its_engine_keeps_refusing_to_start_counts_as_dead_unless_it_runs() {
+    let stuck = |state| {
+        device()
+            .image("web:1")
+            .container(service("web", "web:1"), state)
+            .stuck(&shop("web"), "id1")
+    };
+    let web = || target().service(service("web", "web:1"));
+    for state in [Created, Exited] {
+        check_plan(
+            stuck(state),
+            web(),
+            expect![[r#"
+                remove dead shop/web (id1)
+                ... shop/web is tried again later: it already exists
+            "#]],
+        );
+    }
+    let runs = stuck(Running);
+    check_plan(
+        runs,
+        web(),
+        expect![[r#"
+            record commit c1 of shop
+        "#]],
+    );
+    let another = device()
+        .image("web:1")
+        .container(service("web", "web:1"), Exited)
+        .stuck(&shop("web"), "id0");
+    check_plan(
+        another,
+        web(),
+        expect![[r#"
+            ... shop/web is tried again later: it already exists
         "#]],
     );
 }
