@@ -222,7 +222,7 @@ fn a_container_that_its_engine_keeps_refusing_to_start_counts_as_dead_unless_it_
     );
     let another = device()
         .image("web:1")
-        .container(service("web", "web:1"), Exited)
+        .container(service("web", "web:1"), Created)
         .stuck(&shop("web"), "id0");
     check_plan(
         another,
