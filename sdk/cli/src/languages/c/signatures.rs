@@ -271,11 +271,11 @@ fn place_of_function(line: &str, name: &str) -> Option<usize> {
 
 /// Returns the words and signs of a function's definition up to the end of its parameters, without the name of the last one.
 fn tokens(definition: &str) -> Vec<&str> {
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
     let end = definition.find(')').unwrap_or(definition.len());
     let mut rest = definition[..end].trim_start();
     let mut tokens = Vec::new();
     while let Some(first) = rest.chars().next() {
-        let is_part = |char: char| char.is_alphanumeric() || char == '_';
         let length = match rest.find(|char| !is_part(char)) {
             Some(0) => first.len_utf8(),
             Some(length) => length,
@@ -284,8 +284,10 @@ fn tokens(definition: &str) -> Vec<&str> {
         tokens.push(&rest[..length]);
         rest = rest[length..].trim_start();
     }
-    if let [.., before, _] = tokens.as_slice()
+    // A parameter need not have a name.
+    if let [.., before, last] = tokens.as_slice()
         && *before != "("
+        && last.starts_with(is_part)
     {
         tokens.pop();
     }
