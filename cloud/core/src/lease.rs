@@ -34,7 +34,7 @@ pub struct Lease {
     cloud: SharedCloud,
     identity: Identity,
     need: Need,
-    news: Subscription,
+    notifications: Subscription,
     next: Instant,
     /// Whether there was a notification after the last check of the right.
     due: bool,
@@ -44,7 +44,7 @@ impl Lease {
     /// Creates a lease for a right that was just checked.
     pub fn new(cloud: &SharedCloud, identity: &Identity, need: Need) -> Self {
         Lease {
-            news: cloud.bus.subscribe(),
+            notifications: cloud.bus.subscribe(),
             cloud: cloud.clone(),
             identity: identity.clone(),
             need,
@@ -58,8 +58,11 @@ impl Lease {
         loop {
             if !self.due {
                 // A timeout means that the next check is due.
-                let _ =
-                    timeout_at(self.next, concerned(&mut self.news, self.identity.actor())).await;
+                let _ = timeout_at(
+                    self.next,
+                    concerned(&mut self.notifications, self.identity.actor()),
+                )
+                .await;
                 self.due = true;
             }
             let holds = holds(&self.cloud, &self.identity, self.need).await;
@@ -78,9 +81,9 @@ impl Lease {
 }
 
 /// Returns after a notification that may concern an actor's rights.
-async fn concerned(news: &mut Subscription, actor: Option<i64>) {
+async fn concerned(notifications: &mut Subscription, actor: Option<i64>) {
     loop {
-        match news.next().await {
+        match notifications.next().await {
             Some(Notification::Lagged) => return,
             Some(Notification::Effects(effects)) => {
                 let notified = effects.iter().any(|effect| match effect {

@@ -127,7 +127,7 @@ async fn run(configuration: Configuration) -> Result<()> {
         first.print();
     }
     let (listening, endpoints) = (cloud.clone(), server.clone());
-    cloud.bus.listen(move |news| match news {
+    cloud.bus.listen(move |notification| match notification {
         Notification::Effects(effects) => {
             listening.auth.keys.invalidate(effects);
             listening.logs.invalidate(effects);

@@ -23,7 +23,7 @@ use rustix::net::{
 use messages::{Link, Reply, RouteKind};
 
 /// The changes that the kernel reports: interfaces, addresses, routes and rules (`RTMGRP_*`).
-const NEWS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x800;
+const GROUPS: u32 = 0x1 | 0x10 | 0x40 | 0x80 | 0x100 | 0x400 | 0x800;
 /// How long the kernel may take; normally its answer is there when the request's call returns.
 const WITHIN: Duration = Duration::from_secs(2);
 /// The longest answer: the kernel's limit for a list of interfaces.
@@ -57,7 +57,7 @@ pub(crate) enum Way {
 pub(crate) struct Routes {
     asking: Mutex<Questions>,
     /// Receives notices of changes.
-    news: OwnedFd,
+    notifications: OwnedFd,
     memory: Mutex<HashMap<(IpAddr, u32), Way>>,
 }
 
@@ -70,8 +70,8 @@ impl Routes {
     /// # Errors
     /// If the system does not let this process ask.
     pub(crate) fn open() -> io::Result<Self> {
-        let news = netlink(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
-        bind(&news, &SocketAddrNetlink::new(0, NEWS))?;
+        let notifications = netlink(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        bind(&notifications, &SocketAddrNetlink::new(0, GROUPS))?;
         let socket = netlink(SocketFlags::CLOEXEC)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(WITHIN))?;
         bind(&socket, &SocketAddrNetlink::new(0, 0))?;
@@ -80,7 +80,7 @@ impl Routes {
                 socket,
                 sequence: 0,
             }),
-            news,
+            notifications,
             memory: Mutex::default(),
         };
         // Asking now shows whether it will work later.
@@ -115,7 +115,7 @@ impl Routes {
         let mut changed = false;
         loop {
             // A longer notice is cut off: its existence is enough.
-            match recv(&self.news, &mut [0_u8; 16], RecvFlags::DONTWAIT) {
+            match recv(&self.notifications, &mut [0_u8; 16], RecvFlags::DONTWAIT) {
                 Ok(_) => changed = true,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return changed,

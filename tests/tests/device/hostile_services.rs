@@ -34,10 +34,10 @@ fn apps(hostile: &[&str], word: &str) -> Value {
             service(what, &component, &more)
         })
         .collect();
-    let news = json!({ "command": ["dump"], "environment": { "WORD": word } });
-    let news = service("news", &component, &news);
+    let other = json!({ "command": ["dump"], "environment": { "WORD": word } });
+    let other = service("other", &component, &other);
     let mut all = target(1, &[well]);
-    for (app, services) in [(2, hostile), (3, vec![news])] {
+    for (app, services) in [(2, hostile), (3, vec![other])] {
         let more = target(app, &services)["local"]["apps"][app.to_string()].take();
         all["local"]["apps"][app.to_string()] = more;
     }
