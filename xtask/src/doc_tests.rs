@@ -36,13 +36,13 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
         }
         let manifest: Manifest = toml::from_str(&file.text)
             .with_context(|| format!("failed to read `{}`", file.path))?;
-        match (manifest.lib.is_tested(), with_examples.contains(folder)) {
-            (Some(true), false) => bail!(
+        match (manifest.lib.doctest, with_examples.contains(folder)) {
+            (true, false) => bail!(
                 "`{}` has no examples in doc comments: write `doctest = false` under `[lib]`, so that nobody waits for \
                  rustdoc",
                 file.path
             ),
-            (Some(false), true) => bail!(
+            (false, true) => bail!(
                 "`{}` has `doctest = false`, but there are examples in the crate's doc comments: remove it",
                 file.path
             ),
@@ -59,20 +59,23 @@ struct Manifest {
     lib: Library,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
 struct Library {
-    doctest: Option<bool>,
-    #[serde(default)]
-    crate_type: Vec<String>,
+    /// Whether cargo runs its examples.
+    #[serde(default = "is_tested_unless_said")]
+    doctest: bool,
 }
 
-impl Library {
-    /// Returns whether cargo runs its examples. It never does for a component.
-    fn is_tested(&self) -> Option<bool> {
-        let is_component = self.crate_type.iter().any(|kind| kind == "cdylib");
-        (!is_component).then(|| self.doctest.unwrap_or(true))
+impl Default for Library {
+    fn default() -> Self {
+        Library {
+            doctest: is_tested_unless_said(),
+        }
     }
+}
+
+fn is_tested_unless_said() -> bool {
+    true
 }
 
 /// Returns the folder of the crate if the file is one of its sources and has an example.
@@ -137,12 +140,9 @@ mod tests {
     fn a_manifest_says_whether_its_library_has_examples() {
         let library = "/// ```\n/// a();\n/// ```\n";
         let off = "[package]\n[lib]\ndoctest = false\n";
-        let component = "[package]\n[lib]\ncrate-type = [\"cdylib\"]\n";
         for (manifest, source, expected) in [
             ("[package]\n", library, None),
             (off, "", None),
-            (component, "", None),
-            (component, library, None),
             ("[package]\n", "", Some("has no examples")),
             (off, library, Some("remove it")),
         ] {
