@@ -141,9 +141,7 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     for container in &app.containers {
         let service = &container.key.service;
         match container.state {
-            ContainerState::Dead | ContainerState::Created | ContainerState::Exited
-                if is_dead(app, container) =>
-            {
+            _ if is_dead(app, container) => {
                 plans.dead.push(container);
                 being_removed.insert(service, container);
             }
@@ -185,14 +183,18 @@ pub(crate) fn classify<'a>(app: &App<'a>) -> ServicePlans<'a> {
     plans
 }
 
-/// Returns whether a container that does not run can only be removed.
+/// Returns whether a container can only be removed.
 fn is_dead(app: &App<'_>, container: &CurrentService) -> bool {
-    let is_stuck = || {
-        let subject = Subject::Service(container.key.clone());
-        let failure = app.current.failed.get(&subject);
-        failure.and_then(|failure| failure.stuck_container.as_ref()) == Some(&container.container)
-    };
-    container.state == ContainerState::Dead || is_stuck()
+    match container.state {
+        ContainerState::Dead => true,
+        ContainerState::Created | ContainerState::Exited => {
+            let subject = Subject::Service(container.key.clone());
+            let failure = app.current.failed.get(&subject);
+            failure.and_then(|failure| failure.stuck_container.as_ref())
+                == Some(&container.container)
+        }
+        _ => false,
+    }
 }
 
 /// Checks that `container` was created from the configuration of `desired` and from the current image of its reference,

@@ -86,16 +86,8 @@ impl Retries {
             };
             (container.clone(), times)
         });
-        let back_off = fail(
-            &mut self.steps,
-            subject.clone(),
-            failure.reason.clone(),
-            cap,
-        );
-        if let Some(state) = self.steps.get_mut(&subject) {
-            state.stuck = stuck;
-        }
-        back_off
+        let reason = failure.reason.clone();
+        fail(&mut self.steps, subject, reason, stuck, cap)
     }
 
     /// Records that a plugin postpones an update, for as long as the plugin says.
@@ -162,7 +154,7 @@ impl Retries {
 
     /// Records that an engine could not be listed.
     pub(super) fn engine_failed(&mut self, engine: EngineKind, reason: String) -> BackOff {
-        fail(&mut self.engines, engine, reason, self.engine_cap)
+        fail(&mut self.engines, engine, reason, None, self.engine_cap)
     }
 
     /// Records that an engine answers. Returns whether it did not before.
@@ -199,6 +191,7 @@ fn fail<K: Ord>(
     failures: &mut BTreeMap<K, RetryState>,
     key: K,
     reason: String,
+    stuck: Option<(ContainerId, u32)>,
     cap: Duration,
 ) -> BackOff {
     let count = failures.get(&key).map_or(1, |failure| failure.count + 1);
@@ -208,7 +201,7 @@ fn fail<K: Ord>(
         reason,
         retry_at: Instant::now() + delay,
         postponed_by: None,
-        stuck: None,
+        stuck,
     };
     failures.insert(key, failure);
     BackOff { count, delay }

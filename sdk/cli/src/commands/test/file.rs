@@ -118,76 +118,48 @@ impl TestFile {
     fn parse(path: &Path, text: &str) -> Result<TestFile> {
         let file: FileToml = toml::from_str(text)
             .map_err(|error| anyhow!(FormError::new(&error).with_place(text)))?;
-        let line_of = |start: usize| {
-            let before = text.get(..start).unwrap_or_default();
-            before.matches('\n').count() + 1
+        let mut reader = StepReader {
+            text,
+            steps: Vec::new(),
         };
-        let mut steps = Vec::new();
-        for request in file.request {
-            let line = line_of(request.span().start);
-            let request = TestRequest::new(request.into_inner(), line)
-                .with_context(|| format!("the request in line {line}"))?;
-            steps.push(Step::Request(Box::new(request)));
-        }
-        for event in file.event {
-            let line = line_of(event.span().start);
-            let event = TestEvent::new(event.into_inner(), line)
-                .with_context(|| format!("the event in line {line}"))?;
-            steps.push(Step::Event(event));
-        }
-        for call in file.action {
-            let line = line_of(call.span().start);
-            let call = TestActionCall::new(call.into_inner(), line)
-                .with_context(|| format!("the [[action]] in line {line}"))?;
-            steps.push(Step::ActionCall(Box::new(call)));
-        }
-        for report in file.report {
-            let line = line_of(report.span().start);
-            steps.push(Step::Report(TestReport::new(report.into_inner(), line)));
-        }
-        for metrics in file.metrics {
-            let line = line_of(metrics.span().start);
-            let metrics = TestMetrics::new(metrics.into_inner(), line)
-                .with_context(|| format!("the [[metrics]] in line {line}"))?;
-            steps.push(Step::Metrics(metrics));
-        }
-        for actions in file.actions {
-            let line = line_of(actions.span().start);
-            steps.push(Step::Actions(TestActions::new(actions.into_inner(), line)));
-        }
-        for log in file.log {
-            let line = line_of(log.span().start);
-            let log = TestEffects::of_log(log.into_inner(), line)
-                .with_context(|| format!("the [[log]] in line {line}"))?;
-            steps.push(Step::Effects(log));
-        }
-        for cloud in file.cloud {
-            let line = line_of(cloud.span().start);
-            let cloud = TestEffects::of_cloud(cloud.into_inner(), line);
-            steps.push(Step::Effects(cloud));
-        }
-        for units in file.units {
-            let line = line_of(units.span().start);
-            let units = TestEffects::of_units(units.into_inner(), line);
-            steps.push(Step::Effects(units));
-        }
-        for leds in file.leds {
-            let line = line_of(leds.span().start);
-            let leds = TestEffects::of_leds(leds.into_inner(), line);
-            steps.push(Step::Effects(leds));
-        }
-        for lines in file.gpio {
-            let line = line_of(lines.span().start);
-            let lines = TestLines::new(lines.into_inner(), line)
-                .with_context(|| format!("the [[gpio]] in line {line}"))?;
-            steps.push(Step::Lines(lines));
-        }
-        for chips in file.i2c {
-            let line = line_of(chips.span().start);
-            let chips = TestChips::new(chips.into_inner(), line)
-                .with_context(|| format!("the [[i2c]] in line {line}"))?;
-            steps.push(Step::Chips(chips));
-        }
+        reader.read("request", file.request, |written, line| {
+            Ok(Step::Request(Box::new(TestRequest::new(written, line)?)))
+        })?;
+        reader.read("event", file.event, |written, line| {
+            Ok(Step::Event(TestEvent::new(written, line)?))
+        })?;
+        reader.read("[[action]]", file.action, |written, line| {
+            let call = TestActionCall::new(written, line)?;
+            Ok(Step::ActionCall(Box::new(call)))
+        })?;
+        reader.read("[[report]]", file.report, |written, line| {
+            Ok(Step::Report(TestReport::new(written, line)))
+        })?;
+        reader.read("[[metrics]]", file.metrics, |written, line| {
+            Ok(Step::Metrics(TestMetrics::new(written, line)?))
+        })?;
+        reader.read("[[actions]]", file.actions, |written, line| {
+            Ok(Step::Actions(TestActions::new(written, line)))
+        })?;
+        reader.read("[[log]]", file.log, |written, line| {
+            Ok(Step::Effects(TestEffects::of_log(written, line)?))
+        })?;
+        reader.read("[[cloud]]", file.cloud, |written, line| {
+            Ok(Step::Effects(TestEffects::of_cloud(written, line)))
+        })?;
+        reader.read("[[units]]", file.units, |written, line| {
+            Ok(Step::Effects(TestEffects::of_units(written, line)))
+        })?;
+        reader.read("[[leds]]", file.leds, |written, line| {
+            Ok(Step::Effects(TestEffects::of_leds(written, line)))
+        })?;
+        reader.read("[[gpio]]", file.gpio, |written, line| {
+            Ok(Step::Lines(TestLines::new(written, line)?))
+        })?;
+        reader.read("[[i2c]]", file.i2c, |written, line| {
+            Ok(Step::Chips(TestChips::new(written, line)?))
+        })?;
+        let mut steps = reader.steps;
         ensure!(
             !steps.is_empty(),
             "it has no [[request]], [[event]], [[action]], [[report]], [[metrics]], [[actions]], [[log]], [[cloud]], [[units]], [[leds]], [[gpio]] \
@@ -204,6 +176,35 @@ impl TestFile {
     /// Returns the folder that contains the file.
     pub(crate) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// The steps of a file, of one kind of table after the other.
+struct StepReader<'a> {
+    /// The file's text.
+    text: &'a str,
+    steps: Vec<Step>,
+}
+
+impl StepReader<'_> {
+    /// Adds the steps of the tables of one kind. `step` makes one from a table and its line, counted from 1.
+    ///
+    /// # Errors
+    /// Those of `step`, with `kind` and the line.
+    fn read<T>(
+        &mut self,
+        kind: &str,
+        tables: Vec<Spanned<T>>,
+        step: impl Fn(T, usize) -> Result<Step>,
+    ) -> Result<()> {
+        for table in tables {
+            let before = self.text.get(..table.span().start).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let step = step(table.into_inner(), line)
+                .with_context(|| format!("the {kind} in line {line}"))?;
+            self.steps.push(step);
+        }
+        Ok(())
     }
 }
 
