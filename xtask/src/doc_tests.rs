@@ -36,7 +36,9 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
         }
         let manifest: Manifest = toml::from_str(&file.text)
             .with_context(|| format!("failed to read `{}`", file.path))?;
-        match (manifest.lib.doctest, with_examples.contains(folder)) {
+        // Cargo's default.
+        let doctest = manifest.lib.and_then(|library| library.doctest);
+        match (doctest.unwrap_or(true), with_examples.contains(folder)) {
             (true, false) => bail!(
                 "`{}` has no examples in doc comments: write `doctest = false` under `[lib]`, so that nobody waits for \
                  rustdoc",
@@ -53,29 +55,14 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
 }
 
 /// The part of a crate's manifest that says what rustdoc runs.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Manifest {
-    #[serde(default)]
-    lib: Library,
+    lib: Option<Library>,
 }
 
 #[derive(Deserialize)]
 struct Library {
-    /// Whether cargo runs its examples.
-    #[serde(default = "is_tested_unless_said")]
-    doctest: bool,
-}
-
-impl Default for Library {
-    fn default() -> Self {
-        Library {
-            doctest: is_tested_unless_said(),
-        }
-    }
-}
-
-fn is_tested_unless_said() -> bool {
-    true
+    doctest: Option<bool>,
 }
 
 /// Returns the folder of the crate if the file is one of its sources and has an example.
