@@ -2,7 +2,9 @@
 //! the path relative to the supervisor where it looks for it, and the list of their dependencies.
 //!
 //! The compiler is built by a separate cargo invocation: a single one would unify wasmtime's features and put the code
-//! generator into the program that runs components.
+//! generator into the program that runs components. Outside of a release, each invocation selects all packages, with the
+//! features of the tests, and names the programs that it builds: so a dependency has the same features in all of them,
+//! and is built once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,9 +49,15 @@ const OF_AUTHORS: [&str; 1] = ["supervisor-plugin"];
 /// Omits the compiler, which the tool of plugin authors contains if it is installed on its own: with it, cargo would
 /// put a code generator into all programs that are built at the same time.
 pub(crate) const WITHOUT_COMPILER: &str = "--no-default-features";
-/// Features of the supervisor in tests: with one of them, a test can make it kill itself.
-pub(crate) const FEATURES_FOR_TESTS: [&str; 3] =
-    [WITHOUT_COMPILER, "--features", "supervisor/abort-at"];
+/// Features in tests: of the supervisor, which a test can make kill itself, and the benchmarks' own default features,
+/// which are combined with those of all packages.
+const FEATURES_FOR_TESTS: [&str; 3] = [
+    WITHOUT_COMPILER,
+    "--features",
+    "supervisor/abort-at,bench/cloud,bench/device",
+];
+/// The program that contains the compiler.
+const COMPILER: &str = "supervisor-compile";
 
 /// The number of steps that [`build_in`] announces.
 pub(crate) const STEPS: usize = 4;
@@ -88,8 +96,8 @@ pub(crate) fn build_for_tests() -> Result<Layout> {
 pub(crate) fn build_in(arguments: &BuildArguments, steps: &mut Steps) -> Result<Layout> {
     let components = ComponentsBuild::start(&crates_in("plugins")?)?;
     steps.begin("the programs of devices and of the cloud");
-    for program in program_builds(arguments) {
-        cargo::finish(cargo::cargo(program))?;
+    for program in program_builds(arguments)? {
+        cargo::finish(cargo::cargo(&program))?;
     }
     let layout = build_around_programs(arguments, components, steps)?;
     install_programs(&layout, arguments)?;
@@ -107,34 +115,80 @@ fn folder_of(profile: &str) -> &str {
     if profile == "dev" { "debug" } else { profile }
 }
 
-/// Returns the profile of `supervisor-compile`. Outside of a release it is the profile of the other programs, which
-/// optimizes the code generator: dependencies that both have with the same features are built once.
-pub(crate) fn compiler_profile(arguments: &BuildArguments) -> &'static str {
-    if arguments.release { "compiler" } else { "dev" }
+/// The profile of the compiler in a release.
+const COMPILER_PROFILE: &str = "compiler";
+
+/// Returns the profile of the compiler. Outside of a release it is the profile of the other programs, which optimizes the
+/// code generator.
+fn compiler_profile(arguments: &BuildArguments) -> &'static str {
+    if arguments.release {
+        COMPILER_PROFILE
+    } else {
+        "dev"
+    }
 }
 
 /// Returns the cargo arguments that build all programs except the compiler.
 ///
 /// A release takes four builds: features of shared crates for the programs of the cloud and of authors must not reach
-/// devices, and the cloud is built for speed rather than size. Otherwise a single build compiles each dependency once.
-fn program_builds(arguments: &BuildArguments) -> Vec<Vec<&'static str>> {
-    let build = |programs: &[&'static str], more: &[&'static str]| {
+/// devices, and the cloud is built for speed rather than size.
+fn program_builds(arguments: &BuildArguments) -> Result<Vec<Vec<String>>> {
+    let release = |programs: &[&str], more: &[&str]| {
         let packages = programs.iter().flat_map(|program| ["--package", *program]);
-        [&["build"][..], &packages.collect::<Vec<_>>(), more].concat()
+        let words = ["build"].into_iter().chain(packages);
+        words
+            .chain(more.iter().copied())
+            .map(str::to_owned)
+            .collect()
     };
-    if arguments.release {
+    Ok(if arguments.release {
         vec![
-            build(&["fleet"], &["--release"]),
-            build(&["fleet-cloud"], &["--profile", simulate::PROFILE]),
-            build(&RESIDENT, &["--release"]),
-            build(&OF_AUTHORS, &["--release", WITHOUT_COMPILER]),
+            release(&["fleet"], &["--release"]),
+            release(&["fleet-cloud"], &["--profile", simulate::PROFILE]),
+            release(&RESIDENT, &["--release"]),
+            release(&OF_AUTHORS, &["--release", WITHOUT_COMPILER]),
         ]
     } else {
-        vec![build(
-            &[&OF_CLOUD[..], &RESIDENT, &OF_AUTHORS].concat(),
-            &FEATURES_FOR_TESTS,
-        )]
+        let programs = [&OF_CLOUD[..], &RESIDENT, &OF_AUTHORS].concat();
+        vec![build_like_tests(&programs, &packages_as_tested()?)]
+    })
+}
+
+/// Returns the cargo arguments that build `programs` with the features that all of `packages` have together.
+fn build_like_tests(programs: &[&str], packages: &[String]) -> Vec<String> {
+    let programs = programs.iter().flat_map(|program| ["--bin", *program]);
+    let words = ["build"].into_iter().chain(programs);
+    let words = words.map(str::to_owned);
+    words.chain(packages.iter().cloned()).collect()
+}
+
+/// Returns all packages with tests that run on this machine, as arguments of cargo, with their features.
+pub(crate) fn packages_as_tested() -> Result<Vec<String>> {
+    with_features_for_tests(&[COMPILER])
+}
+
+fn with_features_for_tests(omitted: &[&str]) -> Result<Vec<String>> {
+    let mut arguments = packages_of_this_machine(omitted)?;
+    arguments.extend(FEATURES_FOR_TESTS.map(str::to_owned));
+    Ok(arguments)
+}
+
+/// Returns the cargo arguments that build the compiler of plugins.
+fn compiler_build(arguments: &BuildArguments) -> Result<Vec<String>> {
+    if arguments.release {
+        let release = [
+            "build",
+            "--package",
+            COMPILER,
+            "--profile",
+            COMPILER_PROFILE,
+        ];
+        return Ok(release.map(str::to_owned).to_vec());
     }
+    Ok(build_like_tests(
+        &[COMPILER],
+        &with_features_for_tests(&[])?,
+    ))
 }
 
 /// Puts the programs from [`program_builds`] or the build of the tests into the layout.
@@ -165,21 +219,15 @@ fn build_around_programs(
     let folder = cargo::target_folder().join("dist");
 
     steps.begin("the compiler of plugins");
-    let compiler_profile = compiler_profile(arguments);
-    let mut compiler = cargo::cargo(["build", "--package", "supervisor-compile"]);
-    compiler.args(["--profile", compiler_profile]);
-    cargo::finish(compiler)?;
+    cargo::finish(cargo::cargo(compiler_build(arguments)?))?;
 
     steps.begin("the plugins");
     components.finish()?;
     let plugins = crates_in("plugins")?;
 
     steps.begin("the layout");
-    let compiler = cargo::target_folder().join(folder_of(compiler_profile));
-    install(
-        &compiler.join("supervisor-compile"),
-        &folder.join("bin/supervisor-compile"),
-    )?;
+    let compiler = cargo::target_folder().join(folder_of(compiler_profile(arguments)));
+    install(&compiler.join(COMPILER), &folder.join("bin").join(COMPILER))?;
     for plugin in &plugins {
         let file = component_file(plugin);
         install(

@@ -7,9 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::cargo;
 use crate::for_tests::{self, SkippedTests};
-use crate::layout::{
-    self, build_components, components_folder, guest_crates, packages_of_this_machine,
-};
+use crate::layout::{self, build_components, components_folder, guest_crates, packages_as_tested};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::reachable_docker::ReachableDocker;
 use crate::sdk_tests;
@@ -57,7 +55,7 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
 
     let programs = if everything {
         println!("building the tests");
-        let programs = TestPrograms::build(&tested_packages()?)?;
+        let programs = TestPrograms::build(&packages_as_tested()?)?;
         layout::install_programs(&layout, &UNOPTIMIZED)?;
         Some(programs)
     } else {
@@ -118,34 +116,19 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<()> {
 const UNOPTIMIZED: layout::BuildArguments = layout::BuildArguments { release: false };
 /// The number of tests of one program that run concurrently.
 const THREADS: &str = "RUST_TEST_THREADS";
-/// The crate that is tested separately.
-const COMPILER: &str = "supervisor-compile";
 
 /// Returns the tests that are not in the programs of cargo's build of all tests.
 fn other_tests() -> Result<Vec<TestRun>> {
     let mut examples = cargo::cargo(["test", "--no-fail-fast", "--doc"]);
-    examples.args(tested_packages()?);
-    // Separately, because its code generator must not be unified into the others.
-    let profile = layout::compiler_profile(&UNOPTIMIZED);
-    let compiler = cargo::cargo(["test", "--profile", profile, "--package", COMPILER]);
-    let of_cargo = [
-        ("the examples in doc comments", examples),
-        (COMPILER, compiler),
-    ];
-    let of_cargo = of_cargo.map(|(name, command)| TestRun {
-        name: name.to_owned(),
-        command,
-    });
-    Ok(of_cargo.into_iter().chain(sdk_tests::commands()).collect())
-}
-
-/// Returns all packages with tests that run on this machine, as arguments of cargo, with their features.
-fn tested_packages() -> Result<Vec<String>> {
-    let mut arguments = packages_of_this_machine(&[COMPILER])?;
-    arguments.extend(layout::FEATURES_FOR_TESTS.map(str::to_owned));
-    // The benchmarks' own default features, which are combined with those of all packages.
-    arguments.extend(["--features", "bench/cloud,bench/device"].map(str::to_owned));
-    Ok(arguments)
+    examples.args(packages_as_tested()?);
+    let examples = TestRun {
+        name: "the examples in doc comments".to_owned(),
+        command: examples,
+    };
+    Ok([examples]
+        .into_iter()
+        .chain(sdk_tests::commands())
+        .collect())
 }
 
 /// The engine of the Docker suites.

@@ -8,7 +8,7 @@
 //! supervisor. Before it reads a byte, it gives up its privileges and limits its resources.
 
 mod confine;
-mod functions;
+mod earlier_functions;
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
-use functions::Functions;
+use compiled_code::FunctionList;
+use earlier_functions::EarlierFunctions;
 use wasmtime::CacheStore;
 
 /// Compiles the component on standard input and writes the native code to standard output.
@@ -103,7 +104,7 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
         Some(functions) => output
             .write_all(&(code.len() as u64).to_le_bytes())
             .and_then(|()| output.write_all(&code))
-            .and_then(|()| output.write_all(&functions.take_new())),
+            .and_then(|()| output.write_all(&functions.0.take_new())),
     };
     written
         .and_then(|()| output.flush())
@@ -115,11 +116,11 @@ fn read_functions(
     input: &mut impl std::io::Read,
     bytes: u64,
     most: usize,
-) -> anyhow::Result<Arc<Functions>> {
+) -> anyhow::Result<Arc<EarlierFunctions>> {
     let mut stored = Vec::new();
     input
         .take(bytes)
         .read_to_end(&mut stored)
         .context("cannot read the functions of earlier compilations")?;
-    Ok(Arc::new(Functions::new(stored, most)))
+    Ok(Arc::new(EarlierFunctions(FunctionList::new(stored, most))))
 }

@@ -16,6 +16,7 @@ mod code_key;
 mod entries;
 mod error;
 mod failures;
+mod function_list;
 mod functions;
 mod lasting_thread;
 mod profile;
@@ -28,6 +29,7 @@ pub use child::{Limits, WALLS};
 pub use code_digest::{CodeDigest, Digests, digest};
 pub use entries::check;
 pub use error::{CheckError, CompileError};
+pub use function_list::FunctionList;
 pub use profile::{Profile, UnknownProfile};
 pub use settings::{
     Memory, PLUGIN_MEMORY, PLUGIN_PARTS, PluginParts, Proposal, Settings, WASMTIME,

@@ -14,6 +14,7 @@ use model::error_chain;
 use parking_lot::Mutex;
 use secure_fs::{Access, DirError, SecureDir};
 use serde::{Deserialize, Serialize};
+use tokio_util::task::TaskTracker;
 
 use crate::settled_file::bytes;
 
@@ -43,6 +44,7 @@ pub(crate) struct KeptVersions {
     folder: Arc<KeptFolder>,
     /// The digest that [`KeptVersions::keep`] was last called for, by file.
     requested: BTreeMap<PathBuf, String>,
+    writes: TaskTracker,
 }
 
 struct KeptFolder {
@@ -85,7 +87,13 @@ impl KeptVersions {
                 writing: Mutex::default(),
             }),
             requested: BTreeMap::new(),
+            writes: TaskTracker::new(),
         }
+    }
+
+    /// Returns the writes in the background, which whoever removes the state folder must wait for.
+    pub(crate) fn writes(&self) -> TaskTracker {
+        self.writes.clone()
     }
 
     /// Returns the versions of `file`.
@@ -114,7 +122,7 @@ impl KeptVersions {
         }
         self.requested.insert(file.to_owned(), digest.to_owned());
         let (folder, file, digest) = (Arc::clone(&self.folder), file.to_owned(), digest.to_owned());
-        tokio::task::spawn_blocking(move || {
+        self.writes.spawn_blocking(move || {
             if let Err(error) = folder.keep(&file, &digest, signature.as_deref()) {
                 let file = file.display();
                 tracing::warn!(
@@ -146,7 +154,7 @@ impl KeptVersions {
             self.requested.remove(file);
             folder.index.lock().remove(file);
         }
-        tokio::task::spawn_blocking(move || {
+        self.writes.spawn_blocking(move || {
             let _writing = folder.writing.lock();
             let index = folder.index.lock().clone();
             if let Err(error) = folder.open().and_then(|dir| folder.write(&dir, &index)) {

@@ -83,7 +83,7 @@ impl Loader {
         reserved: ReservedRoutes,
     ) -> Loader {
         let policy = PolicyState::new(&load_context.policy_files);
-        let newest = NewestVersions::new(Arc::clone(&load_context.services.data));
+        let newest = NewestVersions::new(Arc::clone(&load_context.services.data), kept.writes());
         Loader {
             load_context,
             folders,

@@ -2,11 +2,12 @@
 //! otherwise bring back its faults: a signature alone therefore does not take a device back to an older version, even
 //! after a restart. A digest in the policy does.
 
-use plugin_manifest::Manifest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plugin_manifest::Manifest;
 use semver::Version;
+use tokio_util::task::TaskTracker;
 
 use crate::{PluginData, ValueChange};
 
@@ -17,13 +18,16 @@ const KEY: &str = "newest-version";
 pub(crate) struct NewestVersions {
     data: Arc<dyn PluginData>,
     versions: BTreeMap<String, Version>,
+    writes: TaskTracker,
 }
 
 impl NewestVersions {
-    pub(crate) fn new(data: Arc<dyn PluginData>) -> NewestVersions {
+    /// Creates an empty record, whose writes to `data` are tracked with `writes`.
+    pub(crate) fn new(data: Arc<dyn PluginData>, writes: TaskTracker) -> NewestVersions {
         NewestVersions {
             data,
             versions: BTreeMap::new(),
+            writes,
         }
     }
 
@@ -49,7 +53,7 @@ impl NewestVersions {
         let (name, version) = (manifest.name.clone(), manifest.version.clone());
         self.versions.insert(name.clone(), version.clone());
         let data = Arc::clone(&self.data);
-        tokio::task::spawn_blocking(move || {
+        self.writes.spawn_blocking(move || {
             let version = version.to_string();
             let change = ValueChange::set(version.as_bytes());
             if let Err(error) = data.change(&owner(&name), KEY, &change) {
@@ -128,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_newest_version_is_the_one_of_the_highest_precedence() {
-        let mut newest = NewestVersions::new(Arc::new(OneValue::default()));
+        let mut newest = NewestVersions::new(Arc::new(OneValue::default()), TaskTracker::new());
         assert_eq!(newest.version("a"), None);
         for (loaded, expected) in [
             ("0.1.0", "0.1.0"),

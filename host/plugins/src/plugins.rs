@@ -17,6 +17,7 @@ use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, P
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::actions::Actions;
 use crate::boot_config;
@@ -60,7 +61,7 @@ struct SharedPlugins {
     actions: Actions,
     events: Events,
     led_memory: Arc<LedMemory>,
-    reloading: Mutex<Option<JoinHandle<()>>>,
+    background: BackgroundTasks,
     /// Since when files are being read or compiled without a pause.
     busy_since: Arc<Mutex<Option<Instant>>>,
     allow_unpinned: bool,
@@ -68,6 +69,20 @@ struct SharedPlugins {
     install_places: InstallPlaces,
     /// Why changes of files are not noticed.
     watch_problem: Option<String>,
+}
+
+/// What continues until the plugins are shut down.
+struct BackgroundTasks {
+    reloading: Mutex<Option<JoinHandle<()>>>,
+    /// Writes to the state folder, which are finished first: whoever stopped the plugins may remove it.
+    writes: TaskTracker,
+}
+
+impl BackgroundTasks {
+    fn stop_reloading(&self) -> Option<JoinHandle<()>> {
+        let reloading = self.reloading.lock().take();
+        reloading.inspect(JoinHandle::abort)
+    }
 }
 
 impl Plugins {
@@ -319,7 +334,7 @@ impl Plugins {
     pub fn runtime_problems(&self) -> Vec<String> {
         let mut problems = self.inner.runtime.problems();
         problems.extend(self.inner.table().health_problems());
-        let reloading = self.inner.reloading.lock();
+        let reloading = self.inner.background.reloading.lock();
         let has_ended = reloading.as_ref().map(JoinHandle::is_finished);
         if has_ended == Some(true) {
             problems.push("the task that loads changed plugins has ended".to_owned());
@@ -337,10 +352,13 @@ impl Plugins {
 
     /// Ends the background work and releases LEDs. Calls that are under way continue.
     pub async fn shutdown(&self) {
-        let reloading = self.inner.reloading.lock().take();
-        if let Some(reloading) = reloading {
-            reloading.abort();
+        let background = &self.inner.background;
+        if let Some(reloading) = background.stop_reloading() {
+            // It was aborted, and begins no further writes once it has ended.
+            let _ = reloading.await;
         }
+        background.writes.close();
+        background.writes.wait().await;
         self.inner.identify.stop().await;
         let led_memory = Arc::clone(&self.inner.led_memory);
         // If it fails, there is nothing left to wait for.
@@ -356,8 +374,6 @@ impl SharedPlugins {
 
 impl Drop for SharedPlugins {
     fn drop(&mut self) {
-        if let Some(reloading) = self.reloading.lock().take() {
-            reloading.abort();
-        }
+        self.background.stop_reloading();
     }
 }

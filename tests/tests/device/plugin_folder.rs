@@ -43,11 +43,16 @@ async fn files_that_are_no_plugins_hold_up_no_plugin_and_are_bounded() {
         .argument(folder.path().display().to_string())
         .start()
         .await;
-    // Their names come before those of plugins.
-    for number in 0..FILES {
-        let name = format!("a{number:04}.wasm");
-        fs::write(folder.path().join(name), b"no component at all").unwrap();
-    }
+    // Their names come before those of plugins. They are written in another thread, which can take longer than the
+    // device keeps an idle connection: so this one notices that the connection ends.
+    let plugin_folder = folder.path().to_owned();
+    let writing = tokio::task::spawn_blocking(move || {
+        for number in 0..FILES {
+            let name = format!("a{number:04}.wasm");
+            fs::write(plugin_folder.join(name), b"no component at all").unwrap();
+        }
+    });
+    writing.await.unwrap();
     until("the files to be listed", || async {
         match plugins(&device).await.len() {
             MOST_FILES => Ok(()),

@@ -50,6 +50,23 @@ fn two_versions_of_a_file_are_kept_and_found_again() {
     assert_eq!(written(root.path()), expected);
 }
 
+#[tokio::test]
+async fn a_copy_is_waited_for_until_it_is_complete() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a.wasm");
+    fs::write(&file, "one").unwrap();
+    let digest = compiled_code::digest(b"one");
+    let mut kept = KeptVersions::open(root.path());
+    let folder = Arc::clone(&kept.folder);
+    let other_write = folder.writing.lock();
+    kept.keep(&file, &digest, None);
+    assert!(!kept.writes().is_empty());
+    drop(other_write);
+    kept.writes().close();
+    kept.writes().wait().await;
+    assert_eq!(kept.versions(&file).unwrap().latest, digest);
+}
+
 #[test]
 fn a_version_is_kept_with_the_signature_that_it_was_judged_with() {
     let root = tempfile::tempdir().unwrap();

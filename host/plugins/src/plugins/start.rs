@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::{Plugins, SharedPlugins, UNPINNED};
+use super::{BackgroundTasks, Plugins, SharedPlugins, UNPINNED};
 use crate::actions::Actions;
 use crate::bounds;
 use crate::events::Events;
@@ -71,6 +71,7 @@ impl Plugins {
         let led_memory = Arc::new(LedMemory::open(&config.state_dir));
         let gpio_lines = Arc::<GpioLines>::default();
         let kept = KeptVersions::open(&config.state_dir);
+        let writes = kept.writes();
         let install_places = InstallPlaces {
             folder: config.plugin_dirs.first().cloned(),
             state_dir: config.state_dir,
@@ -127,7 +128,10 @@ impl Plugins {
             loader: Loader::new(load_context, kept, folders, reserved),
         };
         let reloading = Some(tokio::spawn(reload.run(watch, changed)));
-        let reloading = Mutex::new(reloading);
+        let background = BackgroundTasks {
+            reloading: Mutex::new(reloading),
+            writes,
+        };
         Ok(Plugins {
             inner: Arc::new(SharedPlugins {
                 table,
@@ -136,7 +140,7 @@ impl Plugins {
                 actions,
                 events,
                 led_memory,
-                reloading,
+                background,
                 busy_since,
                 allow_unpinned,
                 recent: logs.recent,

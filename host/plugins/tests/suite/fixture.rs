@@ -508,10 +508,14 @@ impl Fixture {
 
     /// Waits until this content is kept as the latest version of its file.
     pub(crate) async fn until_kept(&self, content: &[u8]) {
+        self.until("it is kept", |_| self.is_kept(content)).await;
+    }
+
+    /// Returns whether this content is kept as the latest version of its file.
+    pub(crate) fn is_kept(&self, content: &[u8]) -> bool {
         let index = self.path("state/plugin-versions/index.json");
         let latest = format!("\"latest\":\"{}\"", compiled_code::digest(content));
-        let is_kept = || fs::read_to_string(&index).is_ok_and(|index| index.contains(&latest));
-        self.until("it is kept", |_| is_kept()).await;
+        fs::read_to_string(&index).is_ok_and(|index| index.contains(&latest))
     }
 
     /// Makes the layout ship with this file.

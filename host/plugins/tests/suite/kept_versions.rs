@@ -56,6 +56,18 @@ async fn until_serves(device: &Fixture, number: usize) -> PluginReport {
     device.report("a")
 }
 
+/// The folder may be removed then, as the tool of authors does.
+#[tokio::test]
+async fn nothing_is_written_any_more_once_the_plugins_have_stopped() {
+    let device = setup()
+        .strange_file("a.wasm", &version(1))
+        .policy(&policy(&[1]))
+        .start()
+        .await;
+    device.plugins.shutdown().await;
+    assert!(device.is_kept(&version(1)));
+}
+
 #[tokio::test]
 async fn the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_that_does_not_load() {
     let mut device = device(&[1, 2]).await;

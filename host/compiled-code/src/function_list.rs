@@ -2,17 +2,15 @@
 //!
 //! Each version of a plugin in Python contains the same interpreter, whose functions are nearly all that there is to
 //! compile. Whoever starts the compiler passes it the functions of earlier compilations, and keeps those that it
-//! returns.
+//! returns; only the compiler reads and writes this list.
 //!
 //! A function is stored as 32 bytes of its key (Cranelift's digest of everything that determines its code), the length
 //! of its code in 4 bytes, the least significant one first, and its code in Cranelift's form.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use parking_lot::Mutex;
-use wasmtime::CacheStore;
 
 /// The length of a key in bytes.
 const KEY: usize = 32;
@@ -23,7 +21,7 @@ const LEAST: usize = 512;
 
 /// The functions of earlier compilations, and those of the present one.
 #[derive(Debug)]
-pub(crate) struct Functions {
+pub struct FunctionList {
     stored: Vec<u8>,
     /// Where in `stored` the code of a function is.
     places: HashMap<[u8; KEY], Range<usize>>,
@@ -32,16 +30,17 @@ pub(crate) struct Functions {
     most: usize,
 }
 
-impl Functions {
+impl FunctionList {
     /// Reads stored functions, up to the first that is not complete. Of the new ones, keeps at most `most` bytes.
-    pub(crate) fn new(stored: Vec<u8>, most: usize) -> Functions {
+    #[must_use]
+    pub fn new(stored: Vec<u8>, most: usize) -> FunctionList {
         let mut places = HashMap::new();
         let mut begin = 0;
         while let Some((key, code)) = entry(&stored, begin) {
             begin = code.end;
             places.insert(key, code);
         }
-        Functions {
+        FunctionList {
             stored,
             places,
             new: Mutex::default(),
@@ -49,8 +48,32 @@ impl Functions {
         }
     }
 
+    /// Returns the code of the function with this key, if an earlier compilation has translated it.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        let place = self.places.get(key)?;
+        self.stored.get(place.clone())
+    }
+
+    /// Adds a function, for later compilations. Returns whether it is kept: not if it is short, or if the limit is reached.
+    pub fn insert(&self, key: &[u8], code: &[u8]) -> bool {
+        let Ok(length) = u32::try_from(code.len()) else {
+            return false;
+        };
+        let mut new = self.new.lock();
+        let size = KEY + LENGTH + code.len();
+        if key.len() != KEY || code.len() < LEAST || new.len() + size > self.most {
+            return false;
+        }
+        new.extend_from_slice(key);
+        new.extend_from_slice(&length.to_le_bytes());
+        new.extend_from_slice(code);
+        true
+    }
+
     /// Takes out the functions that this compilation has added, in the form in which they are stored.
-    pub(crate) fn take_new(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn take_new(&self) -> Vec<u8> {
         std::mem::take(&mut *self.new.lock())
     }
 }
@@ -65,46 +88,24 @@ fn entry(stored: &[u8], begin: usize) -> Option<([u8; KEY], Range<usize>)> {
     Some((*key, code..code + length))
 }
 
-impl CacheStore for Functions {
-    fn get(&self, key: &[u8]) -> Option<Cow<'_, [u8]>> {
-        let place = self.places.get(key)?;
-        self.stored.get(place.clone()).map(Cow::Borrowed)
-    }
-
-    fn insert(&self, key: &[u8], value: Vec<u8>) -> bool {
-        let Ok(length) = u32::try_from(value.len()) else {
-            return false;
-        };
-        let mut new = self.new.lock();
-        let size = KEY + LENGTH + value.len();
-        if key.len() != KEY || value.len() < LEAST || new.len() + size > self.most {
-            return false;
-        }
-        new.extend_from_slice(key);
-        new.extend_from_slice(&length.to_le_bytes());
-        new.extend_from_slice(&value);
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_one_compilation_adds_the_next_finds() {
-        let first = Functions::new(Vec::new(), usize::MAX);
-        let (one, two) = (vec![1; LEAST], vec![2; LEAST + 1]);
-        assert!(first.insert(&[1; KEY], one.clone()));
-        assert!(first.insert(&[2; KEY], two.clone()));
+        let first = FunctionList::new(Vec::new(), usize::MAX);
+        let (one, two) = ([1; LEAST], [2; LEAST + 1]);
+        assert!(first.insert(&[1; KEY], &one));
+        assert!(first.insert(&[2; KEY], &two));
         assert_eq!(
             first.get(&[1; KEY]),
             None,
             "not during the same compilation"
         );
-        let second = Functions::new(first.take_new(), usize::MAX);
-        assert_eq!(second.get(&[1; KEY]).as_deref(), Some(&one[..]));
-        assert_eq!(second.get(&[2; KEY]).as_deref(), Some(&two[..]));
+        let second = FunctionList::new(first.take_new(), usize::MAX);
+        assert_eq!(second.get(&[1; KEY]), Some(&one[..]));
+        assert_eq!(second.get(&[2; KEY]), Some(&two[..]));
         assert_eq!(second.get(&[3; KEY]), None);
         assert_eq!(second.get(&[1; KEY - 1]), None);
         assert!(second.take_new().is_empty());
@@ -112,13 +113,13 @@ mod tests {
 
     #[test]
     fn stored_functions_end_at_the_first_that_is_not_complete() {
-        let functions = Functions::new(Vec::new(), usize::MAX);
-        functions.insert(&[1; KEY], vec![1; LEAST]);
+        let functions = FunctionList::new(Vec::new(), usize::MAX);
+        functions.insert(&[1; KEY], &[1; LEAST]);
         let whole = functions.take_new();
-        functions.insert(&[2; KEY], vec![2; LEAST]);
+        functions.insert(&[2; KEY], &[2; LEAST]);
         let both = [whole.clone(), functions.take_new()].concat();
         for length in 0..both.len() {
-            let functions = Functions::new(both[..length].to_vec(), usize::MAX);
+            let functions = FunctionList::new(both[..length].to_vec(), usize::MAX);
             let has_first = functions.get(&[1; KEY]).is_some();
             assert_eq!(has_first, length >= whole.len(), "{length}");
             assert_eq!(functions.get(&[2; KEY]), None, "{length}");
@@ -126,16 +127,16 @@ mod tests {
         // A length beyond the end, and beyond everything.
         let mut long = whole;
         long[KEY..KEY + LENGTH].fill(0xff);
-        assert_eq!(Functions::new(long, usize::MAX).get(&[1; KEY]), None);
+        assert_eq!(FunctionList::new(long, usize::MAX).get(&[1; KEY]), None);
     }
 
     #[test]
     fn short_functions_and_those_over_the_limit_are_not_kept() {
-        let functions = Functions::new(Vec::new(), 2 * (KEY + LENGTH + LEAST));
-        assert!(!functions.insert(&[0; KEY], vec![0; LEAST - 1]));
-        assert!(!functions.insert(&[0; KEY - 1], vec![0; LEAST]));
+        let functions = FunctionList::new(Vec::new(), 2 * (KEY + LENGTH + LEAST));
+        assert!(!functions.insert(&[0; KEY], &[0; LEAST - 1]));
+        assert!(!functions.insert(&[0; KEY - 1], &[0; LEAST]));
         for (number, is_kept) in [(1, true), (2, true), (3, false)] {
-            assert_eq!(functions.insert(&[number; KEY], vec![0; LEAST]), is_kept);
+            assert_eq!(functions.insert(&[number; KEY], &[0; LEAST]), is_kept);
         }
     }
 }
