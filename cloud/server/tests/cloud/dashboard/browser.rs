@@ -11,7 +11,7 @@ mod steps;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -29,19 +29,114 @@ const LOOK_AGAIN: Duration = Duration::from_millis(25);
 const TELL_OF_VIOLATIONS: &str = "addEventListener('securitypolicyviolation', event => \
     console.error('policy: ' + event.violatedDirective + ' of ' + event.blockedURI + ' ' + event.sample))";
 
-/// A running browser with a fresh profile; both end with the last clone.
-#[derive(Clone)]
-pub(crate) struct Chromium(Arc<BrowserProcess>);
+/// The running browser. Tests that run at the same time use the same one, since its start takes longer than most of
+/// what they do with it; cookies and storage belong to each person alone ([`Chromium::somebody`]).
+static RUNNING: tokio::sync::Mutex<Weak<BrowserProcess>> =
+    tokio::sync::Mutex::const_new(Weak::new());
 
+/// A connection to a running browser, which ends with the last connection of all tests. Everything that was opened
+/// through a connection ends with it.
+#[derive(Clone)]
+pub(crate) struct Chromium {
+    _browser: Arc<BrowserProcess>,
+    tools: Arc<DevTools>,
+}
+
+/// A running browser with a fresh profile.
 struct BrowserProcess {
     process: Mutex<Child>,
-    tools: DevTools,
+    /// Of its command interface.
+    address: String,
     _profile: tempfile::TempDir,
 }
 
 impl Chromium {
-    /// Starts the program in `SUPERVISOR_TEST_CHROMIUM`; none if it is not set.
+    /// Connects to a browser, and starts the program in `SUPERVISOR_TEST_CHROMIUM` if none runs; none if it is not set.
     pub(crate) async fn start() -> Option<Self> {
+        let browser = {
+            let mut running = RUNNING.lock().await;
+            match running.upgrade() {
+                Some(browser) => browser,
+                None => {
+                    let browser = Arc::new(BrowserProcess::start()?);
+                    *running = Arc::downgrade(&browser);
+                    browser
+                }
+            }
+        };
+        let tools = Arc::new(DevTools::connect(&browser.address).await);
+        Some(Chromium {
+            _browser: browser,
+            tools,
+        })
+    }
+
+    /// Sends a command to the browser itself, and returns this text of its answer.
+    async fn text_of(&self, command: &str, parameters: Value, name: &str) -> String {
+        let answer = self.tools.command(None, command, parameters).await;
+        let answer = answer.unwrap_or_else(|why| panic!("{command}: {why}"));
+        answer[name].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Opens an empty page for a new person, with separate cookies; addresses are below `site`.
+    pub(crate) async fn somebody(&self, site: &str) -> Visitor {
+        let command = "Target.createBrowserContext";
+        let context = json!({ "disposeOnDetach": true });
+        let context = self.text_of(command, context, "browserContextId").await;
+        self.page(context, site).await
+    }
+
+    async fn page(&self, context: String, site: &str) -> Visitor {
+        let page = json!({
+            "url": "about:blank",
+            "browserContextId": context,
+            "newWindow": true,
+            "width": 1280,
+            "height": 900,
+        });
+        let target = self.text_of("Target.createTarget", page, "targetId").await;
+        let page = json!({ "targetId": target, "flatten": true });
+        let session = self
+            .text_of("Target.attachToTarget", page, "sessionId")
+            .await;
+        let complaints = Complaints::default();
+        let gathered = complaints.clone();
+        self.tools.listen(&session, move |event, parameters| {
+            gathered.gather(event, parameters);
+        });
+        let visitor = Visitor {
+            chromium: self.clone(),
+            context,
+            target,
+            session,
+            site: site.to_owned(),
+            complaints,
+            within: None,
+        };
+        for domain in [
+            "Page.enable",
+            "Log.enable",
+            "Runtime.enable",
+            "Accessibility.enable",
+        ] {
+            visitor.command(domain, json!({})).await;
+        }
+        // As if it were the only window: another test's has the focus.
+        let focus = json!({ "enabled": true });
+        visitor
+            .command("Emulation.setFocusEmulationEnabled", focus)
+            .await;
+        let script = json!({ "source": TELL_OF_VIOLATIONS });
+        visitor
+            .command("Page.addScriptToEvaluateOnNewDocument", script)
+            .await;
+        visitor
+    }
+}
+
+impl BrowserProcess {
+    /// Starts the program in `SUPERVISOR_TEST_CHROMIUM`; none if it is not set.
+    fn start() -> Option<Self> {
         let Some(program) = std::env::var_os(PROGRAM) else {
             println!("SKIPPED: {PROGRAM} is not set, so nothing was tried in a browser");
             return None;
@@ -63,6 +158,12 @@ impl Chromium {
             ])
             .args(["--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"])
             .args(["--password-store=basic", "--force-color-profile=srgb"])
+            // Several tests have their windows in it, and all of them are in use.
+            .args([
+                "--disable-background-timer-throttling",
+                "--disable-backgrounding-occluded-windows",
+                "--disable-renderer-backgrounding",
+            ])
             // Data that it stores elsewhere.
             .env("HOME", profile.path())
             .env("XDG_CONFIG_HOME", profile.path())
@@ -80,68 +181,11 @@ impl Chromium {
         }
         let mut process = ProcessGuard(Some(command.arg("about:blank").spawn().expect("Chromium")));
         let address = address(process.0.as_mut().expect("it"));
-        let tools = DevTools::connect(&address).await;
-        Some(Chromium(Arc::new(BrowserProcess {
+        Some(BrowserProcess {
             process: Mutex::new(process.0.take().expect("it")),
-            tools,
+            address,
             _profile: profile,
-        })))
-    }
-
-    /// Sends a command to the browser itself, and returns this text of its answer.
-    async fn text_of(&self, command: &str, parameters: Value, name: &str) -> String {
-        let answer = self.0.tools.command(None, command, parameters).await;
-        let answer = answer.unwrap_or_else(|why| panic!("{command}: {why}"));
-        answer[name].as_str().unwrap_or_default().to_owned()
-    }
-
-    /// Opens an empty page for a new person, with separate cookies; addresses are below `site`.
-    pub(crate) async fn somebody(&self, site: &str) -> Visitor {
-        let command = "Target.createBrowserContext";
-        let context = self.text_of(command, json!({}), "browserContextId").await;
-        self.page(context, site).await
-    }
-
-    async fn page(&self, context: String, site: &str) -> Visitor {
-        let page = json!({
-            "url": "about:blank",
-            "browserContextId": context,
-            "newWindow": true,
-            "width": 1280,
-            "height": 900,
-        });
-        let target = self.text_of("Target.createTarget", page, "targetId").await;
-        let page = json!({ "targetId": target, "flatten": true });
-        let session = self
-            .text_of("Target.attachToTarget", page, "sessionId")
-            .await;
-        let complaints = Complaints::default();
-        let gathered = complaints.clone();
-        self.0.tools.listen(&session, move |event, parameters| {
-            gathered.gather(event, parameters);
-        });
-        let visitor = Visitor {
-            chromium: self.clone(),
-            context,
-            target,
-            session,
-            site: site.to_owned(),
-            complaints,
-            within: None,
-        };
-        for domain in [
-            "Page.enable",
-            "Log.enable",
-            "Runtime.enable",
-            "Accessibility.enable",
-        ] {
-            visitor.command(domain, json!({})).await;
-        }
-        let script = json!({ "source": TELL_OF_VIOLATIONS });
-        visitor
-            .command("Page.addScriptToEvaluateOnNewDocument", script)
-            .await;
-        visitor
+        })
     }
 }
 
