@@ -313,7 +313,6 @@ impl Visitor {
         let target = json!({ "targetId": self.target });
         let closed = self
             .chromium
-            .0
             .tools
             .command(None, "Target.closeTarget", target);
         closed.await.expect("the page closes");
@@ -345,7 +344,6 @@ impl Visitor {
     async fn try_command(&self, name: &'static str, parameters: Value) -> Result<Value, String> {
         let command = self
             .chromium
-            .0
             .tools
             .command(Some(&self.session), name, parameters);
         let answer = tokio::time::timeout(PATIENCE, command).await;
