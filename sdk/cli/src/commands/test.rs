@@ -31,8 +31,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+pub(super) use self::action_outcome::ActionOutcome;
 use self::device_event::until_started;
+pub(super) use self::device_event::{EventOutcome, EventToml};
 use self::file::{Step, TestFile};
+pub(super) use self::gate_answer::GateAnswer;
+pub(super) use self::plugin_call::PluginCallToml;
 use self::test_device::TestDevice;
 use crate::arguments::Test;
 use crate::commands::trial::Trial;
