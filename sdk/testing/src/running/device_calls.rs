@@ -2,10 +2,11 @@
 
 use plugin_values::{
     BootSetting, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Postponement,
+    ProxyState, Redirection,
 };
 
 use super::RunningHost;
-use crate::control::{BootChange, Command, OsCall};
+use crate::control::{BootChange, Command, OsCall, ProxyCall, ProxyError};
 
 impl RunningHost {
     /// Makes the device identify itself, like `POST /v1/blink`.
@@ -68,6 +69,50 @@ impl RunningHost {
     /// Those of [`Self::os_status`].
     pub async fn update_os(&self, call: OsCall) -> Result<(), String> {
         self.ask(&Command::UpdateOs(call)).await
+    }
+
+    /// Reads the configuration of the proxy from the plugin that provides `proxy-redirector`.
+    ///
+    /// # Errors
+    /// No plugin provides the action, or it fails.
+    pub async fn proxy(&self) -> Result<ProxyState, ProxyError> {
+        self.ask(&Command::ProxyRedirector(ProxyCall::Get)).await
+    }
+
+    /// Writes the configuration of the proxy, or removes it.
+    ///
+    /// # Errors
+    /// [`ProxyError::Invalid`] if a value cannot be configured, and those of [`Self::proxy`].
+    pub async fn set_proxy(&self, target: Option<Redirection>) -> Result<(), ProxyError> {
+        self.ask(&Command::ProxyRedirector(ProxyCall::Set(target)))
+            .await
+    }
+
+    /// Reads the addresses and subnets that are reached without the proxy.
+    ///
+    /// # Errors
+    /// Those of [`Self::proxy`].
+    pub async fn no_proxy(&self) -> Result<Vec<String>, ProxyError> {
+        self.ask(&Command::ProxyRedirector(ProxyCall::NoProxy))
+            .await
+    }
+
+    /// Replaces the addresses and subnets that are reached without the proxy.
+    ///
+    /// # Errors
+    /// Those of [`Self::set_proxy`].
+    pub async fn set_no_proxy(&self, addresses: &[&str]) -> Result<(), ProxyError> {
+        let addresses = addresses.iter().map(|address| (*address).to_owned());
+        let call = ProxyCall::SetNoProxy(addresses.collect());
+        self.ask(&Command::ProxyRedirector(call)).await
+    }
+
+    /// Makes the program of the host use the configuration that was written.
+    ///
+    /// # Errors
+    /// Those of [`Self::proxy`].
+    pub async fn apply_proxy(&self) -> Result<(), ProxyError> {
+        self.ask(&Command::ProxyRedirector(ProxyCall::Apply)).await
     }
 }
 
