@@ -10,6 +10,7 @@ use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Method, StatusCode};
 use model::{ActionError, error_chain};
 use plugin_manifest::allowed_methods;
+use request_site::ForeignSite;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -100,6 +101,18 @@ impl From<ActionError> for Failure {
             ActionError::Locked(why) => Failure::Refused(StatusCode::LOCKED, why),
             ActionError::Failed(why) => Failure::unavailable(why),
         }
+    }
+}
+
+impl From<ForeignSite> for Failure {
+    fn from(error: ForeignSite) -> Failure {
+        let message = match &error {
+            ForeignSite::Name(_) => format!(
+                "{error}: use an address, or add the name to `host_names` in its configuration"
+            ),
+            ForeignSite::Origin | ForeignSite::Contradiction => error.to_string(),
+        };
+        Failure::Refused(StatusCode::FORBIDDEN, message)
     }
 }
 

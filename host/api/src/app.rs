@@ -26,7 +26,6 @@ use crate::metrics::requests::{Requests, RouteLabel};
 use crate::openapi;
 use crate::openapi::description::Description;
 use crate::routes::{self, CoreMatch};
-use crate::sites;
 use crate::state::{Api, ApiState, RouteState, Settings};
 use crate::v2::local_logs::MAX_READERS;
 
@@ -138,7 +137,8 @@ impl App {
     ) -> Result<Response, Failure> {
         // All other requests come without a browser.
         if let Client::Connection(_) = client {
-            sites::check(&request, || self.names())?;
+            let (uri, headers) = (request.uri(), request.headers());
+            request_site::check(uri, headers, || self.names())?;
         }
         let core = match routes::find(request.method(), request.uri().path()) {
             CoreMatch::Route(place, route, _) if route.is_open => {

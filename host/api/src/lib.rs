@@ -1,6 +1,6 @@
 //! The device's HTTP API: [`App`] answers one request, [`serve`] connects it to sockets.
 //!
-//! A request passes the layers of `app` in order: access log, sites, `auth`, then a core route from `routes::ROUTES` or
+//! A request passes the layers of `app` in order: access log, `request_site`, `auth`, then a core route from `routes::ROUTES` or
 //! a plugin's. Handlers are those of axum: their arguments are the parts of the request that they need, and they call
 //! the device once through [`Device`] or [`Endpoints`]. The state endpoints are computed from the last published
 //! [`model::DeviceStatus`] and never query an engine. Only the core endpoint families are known here: all others come
@@ -37,7 +37,6 @@ mod routes;
 mod serve;
 mod service_keys;
 mod services;
-mod sites;
 mod socket;
 mod state;
 mod unread;

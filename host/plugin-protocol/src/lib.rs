@@ -48,8 +48,8 @@ pub use limits::Limits;
 pub use origin::{Origin, ServedCall};
 pub use plugin_manifest::{Action, Capability, EventKind};
 pub use plugin_values::{
-    BootSetting, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, ServiceChange,
-    TargetProgress,
+    BootSetting, DnsRemote, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Proxy,
+    ProxyKind, ProxyState, Redirection, ServiceChange, TargetProgress,
 };
 pub use runtime::{
     AnswerBody, AnswerStream, CallRefusal, GuestAnswer, GuestCode, GuestError, GuestPlugin,
@@ -57,7 +57,7 @@ pub use runtime::{
     RequestBody, RequestHead, RequestStream,
 };
 pub use values::{
-    ApiRequest, ApiResponse, BootComparison, DbusMethodCall, DnsRemote, FieldValue, GpioEdge,
-    GpioEdgeEvent, Handle, HttpRequest, HttpResponse, I2cOperation, Identity, JournalOptions,
-    OpenLed, Parity, Piece, Proxy, ProxyKind, ProxyState, Redirection, SerialSettings, UnitState,
+    ApiRequest, ApiResponse, BootComparison, DbusMethodCall, FieldValue, GpioEdge, GpioEdgeEvent,
+    Handle, HttpRequest, HttpResponse, I2cOperation, Identity, JournalOptions, OpenLed, Parity,
+    Piece, SerialSettings, UnitState,
 };

@@ -32,7 +32,8 @@ use hardware::{GpioLine, I2cChip};
 pub(crate) use hardware::{I2C_ADDRESS, i2c_bus};
 pub(crate) use hints::Hints;
 use http_answers::{ApiAnswer, HttpExchange};
-use identify::{IdentifyAnswer, IdentifyProvider};
+use identify::IdentifyAnswer;
+pub(crate) use identify::IdentifyProvider;
 use journal::Journal;
 
 /// The file in a project's folder that describes its device. It is the same in every language.
@@ -217,16 +218,26 @@ impl DeviceFile {
                 hints: Arc::clone(hints),
             })
         });
-        let is_own = manifest.provides.contains(&Action::Identify);
-        let identify = (!is_own).then(|| IdentifyProvider {
-            answer: self.identify.clone(),
-            file: file.to_owned(),
-            hints: Arc::clone(hints),
-        });
         Arc::new(DeviceAnswers {
-            identify,
+            identify: self.identify_provider(file, &records, manifest),
             remedies,
             records,
+        })
+    }
+
+    /// Returns what identifies the device, if the file of this name decides; `None` if the plugin with this manifest does it
+    /// itself.
+    pub(crate) fn identify_provider(
+        &self,
+        file: &str,
+        records: &CallRecords,
+        manifest: &Manifest,
+    ) -> Option<IdentifyProvider> {
+        let is_own = manifest.provides.contains(&Action::Identify);
+        (!is_own).then(|| IdentifyProvider {
+            answer: self.identify.clone(),
+            file: file.to_owned(),
+            hints: Arc::clone(&records.hints),
         })
     }
 

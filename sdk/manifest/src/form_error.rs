@@ -18,7 +18,7 @@ impl FormError {
     pub fn new(error: &toml::de::Error) -> FormError {
         FormError {
             offset: error.span().map_or(0, |span| span.start),
-            message: in_words(error.message()),
+            message: FormError::in_words(error.message()),
         }
     }
 
@@ -27,6 +27,34 @@ impl FormError {
     pub fn with_place(&self, text: &str) -> String {
         let (line, column) = line_and_column(text, self.offset);
         format!("line {line}, column {column}: {}", self.message)
+    }
+
+    /// Returns what a parser says without types of Rust: one of TOML, or one of JSON whose message has no place.
+    #[must_use]
+    pub fn in_words(message: &str) -> String {
+        let message = message.trim_end();
+        if let Some((name, names)) = split(message, "unknown field ") {
+            return format!("there is no key {name} here; the keys are {names}");
+        }
+        if let Some((name, names)) = split(message, "unknown variant ") {
+            return format!("{name} is not known here; choose one of {names}");
+        }
+        if let Some(name) = message.strip_prefix("missing field ") {
+            return format!("{name} is missing");
+        }
+        if message == "wanted string or table" {
+            return "a string is expected".to_owned();
+        }
+        for kind in ["invalid type: ", "invalid value: "] {
+            if let Some((found, expected)) = split(message, kind) {
+                return format!(
+                    "{} is expected, but this is {}",
+                    noun(expected),
+                    noun(found)
+                );
+            }
+        }
+        message.to_owned()
     }
 }
 
@@ -37,33 +65,6 @@ pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let line = before.matches('\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     (line, before[start..].chars().count() + 1)
-}
-
-/// Says what the parser says, without types of Rust.
-fn in_words(message: &str) -> String {
-    let message = message.trim_end();
-    if let Some((name, names)) = split(message, "unknown field ") {
-        return format!("there is no key {name} here; the keys are {names}");
-    }
-    if let Some((name, names)) = split(message, "unknown variant ") {
-        return format!("{name} is not known here; choose one of {names}");
-    }
-    if let Some(name) = message.strip_prefix("missing field ") {
-        return format!("{name} is missing");
-    }
-    if message == "wanted string or table" {
-        return "a string is expected".to_owned();
-    }
-    for kind in ["invalid type: ", "invalid value: "] {
-        if let Some((found, expected)) = split(message, kind) {
-            return format!(
-                "{} is expected, but this is {}",
-                noun(expected),
-                noun(found)
-            );
-        }
-    }
-    message.to_owned()
 }
 
 /// Splits `KIND x, expected one of a, b` into `x` and `a, b`.
@@ -152,7 +153,7 @@ mod tests {
             ("duplicate key", "duplicate key"),
             ("", ""),
         ] {
-            assert_eq!(in_words(message), expected, "{message}");
+            assert_eq!(FormError::in_words(message), expected, "{message}");
         }
     }
 

@@ -5,14 +5,16 @@
 //! and then serves HTTP on the socket: requests to [`DEVICE`] are for the plugins, requests to [`HARNESS`] have a
 //! [`Command`] as their body.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use plugin_values::{BootSetting, InstalledRelease, PendingUpdate, PluginEvent};
+use plugin_values::{BootSetting, InstalledRelease, PendingUpdate, PluginEvent, Redirection};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of the protocol; raised by each change here that matters to the other side.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The host name of requests for plugins.
 pub const DEVICE: &str = "device";
 /// The host name of commands.
@@ -50,8 +52,8 @@ pub struct Setup {
     pub i2c: Vec<(String, u8, Vec<u8>)>,
     /// The content of files, by path.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Answers of other hosts: method and address, status and body.
-    pub http: Vec<(String, u16, Vec<u8>)>,
+    /// Requests to other hosts.
+    pub http: Vec<HttpExchange>,
     /// Answers of the device's API: method and path, status and body.
     pub api: Vec<(String, u16, Vec<u8>)>,
     /// The program that replaces `journalctl`.
@@ -62,6 +64,26 @@ pub struct Setup {
     pub pinned_by_policy: bool,
     /// Whether failures are answered as in developer mode.
     pub developer_mode: bool,
+}
+
+/// A request to another host.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HttpExchange {
+    /// Its method and address.
+    pub request: String,
+    /// How long the plugin waits for the outcome.
+    pub delay: Duration,
+    /// Status and body of the answer, or the error.
+    pub outcome: Result<(u16, Vec<u8>), HttpError>,
+}
+
+/// Why another host has no answer: an error of the capability `http`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HttpError {
+    /// There was no answer.
+    Unreachable(String),
+    /// The answer is too long.
+    TooLarge(String),
 }
 
 /// The outcome of the tool's start.
@@ -135,6 +157,8 @@ pub enum Command {
     OsStatus,
     /// Updates the operating system. If this fails, the answer is the reason.
     UpdateOs(OsCall),
+    /// Calls a function of `proxy-redirector`. The answer is that of the function, or a [`ProxyError`].
+    ProxyRedirector(ProxyCall),
     /// Reads the series and values that a plugin has reported.
     Metrics(String),
     /// Reads the answer to `GET /v3/plugins`.
@@ -188,6 +212,44 @@ pub enum OsCall {
     /// Makes the next boot start the predecessor of the uncommitted version.
     RollBack,
 }
+
+/// A function of the action `proxy-redirector`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProxyCall {
+    /// Reads the configuration. The answer is a `ProxyState`.
+    Get,
+    /// Writes the configuration, or removes it.
+    Set(Option<Redirection>),
+    /// Reads the addresses that are reached without the proxy.
+    NoProxy,
+    /// Replaces the addresses that are reached without the proxy.
+    SetNoProxy(Vec<String>),
+    /// Makes the program of the host use what was written.
+    Apply,
+}
+
+/// Why a provider of `proxy-redirector` did not do what it was called for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProxyError {
+    /// No plugin provides the action.
+    Unavailable(String),
+    /// A value cannot be configured; the text names it.
+    Invalid(String),
+    /// The configuration could not be read, written or applied.
+    Other(String),
+}
+
+impl fmt::Display for ProxyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProxyError::Unavailable(why) | ProxyError::Invalid(why) | ProxyError::Other(why) => {
+                f.write_str(why)
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProxyError {}
 
 /// The state of a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

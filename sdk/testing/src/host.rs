@@ -1,11 +1,12 @@
 //! The device that a test defines.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use crate::control::{Identity, Setup, VERSION};
+use crate::control::{HttpError, HttpExchange, Identity, Setup, VERSION};
 use crate::running::RunningHost;
 use crate::tool;
 
@@ -114,9 +115,25 @@ impl Host {
     /// Answers requests that plugins send to other hosts: `request` is the method and the address, such as
     /// `GET https://api.acme.example/now`. Other requests are not answered.
     #[must_use]
-    pub fn http_answer(mut self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
-        let answer = (request.to_owned(), status, body.into());
-        self.setup.http.push(answer);
+    pub fn http_answer(self, request: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
+        self.http_outcome(request, Duration::ZERO, Ok((status, body.into())))
+    }
+
+    /// Like [`Host::http_answer`], with an answer (status and body) or an error that the plugin receives after `delay`.
+    /// The delay counts as wall time of the plugin's call. After 60 s the plugin receives what a device says about a
+    /// host that is too slow.
+    #[must_use]
+    pub fn http_outcome(
+        mut self,
+        request: &str,
+        delay: Duration,
+        outcome: Result<(u16, Vec<u8>), HttpError>,
+    ) -> Self {
+        self.setup.http.push(HttpExchange {
+            request: request.to_owned(),
+            delay,
+            outcome,
+        });
         self
     }
 

@@ -3,8 +3,8 @@
 //! A plugin's tests call this crate: [`Host::new`] collects what the device has, [`Host::start`] loads the components
 //! as a device would (manifest, grants, limits, compilation), and [`RunningHost`] calls them and watches what they do.
 //! The parts of the device that capabilities use are stand-ins: a store, LEDs and a host name in a temporary folder,
-//! units, GPIO lines, chips on I2C buses, answers of other hosts, and update locks that the test may hold. The core
-//! endpoints are not served, and no keys are checked.
+//! units, GPIO lines, chips on I2C buses, answers and failures of other hosts, and update locks that the test may hold.
+//! The core endpoints are not served, and no keys are checked.
 //!
 //! The runtime is that of the tool `supervisor-plugin`, which runs as a separate process next to the test, so this
 //! crate is built in seconds. `SUPERVISOR_PLUGIN` names the tool; without it, the tool is taken from the `PATH`, or
@@ -24,12 +24,12 @@ mod tool;
 
 pub use answer::Answer;
 pub use build::{build, try_build};
-pub use control::{BootChange, CallerScope, Identity, OsCall};
+pub use control::{BootChange, CallerScope, HttpError, Identity, OsCall, ProxyError};
 pub use description::{assert_described, schemas};
 pub use host::Host;
 pub use plugin_values::{
-    BootSetting, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Postponement,
-    ServiceChange, TargetProgress,
+    BootSetting, DnsRemote, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent,
+    Postponement, Proxy, ProxyKind, ProxyState, Redirection, ServiceChange, TargetProgress,
 };
 pub use running::RunningHost;
 
@@ -37,6 +37,7 @@ pub use running::RunningHost;
 #[doc(hidden)]
 pub mod protocol {
     pub use crate::control::{
-        CALLER, Command, DEVICE, GpioState, HARNESS, Setup, StartOutcome, UpdateLocks, VERSION,
+        CALLER, Command, DEVICE, GpioState, HARNESS, HttpExchange, ProxyCall, Setup, StartOutcome,
+        UpdateLocks, VERSION,
     };
 }

@@ -1,5 +1,7 @@
 //! A device with plugins, for a test to call and watch.
 
+mod device_calls;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -8,16 +10,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use plugin_values::{
-    BootSetting, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Postponement,
-};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::control::{
-    BootChange, CALLER, CallerScope, Command, DEVICE, GpioState, HARNESS, OsCall, UpdateLocks,
-};
+use crate::control::{CALLER, CallerScope, Command, DEVICE, GpioState, HARNESS, UpdateLocks};
 use crate::tool::Tool;
 
 /// How long a test waits for a condition.
@@ -138,68 +135,6 @@ impl RunningHost {
         let answer = answer.collect().await.context("the answer broke off")?;
         serde_json::from_slice(&answer.to_bytes())
             .context("the tool gave an unexpected answer: update it and `supervisor-testing`")
-    }
-
-    /// Makes the device identify itself, like `POST /v1/blink`.
-    pub async fn identify(&self) {
-        self.ask(&Command::Identify).await
-    }
-
-    /// Publishes this event to the plugins that ask for it. Returns at once.
-    pub async fn publish(&self, event: &PluginEvent) {
-        self.ask(&Command::Publish(event.clone())).await
-    }
-
-    /// Asks the plugins that are gates whether this update may begin; `None` if nothing is in the way.
-    pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {
-        self.ask(&Command::Postponement(update.clone())).await
-    }
-
-    /// Asks the plugins that are gates whether this release is healthy.
-    pub async fn judge_release(&self, release: &InstalledRelease) -> GateVerdict {
-        self.ask(&Command::JudgeRelease(release.clone())).await
-    }
-
-    /// Reads the settings of the board's boot configuration from the plugin that provides `boot-config`.
-    ///
-    /// # Errors
-    /// The reason why there are none, for people: no plugin provides the action, or it fails.
-    pub async fn boot_settings(&self) -> Result<Vec<BootSetting>, String> {
-        self.ask(&Command::BootSettings).await
-    }
-
-    /// Compares the boot configuration with these settings, each with a variable and its value.
-    ///
-    /// # Errors
-    /// Those of [`Self::boot_settings`].
-    pub async fn compare_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
-        let target = boot_settings(target);
-        self.ask(&Command::BootConfig(target, false)).await
-    }
-
-    /// Writes the boot configuration.
-    ///
-    /// # Errors
-    /// Those of [`Self::boot_settings`].
-    pub async fn set_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
-        let target = boot_settings(target);
-        self.ask(&Command::BootConfig(target, true)).await
-    }
-
-    /// Reads the status of the operating system from the plugin that provides `os-update`.
-    ///
-    /// # Errors
-    /// The reason why this failed, for people: no plugin provides the action, or it fails.
-    pub async fn os_status(&self) -> Result<OsStatus, String> {
-        self.ask(&Command::OsStatus).await
-    }
-
-    /// Updates the operating system: calls one function of `os-update`.
-    ///
-    /// # Errors
-    /// Those of [`Self::os_status`].
-    pub async fn update_os(&self, call: OsCall) -> Result<(), String> {
-        self.ask(&Command::UpdateOs(call)).await
     }
 
     /// Reads the brightness of the LED.
@@ -389,14 +324,4 @@ impl RunningHost {
     pub async fn stop(self) {
         self.ask(&Command::Stop).await
     }
-}
-
-fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
-    let settings = settings.iter();
-    settings
-        .map(|(name, value)| BootSetting {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
-        })
-        .collect()
 }

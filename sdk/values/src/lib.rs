@@ -6,10 +6,12 @@
 #![warn(missing_docs)]
 
 mod events;
+mod proxy;
 mod system;
 
 pub use events::{
     GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
     TargetProgress,
 };
+pub use proxy::{DnsRemote, Proxy, ProxyKind, ProxyState, Redirection};
 pub use system::{BootSetting, OsStatus};

@@ -14,12 +14,14 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
+use plugin_test_host::protocol::{ProxyAnswer, ProxyError};
 use plugin_test_host::{BootConfigError, CallerScope, Host, Identity, RunningHost};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use supervisor_testing::protocol::{
-    CALLER, Command, GpioState, HARNESS, Setup, StartOutcome, UpdateLocks, VERSION,
+    CALLER, Command, GpioState, HARNESS, HttpExchange, ProxyCall, Setup, StartOutcome, UpdateLocks,
+    VERSION,
 };
 use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -155,8 +157,17 @@ fn host(setup: Setup) -> Result<Host> {
     for (path, content) in files {
         host = host.file(&path, content);
     }
-    for (request, status, body) in http {
-        host = host.http_answer(&request, status, body);
+    for HttpExchange {
+        request,
+        delay,
+        outcome,
+    } in http
+    {
+        let outcome = match outcome {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(same(&error)?),
+        };
+        host = host.http_outcome(&request, delay, outcome);
     }
     for (request, status, body) in api {
         host = host.api_answer(&request, status, body);
@@ -266,6 +277,7 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
             let outcome = host.update_os(call).await;
             json(&outcome.map_err(|error| error.to_string()))
         }
+        Command::ProxyRedirector(call) => proxy_redirector(host, &call).await,
         Command::Metrics(plugin) => json(&host.metrics(&plugin)),
         Command::Report => json(&host.report()),
         Command::RestartedUnits => json(&host.restarted_units()),
@@ -297,6 +309,16 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
     }
 }
 
+/// Calls a function of `proxy-redirector`, and answers what that function returns.
+async fn proxy_redirector(host: &RunningHost, call: &ProxyCall) -> Result<Response> {
+    match host.call_proxy_redirector(same(call)?).await {
+        Ok(ProxyAnswer::State(state)) => json(&Ok::<_, ProxyError>(state)),
+        Ok(ProxyAnswer::Addresses(addresses)) => json(&Ok::<_, ProxyError>(addresses)),
+        Ok(ProxyAnswer::Done) => json(&Ok::<_, ProxyError>(())),
+        Err(error) => json(&Err::<(), _>(error)),
+    }
+}
+
 fn json(answer: &impl Serialize) -> Result<Response> {
     Ok(axum::Json(serde_json::to_value(answer)?).into_response())
 }
@@ -309,8 +331,9 @@ fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
+    use plugin_test_host::protocol as host_protocol;
     use plugins::CallerScope as HostsCaller;
-    use supervisor_testing::CallerScope;
+    use supervisor_testing::{CallerScope, HttpError, ProxyError as TestProxyError};
 
     use super::*;
 
@@ -323,6 +346,48 @@ mod tests {
         for caller in [CallerScope::DeviceKey, CallerScope::LocalMode, service] {
             let hosts: HostsCaller = same(&caller).unwrap();
             assert_eq!(same::<CallerScope>(&hosts).unwrap(), caller);
+        }
+    }
+
+    #[test]
+    fn the_errors_and_calls_of_tests_are_those_of_the_host() {
+        let why = || "why".to_owned();
+        for (written, expected) in [
+            (
+                HttpError::Unreachable(why()),
+                host_protocol::HttpError::Unreachable(why()),
+            ),
+            (
+                HttpError::TooLarge(why()),
+                host_protocol::HttpError::TooLarge(why()),
+            ),
+        ] {
+            assert_eq!(
+                same::<host_protocol::HttpError>(&written).unwrap(),
+                expected
+            );
+        }
+        for (answered, expected) in [
+            (
+                ProxyError::Unavailable(why()),
+                TestProxyError::Unavailable(why()),
+            ),
+            (ProxyError::Invalid(why()), TestProxyError::Invalid(why())),
+            (ProxyError::Other(why()), TestProxyError::Other(why())),
+        ] {
+            assert_eq!(same::<TestProxyError>(&answered).unwrap(), expected);
+        }
+        for (call, expected) in [
+            (ProxyCall::Get, host_protocol::ProxyCall::Get),
+            (ProxyCall::Set(None), host_protocol::ProxyCall::Set(None)),
+            (ProxyCall::NoProxy, host_protocol::ProxyCall::NoProxy),
+            (
+                ProxyCall::SetNoProxy(vec![why()]),
+                host_protocol::ProxyCall::SetNoProxy(vec![why()]),
+            ),
+            (ProxyCall::Apply, host_protocol::ProxyCall::Apply),
+        ] {
+            assert_eq!(same::<host_protocol::ProxyCall>(&call).unwrap(), expected);
         }
     }
 }

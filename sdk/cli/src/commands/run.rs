@@ -1,14 +1,20 @@
 //! `run`: serves the plugin on this machine over HTTP, in the device's runtime.
 
+mod identify_requests;
+mod refusal;
 mod requests;
+mod served_plugin;
+mod steps;
 mod watcher;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
+use axum::extract::{ConnectInfo, Request};
 use stop_signals::StopSignals;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
@@ -16,7 +22,9 @@ use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use self::requests::{ServedPlugin, answer};
+use self::identify_requests::IdentifyRequests;
+use self::requests::Requests;
+use self::served_plugin::{ServedDevice, ServedPlugin};
 use self::watcher::Watcher;
 use crate::arguments::Run;
 use crate::commands::trial::Trial;
@@ -63,8 +71,8 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         ended = serving => ended?,
     }
     let last = std::mem::replace(&mut *served.write().await, ServedPlugin::Nothing);
-    if let ServedPlugin::Plugin(host) = last {
-        drop(host.stop().await);
+    if let ServedPlugin::Device(device) = last {
+        drop(device.host.stop().await);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -83,10 +91,14 @@ async fn serve(
 ) -> Result<()> {
     let address = listener.local_addr()?;
     output.note(&format!("listening on http://{address}; Ctrl-C ends it"));
-    let router = Router::new().fallback({
-        let served = Arc::clone(served);
-        move |request| answer(Arc::clone(&served), request)
-    });
+    let requests = Arc::new(Requests::new(Arc::clone(served)));
+    let router = Router::new().fallback(
+        move |ConnectInfo(client): ConnectInfo<SocketAddr>, request: Request| {
+            let requests = Arc::clone(&requests);
+            async move { requests.answer(client, request).await }
+        },
+    );
+    let router = router.into_make_service_with_connect_info::<SocketAddr>();
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
     tokio::select! {
         ended = server => ended?.context("the server has ended"),
@@ -145,12 +157,16 @@ async fn start(
     }
     let mut place = served.write().await;
     // Two hosts running at once would share the store and the LEDs.
-    if let ServedPlugin::Plugin(host) = std::mem::replace(&mut *place, ServedPlugin::Nothing) {
-        drop(host.stop().await);
+    if let ServedPlugin::Device(device) = std::mem::replace(&mut *place, ServedPlugin::Nothing) {
+        drop(device.host.stop().await);
     }
     match trial.start(component).await {
         Ok(host) => {
-            *place = ServedPlugin::Plugin(host);
+            *place = ServedPlugin::Device(Box::new(ServedDevice {
+                host,
+                manifest: manifest.clone(),
+                identify: IdentifyRequests::new(trial.identify_provider(manifest), manifest),
+            }));
             for route in &manifest.routes {
                 output.note(&format!("  {route}"));
             }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::compiler;
 use crate::component::Component;
-use crate::device_file::{CallRecords, DEVICE, DeviceFile, GrantSource};
+use crate::device_file::{CallRecords, DEVICE, DeviceFile, GrantSource, IdentifyProvider};
 
 /// The device that a plugin is tried on.
 pub(crate) struct Trial {
@@ -93,6 +93,12 @@ impl Trial {
     /// Returns the records of the plugin's calls.
     pub(crate) fn records(&self) -> &CallRecords {
         &self.records
+    }
+
+    /// Returns what identifies the device; `None` if the plugin with this manifest does it itself.
+    pub(crate) fn identify_provider(&self, manifest: &Manifest) -> Option<IdentifyProvider> {
+        let (file, records) = (&self.file, &self.records);
+        self.device.identify_provider(file, records, manifest)
     }
 
     /// Says why the plugin finds no files on the device, and what to write; `None` if it asks for none or finds some. If

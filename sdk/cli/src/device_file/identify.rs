@@ -53,7 +53,8 @@ impl TryFrom<IdentifyToml> for IdentifyAnswer {
 }
 
 /// The provider of `identify` on a device whose plugin does not provide it.
-pub(super) struct IdentifyProvider {
+#[derive(Clone)]
+pub(crate) struct IdentifyProvider {
     /// Without an answer, the device has no such plugin.
     pub(super) answer: Option<IdentifyAnswer>,
     /// The device file, for people.
@@ -64,20 +65,30 @@ pub(super) struct IdentifyProvider {
 impl IdentifyProvider {
     /// Returns what replaces the answer of a device without a provider.
     pub(super) fn answer(&self) -> AnswerChange {
-        let Some(IdentifyAnswer { delay, outcome }) = self.answer.clone() else {
-            let hint = self.hint();
-            self.hints.show(&hint);
-            return Box::new(|_| async { Answer::Identify(Err(hint)) }.boxed());
-        };
+        let provider = self.clone();
         Box::new(move |_| {
             async move {
-                if !delay.is_zero() {
-                    tokio::time::sleep(delay).await;
+                if provider.answer.is_none() {
+                    provider.hints.show(&provider.hint());
                 }
-                Answer::Identify(outcome)
+                Answer::Identify(provider.identify().await)
             }
             .boxed()
         })
+    }
+
+    /// Waits as long as the device file says, and returns the outcome.
+    ///
+    /// # Errors
+    /// The reason in the device file; without an answer, what to write into it.
+    pub(crate) async fn identify(&self) -> Result<(), String> {
+        let Some(IdentifyAnswer { delay, outcome }) = self.answer.clone() else {
+            return Err(self.hint());
+        };
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
+        outcome
     }
 
     fn hint(&self) -> String {

@@ -4,6 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use supervisor_testing::{Host, Proxy, ProxyError, ProxyKind, ProxyState, Redirection};
+use tests::guest;
+
 use crate::author::{Author, TOOL};
 
 const PAGE: &str = include_str!("../../../../docs/plugins.md");
@@ -81,5 +84,46 @@ fn a_harness_of_another_version_is_told_so() {
     assert!(
         answer.contains("the device of the test is invalid: missing field"),
         "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn a_test_in_rust_calls_each_function_of_a_provider_of_proxy_redirector() {
+    let policy = include_str!("../../../../packaging/policy.toml");
+    let host = Host::new().tool(TOOL).policy(policy);
+    let host = host.plugin(guest("proxy_redirector")).start().await;
+    assert_eq!(host.proxy().await, Ok(ProxyState::Direct));
+    let redirection = Redirection {
+        proxy: Proxy {
+            kind: ProxyKind::Socks5,
+            address: "10.0.0.9".to_owned(),
+            port: 1080,
+            login: Some("ada".to_owned()),
+            password: None,
+        },
+        dns: None,
+    };
+    host.set_proxy(Some(redirection.clone())).await.unwrap();
+    let written = host.proxy().await;
+    assert_eq!(written, Ok(ProxyState::Redirected(redirection)));
+    host.set_no_proxy(&["10.0.0.0/8", "192.0.2.7"])
+        .await
+        .unwrap();
+    let addresses = host.no_proxy().await.unwrap();
+    assert_eq!(addresses, ["10.0.0.0/8", "192.0.2.7"]);
+    let refused = host.set_no_proxy(&["odd"]).await;
+    let expected = "`odd` is neither an address nor a subnet".to_owned();
+    assert_eq!(refused, Err(ProxyError::Invalid(expected)));
+    assert_eq!(host.apply_proxy().await, Ok(()));
+    assert_eq!(host.set_proxy(None).await, Ok(()));
+    assert_eq!(host.proxy().await, Ok(ProxyState::Direct));
+    host.stop().await;
+
+    let other = Host::new().tool(TOOL).plugin(guest("greeter"));
+    let other = other.policy("[plugins.greeter]\ngrants = [\"device\"]");
+    let refused = other.start().await.proxy().await;
+    assert!(
+        matches!(refused, Err(ProxyError::Unavailable(_))),
+        "{refused:?}"
     );
 }

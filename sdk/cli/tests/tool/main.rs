@@ -25,6 +25,7 @@ mod providers;
 mod registry;
 mod report_fields;
 mod run;
+mod run_steps;
 mod signatures;
 mod test;
 mod typed_actions;

@@ -179,7 +179,7 @@ async fn a_stream_that_fails_after_its_first_piece_is_cut_and_its_error_is_logge
 }
 
 /// Returns the address on which `run` serves the plugin, once it does.
-async fn address(running: &RunningCommand) -> String {
+pub(crate) async fn address(running: &RunningCommand) -> String {
     let line = running.until_printed("listening on ").await;
     let address = line.split_whitespace().nth(2).unwrap();
     address.trim_end_matches(';').to_owned()

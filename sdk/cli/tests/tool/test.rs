@@ -409,7 +409,7 @@ fn an_action_of_the_plugins_own_is_called_as_by_another_plugin_and_its_output_or
 }
 
 /// RAUC on a device with two slots: it installs nothing that is not signed, and its boot loader cannot be written.
-const RAUC: &str = r#"
+pub(crate) const RAUC: &str = r#"
 [[dbus]]
 service = "de.pengutronix.rauc"
 path = "/"

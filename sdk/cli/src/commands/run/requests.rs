@@ -1,55 +1,120 @@
-//! Requests to the running plugin.
+//! Requests to the address of `run`: for the routes of the plugin, `POST /v1/blink`, and the steps in `steps.rs`.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
-use http::{Request, StatusCode};
-use plugin_test_host::RunningHost;
-use serde_json::json;
+use http::{Method, Request, StatusCode};
+use plugin_manifest::match_path;
+use request_site::ForeignSite;
 use tokio::sync::RwLock;
 
+use super::refusal::refusal;
+use super::served_plugin::ServedPlugin;
+use super::steps::StepRoutes;
 use crate::output::note_line;
 
-/// What is currently served.
-pub(crate) enum ServedPlugin {
-    /// Nothing has been built yet.
-    Nothing,
-    /// The running plugin.
-    Plugin(RunningHost),
-    /// A version that a device would refuse, and the reason.
-    Refused(String),
+/// The route of the supervisor's own that is served here: it calls a plugin.
+const BLINK: &str = "/v1/blink";
+
+/// Answers requests.
+pub(super) struct Requests {
+    served: Arc<RwLock<ServedPlugin>>,
+    steps: StepRoutes,
 }
 
-/// Answers one request, and shows it to the author.
-pub(crate) async fn answer(served: Arc<RwLock<ServedPlugin>>, request: Request<Body>) -> Response {
-    let started = Instant::now();
-    let what = format!("{} {}", request.method(), request.uri().path());
-    let served = served.read().await;
-    let response = match &*served {
-        ServedPlugin::Plugin(host) => host.call(request).await.map(Body::new),
-        ServedPlugin::Refused(reason) => unavailable(reason),
-        ServedPlugin::Nothing => unavailable("the plugin is being built"),
-    };
-    let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
-    let status = response.status();
-    let line = format!("{what}  {}  {milliseconds:.1} ms", status.as_u16());
-    note_line(line);
-    if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
-        return message(
-            status,
-            "this plugin has no such route, and the routes of the supervisor are not served here",
-        );
+impl Requests {
+    pub(super) fn new(served: Arc<RwLock<ServedPlugin>>) -> Requests {
+        Requests {
+            served,
+            steps: StepRoutes::default(),
+        }
     }
-    response
+
+    /// Answers a request of this client, and shows it to the author.
+    pub(super) async fn answer(&self, client: SocketAddr, request: Request<Body>) -> Response {
+        let started = Instant::now();
+        let what = format!("{} {}", request.method(), request.uri().path());
+        let response = self.response(client, request).await;
+        let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
+        let status = response.status();
+        note_line(format!("{what}  {}  {milliseconds:.1} ms", status.as_u16()));
+        if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
+            return refusal(
+                status,
+                "this plugin has no such route, and of the supervisor's own routes only `POST /v1/blink` is served here",
+            );
+        }
+        response
+    }
+
+    async fn response(&self, client: SocketAddr, request: Request<Body>) -> Response {
+        // As on a device, so that no page in a browser of this machine uses what the plugin reaches.
+        if let Err(error) = request_site::check(request.uri(), request.headers(), Vec::new) {
+            return refusal(StatusCode::FORBIDDEN, &site_message(&error));
+        }
+        if StepRoutes::contain(request.uri().path()) {
+            return self.steps.answer(&self.served, client, request).await;
+        }
+        let served = self.served.read().await;
+        let device = match served.device() {
+            Ok(device) => device,
+            Err(reason) => return refusal(StatusCode::SERVICE_UNAVAILABLE, reason),
+        };
+        if *request.method() == Method::POST && match_path(BLINK, request.uri().path()).is_some() {
+            device.identify.start(&device.host);
+            return StatusCode::OK.into_response();
+        }
+        device.host.call(request).await.map(Body::new)
+    }
 }
 
-fn unavailable(reason: &str) -> Response {
-    message(StatusCode::SERVICE_UNAVAILABLE, reason)
+fn site_message(error: &ForeignSite) -> String {
+    match error {
+        ForeignSite::Name(_) => format!("{error}: use an address or `localhost`"),
+        ForeignSite::Origin | ForeignSite::Contradiction => error.to_string(),
+    }
 }
 
-fn message(status: StatusCode, message: &str) -> Response {
-    let body = json!({ "status": "failed", "message": message });
-    (status, axum::Json(body)).into_response()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn status(path: &str, headers: &[(&str, &str)]) -> u16 {
+        let mut request = Request::post(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from("{\"start\":true}")).unwrap();
+        let nothing = Arc::new(RwLock::new(ServedPlugin::Nothing));
+        let client = "127.0.0.1:40000".parse().unwrap();
+        let response = Requests::new(nothing).answer(client, request).await;
+        response.status().as_u16()
+    }
+
+    /// A page can send forms without a preflight, with any of these content types, and under DNS rebinding anything.
+    #[tokio::test]
+    async fn a_page_of_another_site_reaches_neither_the_plugin_nor_a_step_nor_blink() {
+        let host = ("host", "localhost:48484");
+        let json = ("content-type", "application/json");
+        let rebound = ("host", "evil.example:48484");
+        let origin = ("origin", "http://evil.example");
+        for path in ["/v3/rails", BLINK, "/@run/event", "/@run/action"] {
+            for headers in [
+                vec![host, json, origin],
+                vec![host, json, ("origin", "null")],
+                vec![host, json, ("origin", "http://localhost:5173")],
+                vec![rebound, json],
+                vec![rebound, json, ("origin", "http://evil.example:48484")],
+            ] {
+                assert_eq!(status(path, &headers).await, 403, "{path} {headers:?}");
+            }
+        }
+        for path in ["/v3/rails", BLINK, "/@run/event"] {
+            // The plugin is being built.
+            assert_eq!(status(path, &[host, json]).await, 503, "{path}");
+        }
+    }
 }

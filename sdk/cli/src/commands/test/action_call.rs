@@ -1,5 +1,4 @@
-//! A call that the plugin of a test serves: of one of its own actions, as another plugin makes it, or of a typed action, as
-//! the device makes it (`provider_call.rs`).
+//! A call that the plugin of a test serves (`plugin_call.rs`), and the outcome that it must have.
 //!
 //! ```toml
 //! [[action]]
@@ -11,194 +10,50 @@
 
 use std::fmt;
 
-use anyhow::{Error, Result, bail, ensure};
-use plugin_manifest::{Manifest, check_name};
-use plugin_test_host::{CallerScope, RunningHost};
-use serde::Deserialize;
-use serde_json::Value;
+use anyhow::{Result, ensure};
+use plugin_test_host::RunningHost;
 
-use super::action_outcome::{ActionOutcome, ExpectedOutcome, check_input};
-use super::caller::CallerToml;
-use super::hardware::Edges;
-use super::names::quoted;
-use super::provider_call::{
-    BootCallToml, IdentifyToml, OsCallToml, ProviderCall, ProviderKeys, ProxyCallToml,
-    leave_out_absent,
-};
+use super::action_outcome::{ActionOutcome, ExpectedOutcome};
+use super::plugin_call::{CalledAction, PluginCall, PluginCallToml};
+use super::provider_call::leave_out_absent;
 use super::test_device::TestDevice;
-use crate::action_bytes::ActionBytes;
-use crate::json_text::JsonText;
-
-/// The plugin that calls an action if the file names none.
-const OTHER_PLUGIN: &str = "other-plugin";
 
 /// A call and its expected outcome.
 pub(crate) struct TestActionCall {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
-    call: Call,
-    edges: Edges,
-    answer: ExpectedOutcome,
-}
-
-enum Call {
-    Own(OwnCall),
-    Typed(ProviderCall),
-}
-
-struct OwnCall {
-    /// A name from the plugin's manifest.
-    name: String,
-    input: Vec<u8>,
-    /// The plugin that calls.
-    plugin: String,
-    /// For whom that plugin works.
-    scope: CallerScope,
-}
-
-/// Either `name` is present or the key of a typed action, which goes with `edges` and `answer` only.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ActionCallToml {
-    name: Option<String>,
-    identify: Option<IdentifyToml>,
-    boot_config: Option<BootCallToml>,
-    proxy_redirector: Option<ProxyCallToml>,
-    os_update: Option<OsCallToml>,
-    text: Option<String>,
-    json: Option<Value>,
-    json_text: Option<JsonText>,
-    base64: Option<String>,
-    plugin: Option<String>,
-    caller: Option<CallerToml>,
-    #[serde(default)]
-    edges: Edges,
-    #[serde(default)]
+    call: PluginCall,
     answer: ExpectedOutcome,
 }
 
 impl TestActionCall {
-    pub(super) fn new(written: ActionCallToml, line: usize) -> Result<TestActionCall> {
-        let ActionCallToml {
-            name,
-            identify,
-            boot_config,
-            proxy_redirector,
-            os_update,
-            text,
-            json,
-            json_text,
-            base64,
-            plugin,
-            caller,
-            edges,
-            mut answer,
-        } = written;
-        let input = ActionBytes::from_keys(text, json, json_text, base64).map_err(Error::msg)?;
-        let typed = ProviderKeys {
-            identify,
-            boot_config,
-            proxy_redirector,
-            os_update,
-        };
-        let call = match (name, typed.into_call()?) {
-            (Some(name), None) => {
-                let input = input.map(ActionBytes::into_bytes).unwrap_or_default();
-                check_input(&input).map_err(Error::msg)?;
-                let plugin = plugin.unwrap_or_else(|| OTHER_PLUGIN.to_owned());
-                ensure!(
-                    check_name(&plugin).is_ok(),
-                    "its `plugin` is {plugin:?}: write the name of the plugin that calls, such as `rail-panel`"
-                );
-                let scope = caller.unwrap_or_default().into();
-                Call::Own(OwnCall {
-                    name,
-                    input,
-                    plugin,
-                    scope,
-                })
-            }
-            (None, Some(call)) => {
-                let key = call.key();
-                ensure!(
-                    input.is_none() && plugin.is_none() && caller.is_none(),
-                    "the device calls `{key}`: it has no input, `plugin` or `caller`"
-                );
-                ensure!(
-                    call.has_refusals() || !matches!(answer, ExpectedOutcome::Refused(_)),
-                    "the errors of `{key}` are `failed`, not `refused`"
-                );
-                leave_out_absent(&mut answer);
-                Call::Typed(call)
-            }
-            (Some(_), Some(call)) => {
-                bail!("it has `name` and `{}`, but it is one call", call.key())
-            }
-            (None, None) => bail!(
-                "it must have one of `name`, `identify`, `boot_config`, `proxy_redirector` and `os_update`"
-            ),
-        };
-        Ok(TestActionCall {
-            line,
-            call,
-            edges,
-            answer,
-        })
+    pub(super) fn new(written: PluginCallToml, line: usize) -> Result<TestActionCall> {
+        let (call, answer) = written.into_call()?;
+        let mut answer = answer.unwrap_or_default();
+        if let CalledAction::Typed(typed) = &call.action {
+            ensure!(
+                typed.has_refusals() || !matches!(answer, ExpectedOutcome::Refused(_)),
+                "the errors of `{}` are `failed`, not `refused`",
+                typed.key()
+            );
+            leave_out_absent(&mut answer);
+        }
+        Ok(TestActionCall { line, call, answer })
     }
 
     /// Calls the plugin, and compares the outcome.
     pub(crate) async fn differences(&self, device: &TestDevice<'_>) -> Vec<String> {
-        if let Some(reason) = self.missing_from(device.manifest) {
-            return vec![reason];
-        }
-        let call = self.call.outcome(device);
-        let (outcome, missed) = self.edges.during(device.host, call).await;
+        let called = self.call.outcome(device.host, device.manifest).await;
+        let (outcome, missed) = match called {
+            Ok(called) => called,
+            Err(reason) => return vec![reason],
+        };
         let mut differences = self.answer.differences(&outcome);
         if !differences.is_empty() && matches!(outcome, ActionOutcome::Failed(_)) {
             differences.extend(last_error(device.host));
         }
         differences.extend(missed);
         differences
-    }
-
-    /// Says why a plugin with this manifest cannot be called, and which actions it has; `None` if it can.
-    fn missing_from(&self, manifest: &Manifest) -> Option<String> {
-        match &self.call {
-            Call::Own(OwnCall { name, .. }) => (!manifest.actions.contains(name)).then(|| {
-                format!(
-                    "the plugin has no such action: add `{name}` to [actions] in plugin.toml, which has {}",
-                    quoted(manifest.actions.iter())
-                )
-            }),
-            Call::Typed(call) => {
-                let action = call.action();
-                (!manifest.provides.contains(&action)).then(|| {
-                    format!(
-                        "the plugin does not provide it: add `{action}` to [provides] in plugin.toml"
-                    )
-                })
-            }
-        }
-    }
-}
-
-impl Call {
-    async fn outcome(&self, device: &TestDevice<'_>) -> ActionOutcome {
-        let host = device.host;
-        match self {
-            Call::Own(OwnCall {
-                name,
-                input,
-                plugin,
-                scope,
-            }) => {
-                let action = format!("{}/{name}", device.manifest.name);
-                let (scope, input) = (scope.clone(), input.clone());
-                let answer = host.call_own_action(scope, plugin, &action, input);
-                answer.await.into()
-            }
-            Call::Typed(call) => call.outcome(host).await,
-        }
     }
 }
 
@@ -211,10 +66,7 @@ fn last_error(host: &RunningHost) -> Option<String> {
 
 impl fmt::Display for TestActionCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.call {
-            Call::Own(OwnCall { name, .. }) => write!(f, "action {name}"),
-            Call::Typed(call) => write!(f, "{call}"),
-        }
+        self.call.fmt(f)
     }
 }
 
@@ -295,48 +147,6 @@ mod tests {
         ] {
             let error = format!("{:#}", call(text).err().unwrap());
             assert!(error.contains(expected), "{expected}: {error}");
-        }
-    }
-
-    #[test]
-    fn an_action_that_the_manifest_does_not_have_is_named_with_those_that_it_has() {
-        let manifest = |more: &str| {
-            let text = format!("name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n{more}");
-            Manifest::parse(&text).unwrap()
-        };
-        let all = manifest(
-            "provides = [\"os-update\", \"action-provider\"]\nactions = [\"list\", \"set\"]\n",
-        );
-        let none = manifest("routes = [{ method = \"GET\", path = \"/v3/a\" }]\n");
-        for (text, manifest, expected) in [
-            ("name = \"set\"", &all, None),
-            ("os_update = \"status\"", &all, None),
-            (
-                "proxy_redirector = \"apply\"",
-                &all,
-                Some("add `proxy-redirector` to [provides] in plugin.toml"),
-            ),
-            (
-                "name = \"a/set\"",
-                &all,
-                Some("add `a/set` to [actions] in plugin.toml, which has only `list`, `set`"),
-            ),
-            (
-                "name = \"set\"",
-                &none,
-                Some("add `set` to [actions] in plugin.toml, which has none"),
-            ),
-            (
-                "os_update = \"status\"",
-                &none,
-                Some("add `os-update` to [provides] in plugin.toml"),
-            ),
-        ] {
-            let reason = call(text).unwrap().missing_from(manifest);
-            match expected {
-                None => assert_eq!(reason, None, "{text}"),
-                Some(expected) => assert!(reason.unwrap().ends_with(expected), "{text}"),
-            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::json_text::JsonText;
 
 /// The outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ActionOutcome {
+pub(crate) enum ActionOutcome {
     Output(Vec<u8>),
     /// The plugin's own words.
     Refused(String),
@@ -37,7 +37,7 @@ impl From<Result<Vec<u8>, OwnActionError>> for ActionOutcome {
 /// The expected outcome; without a field, any output.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "AnswerToml")]
-pub(super) enum ExpectedOutcome {
+pub(crate) enum ExpectedOutcome {
     Output(ExpectedOutput),
     Refused(ExpectedReason),
     Failed(ExpectedReason),
@@ -45,7 +45,7 @@ pub(super) enum ExpectedOutcome {
 
 /// The parts of an output that are compared.
 #[derive(Debug, Default)]
-pub(super) struct ExpectedOutput {
+pub(crate) struct ExpectedOutput {
     /// All of it.
     pub(super) bytes: Option<ActionBytes>,
     /// Texts that it must contain.

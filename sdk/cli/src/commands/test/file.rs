@@ -10,10 +10,10 @@
 //! caller = "device"                   # the default; or "local-mode", or { app = 1, service = "main" }
 //! answer = { status = 200, json = { rail = "5v", on = true } }
 //!
-//! [[event]]                           # what happens in between (`event.rs`)
+//! [[event]]                           # what happens in between (`device_event.rs`)
 //! schedule = "nightly"
 //!
-//! [[action]]                          # a call of an action that it provides (`action_call.rs`, `provider_call.rs`)
+//! [[action]]                          # a call of an action that it provides (`plugin_call.rs`, `provider_call.rs`)
 //! name = "set"
 //! answer = { json = true }
 //!
@@ -41,12 +41,14 @@ use plugin_manifest::FormError;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::action_call::{ActionCallToml, TestActionCall};
+use super::action_call::TestActionCall;
 use super::actions::{ActionsToml, TestActions};
+use super::device_event::EventToml;
 use super::effects::{CloudToml, LedsToml, LogToml, TestEffects, UnitsToml};
-use super::event::{EventToml, TestEvent};
+use super::event::TestEvent;
 use super::hardware::{ChipsToml, LinesToml, TestChips, TestLines};
 use super::metrics::{MetricsToml, TestMetrics};
+use super::plugin_call::PluginCallToml;
 use super::report::{ReportToml, TestReport};
 use super::request::{RequestToml, TestRequest};
 use super::test_device::TestDevice;
@@ -83,7 +85,7 @@ struct FileToml {
     #[serde(default)]
     event: Vec<Spanned<EventToml>>,
     #[serde(default)]
-    action: Vec<Spanned<ActionCallToml>>,
+    action: Vec<Spanned<PluginCallToml>>,
     #[serde(default)]
     report: Vec<Spanned<ReportToml>>,
     #[serde(default)]

@@ -15,14 +15,14 @@ use serde::Deserialize;
     untagged,
     expecting = "a reason is a text, or texts that it must contain, such as `{ contains = [\"12v\"] }`"
 )]
-pub(super) enum ExpectedReason {
+pub(crate) enum ExpectedReason {
     Whole(String),
     Part(ReasonPart),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReasonPart {
+pub(crate) struct ReasonPart {
     contains: Vec<String>,
 }
 

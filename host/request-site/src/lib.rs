@@ -1,36 +1,51 @@
-//! The destination and the origin that a request states: `Host` and `Origin`.
+//! The destination and the origin that a request states: `Host` and `Origin`. The device's API and `supervisor-plugin run`
+//! check them.
 //!
 //! A page in a browser can make its own name resolve to an address of the device (DNS rebinding), or send a form to it.
 //! Such requests carry the page's name in `Host` or `Origin`, and are refused whatever they ask for and whatever key
 //! they have. Genuine clients call the device by an address or by one of its own names.
 
+#![warn(missing_docs)]
+
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use http::Uri;
 use http::header::{HOST, HeaderMap, ORIGIN};
-use http::{StatusCode, Uri};
 
-use crate::answer::Failure;
-use crate::message::Request;
+/// Why a request may be one of another site.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ForeignSite {
+    /// It was sent to this name.
+    #[error("`{0}` is not a name of this device")]
+    Name(String),
+    /// It is of a page of another site.
+    #[error("pages of other sites may not send requests to this device")]
+    Origin,
+    /// It does not state clearly where it was sent to.
+    #[error("the request names several hosts, or one that cannot be read")]
+    Contradiction,
+}
 
-/// Refuses requests that a page of another site sends. `names` are the device's own, in lower case.
+/// Refuses requests that a page of another site sends. `names` are the device's own, in lower case; `localhost` and
+/// addresses are accepted without them.
 ///
 /// # Errors
-/// Returns 403 JSON-failed.
-pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> Result<(), Failure> {
-    let headers = request.headers();
-    let Some(host) = called_host(request.uri(), headers)? else {
+/// The reason, for people.
+pub fn check(
+    uri: &Uri,
+    headers: &HeaderMap,
+    names: impl FnOnce() -> Vec<String>,
+) -> Result<(), ForeignSite> {
+    let Some(host) = called_host(uri, headers)? else {
         // A client of HTTP/1.0, so not a browser.
         return if headers.contains_key(ORIGIN) {
-            Err(foreign_origin())
+            Err(ForeignSite::Origin)
         } else {
             Ok(())
         };
     };
     if !is_address(host) && !is_own(&name_of(host), names) {
-        return Err(forbidden(format!(
-            "`{}` is not a name of this device: use an address, or add the name to `host_names` in its configuration",
-            name_of(host)
-        )));
+        return Err(ForeignSite::Name(name_of(host)));
     }
     let mut origins = headers.get_all(ORIGIN).iter();
     let is_same = |origin: &http::HeaderValue| {
@@ -43,34 +58,25 @@ pub(crate) fn check(request: &Request, names: impl FnOnce() -> Vec<String>) -> R
     if origins.all(is_same) {
         Ok(())
     } else {
-        Err(foreign_origin())
+        Err(ForeignSite::Origin)
     }
-}
-
-fn foreign_origin() -> Failure {
-    forbidden("pages of other sites may not send requests to this device")
-}
-
-fn forbidden(message: impl Into<String>) -> Failure {
-    Failure::Refused(StatusCode::FORBIDDEN, message.into())
 }
 
 /// Returns the host that the client called, with the port if it named one: `Host`, which must agree with the target if
 /// that is a complete URI.
-fn called_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, Failure> {
+fn called_host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, ForeignSite> {
     let mut hosts = headers.get_all(HOST).iter();
     let of_header = hosts.next();
-    let contradiction = || forbidden("the request names several hosts, or one that cannot be read");
     if hosts.next().is_some() {
-        return Err(contradiction());
+        return Err(ForeignSite::Contradiction);
     }
     let of_header = match of_header {
-        Some(value) => Some(value.to_str().map_err(|_| contradiction())?),
+        Some(value) => Some(value.to_str().map_err(|_| ForeignSite::Contradiction)?),
         None => None,
     };
     match (uri.authority(), of_header) {
         (Some(target), Some(host)) if !target.as_str().eq_ignore_ascii_case(host) => {
-            Err(contradiction())
+            Err(ForeignSite::Contradiction)
         }
         (Some(target), _) => Ok(Some(target.as_str())),
         (None, host) => Ok(host),
@@ -113,8 +119,6 @@ fn is_own(name: &str, names: impl FnOnce() -> Vec<String>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body;
-
     use super::*;
 
     fn status(target: &str, headers: &[(&str, &str)]) -> u16 {
@@ -122,7 +126,7 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Body::empty()).unwrap();
+        let request = request.body(()).unwrap();
         let names = || {
             vec![
                 "board".to_owned(),
@@ -130,10 +134,9 @@ mod tests {
                 "device.example.com".to_owned(),
             ]
         };
-        match check(&request, names) {
+        match check(request.uri(), request.headers(), names) {
             Ok(()) => 200,
-            Err(Failure::Refused(status, _)) => status.as_u16(),
-            Err(other) => panic!("{other:?}"),
+            Err(_) => 403,
         }
     }
 

@@ -1,0 +1,69 @@
+//! Where the connections of a device go (`wit/proxy-redirector.wit`).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The protocol of a proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names are those of the protocols")]
+pub enum ProxyKind {
+    Socks4,
+    Socks5,
+    HttpConnect,
+    HttpRelay,
+}
+
+/// The proxy that connections are sent to.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proxy {
+    /// The protocol.
+    pub kind: ProxyKind,
+    /// An IPv4 address or a host name.
+    pub address: String,
+    /// 1 to 65535.
+    pub port: u16,
+    /// The device's user name at the proxy.
+    pub login: Option<String>,
+    /// A secret: not shown by [`Debug`](fmt::Debug).
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy")
+            .field("kind", &self.kind)
+            .field("address", &self.address)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A name server that is queried over TCP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsRemote {
+    /// An IPv4 address or a host name.
+    pub address: String,
+    /// 1 to 65535.
+    pub port: u16,
+}
+
+/// The destination of connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redirection {
+    /// The proxy.
+    pub proxy: Proxy,
+    /// Where name queries go.
+    pub dns: Option<DnsRemote>,
+}
+
+/// How the device's connections are configured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProxyState {
+    /// They are not redirected.
+    Direct,
+    /// There is a configuration, but it names no usable proxy; the text says what is wrong.
+    Unusable(String),
+    /// They are sent to this proxy.
+    Redirected(Redirection),
+}
