@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::Command;
 
+use tests::guest;
+
 use crate::author::Author;
 use crate::hostile_requests;
 
@@ -59,7 +61,15 @@ fn example(language: &str, requests: usize) {
     let author = Author::new();
     let name = format!("hello-{language}");
     author.copy_example(&name);
-    let passed = author.run_in(&name, "test").succeeds();
+    let file = if language == "rust" {
+        // A member of this repository's workspace, which is built with it.
+        let file = format!("{name}.wasm");
+        fs::copy(guest("hello_rust"), author.path(&name).join(&file)).unwrap();
+        file
+    } else {
+        String::new()
+    };
+    let passed = author.run_in(&name, &format!("test {file}")).succeeds();
     let expected = format!("{requests} passed, 0 failed");
     assert!(passed.out.contains(&expected), "{}", passed.out);
     if language != "wasi-http" {
@@ -80,6 +90,11 @@ fn the_example_in_go_counts_waits_and_streams() {
 #[test]
 fn the_example_in_javascript_counts_waits_and_streams() {
     example("javascript", 9);
+}
+
+#[test]
+fn the_example_in_rust_counts_waits_and_streams() {
+    example("rust", 9);
 }
 
 #[test]
