@@ -37,6 +37,11 @@ pub enum Failure {
         /// The limit.
         limit: Duration,
     },
+    /// It passed more than this to the host in one call, or as the message of an error.
+    TooMuchData {
+        /// Bytes.
+        limit: usize,
+    },
     /// Its answer is invalid.
     BadAnswer(String),
     /// No instance could be created.
@@ -58,11 +63,17 @@ impl Failure {
     /// Creates the failure of a plugin whose answer, which is no stream, has this many bytes instead of at most `limit`.
     #[must_use]
     pub fn answer_too_large(bytes: usize, limit: usize) -> Failure {
-        let key = "body_kib";
-        let range = LIMITS.iter().find(|range| range.key == key);
-        let most = range.map_or(0, |range| range.most);
+        let range = range_of_bodies();
+        Failure::BadAnswer(format!("{bytes} bytes, more than its {limit} ({range})"))
+    }
+
+    /// Creates the failure of a plugin whose answer has more than `most` bytes with its headers, and was not read. Its
+    /// body may have `limit`.
+    #[must_use]
+    pub fn answer_too_large_to_read(most: usize, limit: usize) -> Failure {
+        let range = range_of_bodies();
         Failure::BadAnswer(format!(
-            "{bytes} bytes, more than its {limit} (the limit `{key}`, which may be {most} at most)"
+            "more than {most} bytes with its headers; its body may have {limit} ({range})"
         ))
     }
 
@@ -82,9 +93,10 @@ impl Failure {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
-            Failure::Trap { .. } | Failure::Memory { .. } | Failure::NotReady(_) => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Failure::Trap { .. }
+            | Failure::Memory { .. }
+            | Failure::TooMuchData { .. }
+            | Failure::NotReady(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::Cpu { .. } | Failure::Wall { .. } => StatusCode::GATEWAY_TIMEOUT,
             Failure::BadAnswer(_) | Failure::Lost => StatusCode::BAD_GATEWAY,
             Failure::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -117,6 +129,12 @@ impl Failure {
                     limit.as_millis()
                 )
             }
+            Failure::TooMuchData { limit } => {
+                format!(
+                    "plugin `{plugin}` passed more than {} KiB to the host at once: it must pass less in each call",
+                    limit >> 10
+                )
+            }
             Failure::BadAnswer(what) => format!("plugin `{plugin}` gave a bad answer: {what}"),
             Failure::NotReady(_) => format!("plugin `{plugin}` could not be started"),
             Failure::BodyTooLarge { limit } => {
@@ -132,4 +150,12 @@ impl Failure {
             Failure::Busy(bound) => format!("there is no room for plugin `{plugin}` now: {bound}"),
         }
     }
+}
+
+/// Returns the text about the limit for bodies: how it is called, and how far it may be raised.
+fn range_of_bodies() -> String {
+    let key = "body_kib";
+    let range = LIMITS.iter().find(|range| range.key == key);
+    let most = range.map_or(0, |range| range.most);
+    format!("the limit `{key}`, which may be {most} at most")
 }

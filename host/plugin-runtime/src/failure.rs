@@ -6,6 +6,7 @@ use wasmtime::Trap;
 use wasmtime_wasi::I32Exit;
 
 use crate::guest::Guest;
+use crate::handler::UnreadableAnswer;
 
 /// The most of a trace that is logged, in bytes. The names of functions in it are chosen by the plugin.
 const TRACE: usize = 1 << 10;
@@ -13,12 +14,32 @@ const TRACE: usize = 1 << 10;
 /// What happened to an instance that called `exit` of WASI.
 const ENDED_ITSELF: &str = "it ended itself (`process::exit`); return an error instead";
 
+/// The most bytes that a guest can pass to the host in one call beyond the longest body of an answer. They count as the
+/// host stores them: an empty header takes 48.
+const HANDED_OVER: usize = 1 << 20;
+
+/// How wasmtime's error begins when a guest has passed more than that. Its type is private.
+const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
+
+/// Returns how many bytes a plugin with this limit for bodies can pass to the host at once.
+pub(crate) fn most_data(body: usize) -> usize {
+    body.saturating_add(HANDED_OVER)
+}
+
 /// Derives the failure from wasmtime's error for a call in a store with this data.
 pub(crate) fn classify(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: bool) -> Failure {
     let limits = &guest.blueprint.limits;
     let trap = error.downcast_ref::<Trap>().copied();
     if cpu_exceeded && matches!(trap, Some(Trap::Interrupt)) {
         return Failure::Cpu { limit: limits.cpu };
+    }
+    if error.root_cause().to_string().starts_with(TOO_MUCH_DATA) {
+        let most = most_data(limits.body);
+        return if error.is::<UnreadableAnswer>() {
+            Failure::answer_too_large_to_read(most, limits.body)
+        } else {
+            Failure::TooMuchData { limit: most }
+        };
     }
     if let Some(CallRefusal::Busy(bound)) = error.downcast_ref() {
         return Failure::Busy(*bound);

@@ -16,9 +16,6 @@ use crate::meter::Meter;
 use crate::plugin::Plugin;
 use crate::pool::{Pool, Slot};
 
-/// The most bytes that a guest can pass to the host in one call beyond the longest body of an answer. They count as the
-/// host stores them: an empty header takes 48.
-const HANDED_OVER: usize = 1 << 20;
 /// How many streams, tasks and resources an instance can have at a time.
 const HANDLES: usize = 1024;
 
@@ -53,7 +50,7 @@ impl Instance {
         // The data that a guest passes in one call is copied from its memory. The same bytes there can be the content
         // of a thousand strings, and the guest's limits cannot interrupt the copying, since none of its code runs
         // during it.
-        store.set_hostcall_fuel(plugin.limits().body.saturating_add(HANDED_OVER));
+        store.set_hostcall_fuel(failure::most_data(plugin.limits().body));
         store.set_max_component_handles(HANDLES);
         store.set_epoch_deadline(1);
         let callback_meter = Arc::clone(&meter);

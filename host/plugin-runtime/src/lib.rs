@@ -17,6 +17,7 @@ mod export_types;
 mod exports;
 mod failure;
 mod guest;
+mod handler;
 mod host_stream;
 mod instance;
 mod instance_host;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use plugin_protocol::{Bound, PATIENCE};
-use sandbox::PLUGIN_PARTS;
+use sandbox::{PLUGIN_PARTS, Profile, Settings};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use wasmtime::component::Component;
@@ -22,6 +22,16 @@ const STARVED: Duration = Duration::from_secs(60);
 const KEEP: usize = 64 << 10;
 /// How many slots keep that much; the rest give everything back.
 const WARM: u32 = 8;
+
+/// The numbers of slots that a pool can have.
+const SLOTS: std::ops::RangeInclusive<usize> = 2..=4096;
+/// The most address space that a pool reserves, in bytes. A process of 32 bits has 3 GiB, and half is for native code, the
+/// heap and threads.
+const ADDRESS_SPACE: u64 = if usize::BITS == 32 { 3 << 29 } else { u64::MAX };
+/// The address space of an element of a table, in bytes: on 64 bits, and half of that on 32.
+const TABLE_ELEMENT: u64 = 8;
+/// The largest page of a supported processor, in bytes: each stack has one below it that is never mapped.
+const PAGE: u64 = 64 << 10;
 
 /// The engine of all plugins.
 pub(crate) struct Pool {
@@ -44,10 +54,30 @@ pub(crate) fn memories(component: &Component) -> u32 {
     parts.map_or(1, |parts| parts.num_memories.max(1))
 }
 
+/// Returns the address space that a pool with this many slots reserves, in bytes: for each slot a memory with its guard,
+/// the tables, and a stack, and one more guard before the first memory.
+fn address_space(slots: usize) -> u64 {
+    let Settings { memory, stack, .. } = Settings::for_profile(Profile::Plugin);
+    let (memory, guard) = memory.map_or((0, 0), |memory| (memory.reservation, memory.guard));
+    let tables =
+        u64::from(PLUGIN_PARTS.tables) * PLUGIN_PARTS.table_elements as u64 * TABLE_ELEMENT;
+    let slot = memory + guard + tables + stack as u64 + PAGE;
+    guard + slots as u64 * slot
+}
+
+/// Returns the number of slots next to `slots` that a pool can have within this much address space, in bytes.
+fn fitting_slots(slots: usize, most: u64) -> usize {
+    let slots = slots.clamp(*SLOTS.start(), *SLOTS.end());
+    let mut fewer = (*SLOTS.start()..=slots).rev();
+    fewer
+        .find(|slots| address_space(*slots) <= most)
+        .unwrap_or(*SLOTS.start())
+}
+
 impl Pool {
-    /// Creates a pool with this many slots and this much memory for all plugins, in bytes.
+    /// Creates a pool with this many slots, or as many as the address space has room for, and this much memory for all plugins, in bytes.
     pub(crate) fn new(slots: usize, memory: usize) -> wasmtime::Result<Pool> {
-        let slots = slots.clamp(2, 4096);
+        let slots = fitting_slots(slots, ADDRESS_SPACE);
         let count = u32::try_from(slots).unwrap_or(u32::MAX);
         let mut pooling = PoolingAllocationConfig::default();
         pooling
@@ -55,7 +85,7 @@ impl Pool {
             .total_stacks(count)
             .total_core_instances(count.saturating_mul(PLUGIN_PARTS.core_instances))
             // A slot has one memory: an instance with more memories takes as many slots. So address space, which is
-            // scarce on 32-bit devices, is only reserved for what can exist at a time.
+            // scarce on 32-bit devices, is only reserved for what can exist at a time ([`address_space`]).
             .total_memories(count)
             .total_tables(count.saturating_mul(PLUGIN_PARTS.tables))
             .max_core_instances_per_component(PLUGIN_PARTS.core_instances)
@@ -69,7 +99,7 @@ impl Pool {
             .async_stack_keep_resident(KEEP)
             // Linux 6.7 reports which pages were written, which halves the cost of a new instance.
             .pagemap_scan(Enabled::Auto);
-        let mut config = sandbox::engine_config(sandbox::Profile::Plugin);
+        let mut config = sandbox::engine_config(Profile::Plugin);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pooling));
         let engine = Engine::new(&config)?;
         let ticker = Ticker::start(&engine)?;
@@ -132,7 +162,25 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
+    use plugin_protocol::DEFAULT_SLOTS;
+
     use super::*;
+
+    #[test]
+    fn the_places_of_plugins_fit_into_the_address_space_of_a_32_bit_board() {
+        let of_32_bits = 3 << 29;
+        let reserved = address_space(DEFAULT_SLOTS);
+        assert_eq!(reserved >> 20, 1083, "docs/security.md has this number");
+        assert!(reserved <= of_32_bits && of_32_bits < u64::from(u32::MAX));
+        assert_eq!(fitting_slots(DEFAULT_SLOTS, of_32_bits), DEFAULT_SLOTS);
+        // A pool of more slots has fewer there, but never fewer than two.
+        let fitting = fitting_slots(4096, of_32_bits);
+        assert!((DEFAULT_SLOTS..64).contains(&fitting), "{fitting}");
+        assert!(address_space(fitting + 1) > of_32_bits);
+        for (slots, most, expected) in [(0, u64::MAX, 2), (9999, u64::MAX, 4096), (64, 0, 2)] {
+            assert_eq!(fitting_slots(slots, most), expected, "{slots}");
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn places_that_stay_taken_are_a_problem_and_one_that_comes_free_ends_it() {

@@ -46,6 +46,7 @@ mod limits;
 mod loaded;
 mod loader;
 mod log_lines;
+mod missing_export;
 mod newest;
 mod os_update;
 mod owners;

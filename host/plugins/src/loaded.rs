@@ -25,6 +25,7 @@ use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
 use crate::log_lines::PluginLogs;
+use crate::missing_export;
 use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
 use crate::policy::{Grants, PolicyFiles};
@@ -312,17 +313,7 @@ impl LoadContext {
         if let Some(error) = &facts.link_error {
             return Err(error.clone());
         }
-        if !manifest.routes.is_empty() && !facts.has_handler {
-            let what = "its manifest has routes, and its component exports neither `platform:supervisor/handler` nor \
-                        `wasi:http/incoming-handler`";
-            return Err(what.to_owned());
-        }
-        let mut provides = manifest.provides.iter();
-        if let Some(action) = provides.find(|action| !facts.actions.contains(action)) {
-            return Err(format!(
-                "its manifest provides `{action}`, and its component does not export `platform:supervisor/{action}`"
-            ));
-        }
+        missing_export::check(&manifest, facts)?;
         // The manifest is only trusted in the layout's files; others need the policy for more than the defaults.
         let own_limits = if grants.is_stock {
             manifest.limits.clone()

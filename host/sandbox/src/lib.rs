@@ -17,7 +17,7 @@ mod mapped;
 mod parts;
 mod proposals;
 
-pub use compiled_code::{PLUGIN_MEMORY, PLUGIN_PARTS, Profile};
+pub use compiled_code::{PLUGIN_MEMORY, PLUGIN_PARTS, Profile, Settings};
 #[cfg(feature = "compiler")]
 pub use compiler::precompile;
 pub use deserialize::deserialize;

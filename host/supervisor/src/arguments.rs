@@ -66,20 +66,30 @@ pub(crate) enum PluginsCommand {
     /// List them as `plugins list` does, and fail if one is refused or the policy is invalid
     #[command(mut_args(|flag| shown_where(flag, &[
         "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root", "device_type",
+        "json",
     ])))]
-    Check(Box<Flags>),
+    Check {
+        #[command(flatten)]
+        flags: Box<Flags>,
+        /// Print them as JSON, as `plugins list --json` does
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the last lines that a plugin has written to the log of the running supervisor
     #[command(mut_args(|flag| shown_where(flag, &["name", "follow", "json", "state_dir", "config"])))]
     Log(LogArguments),
     /// Roll a plugin back to its previous version, and wait until the running supervisor has loaded or refused it
     #[command(mut_args(|flag| shown_where(flag, &[
-        "name", "wait", "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root",
+        "name", "wait", "json", "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root",
     ])))]
     Rollback {
         /// The plugin's name
         name: String,
         #[command(flatten)]
         wait: Wait,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         flags: Box<Flags>,
     },
@@ -103,7 +113,7 @@ pub(crate) enum PluginsCommand {
     /// Install a plugin: check its file, grant what it asks for, as `plugins grant` does, put it into the plugin folder,
     /// and wait until the running supervisor has loaded or refused it
     #[command(mut_args(|flag| shown_where(flag, &[
-        "file", "key", "wait", "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root",
+        "file", "key", "wait", "json", "state_dir", "config", "plugin_dirs", "policy", "allow_unpinned", "host_root",
         "device_type",
     ])))]
     Install {
@@ -111,6 +121,9 @@ pub(crate) enum PluginsCommand {
         plugin: PluginFile,
         #[command(flatten)]
         wait: Wait,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         flags: Box<Flags>,
     },

@@ -57,7 +57,9 @@ fn main() -> ExitCode {
         Command::Run(flags) => run(*flags),
         Command::ApiKey(ApiKeyCommand::Show(flags)) => api_key::show(*flags),
         Command::Plugins(PluginsCommand::List { flags, json }) => plugins_list::list(*flags, json),
-        Command::Plugins(PluginsCommand::Check(flags)) => plugins_list::check(*flags),
+        Command::Plugins(PluginsCommand::Check { flags, json }) => {
+            plugins_list::check(*flags, json)
+        }
         Command::Plugins(PluginsCommand::Log(arguments)) => plugins_log::log(arguments),
         Command::Plugins(PluginsCommand::EmbedSignature { file, .. }) => {
             plugins::embed_signature(&file).map_err(Into::into)
@@ -71,11 +73,15 @@ fn main() -> ExitCode {
         Command::Plugins(PluginsCommand::Install {
             plugin,
             wait,
+            json,
             flags,
-        }) => plugins_install::install(&plugin, wait, *flags),
-        Command::Plugins(PluginsCommand::Rollback { name, wait, flags }) => {
-            plugins_rollback::rollback(&name, wait, *flags)
-        }
+        }) => plugins_install::install(&plugin, wait, *flags, json),
+        Command::Plugins(PluginsCommand::Rollback {
+            name,
+            wait,
+            json,
+            flags,
+        }) => plugins_rollback::rollback(&name, wait, *flags, json),
         Command::RemoveServices { flags, removal } => remove_services::remove(*flags, &removal),
     };
     match done {

@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write, stderr, stdout};
 
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 /// Whether somebody reads standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,14 @@ pub(crate) enum Readership {
 /// It cannot be written, for example because a disk is full.
 pub(crate) fn print(text: impl Display) -> Result<()> {
     print_while_read(text).map(|_| ())
+}
+
+/// Prints a result for programs: a JSON document on several lines.
+///
+/// # Errors
+/// The same.
+pub(crate) fn print_json(document: &Value) -> Result<()> {
+    print(format_args!("{document:#}\n"))
 }
 
 /// Like [`print`], and returns whether somebody still reads: for commands that print without an end.

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -50,6 +51,17 @@ enum ReportedState {
     NoAnswer(String),
 }
 
+/// What is certain after the wait, if the supervisor does not refuse the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    Running,
+    /// No supervisor is running.
+    NoSupervisor,
+    /// The command was not to wait.
+    NotAwaited,
+}
+
 impl PlacedFile<'_> {
     /// Prints that the supervisor runs the plugin, once it does; waits no longer than `within`. If that is zero, or no
     /// supervisor is running, prints how to find out instead.
@@ -60,17 +72,54 @@ impl PlacedFile<'_> {
         let Self {
             plugin, version, ..
         } = self;
-        let state_dir = self.state_dir.display();
-        if RunningSupervisor::find(self.state_dir)?.is_none() {
-            return output::print(format_args!(
-                "no supervisor is running with the state folder `{state_dir}`: it will load the plugin at its next start (if one runs with another state folder, name that with --state-dir or --config)\n"
-            ));
-        }
-        if within.is_zero() {
-            return output::print(format_args!(
+        match self.verdict(within)? {
+            Verdict::Running => output::print(format_args!("{plugin} {version} runs\n")),
+            Verdict::NoSupervisor => output::print(format_args!(
+                "no supervisor is running with the state folder `{}`: it will load the plugin at its next start (if one runs with another state folder, name that with --state-dir or --config)\n",
+                self.state_dir.display()
+            )),
+            Verdict::NotAwaited => output::print(format_args!(
                 "the running supervisor loads it; this shows whether it has: {}\n",
                 self.list_command()
-            ));
+            )),
+        }
+    }
+
+    /// Prints the file, what a command has changed besides, and the verdict, as JSON.
+    ///
+    /// # Errors
+    /// Those of [`Self::report_verdict`], which are also printed.
+    pub(crate) fn report_verdict_as_json(&self, within: Duration, changes: Value) -> Result<()> {
+        let verdict = self.verdict(within);
+        output::print_json(&self.json(changes, &verdict))?;
+        verdict.map(|_| ())
+    }
+
+    /// A path that is not UTF-8 appears with replacement characters.
+    fn json(&self, changes: Value, verdict: &Result<Verdict>) -> Value {
+        let mut report = json!({
+            "name": self.plugin, "version": self.version, "file": self.file.to_string_lossy(), "digest": self.digest,
+        });
+        if let (Value::Object(report), Value::Object(changes)) = (&mut report, changes) {
+            report.extend(changes);
+        }
+        match verdict {
+            Ok(verdict) => report["state"] = json!(verdict),
+            Err(error) => {
+                report["state"] = "not-running".into();
+                report["error"] = format!("{error:#}").into();
+            }
+        }
+        report
+    }
+
+    /// Waits until the supervisor runs the plugin, no longer than `within`, and not at all if none is running.
+    fn verdict(&self, within: Duration) -> Result<Verdict> {
+        if RunningSupervisor::find(self.state_dir)?.is_none() {
+            return Ok(Verdict::NoSupervisor);
+        }
+        if within.is_zero() {
+            return Ok(Verdict::NotAwaited);
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -78,8 +127,7 @@ impl PlacedFile<'_> {
         let verdict = runtime.block_on(self.wait(within));
         // A request that is not answered must not delay the end of the command.
         runtime.shutdown_background();
-        verdict?;
-        output::print(format_args!("{plugin} {version} runs\n"))
+        verdict.map(|()| Verdict::Running)
     }
 
     async fn wait(&self, within: Duration) -> Result<()> {
@@ -245,8 +293,6 @@ fn find_state(plugins: &[Value], file: &Path, digest: &str) -> ReportedState {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -331,6 +377,40 @@ mod tests {
         ] {
             let error = placed.explain(&state, Duration::ZERO).to_string();
             assert!(error.ends_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_result_for_programs_has_the_verdict_or_the_reason_why_there_is_none() {
+        let placed = PlacedFile {
+            plugin: "a",
+            version: "1.0.0".to_owned(),
+            file: Path::new("/plugins/a.wasm"),
+            digest: "new",
+            state_dir: Path::new("/state"),
+        };
+        let refused = Err(anyhow!("why").context("the supervisor refuses a"));
+        for (verdict, expected) in [
+            (Ok(Verdict::Running), json!({ "state": "running" })),
+            (
+                Ok(Verdict::NoSupervisor),
+                json!({ "state": "no-supervisor" }),
+            ),
+            (Ok(Verdict::NotAwaited), json!({ "state": "not-awaited" })),
+            (
+                refused,
+                json!({ "state": "not-running", "error": "the supervisor refuses a: why" }),
+            ),
+        ] {
+            let report = placed.json(json!({ "previousVersion": null }), &verdict);
+            let mut whole = json!({
+                "name": "a", "version": "1.0.0", "file": "/plugins/a.wasm", "digest": "new", "previousVersion": null,
+            });
+            whole
+                .as_object_mut()
+                .unwrap()
+                .extend(expected.as_object().unwrap().clone());
+            assert_eq!(report, whole);
         }
     }
 

@@ -6,6 +6,7 @@ use plugins::{
     InstallCheckError, InstallDevice, InstalledPlugins, Placement, SourceFile, check_install,
     install_folder,
 };
+use serde_json::json;
 
 use crate::arguments::{Flags, PluginFile, Wait};
 use crate::configuration::Configuration;
@@ -22,7 +23,7 @@ use crate::{configuration, output};
 /// # Errors
 /// The device would refuse the plugin, or the policy or the file cannot be written: then nothing is changed, unless the
 /// disk takes the policy and refuses the file. Or the running supervisor refuses the file: then it stays in its place.
-pub(crate) fn install(plugin: &PluginFile, wait: Wait, flags: Flags) -> Result<()> {
+pub(crate) fn install(plugin: &PluginFile, wait: Wait, flags: Flags, json: bool) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let source = SourceFile::read(&plugin.file)?;
     let (folders, stock) = (&configuration.plugin_dirs, &configuration.stock_plugins);
@@ -47,15 +48,17 @@ pub(crate) fn install(plugin: &PluginFile, wait: Wait, flags: Flags) -> Result<(
     addition.write()?;
     placement.write()?;
     let (name, version) = (&source.manifest.name, &source.manifest.version);
-    let what = match &placement.previous {
-        Some(previous) => format!("replaced {name} {previous} by {version}"),
-        None => format!("installed {name} {version}"),
-    };
-    output::print(format_args!(
-        "{}\n{what}: `{}`\n",
-        describe(&addition, &configuration.policy),
-        placement.file.display()
-    ))?;
+    if !json {
+        let what = match &placement.previous {
+            Some(previous) => format!("replaced {name} {previous} by {version}"),
+            None => format!("installed {name} {version}"),
+        };
+        output::print(format_args!(
+            "{}\n{what}: `{}`\n",
+            describe(&addition, &configuration.policy),
+            placement.file.display()
+        ))?;
+    }
     if !is_running && !source.manifest.is_for(&board) {
         output::note(format_args!(
             "{name} {version} is for boards of other types than this one, which is `{board}`: here, no supervisor will load it"
@@ -68,6 +71,16 @@ pub(crate) fn install(plugin: &PluginFile, wait: Wait, flags: Flags) -> Result<(
         digest: &source.digest,
         state_dir: &configuration.state_dir,
     };
+    if json {
+        return placed.report_verdict_as_json(
+            wait.limit(),
+            json!({
+                "previousVersion": placement.previous.as_ref().map(ToString::to_string),
+                "policy": configuration.policy.to_string_lossy(),
+                "addedLines": addition.lines(),
+            }),
+        );
+    }
     placed.report_verdict(wait.limit())
 }
 

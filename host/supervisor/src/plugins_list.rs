@@ -19,8 +19,7 @@ pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let listing = Listing::read(&configuration)?;
     if json {
-        let text = serde_json::to_string_pretty(&listing.json())?;
-        return output::print(format_args!("{text}\n"));
+        return output::print_json(&listing.json());
     }
     if !listing.is_running {
         output::note(format_args!(
@@ -35,9 +34,13 @@ pub(crate) fn list(flags: Flags, json: bool) -> Result<()> {
 ///
 /// # Errors
 /// As [`list`], and if a plugin is refused or the policy is invalid.
-pub(crate) fn check(flags: Flags) -> Result<()> {
+pub(crate) fn check(flags: Flags, json: bool) -> Result<()> {
     let listing = Listing::read(&configuration::resolve(flags)?)?;
-    output::print(listing.text())?;
+    if json {
+        output::print_json(&listing.json())?;
+    } else {
+        output::print(listing.text())?;
+    }
     let is_refused = |plugin: &&Value| plugin["refused"].is_string();
     let refused = listing.plugins.iter().filter(is_refused).count();
     if listing.policy_error.is_some() {

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use plugins::RollbackFolders;
+use serde_json::json;
 
 use crate::arguments::{Flags, Wait};
 use crate::plugin_verdict::PlacedFile;
@@ -12,7 +13,7 @@ use crate::{configuration, output};
 /// # Errors
 /// If there is none, or if the policy does not allow loading it; then nothing has changed. Or the running supervisor
 /// refuses the version.
-pub(crate) fn rollback(name: &str, wait: Wait, flags: Flags) -> Result<()> {
+pub(crate) fn rollback(name: &str, wait: Wait, flags: Flags, json: bool) -> Result<()> {
     let configuration = configuration::resolve(flags)?;
     let plugins::Rollback {
         file,
@@ -30,14 +31,7 @@ pub(crate) fn rollback(name: &str, wait: Wait, flags: Flags) -> Result<()> {
             allow_unpinned: configuration.allow_unpinned,
         },
     )?;
-    let from = from.map_or_else(
-        || "a file that is not a plugin".to_owned(),
-        |from| from.to_string(),
-    );
-    output::print(format_args!(
-        "restored {name} {to} in place of {from}: `{}`\n",
-        file.display()
-    ))?;
+    let from = from.map(|from| from.to_string());
     let placed = PlacedFile {
         plugin: name,
         version: to.to_string(),
@@ -45,5 +39,14 @@ pub(crate) fn rollback(name: &str, wait: Wait, flags: Flags) -> Result<()> {
         digest: &digest,
         state_dir: &configuration.state_dir,
     };
+    if json {
+        let changes = json!({ "previousVersion": from });
+        return placed.report_verdict_as_json(wait.limit(), changes);
+    }
+    output::print(format_args!(
+        "restored {name} {to} in place of {}: `{}`\n",
+        from.as_deref().unwrap_or("a file that is not a plugin"),
+        file.display()
+    ))?;
     placed.report_verdict(wait.limit())
 }

@@ -192,8 +192,7 @@ fn needs(lines: Vec<CapabilityLine>, problems: &mut Problems) -> Vec<Need> {
         let capability = match Capability::from_str(&hyphenated) {
             Ok(capability) if capability.is_for_manifests() => capability,
             Ok(capability) => {
-                let message = format!("only a policy gives `{capability}`: leave it out here");
-                problems.add(name.place, message);
+                problems.add(name.place, capability.only_from_policy());
                 continue;
             }
             Err(_) => {

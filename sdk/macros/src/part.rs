@@ -169,3 +169,22 @@ impl AboutField {
         *field = Some(text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_describes_each_part() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (_, table) = page.split_once("| Part | Declares |").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+        for (name, kind) in PartKind::NAMES {
+            let begins = [format!("`{name}: "), format!("`{name} => ")];
+            let is_listed = begins.iter().any(|begin| table.contains(begin));
+            // Another spelling of `licence`.
+            assert!(is_listed || *name == "license", "{}", kind.example());
+        }
+    }
+}

@@ -40,7 +40,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems) -> Option<ProjectParts> 
         .capabilities
         .into_iter()
         .map(|(name, reason)| CapabilityLine {
-            name: place(&name).map(|name| name.to_string()),
+            name: place(&name).map(|name| name.0.to_string()),
             reason: place(&reason),
         });
     let capabilities: Vec<_> = capabilities.collect();

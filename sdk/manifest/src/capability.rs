@@ -1,6 +1,9 @@
 //! The capabilities that a manifest can ask for and a policy can grant: the rows of `wit/capabilities.rs`.
 
-use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The interfaces of a row: a component that imports one of them needs the row's capability.
@@ -62,8 +65,37 @@ macro_rules! capabilities {
             pub fn is_for_manifests(self) -> bool {
                 !self.imports().is_empty()
             }
+
+            /// Returns the error for an author who asks for it although it is only for policies.
+            #[must_use]
+            pub fn only_from_policy(self) -> String {
+                format!("only a policy gives `{self}`: leave it out here")
+            }
         }
     };
 }
 
 include!("../../../wit/capabilities.rs");
+
+/// The names of the capabilities that a manifest can ask for.
+static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let all = Capability::all().iter();
+    let needed = all.filter(|capability| capability.is_for_manifests());
+    needed.map(|capability| (*capability).into()).collect()
+});
+
+/// A capability that an author asks for. Those that are only for policies are an error, and an error about another name
+/// does not offer them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NeededCapability(pub Capability);
+
+impl<'de> Deserialize<'de> for NeededCapability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        match name.parse::<Capability>() {
+            Ok(capability) if capability.is_for_manifests() => Ok(NeededCapability(capability)),
+            Ok(capability) => Err(D::Error::custom(capability.only_from_policy())),
+            Err(_) => Err(D::Error::unknown_variant(&name, &NAMES)),
+        }
+    }
+}

@@ -26,7 +26,7 @@ mod section;
 mod stock_plugins;
 
 pub use action::Action;
-pub use capability::Capability;
+pub use capability::{Capability, NeededCapability};
 pub use core_routes::{CORE_ROUTES, core_route};
 pub use event_kind::EventKind;
 pub use form_error::{FormError, line_and_column};

@@ -86,7 +86,7 @@ pub enum ManifestError {
     #[error(transparent)]
     Route(#[from] PatternError),
     /// A limit is outside its range.
-    #[error("its manifest asks for limits that no plugin gets: {0}")]
+    #[error("its manifest asks for limits that no plugin gets")]
     Limit(#[from] LimitError),
     /// The file is not a component with one manifest, or something in the manifest is not valid; a sentence says
     /// what.

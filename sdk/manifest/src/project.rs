@@ -181,7 +181,7 @@ impl Project {
             }
         }
         let needs = file.capabilities.into_iter().map(|(name, reason)| Need {
-            name: name.into_inner(),
+            name: name.into_inner().0,
             reason: reason.into_inner(),
         });
         let provides = file.provides.into_iter();
@@ -386,6 +386,11 @@ memory_mib = 32
                 "store =",
                 "stor =",
                 "plugin.toml:11:1: `stor` is not known here; choose one of `device`, ",
+            ),
+            (
+                "store =",
+                "update-lock-force =",
+                "plugin.toml:11:1: only a policy gives `update-lock-force`: leave it out here",
             ),
             (
                 "keeps the counters",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::form_error::FormError;
-use crate::{Action, Capability, EventKind, Language};
+use crate::{Action, EventKind, Language, NeededCapability};
 
 /// The values of a `plugin.toml`; only their form has been checked.
 #[derive(Debug, Clone, Deserialize)]
@@ -43,7 +43,7 @@ pub struct ProjectFile {
     pub build: WrittenBuild,
     /// The capabilities that it needs, each with the reason.
     #[serde(default)]
-    pub capabilities: BTreeMap<Spanned<Capability>, Spanned<String>>,
+    pub capabilities: BTreeMap<Spanned<NeededCapability>, Spanned<String>>,
     /// Method and path, each with its handler.
     #[serde(default)]
     pub routes: BTreeMap<Spanned<String>, Spanned<String>>,

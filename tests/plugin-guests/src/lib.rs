@@ -46,7 +46,7 @@ mod bindings {
 
 use bindings::exports::platform::supervisor::{handler, identify};
 use bindings::platform::supervisor::types::{Body, Error, Request, Response};
-use bindings::platform::supervisor::{caller, config, identify_window, led, timer};
+use bindings::platform::supervisor::{caller, config, identify_window, led, log, timer};
 
 struct Guest;
 
@@ -114,6 +114,16 @@ impl handler::Guest for Guest {
                 let held = vec![1_u8; (argument_of(&request, "mib") as usize) << 20];
                 timer::sleep(milliseconds(&request)).await;
                 text(format!("held {}", std::hint::black_box(held).len() >> 20))
+            }
+            "large-answer" => Ok(Response {
+                status: 200,
+                headers: vec![("x-one".to_owned(), b"1".to_vec())],
+                body: Body::Bytes(vec![b'a'; argument_of(&request, "bytes") as usize]),
+            }),
+            "large-line" => {
+                let line = "l".repeat(argument_of(&request, "bytes") as usize);
+                log::write(log::Level::Info, &line);
+                text("logged")
             }
             "sleep" => {
                 timer::sleep(milliseconds(&request)).await;

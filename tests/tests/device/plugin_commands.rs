@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use minisign::KeyPair;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{ProgramExit, Supervisor, distribution, guest, subcommand};
 
@@ -245,6 +245,63 @@ async fn the_next_version_without_a_signature_needs_the_section_that_install_pri
     );
     let plugins = device.json("/v3/plugins").await;
     assert_eq!(plugins["plugins"][0]["refused"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_program_reads_what_install_and_rollback_have_done() {
+    let owner = Owner::new();
+    let read = |exit: &ProgramExit| serde_json::from_str::<Value>(&exit.stdout).unwrap();
+    fs::write(owner.path("new.wasm"), greeter()).unwrap();
+    let installed = owner.install(&owner.path("state"), &["--json"]);
+    assert!(installed.status.success(), "{installed:?}");
+    let report = read(&installed);
+    assert_eq!(report["state"], "no-supervisor", "{report}");
+    let lines = report["addedLines"].as_str().unwrap();
+    assert!(lines.contains("[plugins.greeter]"), "{report}");
+    assert_eq!(report["policy"], owner.text("policy.toml"));
+
+    let device = owner.start().await;
+    let state = device.state_dir().to_owned();
+    let options = ["--json", "--wait", "240"];
+    let first = read(&owner.install(&state, &options));
+    let expected = json!({
+        "name": "greeter", "version": "0.1.0", "file": owner.text("plugins/greeter.wasm"),
+        "digest": first["digest"], "previousVersion": "0.1.0", "policy": owner.text("policy.toml"),
+        "addedLines": "", "state": "running",
+    });
+    assert_eq!(first, expected);
+
+    // Standard output is empty if nothing has changed.
+    fs::write(owner.path("new.wasm"), other_greeter()).unwrap();
+    let refused = owner.install(&state, &options);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(refused.stdout, "");
+    let (_, section) = refused.stderr.split_once(":\n\n").unwrap();
+    fs::write(owner.path("policy.toml"), section).unwrap();
+    let second = read(&owner.install(&state, &options));
+    assert_eq!(second["state"], "running", "{second}");
+    assert_ne!(second["digest"], first["digest"]);
+
+    let (policy, plugins) = (owner.text("policy.toml"), owner.text("plugins"));
+    let mut words = vec!["plugins", "rollback", "greeter", "--policy", &policy];
+    words.extend(["--plugin-dir", &plugins]);
+    words.extend(options);
+    let restored = subcommand(&words, &state);
+    assert!(restored.status.success(), "{restored:?}");
+    let expected = json!({
+        "name": "greeter", "version": "0.1.0", "file": owner.text("plugins/greeter.wasm"),
+        "digest": first["digest"], "previousVersion": "0.1.0", "state": "running",
+    });
+    assert_eq!(read(&restored), expected);
+
+    fs::write(owner.path("new.wasm"), undeclared()).unwrap();
+    let refused = owner.install(&state, &options);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let report = read(&refused);
+    assert_eq!(report["state"], "not-running", "{report}");
+    let error = report["error"].as_str().unwrap();
+    assert!(error.starts_with("the supervisor refuses undeclared 2.0.0: "));
+    assert!(refused.stderr.contains(error.lines().next().unwrap()));
 }
 
 #[tokio::test]

@@ -144,7 +144,9 @@ async fn a_plugin_that_says_it_provides_what_it_does_not_export_is_refused() {
     let device = setup().file("claims.wasm", &file).start().await;
     let refused = device.report("claims").refused.unwrap();
     assert!(
-        refused.contains("does not export `platform:supervisor/proxy-redirector`"),
+        refused.contains(
+            "does not export `platform:supervisor/proxy-redirector`: write a type (Rust, Go), "
+        ),
         "{refused}"
     );
 }

@@ -194,6 +194,62 @@ async fn a_plugin_that_exits_is_a_failure() {
     assert!(body.contains(what), "{body}");
 }
 
+/// What a guest passes at once is copied while none of its code runs, so that no other limit ends it.
+#[tokio::test]
+async fn what_is_too_large_to_be_passed_at_once_is_named() {
+    let device = device_with("[limits]\nmemory_mib = 32\n").await;
+    let (fits, exceeds) = ((2 << 20) - 100, [2 << 20, 16 << 20]);
+    let of_answer = "plugin `bad` gave a bad answer: more than 2097152 bytes with its headers; its body may have 1048576 \
+                     (the limit `body_kib`, which may be 16384 at most)";
+    let of_call = "plugin `bad` passed more than 2048 KiB to the host at once: it must pass less in each call";
+    for (path, message, status) in [
+        ("large-answer?bytes=", of_answer, StatusCode::BAD_GATEWAY),
+        (
+            "large-line?bytes=",
+            of_call,
+            StatusCode::INTERNAL_SERVER_ERROR,
+        ),
+        ("store?set=", of_call, StatusCode::INTERNAL_SERVER_ERROR),
+    ] {
+        for bytes in exceeds {
+            let answer = device.get(&format!("/v3/bad/{path}{bytes}")).await;
+            assert_eq!(answer, (status, failure(message)), "{path}{bytes}");
+        }
+        assert_eq!(device.report("bad").last_error.as_deref(), Some(message));
+        let (_, body) = device.get(&format!("/v3/bad/{path}{fits}")).await;
+        assert_ne!(body, failure(message), "{path}{fits}");
+    }
+    assert_eq!(device.get("/v3/good/hello").await.0, StatusCode::OK);
+}
+
+/// The limit for answers leaves room for what else an answer has.
+#[tokio::test]
+async fn an_answer_of_the_longest_body_is_passed_and_the_next_one_is_a_502() {
+    let policy = grant_all(&["bad"]) + "limits = { memory_mib = 32, body_kib = 16384 }\n";
+    let setup = setup().guest("bad", "").policy(&policy);
+    let device = setup.start().await;
+    let most = 16 << 20;
+    let (status, body) = device
+        .get(&format!("/v3/bad/large-answer?bytes={most}"))
+        .await;
+    assert_eq!((status, body.len()), (StatusCode::OK, most));
+    let more = most + (1 << 20);
+    for (bytes, what) in [
+        (most + 1, "16777217 bytes, more than its 16777216"),
+        (
+            more,
+            "more than 17825792 bytes with its headers; its body may have 16777216",
+        ),
+    ] {
+        let (status, body) = device
+            .get(&format!("/v3/bad/large-answer?bytes={bytes}"))
+            .await;
+        assert_eq!(status, StatusCode::BAD_GATEWAY, "{body}");
+        let message = format!("plugin `bad` gave a bad answer: {what} (the limit `body_kib`");
+        assert!(body.contains(&message), "{body}");
+    }
+}
+
 /// What a guest holds in the host is also limited.
 #[tokio::test]
 async fn a_plugin_that_begins_too_much_at_once_is_ended() {

@@ -102,11 +102,32 @@ pub(super) fn check(
     };
     let source = source.strip_prefix(&project.path).unwrap_or(source);
     bail!(
-        "{}: {what} names the {kind} \"{function}\", which {} does not export; {}",
+        "{}: {what} names the {kind} \"{function}\", which {} does not export: add {} to it, or name another; {}",
         place(project, function),
         source.display(),
+        definition(project.language(), kind, function),
         functions.list()
     );
+}
+
+/// Returns how the definition of a function or provider begins in a language.
+fn definition(language: Language, kind: &str, name: &str) -> String {
+    let beginning = match (language, kind) {
+        (Language::Python, "function") => format!("async def {name}("),
+        (Language::JavaScript | Language::TypeScript, "function") => {
+            format!("export async function {name}(")
+        }
+        (Language::Rust, "function") => format!("async fn {name}("),
+        (Language::Go, "function") => format!("func {name}("),
+        (Language::JavaScript | Language::TypeScript, "constant") => {
+            format!("export const {name} =")
+        }
+        (Language::Python, "class") => format!("class {name}"),
+        (Language::Go, "type") => format!("type {name}"),
+        // What comes before the name depends on the route or action.
+        _ => return format!("the {kind}"),
+    };
+    format!("`{beginning}`")
 }
 
 /// Returns what provides an action in a language; `None` if the SDK or the compiler reports a missing one.

@@ -29,12 +29,14 @@ fn bodies(language: &str) -> Vec<(String, &'static str)> {
     if language == "c" {
         return Vec::new();
     }
-    let half = match language {
-        // The package encoding/json replaces it.
-        "go" => "`count` must be at least 1",
-        _ => "which is not text",
-    };
     let too_deep = "nested more than 128 deep";
+    let (too_deep, half) = match language {
+        // The package encoding/json replaces it.
+        "go" => (too_deep, "`count` must be at least 1"),
+        // The first bracket that the type does not have ends the reading.
+        "rust" => ("invalid type: ", "unexpected end of hex escape"),
+        _ => (too_deep, "which is not text"),
+    };
     vec![
         ("[".repeat(500_000), too_deep),
         ("{\"item\":".repeat(100_000), too_deep),

@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::Command;
 
+use tests::guest;
+
 use crate::author::Author;
 use crate::hostile_requests;
 
@@ -59,7 +61,15 @@ fn example(language: &str, requests: usize) {
     let author = Author::new();
     let name = format!("hello-{language}");
     author.copy_example(&name);
-    let passed = author.run_in(&name, "test").succeeds();
+    let file = if language == "rust" {
+        // A member of this repository's workspace, which is built with it.
+        let file = format!("{name}.wasm");
+        fs::copy(guest("hello_rust"), author.path(&name).join(&file)).unwrap();
+        file
+    } else {
+        String::new()
+    };
+    let passed = author.run_in(&name, &format!("test {file}")).succeeds();
     let expected = format!("{requests} passed, 0 failed");
     assert!(passed.out.contains(&expected), "{}", passed.out);
     if language != "wasi-http" {
@@ -80,6 +90,11 @@ fn the_example_in_go_counts_waits_and_streams() {
 #[test]
 fn the_example_in_javascript_counts_waits_and_streams() {
     example("javascript", 9);
+}
+
+#[test]
+fn the_example_in_rust_counts_waits_and_streams() {
+    example("rust", 9);
 }
 
 #[test]
@@ -322,13 +337,14 @@ fn an_import_that_python_cannot_find_is_shown_at_its_line_and_the_rest_is_in_a_f
 
 #[test]
 fn a_handler_that_the_sources_do_not_have_is_named_in_the_same_words_in_each_language() {
-    for (language, source) in [
-        ("c", "src/plugin.c"),
-        ("go", "src/plugin.go"),
-        ("javascript", "src/plugin.js"),
-        ("python", "src/plugin.py"),
-        ("rust", "src/lib.rs"),
-        ("typescript", "src/plugin.ts"),
+    let exported = "`export async function greet(`";
+    for (language, source, definition) in [
+        ("c", "src/plugin.c", "the function"),
+        ("go", "src/plugin.go", "`func greet(`"),
+        ("javascript", "src/plugin.js", exported),
+        ("python", "src/plugin.py", "`async def greet(`"),
+        ("rust", "src/lib.rs", "`async fn greet(`"),
+        ("typescript", "src/plugin.ts", exported),
     ] {
         let author = Author::with_project(language);
         author.edit("rails/plugin.toml", "\"hello\"", "\"greet\"");
@@ -340,7 +356,7 @@ fn a_handler_that_the_sources_do_not_have_is_named_in_the_same_words_in_each_lan
         let built = author.run_in("rails", "build").fails();
         let expected = format!(
             "error: plugin.toml:{line}: the route GET /v3/rails/:name names the function \"greet\", which {source} does not \
-             export; it exports: hello\n"
+             export: add {definition} to it, or name another; it exports: hello\n"
         );
         assert!(built.err.ends_with(&expected), "{}", built.err);
     }

@@ -27,6 +27,11 @@ fn refusal(text: &str) -> String {
     let source = std::error::Error::source(&error)
         .map(ToString::to_string)
         .unwrap_or_default();
+    let is_repeated = !source.is_empty() && error.to_string().contains(&source);
+    assert!(
+        !is_repeated,
+        "whoever prints the chain prints `{source}` twice"
+    );
     format!("{error}\n{source}")
 }
 
