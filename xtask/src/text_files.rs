@@ -96,7 +96,7 @@ mod tests {
             ("examples/hello-typescript/src/plugin.ts", true),
             ("sdk/c/events.c", true),
             ("sdk/c/events.h", true),
-            ("sdk/cli/src/languages/javascript/build.mjs", true),
+            ("sdk/cli/src/languages/javascript/bundle.mjs", true),
             ("sdk/go/events/events.go", true),
             ("sdk/javascript/types/index.d.ts", true),
             ("cloud/odata/tests/requests.txt", false),

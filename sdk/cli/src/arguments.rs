@@ -117,6 +117,9 @@ pub(crate) struct Build {
     /// The key's password; by default the command asks for it
     #[arg(long, env = "SUPERVISOR_PLUGIN_KEY_PASSWORD", hide_env_values = true)]
     pub(crate) password: Option<String>,
+    /// Build also if nothing has changed since the last build
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use plugin_manifest::Manifest;
 
 use crate::arguments::ComponentArguments;
 use crate::component_imports::imports;
-use crate::languages;
+use crate::languages::{self, BuildMode};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 
@@ -47,7 +47,9 @@ impl Component {
             }
             None => {
                 let project = ProjectFolder::open(&arguments.project.project)?;
-                Component::of_project(languages::build(&project, output)?)
+                let built = languages::build(&project, BuildMode::IfChanged, output)?;
+                built.note_lost_signature(output);
+                Component::of_project(built.file)
             }
         }
     }

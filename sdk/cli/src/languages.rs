@@ -6,7 +6,9 @@ mod capability_use;
 pub(crate) mod component;
 mod core_module;
 mod go;
+mod inputs;
 mod javascript;
+mod last_build;
 mod python;
 mod rust;
 mod source_functions;
@@ -20,39 +22,75 @@ use anyhow::{Context as _, Result, ensure};
 use plugin_manifest::{DESCRIPTION, Language, Manifest, SECTION, append_section};
 use plugins::{signature_place, signed_content};
 
+use self::last_build::LastBuild;
 use crate::component_imports::imports;
 use crate::output::Output;
 use crate::project::ProjectFolder;
+
+/// The component of a project, next to `plugin.toml`.
+pub(crate) struct BuiltComponent {
+    pub(crate) file: PathBuf,
+    /// Whether it is that of the last build, because nothing has changed since.
+    pub(crate) is_unchanged: bool,
+    /// Whether the former component was signed, and this one is not.
+    has_lost_signature: bool,
+}
+
+impl BuiltComponent {
+    /// Says that the component must be signed again, for a caller that does not sign it.
+    pub(crate) fn note_lost_signature(&self, output: &Output) {
+        if self.has_lost_signature {
+            output.note("its content has changed, so it is no longer signed: sign it again");
+        }
+    }
+}
+
+/// When a project is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BuildMode {
+    /// Unless nothing that determines the component has changed since the last build. Languages whose compilers are fast,
+    /// and make the same component of the same sources, are always built: their compilers know best what has changed.
+    IfChanged,
+    Always,
+}
 
 /// Builds the component, checks it and puts it next to `plugin.toml`.
 ///
 /// # Errors
 /// A tool of the language is missing or fails; it has printed the reason.
-pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
-    let (component, has_lost_signature) = build_to_sign(project, output)?;
-    if has_lost_signature {
-        output.note("its content has changed, so it is no longer signed: sign it again");
-    }
-    Ok(component)
-}
-
-/// Like [`build`], for a caller that will sign the component. Also returns whether the existing file was signed, and the
-/// new one is not.
-///
-/// # Errors
-/// The same.
-pub(crate) fn build_to_sign(project: &ProjectFolder, output: &Output) -> Result<(PathBuf, bool)> {
+pub(crate) fn build(
+    project: &ProjectFolder,
+    mode: BuildMode,
+    output: &Output,
+) -> Result<BuiltComponent> {
     let started = Instant::now();
     let (name, language) = (project.name(), project.language());
     output.note(&format!("building {name} ({language})"));
+    let mut last = LastBuild::load(project, mode, output);
     let built = match language {
-        Language::Rust => rust::build(project, output)?,
-        Language::C => c::build(project, output)?,
-        Language::Go => go::build(project, output)?,
-        Language::JavaScript => javascript::build(project, "src/plugin.js", output)?,
-        Language::TypeScript => javascript::build(project, "src/plugin.ts", output)?,
-        Language::Python => python::build(project, output)?,
-        Language::Component => component::build(project, output)?,
+        Language::Rust => Some(rust::build(project, output)?),
+        Language::C => Some(c::build(project, output)?),
+        Language::Go => Some(go::build(project, output)?),
+        Language::JavaScript => javascript::build(project, "src/plugin.js", &mut last, output)?,
+        Language::TypeScript => javascript::build(project, "src/plugin.ts", &mut last, output)?,
+        Language::Python => python::build(project, &mut last, output)?,
+        Language::Component => Some(component::build(project, output)?),
+    };
+    let component = project.component();
+    let Some(built) = built else {
+        let signed = if is_signed(&component) {
+            ", so it stays signed"
+        } else {
+            ""
+        };
+        output.note(&format!(
+            "{name} has not changed since the last build{signed}"
+        ));
+        return Ok(BuiltComponent {
+            file: component,
+            is_unchanged: true,
+            has_lost_signature: false,
+        });
     };
     let mut wasm =
         std::fs::read(&built).with_context(|| format!("cannot read `{}`", built.display()))?;
@@ -82,15 +120,19 @@ pub(crate) fn build_to_sign(project: &ProjectFolder, output: &Output) -> Result<
             output.note(&format!("warning: {warning}"));
         }
     }
-    let component = project.component();
     let signature = put(&component, &wasm)?;
+    last.remember(&wasm);
     let seconds = started.elapsed().as_secs_f64();
     let signed = match signature {
         FormerSignature::Kept => "; its content is the same, so it stays signed",
         FormerSignature::Lost | FormerSignature::None => "",
     };
     output.note(&format!("built {name} in {seconds:.1} s{signed}"));
-    Ok((component, signature == FormerSignature::Lost))
+    Ok(BuiltComponent {
+        file: component,
+        is_unchanged: false,
+        has_lost_signature: signature == FormerSignature::Lost,
+    })
 }
 
 /// What became of the signature of a component that is built again.
@@ -124,6 +166,12 @@ fn put(component: &Path, wasm: &[u8]) -> Result<FormerSignature> {
         .and_then(|()| std::fs::rename(&new, component))
         .with_context(|| format!("cannot write `{}`", component.display()))?;
     Ok(signature(FormerSignature::Lost))
+}
+
+/// Returns whether a file is signed, validly or not.
+fn is_signed(component: &Path) -> bool {
+    let wasm = std::fs::read(component).unwrap_or_default();
+    signature_place(component, &wasm).is_some()
 }
 
 /// Checks that something that `plugin.toml` names can have this name in a language. `purpose` says what it does, and `kind`

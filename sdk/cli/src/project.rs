@@ -9,6 +9,8 @@ use plugin_manifest::{Action, Language, Project, Route};
 pub(crate) struct ProjectFolder {
     /// An absolute path.
     pub(crate) path: PathBuf,
+    /// The text of its `plugin.toml`.
+    pub(crate) text: String,
     pub(crate) project: Project,
 }
 
@@ -30,7 +32,11 @@ impl ProjectFolder {
             )
         })?;
         let project = Project::parse(&text)?;
-        Ok(ProjectFolder { path, project })
+        Ok(ProjectFolder {
+            path,
+            text,
+            project,
+        })
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::arguments::Build;
 use crate::commands::sign::{secret_key, sign};
 use crate::component::Component;
-use crate::languages;
+use crate::languages::{self, BuildMode};
 use crate::output::{Output, size};
 use crate::project::ProjectFolder;
 
@@ -18,18 +18,24 @@ pub(crate) fn run(arguments: Build, output: &Output) -> Result<ExitCode> {
         project,
         key,
         password,
+        force,
     } = arguments;
     let project = ProjectFolder::open(&project.project)?;
     // Its password is asked for before the build, which may take minutes.
     let key = key.map(|file| secret_key(&file, password)).transpose()?;
     let started = Instant::now();
-    let file = if key.is_some() {
-        languages::build_to_sign(&project, output)?.0
+    let mode = if force {
+        BuildMode::Always
     } else {
-        languages::build(&project, output)?
+        BuildMode::IfChanged
     };
-    let mut component = Component::read(file)?;
+    let built = languages::build(&project, mode, output)?;
     let seconds = started.elapsed().as_secs_f64();
+    if key.is_none() {
+        built.note_lost_signature(output);
+    }
+    let is_unchanged = built.is_unchanged;
+    let mut component = Component::read(built.file)?;
     let public_key = key.map(|key| sign(&component, &key, false)).transpose()?;
     let mut signed = String::new();
     if let Some(public_key) = &public_key {
@@ -48,9 +54,14 @@ pub(crate) fn run(arguments: Build, output: &Output) -> Result<ExitCode> {
         needs.join(", ")
     };
     let bytes = component.wasm.len() as u64;
+    let result = if is_unchanged {
+        "unchanged".to_owned()
+    } else {
+        format!("built in {seconds:.1} s")
+    };
     output.result(
         &format!(
-            "{}\n  {} {}  {}  built in {seconds:.1} s   asks for: {asks}{signed}",
+            "{}\n  {} {}  {}  {result}   asks for: {asks}{signed}",
             component.file.display(),
             manifest.name,
             manifest.version,
@@ -58,7 +69,7 @@ pub(crate) fn run(arguments: Build, output: &Output) -> Result<ExitCode> {
         ),
         &json!({
             "file": component.file, "name": manifest.name, "version": manifest.version.to_string(),
-            "bytes": bytes, "seconds": seconds, "capabilities": needs, "public_key": public_key,
+            "bytes": bytes, "seconds": seconds, "unchanged": is_unchanged, "capabilities": needs, "public_key": public_key,
         }),
     );
     Ok(ExitCode::SUCCESS)

@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language, Manifest};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::inputs::Inputs;
+use super::last_build::LastBuild;
 use super::wasi_stubs::{self, OutputStreams};
 use super::{async_imports, capability_use, check_identifier, source_functions, typed_actions};
 use crate::output::Output;
@@ -45,17 +47,24 @@ const PROVIDERS: [(Action, &str, &str); 4] = [
     ),
     (Action::OsUpdate, "provideOsUpdates", "osUpdate"),
 ];
-/// The script that runs them.
-const SCRIPT: &str = include_str!("javascript/build.mjs");
+/// The scripts that run them.
+const BUNDLE: &str = include_str!("javascript/bundle.mjs");
+const COMPONENTIZE: &str = include_str!("javascript/componentize.mjs");
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../javascript");
 
-/// Builds the module in the project's folder; `default` is its path if the project does not name one.
+/// Builds the module in the project's folder; `default` is its path if the project does not name one. Returns `None` if the
+/// last build had the same inputs.
 ///
 /// # Errors
 /// The sources lack a function or use a capability that the project does not ask for, or the tools cannot be installed or refuse the
 /// sources; they have printed the reason.
-pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> Result<PathBuf> {
+pub(super) fn build(
+    project: &ProjectFolder,
+    default: &str,
+    last: &mut LastBuild,
+    output: &Output,
+) -> Result<Option<PathBuf>> {
     let source = project.source(default)?;
     source_functions::check(project, &source, &exports::functions(&source))?;
     typed_actions::check(project, imports::provider_uses(&source))?;
@@ -83,22 +92,29 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
     write_file(&routes, self::routes(project, &source)?.as_bytes())?;
 
     let packages = toolchain::node_packages(&PACKAGES, output)?;
-    let script = packages.join("build.mjs");
-    write_file(&script, SCRIPT.as_bytes())?;
+    let bundle = build.join("bundle.js");
+    let task = json!({ "routes": routes, "sdk": sdk, "bundle": bundle });
+    run(&packages.join("bundle.mjs"), BUNDLE, &task)?;
+    // Bundling is fast, and esbuild knows best which files of which folders the sources import.
+    let mut inputs = Inputs::new(project);
+    inputs.add_program(toolchain::node()?.get_program());
+    inputs.add_file(&bundle);
+    for read in [&build.join("wit"), &wit] {
+        inputs.add_folder(read);
+    }
+    if last.has_inputs(inputs, output) {
+        return Ok(None);
+    }
     let component = build.join("component.wasm");
     let uses_wasi = world::uses_wasi(manifest);
     let task = json!({
-        "routes": routes,
-        "sdk": sdk,
+        "bundle": bundle,
         "wit": wit,
         "world": world::WORLD,
         "stubWasi": !uses_wasi,
-        "bundle": build.join("bundle.js"),
         "component": component,
     });
-    let mut command = toolchain::node()?;
-    command.arg(script).arg(task.to_string());
-    toolchain::compile(&mut command)?;
+    run(&packages.join("componentize.mjs"), COMPONENTIZE, &task)?;
     let mut wasm = std::fs::read(&component).context("cannot read what was built")?;
     async_imports::declare(&mut wasm, &async_imports::list(&world.resolve, world.id))
         .context("componentize-qjs has written a component that this tool does not understand")?;
@@ -106,7 +122,15 @@ pub(crate) fn build(project: &ProjectFolder, default: &str, output: &Output) -> 
         wasm = wasi_stubs::replace_missing(&wasm, manifest, OutputStreams::Stub)?;
     }
     write_file(&component, &wasm)?;
-    Ok(component)
+    Ok(Some(component))
+}
+
+/// Runs a script of this tool, whose packages are in the script's folder, with a task.
+fn run(file: &Path, script: &str, task: &Value) -> Result<()> {
+    write_file(file, script.as_bytes())?;
+    let mut command = toolchain::node()?;
+    command.arg(file).arg(task.to_string());
+    toolchain::compile(&mut command)
 }
 
 /// Checks that no interface is both exported and imported: the build needs it with synchronous functions for the one, and with

@@ -11,6 +11,8 @@ use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language};
 
+use super::inputs::Inputs;
+use super::last_build::LastBuild;
 use super::wasi_stubs::{self, OutputStreams};
 use super::{capability_use, check_identifier, source_functions, typed_actions};
 use crate::output::{Output, note_line};
@@ -44,12 +46,16 @@ const SOURCES: &str = "/1";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../python/supervisor_sdk");
 
-/// Builds the module in the project's folder.
+/// Builds the module in the project's folder; returns `None` if the last build had the same inputs.
 ///
 /// # Errors
 /// The sources lack a function or use a capability that the project does not ask for, the tools cannot be installed, or
 /// the sources cannot be imported; the error names the place in them.
-pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+pub(super) fn build(
+    project: &ProjectFolder,
+    last: &mut LastBuild,
+    output: &Output,
+) -> Result<Option<PathBuf>> {
     let source = project.source(SOURCE)?;
     let routes = routes(project, &source)?;
     source_functions::check(project, &source, &source::functions(&source))?;
@@ -58,10 +64,22 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let build = project.path.join("build");
     let wit = build.join("wit");
     world::write(&wit, &project.project.manifest)?;
-    write_folder(&build.join("sdk/supervisor_sdk"), &SDK)?;
-    write_file(&build.join("routes.py"), routes.as_bytes())?;
+    let sdk = build.join("sdk");
+    write_folder(&sdk.join("supervisor_sdk"), &SDK)?;
+    // In a folder without the files that a build writes: an import could find those.
+    let entry = build.join("entry");
+    write_file(&entry.join("routes.py"), routes.as_bytes())?;
+    let folder = source.parent().unwrap_or(&project.path);
     let component = build.join("component.wasm");
     let mut command = toolchain::python_program(&COMPONENTIZE, COMPONENTIZE.name, output)?;
+    let mut inputs = Inputs::new(project);
+    inputs.add_program(command.get_program());
+    for read in [&wit, &entry, folder, &sdk] {
+        inputs.add_folder(read);
+    }
+    if last.has_inputs(inputs, output) {
+        return Ok(None);
+    }
     command.arg("--quiet").arg("--wit-path").arg(&wit).args([
         "--world",
         world::WORLD,
@@ -72,8 +90,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if !uses_wasi {
         command.arg("--stub-wasi");
     }
-    let folder = source.parent().unwrap_or(&project.path);
-    for path in [&build, folder, &build.join("sdk")] {
+    for path in [&entry, folder, &sdk] {
         command.arg("--python-path").arg(path);
     }
     command.arg("routes").arg("--output").arg(&component);
@@ -92,7 +109,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
             let wasm = wasi_stubs::replace_missing(&wasm, manifest, OutputStreams::Stub)?;
             write_file(&component, &wasm)?;
         }
-        return Ok(component);
+        return Ok(Some(component));
     }
     let folder = shown_folder(project, &source).display().to_string();
     let reason = messages::exception(&run.output, SOURCES, &folder);

@@ -1,9 +1,9 @@
-// Builds the component of a plugin in JavaScript or TypeScript, as `supervisor-plugin build` requests in the argument.
+// Bundles the sources of a plugin in JavaScript or TypeScript into one file, as `supervisor-plugin build` requests in the
+// argument.
 import { writeFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { dirname, join, relative } from "node:path";
 
-import { componentize } from "componentize-qjs";
 import { build } from "esbuild";
 
 const task = JSON.parse(process.argv[2]);
@@ -31,17 +31,6 @@ const places = placesOf(bundle, JSON.parse(map));
 // At the end, where it moves no line. The SDK's `places.js` reads it when the plugin fails.
 const source = `${bundle}globalThis.supervisorPlaces = ${JSON.stringify(places)};\n`;
 writeFileSync(task.bundle, source);
-const { component } = await componentize({
-  witPath: task.wit,
-  world: task.world,
-  jsSource: source,
-  // The runtime that is optimized for size uses tail calls, which are disabled on devices.
-  stubWasi: task.stubWasi,
-}).catch((error) => {
-  console.error(error.message);
-  process.exit(1);
-});
-writeFileSync(task.component, component);
 
 /**
  * Returns where the lines of the bundle come from: `runs` of successive lines, each with its first line, the number of
