@@ -16,7 +16,7 @@ macro_rules! imports {
     };
 }
 
-macro_rules! capabilities {
+macro_rules! capability_enum {
     ($(
         $(#[$doc:meta])*
         $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
@@ -67,3 +67,4 @@ macro_rules! capabilities {
 }
 
 include!("../../../wit/capabilities.rs");
+capabilities!(capability_enum);
