@@ -49,13 +49,8 @@ fn type_definition(interface: &Interface<'_>, name: &str, definition: &TypeDef) 
     if let TypeDefKind::Record(record) = &definition.kind {
         let fields = record.fields.iter();
         let fields = fields.map(|field| {
-            let declared = declaration(interface, &field.name, field.ty, "")?;
-            Ok(format!(
-                "{}{}pub {},\n",
-                docs(&field.docs),
-                declared.0,
-                declared.1
-            ))
+            let (bound, declared) = declaration(interface, &field.name, field.ty, "")?;
+            Ok(format!("{}{bound}pub {declared},\n", docs(&field.docs)))
         });
         let fields = fields.collect::<Result<String>>()?;
         return Ok(code + &format!("{DERIVED}\npub struct {name} {{\n{fields}}}\n"));
@@ -141,5 +136,6 @@ fn bound(interface: &Interface<'_>, kind: Type) -> Result<&'static str> {
 
 fn docs(docs: &Docs) -> String {
     let lines = docs.contents.iter().flat_map(|text| text.lines());
-    lines.map(|line| format!("/// {line}\n")).collect()
+    let lines = lines.map(|line| format!("/// {line}").trim_end().to_owned() + "\n");
+    lines.collect()
 }

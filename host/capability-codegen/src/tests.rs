@@ -40,52 +40,52 @@ fn a_function_is_a_row_of_the_table_of_calls_and_a_function_of_the_host() {
     let code = code(protocol, CONTENT).unwrap();
     expect![[r#"
         pub mod uptime {
-        /// A span of time.
-        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-        pub struct Span {
-        /// For people.
-        pub name: String,
-        pub seconds: f64,
-        #[serde(with = "crate::bounded_list")]
-        pub parts: Vec<SpanPart>,
-        }
-        #[derive(Copy, Eq)]
-        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-        pub enum SpanPart {
-        Day,
-        Night,
-        }
-        #[derive(Eq, thiserror::Error)]
-        #[error("{0}")]
-        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-        pub enum UptimeError {
-        /// It is not known.
-        Unknown(String),
-        }
-        /// What the host does for plugins: the functions of `wit/uptime.wit`.
-        pub trait Host {
-        /// The longest of these.
-        fn longest(&self, spans: Vec<Span>, bytes: Vec<u8>) -> impl Future<Output = Result<Option<Span>, UptimeError>> + Send;
-        fn seconds(&self) -> impl Future<Output = u64> + Send;
-        }
+            #[derive(Copy, Eq)]
+            #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+            pub enum SpanPart {
+                Day,
+                Night,
+            }
+            /// A span of time.
+            #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+            pub struct Span {
+                /// For people.
+                pub name: String,
+                pub seconds: f64,
+                #[serde(with = "crate::bounded_list")]
+                pub parts: Vec<SpanPart>,
+            }
+            #[derive(Eq, thiserror::Error)]
+            #[error("{0}")]
+            #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+            pub enum UptimeError {
+                /// It is not known.
+                Unknown(String),
+            }
+            /// What the host does for plugins: the functions of `wit/uptime.wit`.
+            pub trait Host {
+                /// The longest of these.
+                fn longest(&self, spans: Vec<Span>, bytes: Vec<u8>) -> impl Future<Output = Result<Option<Span>, UptimeError>> + Send;
+                fn seconds(&self) -> impl Future<Output = u64> + Send;
+            }
         }
         macro_rules! with_wit_calls {
-        ($table:ident { $($rows:tt)* }) => {
-        $table! {
-        $($rows)*
-        /// The longest of these.
-        #[allow(missing_docs, reason = "described in `wit/`")]
-        UptimeLongest needs [Uptime] by [crate::wit::uptime::Host: longest] {
-        #[serde(with = "crate::bounded_list")]
-        spans: Vec<crate::wit::uptime::Span>,
-        bytes: Vec<u8>
-        } -> Result<Option<crate::wit::uptime::Span>, crate::wit::uptime::UptimeError>;
-        #[allow(missing_docs, reason = "described in `wit/`")]
-        UptimeSeconds needs [Uptime] by [crate::wit::uptime::Host: seconds] {
-
-        } -> u64;
-        }
-        };
+            ($table:ident { $($rows:tt)* }) => {
+                $table! {
+                    $($rows)*
+                    /// The longest of these.
+                    #[allow(missing_docs, reason = "described in `wit/`")]
+                    UptimeLongest needs [Uptime] by [crate::wit::uptime::Host: longest] {
+                        #[serde(with = "crate::bounded_list")]
+                        spans: Vec<crate::wit::uptime::Span>,
+                        bytes: Vec<u8>
+                    } -> Result<Option<crate::wit::uptime::Span>, crate::wit::uptime::UptimeError>;
+                    #[allow(missing_docs, reason = "described in `wit/`")]
+                    UptimeSeconds needs [Uptime] by [crate::wit::uptime::Host: seconds] {
+                
+                    } -> u64;
+                }
+            };
         }
     "#]]
     .assert_eq(&code);
@@ -97,24 +97,28 @@ fn a_function_sends_its_call_and_its_types_are_converted() {
     let functions = code.split("impl From").next().unwrap();
     expect![[r#"
         mod uptime {
-        use plugin_protocol::wit::uptime as plain;
-        use crate::bindings::platform::supervisor::uptime as wit;
-        use crate::capabilities::lengths::Lengths as _;
-        use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
-        impl wit::Host for &mut Guest {
-        async fn seconds(&mut self) -> wasmtime::Result<u64> {
-        let call = plugin_protocol::UptimeSeconds { };
-        let answer = self.host.ask(call).await?;
-        Ok(answer)
-        }
-        }
-        impl wit::HostWithStore<Guest> for GuestData {
-        async fn longest(access: &GuestAccess, spans: Vec<wit::Span>, bytes: Vec<u8>) -> Answer<Option<wit::Span>, wit::UptimeError> {
-        let call = plugin_protocol::UptimeLongest { spans: spans.into_iter().map(|entry| entry.into()).collect(), bytes, };
-        let answer = host(access).try_ask(call).await?;
-        Ok(answer.map(|value| value.map(|value| value.into())))
-        }
-        }
+            use plugin_protocol::wit::uptime as plain;
+            use crate::bindings::platform::supervisor::uptime as wit;
+            use crate::capabilities::lengths::Lengths as _;
+            use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
+            impl wit::Host for &mut Guest {
+                async fn seconds(&mut self) -> wasmtime::Result<u64> {
+                    let call = plugin_protocol::UptimeSeconds {
+                    };
+                    let value = self.host.ask(call).await?;
+                    Ok(value)
+                }
+            }
+            impl wit::HostWithStore<Guest> for GuestData {
+                async fn longest(access: &GuestAccess, spans: Vec<wit::Span>, bytes: Vec<u8>) -> Answer<Option<wit::Span>, wit::UptimeError> {
+                    let call = plugin_protocol::UptimeLongest {
+                        spans: spans.into_iter().map(|entry| entry.into()).collect(),
+                        bytes: bytes,
+                    };
+                    let answer = host(access).try_ask(call).await?;
+                    Ok(answer.map(|value| value.map(|value| value.into())))
+                }
+            }
     "#]]
     .assert_eq(functions);
     for converted in [
@@ -132,7 +136,7 @@ fn what_cannot_be_sent_or_has_no_bound_is_named() {
         (
             "resource clock { read: func(); }",
             "[method]clock.read",
-            "a handle",
+            "a borrow",
         ),
         (
             "flags days { monday }\nread: func(a: days);",
