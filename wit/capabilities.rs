@@ -1,13 +1,14 @@
-// What a plugin may reach beside its own memory, one row each, for the host and the SDK alike: whoever includes this
-// file says before what `capabilities!` makes of the rows.
+// What a plugin may reach beside its own memory, one row each, for the host and the SDK alike: `capabilities!(table)`
+// passes all rows to the macro `table!`, which the file that includes this one declares.
 //
 //     ours     Name module "name"             the interface `platform:supervisor/NAME` of this folder, and with
-//                                             [imports] others that do the same
+//                                             [imports] others that do the same. It has a file MODULE.rs in
+//                                             `host/plugins/src/provision` and one in `sdk/src`
 //     wasi     Name module "name" [imports]   interfaces of WASI
 //     policy   Name module "name"             what only a policy gives, in addition to another: no import stands for it
 //
 // `may` says what the owner of a device lets a plugin do that has it: the end of a sentence that begins "It may".
-capabilities! {
+macro_rules! capabilities { ($table:ident $([$visibility:vis])?) => { $table! { $([$visibility])?
     /// Reads what the supervisor knows of the device.
     ours Device device "device"
         may "read the device's uuid, name, type and state";
@@ -77,4 +78,4 @@ capabilities! {
     /// The folders that the policy names. Files have times, in the type of the clock's interface.
     wasi Files files "files" ["wasi:filesystem/types", "wasi:filesystem/preopens", "wasi:clocks/wall-clock"]
         may "read folders of the host, and change those for which you allow it";
-}
+} }; }

@@ -34,48 +34,33 @@
 // The macros and the bindings name this crate from outside; so do the tests in here.
 extern crate self as supervisor_sdk;
 
+include!("../../wit/capabilities.rs");
 include!("../../wit/mirror.rs");
+include!("../../wit/modules.rs");
 
-pub mod actions;
+capabilities!(modules [pub]);
+
 mod answer;
-pub mod api;
 #[doc(hidden)]
 pub mod bindings;
 mod body;
 pub mod boot_config;
 pub mod caller;
 mod capability_error;
-pub mod cloud;
 pub mod config;
-pub mod dbus;
-pub mod device;
 mod error;
 pub mod events;
 mod extract;
 pub mod folder;
-pub mod gpio;
 mod handler;
 mod headers;
-pub mod host_name;
-pub mod http;
-pub mod i2c;
-pub mod identify;
-pub mod journal;
-pub mod led;
 pub mod log;
-pub mod metrics;
 pub mod os_update;
 mod pairs;
 mod plugin_macro;
-pub mod proxy_redirector;
-pub mod report;
 mod request;
 mod response;
-pub mod serial;
-pub mod store;
 pub mod timer;
-pub mod units;
-pub mod update_lock;
 mod whole_answer;
 
 pub use answer::Answer;

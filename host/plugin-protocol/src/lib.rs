@@ -11,6 +11,18 @@
 
 #![warn(missing_docs)]
 
+/// The interfaces of `wit/` whose types are generated from it, and what their functions require of the host.
+#[macro_use]
+#[allow(
+    clippy::all,
+    missing_docs,
+    unused_qualifications,
+    reason = "generated code, described in `wit/`"
+)]
+pub mod wit {
+    include!(concat!(env!("OUT_DIR"), "/wit.rs"));
+}
+
 mod action_call;
 mod answer;
 mod blueprint;
@@ -56,8 +68,16 @@ pub use runtime::{
     GuestRequest, GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome,
     RequestBody, RequestHead, RequestStream,
 };
-pub use values::{
-    ApiRequest, ApiResponse, BootComparison, DbusMethodCall, FieldValue, GpioEdge, GpioEdgeEvent,
-    Handle, HttpRequest, HttpResponse, I2cOperation, Identity, JournalOptions, OpenLed, Parity,
-    Piece, SerialSettings, UnitState,
-};
+pub use values::{BootComparison, Handle, JournalOptions, OpenLed, Parity, Piece, SerialSettings};
+// Types of `wit/` that several crates use, some with their interface in the name.
+pub use wit::actions::ActionError as OwnActionError;
+pub use wit::api::{ApiError, Request as ApiRequest, Response as ApiResponse};
+pub use wit::cloud::CloudError as CloudRefusal;
+pub use wit::dbus::{DbusError, MethodCall as DbusMethodCall, Refusal as DbusRefusal};
+pub use wit::device::DeviceIdentity as Identity;
+pub use wit::gpio::{Edge as GpioEdge, EdgeEvent as GpioEdgeEvent, GpioError};
+pub use wit::host_name::HostNameError;
+pub use wit::http::{HttpError, Request as HttpRequest, Response as HttpResponse};
+pub use wit::i2c::I2cError;
+pub use wit::store::StoreError as DataError;
+pub use wit::units::UnitError;

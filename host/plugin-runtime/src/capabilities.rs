@@ -1,29 +1,29 @@
-//! The functions that plugins can call, one file for each interface of `wit/`: calls are translated into plain data for
-//! the host, which carries them out (`host/plugins/src/provision.rs`), and its answers are translated back. The
-//! functions' guarantees are in `wit/`.
+//! The functions that plugins can call: calls are translated into plain data for the host, which carries them out
+//! (`host/plugins/src/provision.rs`), and its answers are translated back. The functions' guarantees are in `wit/`.
+//!
+//! Functions that only pass values are generated from `wit/` (`host/capability-codegen`). One file for each other
+//! interface has its functions, which hold resources or read streams, or which the host is not needed for.
 
-mod actions;
-mod api;
 mod caller;
-mod cloud;
 mod config;
-mod dbus;
-mod device;
-mod gpio;
-mod host_name;
-mod http;
-mod i2c;
-mod identify;
+mod identify_window;
 pub(crate) mod journal;
 pub(crate) mod led;
+mod lengths;
 pub(crate) mod log;
-mod metrics;
 mod proxy_redirector;
 mod proxy_types;
-mod report;
 pub(crate) mod serial;
-mod store;
 mod timer;
 mod types;
-mod units;
 pub(crate) mod update_lock;
+
+#[allow(
+    clippy::all,
+    unused_imports,
+    unused_qualifications,
+    reason = "generated code"
+)]
+mod wit {
+    include!(concat!(env!("OUT_DIR"), "/wit.rs"));
+}

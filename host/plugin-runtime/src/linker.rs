@@ -62,7 +62,7 @@ macro_rules! link {
     };
 }
 
-macro_rules! capabilities {
+macro_rules! link_function {
     ($(
         $(#[$doc:meta])*
         $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
@@ -76,3 +76,4 @@ macro_rules! capabilities {
 }
 
 include!("../../../wit/capabilities.rs");
+capabilities!(link_function);

@@ -87,7 +87,7 @@ pub(crate) fn longest_answer(call: &CapabilityCall) -> u32 {
         CapabilityCall::StoreKeys(_)
         | CapabilityCall::CloudRecords(_)
         | CapabilityCall::ProxyRequest(_)
-        | CapabilityCall::ActionRequest(_)
+        | CapabilityCall::ActionsCall(_)
         | CapabilityCall::ApiSend(_)
         | CapabilityCall::DbusCall(_)
         | CapabilityCall::HttpSend(_) => LONG,

@@ -27,7 +27,7 @@ pub(crate) struct I2cGrants(Vec<I2cGrant>);
 #[serde(deny_unknown_fields)]
 pub(crate) struct I2cGrant {
     /// The plugin's name for it.
-    name: String,
+    pub(crate) name: String,
     pub(crate) bus: BusId,
     /// The seven-bit address.
     pub(crate) address: u8,

@@ -296,7 +296,7 @@ impl Cloud {
         queued.map_err(|error| match error {
             QueueError::Store(cause) => {
                 tracing::error!(%cause, "failed to store data for the cloud");
-                CloudRefusal::Failed("the store failed".to_owned())
+                CloudRefusal::Other("the store failed".to_owned())
             }
             refused => CloudRefusal::Refused(refused.to_string()),
         })

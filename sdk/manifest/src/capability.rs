@@ -19,7 +19,7 @@ macro_rules! imports {
     };
 }
 
-macro_rules! capabilities {
+macro_rules! capability_enum {
     ($(
         $(#[$doc:meta])*
         $origin:ident $capability:ident $module:ident $name:literal $([$($import:literal),*])? may $may:literal;
@@ -76,6 +76,7 @@ macro_rules! capabilities {
 }
 
 include!("../../../wit/capabilities.rs");
+capabilities!(capability_enum);
 
 /// The names of the capabilities that a manifest can ask for.
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {

@@ -277,7 +277,6 @@ mod tests {
         let set = StoreSet {
             key: "key".to_owned(),
             value: vec![7; MOST_OF_WORKER - 1000],
-            lifetime: None,
         };
         ask(id, plugin, set.into())
     }

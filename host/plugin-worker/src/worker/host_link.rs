@@ -241,7 +241,6 @@ mod tests {
         let set = StoreSet {
             key: "key".to_owned(),
             value: vec![7; value],
-            lifetime: None,
         };
         host.ask(InstanceId(1), &ServedCall::nothing(), set.into())
     }

@@ -1,24 +1,21 @@
 //! Asks other plugins to perform their own actions, if the policy names them.
 
-use plugin_protocol::{ActionRequest, Origin, OwnActionError};
+use plugin_protocol::wit::actions::{ActionError, Host};
 
-use crate::plugin_context::PluginContext;
+use super::InstanceCall;
 use crate::text::{LONGEST, one_line};
 
-impl PluginContext {
-    pub(super) async fn call_action(
-        &self,
-        origin: &Origin,
-        ActionRequest { action, input }: ActionRequest,
-    ) -> Result<Vec<u8>, OwnActionError> {
-        if !self.grants.actions.contains(&action) {
-            return Err(OwnActionError::NotGranted(format!(
+impl Host for InstanceCall<'_> {
+    async fn call(&self, action: String, input: Vec<u8>) -> Result<Vec<u8>, ActionError> {
+        let plugin = self.plugin;
+        if !plugin.grants.actions.contains(&action) {
+            return Err(ActionError::NotGranted(format!(
                 "the policy does not name `{}` in `actions` of the plugin `{}`",
                 one_line(&action, LONGEST),
-                self.name
+                plugin.name
             )));
         }
-        let origin = origin.through(&self.name);
-        self.actions.call_own(origin, &action, input).await
+        let origin = self.origin.through(&plugin.name);
+        plugin.actions.call_own(origin, &action, input).await
     }
 }

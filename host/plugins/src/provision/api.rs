@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Uri};
-use plugin_protocol::{ApiError, ApiRequest, ApiResponse, ApiSend, HTTP_BODY, HTTP_URL, Origin};
+use plugin_protocol::wit::api::{ApiError, Host, Request as ApiRequest, Response};
+use plugin_protocol::{HTTP_BODY, HTTP_URL};
 
-use super::method_of;
+use super::{InstanceCall, method_of};
 use crate::actions::DEPTH;
 use crate::bounds::HTTP_ANSWER;
 use crate::config::PluginApiRequest;
-use crate::plugin_context::PluginContext;
 use crate::text::cut;
 
 /// The methods of the API's routes.
@@ -23,33 +23,30 @@ const METHODS: [Method; 6] = [
     Method::DELETE,
 ];
 
-impl PluginContext {
-    pub(super) async fn request(
-        &self,
-        origin: &Origin,
-        call: ApiSend,
-    ) -> Result<ApiResponse, ApiError> {
-        let request = checked(call.request)?;
+impl Host for InstanceCall<'_> {
+    async fn send(&self, request: ApiRequest) -> Result<Response, ApiError> {
+        let plugin = self.plugin;
+        let request = checked(request)?;
         let (method, path) = (request.method(), request.uri().path());
-        if !self.grants.api.cover(method, path) {
+        if !plugin.grants.api.cover(method, path) {
             return Err(ApiError::NotGranted(cut(format!(
                 "the policy does not name `{method} {path}` in `api` of the plugin `{}`",
-                self.name
+                plugin.name
             ))));
         }
-        let origin = origin.through(&self.name);
+        let origin = self.origin.through(&plugin.name);
         if origin.depth > DEPTH {
             return Err(ApiError::Unavailable(format!(
                 "plugins wait for each other {DEPTH} deep"
             )));
         }
         let request = PluginApiRequest {
-            plugin: Arc::clone(&self.name),
+            plugin: Arc::clone(&plugin.name),
             request,
             origin,
             longest_answer: HTTP_ANSWER,
         };
-        self.services.api.send(request).await
+        plugin.services.api.send(request).await
     }
 }
 

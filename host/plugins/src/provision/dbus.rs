@@ -1,25 +1,22 @@
 //! Methods on the system bus that the policy names.
 
 use os::{MethodCall, MethodError};
-use plugin_protocol::{
-    DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME, DbusCall, DbusError, DbusMethodCall, DbusRefusal,
-};
+use plugin_protocol::wit::dbus::{DbusError, Host, MethodCall as DbusMethodCall, Refusal};
+use plugin_protocol::{DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME};
 
-use crate::plugin_context::PluginContext;
+use super::InstanceCall;
 use crate::text::cut;
 
-impl PluginContext {
-    pub(super) async fn call_method(&self, call: DbusCall) -> Result<String, DbusError> {
-        let DbusCall {
-            call:
-                DbusMethodCall {
-                    service,
-                    path,
-                    interface,
-                    member,
-                    signature,
-                    arguments,
-                },
+impl Host for InstanceCall<'_> {
+    async fn call(&self, call: DbusMethodCall) -> Result<String, DbusError> {
+        let plugin = self.plugin;
+        let DbusMethodCall {
+            service,
+            path,
+            interface,
+            member,
+            signature,
+            arguments,
         } = call;
         // The call comes from a plugin's instance, so lengths are checked again.
         let names = [&service, &path, &interface, &member, &signature];
@@ -28,14 +25,18 @@ impl PluginContext {
                 "the call is longer than a call may be".to_owned(),
             ));
         }
-        if !self.grants.dbus.cover(&service, &path, &interface, &member) {
+        if !plugin
+            .grants
+            .dbus
+            .cover(&service, &path, &interface, &member)
+        {
             return Err(DbusError::NotGranted(cut(format!(
                 "the policy does not name `{interface}.{member}` of `{service}` at `{path}` in `dbus` of the plugin `{}`",
-                self.name
+                plugin.name
             ))));
         }
         tracing::debug!(
-            plugin = &*self.name,
+            plugin = &*plugin.name,
             service,
             interface,
             member,
@@ -50,10 +51,10 @@ impl PluginContext {
             arguments,
             longest_answer: DBUS_ANSWER,
         };
-        let answer = self.services.os.call_method(&call).await;
+        let answer = plugin.services.os.call_method(&call).await;
         answer.map_err(|error| match error {
             MethodError::Invalid(why) => DbusError::Invalid(cut(why)),
-            MethodError::Refused { name, message } => DbusError::Refused(DbusRefusal {
+            MethodError::Refused { name, message } => DbusError::Refused(Refusal {
                 name: cut(name),
                 message: cut(message),
             }),

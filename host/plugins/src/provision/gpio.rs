@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::{GpioChips, GpioLine, LineMode, LineRequest};
-use plugin_protocol::{GpioEdge, GpioEdgeEvent, GpioError, GpioRead, GpioWait, GpioWrite};
+use plugin_protocol::wit::gpio::{Edge, EdgeEvent, GpioError, Host};
 use tokio::time::timeout;
 
+use super::InstanceCall;
 use crate::blocking::blocking_on_hardware;
 use crate::gpio_grants::{Direction, GpioGrant};
-use crate::holdings::{HeldResource, Holdings};
-use crate::plugin_context::PluginContext;
+use crate::holdings::HeldResource;
 use crate::provision::gpio_lines::{EdgeWatch, GrantedLine};
 use crate::text::{cut, one_line};
 
@@ -93,27 +93,51 @@ impl UsedLine {
     }
 }
 
-impl PluginContext {
+impl InstanceCall<'_> {
     /// Returns the line with the plugin's name for it.
     fn line(&self, name: &str) -> Result<Arc<UsedLine>, GpioError> {
+        let plugin = self.plugin;
         let not_granted = || {
             GpioError::NotGranted(format!(
                 "the policy does not name the line `{}` in `gpio` of the plugin `{}`",
                 one_line(name, SHOWN_NAME),
-                self.name
+                plugin.name
             ))
         };
-        let grant = self.grants.gpio.line(name).ok_or_else(not_granted)?;
-        let line = self.hardware.gpio_lines.get(&self.name, grant);
+        let grant = plugin.grants.gpio.line(name).ok_or_else(not_granted)?;
+        let line = plugin.hardware.gpio_lines.get(&plugin.name, grant);
         Ok(Arc::new(UsedLine {
             line: line.ok_or_else(not_granted)?,
             grant: grant.clone(),
-            chips: Arc::clone(&self.services.gpio),
-            consumer: format!("plugin {}", self.name),
+            chips: Arc::clone(&plugin.services.gpio),
+            consumer: format!("plugin {}", plugin.name),
         }))
     }
 
-    pub(super) async fn read_line(&self, GpioRead { name }: GpioRead) -> Result<bool, GpioError> {
+    /// Starts recording the edges of a line for as long as the instance lives.
+    async fn watch_edges(&self, line: &Arc<UsedLine>) -> Result<Arc<EdgeWatch>, GpioError> {
+        let permit = timeout(ANSWERED_WITHIN, line.line.become_watcher()).await;
+        let Ok(Some(permit)) = permit else {
+            return Err(GpioError::Busy(format!(
+                "another call waits for the edges of the line `{}`",
+                line.grant.name
+            )));
+        };
+        let watch = line.with(move |line, held| {
+            let request = line.as_input(held)?;
+            let name = line.grant.name.clone();
+            EdgeWatch::start(name, Arc::clone(&line.line), &*request, permit)
+        });
+        let watch = Arc::new(watch.await?);
+        self.holdings
+            .add(HeldResource::Edges(Arc::clone(&watch)))
+            .map_err(|_| GpioError::Other("too many resources at a time".to_owned()))?;
+        Ok(watch)
+    }
+}
+
+impl Host for InstanceCall<'_> {
+    async fn read(&self, name: String) -> Result<bool, GpioError> {
         let line = self.line(&name)?;
         line.with(|line, held| match (&held, line.grant.direction) {
             (Some(held), _) => held.value(),
@@ -124,10 +148,7 @@ impl PluginContext {
         .await
     }
 
-    pub(super) async fn write_line(
-        &self,
-        GpioWrite { name, on }: GpioWrite,
-    ) -> Result<(), GpioError> {
+    async fn write(&self, name: String, on: bool) -> Result<(), GpioError> {
         let line = self.line(&name)?;
         if line.grant.direction == Direction::In {
             return Err(GpioError::Invalid(format!(
@@ -144,24 +165,21 @@ impl PluginContext {
         .await
     }
 
-    pub(super) async fn wait_for_edge(
+    async fn wait_edge(
         &self,
-        holdings: &Holdings,
-        GpioWait {
-            name,
-            edge,
-            milliseconds,
-        }: GpioWait,
-    ) -> Result<Option<GpioEdgeEvent>, GpioError> {
+        name: String,
+        edge: Edge,
+        milliseconds: u32,
+    ) -> Result<Option<EdgeEvent>, GpioError> {
         let line = self.line(&name)?;
         if line.grant.direction == Direction::Out {
             return Err(GpioError::Invalid(format!(
                 "the line `{name}` is an output: nobody can wait for its edges"
             )));
         }
-        let watch = match holdings.edge_watch(&name) {
+        let watch = match self.holdings.edge_watch(&name) {
             Some(watch) => watch,
-            None => self.watch_edges(holdings, &line).await?,
+            None => self.watch_edges(&line).await?,
         };
         let Ok(_turn) = watch.turn.try_lock() else {
             return Err(GpioError::Busy(format!(
@@ -184,46 +202,21 @@ impl PluginContext {
             },
         }
     }
-
-    /// Starts recording the edges of a line for as long as the instance lives.
-    async fn watch_edges(
-        &self,
-        holdings: &Holdings,
-        line: &Arc<UsedLine>,
-    ) -> Result<Arc<EdgeWatch>, GpioError> {
-        let permit = timeout(ANSWERED_WITHIN, line.line.become_watcher()).await;
-        let Ok(Some(permit)) = permit else {
-            return Err(GpioError::Busy(format!(
-                "another call waits for the edges of the line `{}`",
-                line.grant.name
-            )));
-        };
-        let watch = line.with(move |line, held| {
-            let request = line.as_input(held)?;
-            let name = line.grant.name.clone();
-            EdgeWatch::start(name, Arc::clone(&line.line), &*request, permit)
-        });
-        let watch = Arc::new(watch.await?);
-        holdings
-            .add(HeldResource::Edges(Arc::clone(&watch)))
-            .map_err(|_| GpioError::Other("too many resources at a time".to_owned()))?;
-        Ok(watch)
-    }
 }
 
 /// Returns the next edge of this kind. Lost edges of the other kind count as well.
-async fn next_edge(line: &dyn GpioLine, kind: GpioEdge) -> Result<GpioEdgeEvent, os::GpioError> {
+async fn next_edge(line: &dyn GpioLine, kind: Edge) -> Result<EdgeEvent, os::GpioError> {
     let mut lost = 0_u32;
     loop {
         let edge = line.next_edge().await?;
         lost = lost.saturating_add(edge.lost);
         let counts = match kind {
-            GpioEdge::Both => true,
-            GpioEdge::Rising => edge.is_rising,
-            GpioEdge::Falling => !edge.is_rising,
+            Edge::Both => true,
+            Edge::Rising => edge.is_rising,
+            Edge::Falling => !edge.is_rising,
         };
         if counts {
-            return Ok(GpioEdgeEvent {
+            return Ok(EdgeEvent {
                 is_rising: edge.is_rising,
                 nanoseconds: edge.nanoseconds,
                 lost,

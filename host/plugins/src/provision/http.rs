@@ -7,16 +7,13 @@ use http::header::{
     UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use plugin_protocol::{
-    HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL, HttpError, HttpRequest, HttpResponse,
-    HttpSend,
-};
+use plugin_protocol::wit::http::{Host, HttpError, Request, Response};
+use plugin_protocol::{HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL};
 
-use super::method_of;
+use super::{InstanceCall, method_of};
 use crate::bounds::HTTP_ANSWER;
 use crate::config::{AddressScope, OutgoingRequest};
 use crate::http_grants::{Destination, DestinationGrant};
-use crate::plugin_context::PluginContext;
 use crate::text::cut;
 
 /// The methods that `wit/http.wit` permits.
@@ -42,32 +39,33 @@ const REFUSED: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-impl PluginContext {
-    pub(super) async fn send(&self, call: HttpSend) -> Result<HttpResponse, HttpError> {
-        let (request, destination) = checked(call.request)?;
-        let reachable = match self.grants.http.find_grant(&destination) {
+impl Host for InstanceCall<'_> {
+    async fn send(&self, request: Request) -> Result<Response, HttpError> {
+        let plugin = self.plugin;
+        let (request, destination) = checked(request)?;
+        let reachable = match plugin.grants.http.find_grant(&destination) {
             DestinationGrant::Nowhere => {
                 return Err(HttpError::NotGranted(cut(format!(
                     "the policy does not name `{destination}` in `http` of the plugin `{}`",
-                    self.name
+                    plugin.name
                 ))));
             }
             DestinationGrant::ByName => AddressScope::OtherMachines,
             DestinationGrant::ByAddress => AddressScope::Everything,
         };
         let outgoing = OutgoingRequest {
-            plugin: Arc::clone(&self.name),
+            plugin: Arc::clone(&plugin.name),
             request,
             reachable,
             longest_answer: HTTP_ANSWER,
         };
-        self.services.http.send(outgoing).await
+        plugin.services.http.send(outgoing).await
     }
 }
 
 /// Converts a valid request. It comes from a plugin's instance, so lengths are checked again.
-fn checked(request: HttpRequest) -> Result<(http::Request<Vec<u8>>, Destination), HttpError> {
-    let HttpRequest {
+fn checked(request: Request) -> Result<(http::Request<Vec<u8>>, Destination), HttpError> {
+    let Request {
         method,
         url,
         headers,

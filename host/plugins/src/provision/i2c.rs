@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use os::I2cOperation;
 use parking_lot::Mutex;
-use plugin_protocol::{I2C_BYTES, I2cError, I2cOperation, I2cTransfer};
+use plugin_protocol::I2C_BYTES;
+use plugin_protocol::wit::i2c::{Host, I2cError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::InstanceCall;
 use crate::blocking::blocking_on_hardware;
-use crate::plugin_context::PluginContext;
+use crate::i2c_grants::I2cGrant;
 use crate::text::{cut, one_line};
 
 /// How long a transfer may take, including the wait for the bus.
@@ -31,32 +34,39 @@ impl I2cTurns {
     }
 }
 
-impl PluginContext {
-    pub(super) async fn transfer(
-        &self,
-        I2cTransfer { name, operation }: I2cTransfer,
-    ) -> Result<Vec<u8>, I2cError> {
-        let Some(chip) = self.grants.i2c.chip(&name) else {
-            return Err(I2cError::NotGranted(format!(
+impl InstanceCall<'_> {
+    /// Returns the chip with the plugin's name for it.
+    fn chip(&self, name: &str) -> Result<&I2cGrant, I2cError> {
+        let chip = self.plugin.grants.i2c.chip(name);
+        chip.ok_or_else(|| {
+            I2cError::NotGranted(format!(
                 "the policy does not name the chip `{}` in `i2c` of the plugin `{}`",
-                one_line(&name, SHOWN_NAME),
-                self.name
-            )));
-        };
-        let operation = checked(operation)?;
+                one_line(name, SHOWN_NAME),
+                self.plugin.name
+            ))
+        })
+    }
+
+    /// Performs a transfer, and returns the bytes that were read.
+    async fn transfer(
+        &self,
+        chip: &I2cGrant,
+        operation: I2cOperation,
+    ) -> Result<Vec<u8>, I2cError> {
+        let plugin = self.plugin;
         let transferring = async {
-            let (buses, bus) = (Arc::clone(&self.services.i2c), chip.bus.clone());
+            let (buses, bus) = (Arc::clone(&plugin.services.i2c), chip.bus.clone());
             let find = move || buses.find(&bus);
             let bus = blocking_on_hardware(find).await.ok_or_else(stopping)?;
             let bus = bus.map_err(protocol_error)?;
-            let turn = self
+            let turn = plugin
                 .hardware
                 .i2c_turns
                 .for_bus(bus.clone())
                 .acquire_owned()
                 .await;
             let turn = turn.map_err(|_| stopping())?;
-            let (buses, address) = (Arc::clone(&self.services.i2c), chip.address);
+            let (buses, address) = (Arc::clone(&plugin.services.i2c), chip.address);
             let run = move || {
                 // Others get their turn once the kernel has returned, even if this call ends before.
                 let _turn = turn;
@@ -68,43 +78,75 @@ impl PluginContext {
         match timeout(ANSWERED_WITHIN, transferring).await {
             Ok(done) => done,
             Err(_) => Err(I2cError::Busy(format!(
-                "the I2C bus of the chip `{name}` did not answer within {} s",
+                "the I2C bus of the chip `{}` did not answer within {} s",
+                chip.name,
                 ANSWERED_WITHIN.as_secs()
             ))),
         }
     }
 }
 
-/// Converts a valid operation. It comes from a plugin's instance, so lengths are checked again.
-fn checked(operation: I2cOperation) -> Result<os::I2cOperation, I2cError> {
-    Ok(match operation {
-        I2cOperation::WriteRead { bytes, read_length } => {
-            let read = usize::try_from(read_length).unwrap_or(usize::MAX);
-            if bytes.len() > I2C_BYTES || read > I2C_BYTES {
-                return Err(I2cError::Invalid(format!(
-                    "a transfer writes and reads at most {I2C_BYTES} bytes, not {} and {read}",
-                    bytes.len()
-                )));
-            }
-            if bytes.is_empty() && read == 0 {
-                return Err(I2cError::Invalid(
-                    "a transfer writes or reads at least one byte".to_owned(),
-                ));
-            }
-            os::I2cOperation::Transfer {
-                write: bytes,
-                read: u16::try_from(read).unwrap_or(u16::MAX),
-            }
+impl Host for InstanceCall<'_> {
+    async fn write_read(
+        &self,
+        name: String,
+        bytes: Vec<u8>,
+        read_length: u32,
+    ) -> Result<Vec<u8>, I2cError> {
+        let chip = self.chip(&name)?;
+        let transfer = checked_transfer(bytes, read_length)?;
+        self.transfer(chip, transfer).await
+    }
+
+    async fn read_byte(&self, name: String, register: u8) -> Result<u8, I2cError> {
+        let read = I2cOperation::ReadByte { register };
+        match self.transfer(self.chip(&name)?, read).await?[..] {
+            [byte] => Ok(byte),
+            ref bytes => Err(unexpected(bytes)),
         }
-        I2cOperation::ReadByte { register } => os::I2cOperation::ReadByte { register },
-        I2cOperation::ReadWord { register } => os::I2cOperation::ReadWord { register },
-        I2cOperation::WriteByte { register, value } => {
-            os::I2cOperation::WriteByte { register, value }
+    }
+
+    async fn read_word(&self, name: String, register: u8) -> Result<u16, I2cError> {
+        let read = I2cOperation::ReadWord { register };
+        match self.transfer(self.chip(&name)?, read).await?[..] {
+            [low, high] => Ok(u16::from_le_bytes([low, high])),
+            ref bytes => Err(unexpected(bytes)),
         }
-        I2cOperation::WriteWord { register, value } => {
-            os::I2cOperation::WriteWord { register, value }
-        }
+    }
+
+    async fn write_byte(&self, name: String, register: u8, value: u8) -> Result<(), I2cError> {
+        let write = I2cOperation::WriteByte { register, value };
+        self.transfer(self.chip(&name)?, write).await.map(drop)
+    }
+
+    async fn write_word(&self, name: String, register: u8, value: u16) -> Result<(), I2cError> {
+        let write = I2cOperation::WriteWord { register, value };
+        self.transfer(self.chip(&name)?, write).await.map(drop)
+    }
+}
+
+/// Returns a valid transfer. Its lengths come from a plugin's instance, so they are checked again.
+fn checked_transfer(bytes: Vec<u8>, read_length: u32) -> Result<I2cOperation, I2cError> {
+    let read = usize::try_from(read_length).unwrap_or(usize::MAX);
+    if bytes.len() > I2C_BYTES || read > I2C_BYTES {
+        return Err(I2cError::Invalid(format!(
+            "a transfer writes and reads at most {I2C_BYTES} bytes, not {} and {read}",
+            bytes.len()
+        )));
+    }
+    if bytes.is_empty() && read == 0 {
+        return Err(I2cError::Invalid(
+            "a transfer writes or reads at least one byte".to_owned(),
+        ));
+    }
+    Ok(I2cOperation::Transfer {
+        write: bytes,
+        read: u16::try_from(read).unwrap_or(u16::MAX),
     })
+}
+
+fn unexpected(bytes: &[u8]) -> I2cError {
+    I2cError::Other(format!("{} bytes were read", bytes.len()))
 }
 
 fn stopping() -> I2cError {

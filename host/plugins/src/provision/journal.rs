@@ -9,50 +9,59 @@ use bytes::{Buf as _, Bytes};
 use http_body::Frame;
 use os::JournalReader;
 use parking_lot::Mutex;
-use plugin_protocol::{Handle, JournalError, JournalOpen, JournalOptions, JournalRead, Piece};
+use plugin_protocol::{
+    Handle, JournalError, JournalOpen, JournalOptions, JournalRead, Piece, Provide,
+};
 
+use super::{InstanceCall, Refusal};
 use crate::BodyError;
-use crate::holdings::{HeldResource, Holdings};
-use crate::plugin_context::PluginContext;
-use crate::provision::Refusal;
+use crate::holdings::HeldResource;
 
-impl PluginContext {
-    pub(super) async fn open_journal(
-        &self,
-        holdings: &Holdings,
-        JournalOpen { options }: JournalOpen,
-    ) -> Result<Handle, JournalError> {
-        let reader = self.services.journal.read(&to_host_options(options)).await;
+impl InstanceCall<'_> {
+    async fn open_journal(&self, options: JournalOptions) -> Result<Handle, JournalError> {
+        let plugin = self.plugin;
+        let reader = plugin
+            .services
+            .journal
+            .read(&to_host_options(options))
+            .await;
         let reader = reader.map_err(|error| {
             let message = error.to_string();
             match error {
                 os::JournalError::Invalid { .. } => JournalError::Invalid(message),
                 os::JournalError::Busy => JournalError::Busy(message),
                 os::JournalError::Start { source, .. } => {
-                    tracing::error!(plugin = &*self.name, "{message}: {source}");
+                    tracing::error!(plugin = &*plugin.name, "{message}: {source}");
                     JournalError::Other(message)
                 }
             }
         })?;
-        let source = Arc::new(JournalSource::new(reader, Arc::clone(&self.name)));
-        holdings
+        let source = Arc::new(JournalSource::new(reader, Arc::clone(&plugin.name)));
+        self.holdings
             .add(HeldResource::Journal(source))
             .map_err(|_| JournalError::Other("too many readers at a time".to_owned()))
     }
 }
 
-pub(super) async fn read(
-    holdings: &Holdings,
-    JournalRead { reader, used }: JournalRead,
-) -> Result<Piece, Refusal> {
-    let source = holdings.journal(reader)?;
-    Ok(
-        match poll_fn(|context| source.poll_read(used, context)).await? {
+impl Provide<JournalOpen, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        JournalOpen { options }: JournalOpen,
+    ) -> Result<Result<Handle, JournalError>, Refusal> {
+        Ok(self.open_journal(options).await)
+    }
+}
+
+impl Provide<JournalRead, Refusal> for InstanceCall<'_> {
+    async fn provide(&self, JournalRead { reader, used }: JournalRead) -> Result<Piece, Refusal> {
+        let source = self.holdings.journal(reader)?;
+        let piece = poll_fn(|context| source.poll_read(used, context)).await?;
+        Ok(match piece {
             JournalPiece::Bytes(bytes) => Piece::Bytes(bytes.to_vec()),
             JournalPiece::End => Piece::End,
             JournalPiece::Broken => Piece::Broken,
-        },
-    )
+        })
+    }
 }
 
 fn to_host_options(options: JournalOptions) -> os::JournalOptions {

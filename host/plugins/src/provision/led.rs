@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use plugin_protocol::{LedError, LedOpen, LedSet, OpenLed};
+use plugin_protocol::{LedError, LedNames, LedOpen, LedSet, OpenLed, Provide};
 use serde::{Deserialize, Serialize};
 
+use super::{InstanceCall, Refusal};
 use crate::blocking::blocking;
-use crate::holdings::{HeldResource, Holdings};
-use crate::plugin_context::PluginContext;
-use crate::provision::Refusal;
+use crate::holdings::HeldResource;
 use crate::provision::led_memory::{LedHold, LedMemory};
 
 /// The longest name of an LED in the kernel, in bytes.
@@ -185,21 +184,17 @@ fn number(path: &Path) -> io::Result<u32> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number"))
 }
 
-impl PluginContext {
-    pub(super) async fn led_names(self: &Arc<Self>) -> Result<Vec<String>, LedError> {
-        let context = Arc::clone(self);
+impl InstanceCall<'_> {
+    async fn led_names(&self) -> Result<Vec<String>, LedError> {
+        let context = Arc::clone(self.plugin);
         let names = move || context.hardware.leds.names(context.grants.leds.as_ref());
         let names = blocking(names).await.ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
 
-    pub(super) async fn open_led(
-        self: &Arc<Self>,
-        holdings: &Holdings,
-        LedOpen { name }: LedOpen,
-    ) -> Result<OpenLed, LedError> {
+    async fn open_led(&self, name: String) -> Result<OpenLed, LedError> {
         // The LED's state is written to the disk first, which can take time.
-        let context = Arc::clone(self);
+        let context = Arc::clone(self.plugin);
         let open = move || {
             context
                 .hardware
@@ -208,27 +203,44 @@ impl PluginContext {
         };
         let light = blocking(open).await.ok_or_else(stopping)??;
         let max = light.most;
-        holdings
+        self.holdings
             .add(HeldResource::Light(Arc::new(Mutex::new(light))))
             .map(|light| OpenLed { light, max })
             .map_err(|_| LedError::Other("too many LEDs at a time".to_owned()))
     }
 }
 
-pub(super) async fn set_led(
-    holdings: &Holdings,
-    LedSet { light, brightness }: LedSet,
-) -> Result<Result<(), LedError>, Refusal> {
-    let light = holdings.light(light)?;
-    // A driver may take time, during which others must be answered.
-    let set = move || {
-        let mut light = light.lock();
-        light.set(brightness)
-    };
-    Ok(match blocking(set).await {
-        Some(set) => set.map_err(|error| LedError::Other(error.to_string())),
-        None => Err(stopping()),
-    })
+impl Provide<LedNames, Refusal> for InstanceCall<'_> {
+    async fn provide(&self, _: LedNames) -> Result<Result<Vec<String>, LedError>, Refusal> {
+        Ok(self.led_names().await)
+    }
+}
+
+impl Provide<LedOpen, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        LedOpen { name }: LedOpen,
+    ) -> Result<Result<OpenLed, LedError>, Refusal> {
+        Ok(self.open_led(name).await)
+    }
+}
+
+impl Provide<LedSet, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        LedSet { light, brightness }: LedSet,
+    ) -> Result<Result<(), LedError>, Refusal> {
+        let light = self.holdings.light(light)?;
+        // A driver may take time, during which others must be answered.
+        let set = move || {
+            let mut light = light.lock();
+            light.set(brightness)
+        };
+        Ok(match blocking(set).await {
+            Some(set) => set.map_err(|error| LedError::Other(error.to_string())),
+            None => Err(stopping()),
+        })
+    }
 }
 
 fn stopping() -> LedError {

@@ -6,10 +6,10 @@ use std::fmt;
 
 use device_types::{PluginMetric, PluginMetricValue};
 use parking_lot::Mutex;
-use plugin_protocol::{CounterAdd, GaugeSet, MetricsError};
+use plugin_protocol::wit::metrics::{Host, Label, MetricsError};
 
+use super::InstanceCall;
 use crate::bounds::{LABEL_NAME, LABEL_VALUE, LABELS, METRIC_NAME, SERIES};
-use crate::plugin_context::PluginContext;
 
 /// The series of one version of a plugin.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(name: String, mut labels: Vec<(String, String)>) -> Result<Series, MetricsError> {
+    fn new(name: String, labels: Vec<Label>) -> Result<Series, MetricsError> {
         check_name("a metric's name", &name, METRIC_NAME)?;
         if labels.len() > LABELS {
             return Err(invalid(format_args!(
@@ -31,6 +31,8 @@ impl Series {
                 labels.len()
             )));
         }
+        let labels = labels.into_iter().map(|label| (label.name, label.value));
+        let mut labels: Vec<(String, String)> = labels.collect();
         for (label, value) in &labels {
             check_name("a label's name", label, LABEL_NAME)?;
             if value.len() > LABEL_VALUE || value.chars().any(char::is_control) {
@@ -118,26 +120,35 @@ impl PluginMetrics {
     }
 }
 
-impl PluginContext {
-    pub(super) fn set_gauge(&self, call: GaugeSet) -> Result<(), MetricsError> {
-        if !call.value.is_finite() {
+impl Host for InstanceCall<'_> {
+    async fn set_gauge(
+        &self,
+        name: String,
+        labels: Vec<Label>,
+        value: f64,
+    ) -> Result<(), MetricsError> {
+        if !value.is_finite() {
             return Err(invalid(format_args!(
-                "a gauge is a finite number, not {}",
-                call.value
+                "a gauge is a finite number, not {value}"
             )));
         }
-        let value = PluginMetricValue::Gauge(call.value);
-        let series = Series::new(call.name, call.labels)?;
-        self.metrics
-            .change(series, value, |current| *current = value)
+        let value = PluginMetricValue::Gauge(value);
+        let series = Series::new(name, labels)?;
+        let metrics = &self.plugin.metrics;
+        metrics.change(series, value, |current| *current = value)
     }
 
-    pub(super) fn add_to_counter(&self, call: CounterAdd) -> Result<(), MetricsError> {
-        let series = Series::new(call.name, call.labels)?;
+    async fn add_to_counter(
+        &self,
+        name: String,
+        labels: Vec<Label>,
+        increment: u64,
+    ) -> Result<(), MetricsError> {
+        let series = Series::new(name, labels)?;
         let start = PluginMetricValue::Counter(0);
-        self.metrics.change(series, start, |current| {
+        self.plugin.metrics.change(series, start, |current| {
             if let PluginMetricValue::Counter(count) = current {
-                *count = count.saturating_add(call.increment);
+                *count = count.saturating_add(increment);
             }
         })
     }
@@ -148,8 +159,11 @@ mod tests {
     use super::*;
 
     fn series(name: &str, labels: &[(&str, &str)]) -> Result<Series, MetricsError> {
-        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Series::new(name.to_owned(), labels.iter().map(pair).collect())
+        let label = |(name, value): &(&str, &str)| Label {
+            name: (*name).to_owned(),
+            value: (*value).to_owned(),
+        };
+        Series::new(name.to_owned(), labels.iter().map(label).collect())
     }
 
     #[test]

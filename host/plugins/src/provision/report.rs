@@ -8,14 +8,13 @@ use std::sync::Arc;
 use device_types::{PluginField, PluginFieldValue};
 use parking_lot::Mutex;
 use plugin_protocol::text::is_plain;
-use plugin_protocol::{
-    FIELD_NAME, FIELD_TEXT, FIELD_UNIT, FieldValue, ReportError, ReportFieldRemove, ReportFieldSet,
-};
+use plugin_protocol::wit::report::{FieldValue, Host, ReportError};
+use plugin_protocol::{FIELD_NAME, FIELD_TEXT, FIELD_UNIT};
 use serde_json::Number;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::InstanceCall;
 use crate::bounds::{FIELDS, FIELDS_OF_ALL};
-use crate::plugin_context::PluginContext;
 
 /// The limit up to which each whole number has its own value in 64 bits of floating point: 2^53.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
@@ -99,19 +98,24 @@ impl PluginFields {
     }
 }
 
-impl PluginContext {
-    pub(super) fn set_field(&self, call: ReportFieldSet) -> Result<(), ReportError> {
-        check_name(&call.name)?;
-        if let Some(unit) = &call.unit {
-            check_text("unit", &call.name, unit, 1, FIELD_UNIT)?;
+impl Host for InstanceCall<'_> {
+    async fn set(
+        &self,
+        name: String,
+        value: FieldValue,
+        unit: Option<String>,
+    ) -> Result<(), ReportError> {
+        check_name(&name)?;
+        if let Some(unit) = &unit {
+            check_text("unit", &name, unit, 1, FIELD_UNIT)?;
         }
-        let value = checked_value(&call.name, call.value)?;
-        self.fields.set(call.name, value, call.unit)
+        let value = checked_value(&name, value)?;
+        self.plugin.fields.set(name, value, unit)
     }
 
-    pub(super) fn remove_field(&self, call: ReportFieldRemove) -> Result<(), ReportError> {
-        check_name(&call.name)?;
-        self.fields.by_name.lock().remove(&call.name);
+    async fn remove(&self, name: String) -> Result<(), ReportError> {
+        check_name(&name)?;
+        self.plugin.fields.by_name.lock().remove(&name);
         Ok(())
     }
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use plugin_protocol::{
-    Handle, Parity, SERIAL_BYTES, SerialError, SerialOpen, SerialRead, SerialSettings, SerialWrite,
+    Handle, Parity, Provide, SERIAL_BYTES, SerialError, SerialOpen, SerialRead, SerialSettings,
+    SerialWrite,
 };
 use serial2_tokio::{CharSize, FlowControl, SerialPort, Settings, StopBits};
 
+use super::{InstanceCall, Refusal};
 use crate::blocking::blocking;
-use crate::holdings::{HeldResource, Holdings};
-use crate::plugin_context::PluginContext;
-use crate::provision::Refusal;
+use crate::holdings::HeldResource;
 use crate::text::cut;
 
 /// The longest that a plugin may wait for something to be received.
@@ -127,16 +127,16 @@ impl Port {
     }
 }
 
-impl PluginContext {
-    pub(super) async fn open_serial(
-        self: &Arc<Self>,
-        holdings: &Holdings,
-        SerialOpen { name, settings }: SerialOpen,
+impl InstanceCall<'_> {
+    async fn open_serial(
+        &self,
+        name: String,
+        settings: SerialSettings,
     ) -> Result<Handle, SerialError> {
-        if !self.grants.serial.contains(&name) {
+        if !self.plugin.grants.serial.contains(&name) {
             return Err(SerialError::NotGranted(cut(format!(
                 "the policy does not name `{name}` in `serial` of the plugin `{}`",
-                self.name
+                self.plugin.name
             ))));
         }
         check(settings)?;
@@ -144,64 +144,77 @@ impl PluginContext {
         let opening = blocking(move || open(&name, settings)).await;
         let stopping = || SerialError::Other("the supervisor is stopping".to_owned());
         let port = opening.ok_or_else(stopping)??;
-        holdings
+        self.holdings
             .add(HeldResource::Serial(Arc::new(port)))
             .map_err(|_| SerialError::Other("too many resources at a time".to_owned()))
     }
 }
 
-pub(super) async fn read_serial(
-    holdings: &Holdings,
-    SerialRead {
-        port,
-        most,
-        milliseconds,
-    }: SerialRead,
-) -> Result<Result<Vec<u8>, SerialError>, Refusal> {
-    let port = holdings.serial(port)?;
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    if !(1..=SERIAL_BYTES).contains(&most) {
-        return Ok(Err(SerialError::Invalid(format!(
-            "a read has 1 to {SERIAL_BYTES} bytes, not {most}"
-        ))));
+impl Provide<SerialOpen, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        SerialOpen { name, settings }: SerialOpen,
+    ) -> Result<Result<Handle, SerialError>, Refusal> {
+        Ok(self.open_serial(name, settings).await)
     }
-    let within = Duration::from_millis(milliseconds.into()).min(LONGEST_READ);
-    let mut bytes = vec![0; most];
-    let reading = tokio::time::timeout(within, port.port.read(&mut bytes)).await;
-    Ok(match reading {
-        Err(_) => Ok(Vec::new()),
-        Ok(Ok(0)) => Err(SerialError::NotFound(format!(
-            "the serial port `{}` has been disconnected",
-            port.name
-        ))),
-        Ok(Ok(length)) => {
-            bytes.truncate(length);
-            Ok(bytes)
-        }
-        Ok(Err(error)) => Err(port.failed(&error)),
-    })
 }
 
-pub(super) async fn write_serial(
-    holdings: &Holdings,
-    SerialWrite { port, bytes }: SerialWrite,
-) -> Result<Result<(), SerialError>, Refusal> {
-    let port = holdings.serial(port)?;
-    if bytes.len() > SERIAL_BYTES {
-        return Ok(Err(SerialError::Invalid(format!(
-            "a write has at most {SERIAL_BYTES} bytes, not {}",
-            bytes.len()
-        ))));
+impl Provide<SerialRead, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        SerialRead {
+            port,
+            most,
+            milliseconds,
+        }: SerialRead,
+    ) -> Result<Result<Vec<u8>, SerialError>, Refusal> {
+        let port = self.holdings.serial(port)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if !(1..=SERIAL_BYTES).contains(&most) {
+            return Ok(Err(SerialError::Invalid(format!(
+                "a read has 1 to {SERIAL_BYTES} bytes, not {most}"
+            ))));
+        }
+        let within = Duration::from_millis(milliseconds.into()).min(LONGEST_READ);
+        let mut bytes = vec![0; most];
+        let reading = tokio::time::timeout(within, port.port.read(&mut bytes)).await;
+        Ok(match reading {
+            Err(_) => Ok(Vec::new()),
+            Ok(Ok(0)) => Err(SerialError::NotFound(format!(
+                "the serial port `{}` has been disconnected",
+                port.name
+            ))),
+            Ok(Ok(length)) => {
+                bytes.truncate(length);
+                Ok(bytes)
+            }
+            Ok(Err(error)) => Err(port.failed(&error)),
+        })
     }
-    let writing = tokio::time::timeout(LONGEST_WRITE, port.port.write_all(&bytes)).await;
-    Ok(match writing {
-        Ok(written) => written.map_err(|error| port.failed(&error)),
-        Err(_) => Err(SerialError::Other(format!(
-            "the serial port `{}` did not take the bytes within {} s",
-            port.name,
-            LONGEST_WRITE.as_secs()
-        ))),
-    })
+}
+
+impl Provide<SerialWrite, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        SerialWrite { port, bytes }: SerialWrite,
+    ) -> Result<Result<(), SerialError>, Refusal> {
+        let port = self.holdings.serial(port)?;
+        if bytes.len() > SERIAL_BYTES {
+            return Ok(Err(SerialError::Invalid(format!(
+                "a write has at most {SERIAL_BYTES} bytes, not {}",
+                bytes.len()
+            ))));
+        }
+        let writing = tokio::time::timeout(LONGEST_WRITE, port.port.write_all(&bytes)).await;
+        Ok(match writing {
+            Ok(written) => written.map_err(|error| port.failed(&error)),
+            Err(_) => Err(SerialError::Other(format!(
+                "the serial port `{}` did not take the bytes within {} s",
+                port.name,
+                LONGEST_WRITE.as_secs()
+            ))),
+        })
+    }
 }
 
 #[cfg(test)]

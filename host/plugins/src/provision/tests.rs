@@ -2,20 +2,22 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use plugin_protocol::wit::report::FieldValue;
 use plugin_protocol::{
-    ActionRequest, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords,
-    CounterAdd, DbusCall, DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT,
-    FieldValue, GaugeSet, GpioEdge, GpioRead, GpioWait, GpioWrite, HostNameGet, HostNameSet,
-    HttpRequest, HttpSend, I2cOperation, I2cTransfer, Identify, IdentifyWindow, Identity,
-    JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire, Parity,
-    Piece, ProxyCall, ProxyRequest, ReportFieldRemove, ReportFieldSet, SerialError, SerialOpen,
-    SerialRead, SerialSettings, SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys,
-    StoreSet, UnitQuery, UnitRestart,
+    ActionsCall, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords, DbusCall,
+    DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT, GpioEdge, GpioRead,
+    GpioWaitEdge, GpioWrite, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
+    I2cReadWord, I2cWriteByte, I2cWriteRead, I2cWriteWord, Identify, IdentifyWindow, Identity,
+    JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire,
+    MetricsAddToCounter, MetricsSetGauge, Parity, Piece, ProxyCall, ProxyRequest, ReportRemove,
+    ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings, SerialWrite,
+    StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, StoreSetFor, UnitsRestart,
+    UnitsState,
 };
 
 use super::*;
 use crate::actions::Actions;
-use crate::config::{DataError, Device, NoCloud, PluginData};
+use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::identify::Identify as IdentifyAction;
 use crate::log_lines::LineBudget;
 use crate::policy::Grants;
@@ -141,7 +143,12 @@ fn calls() -> Vec<Call> {
         StoreSet {
             key: text("k"),
             value: Vec::new(),
-            lifetime: None,
+        }
+        .into(),
+        StoreSetFor {
+            key: text("k"),
+            value: Vec::new(),
+            milliseconds: 1,
         }
         .into(),
         StoreCompareAndSet {
@@ -170,33 +177,33 @@ fn calls() -> Vec<Call> {
             values: Vec::new(),
         }
         .into(),
-        UnitQuery {
+        UnitsState {
             unit: text("a.service"),
         }
         .into(),
-        UnitRestart {
+        UnitsRestart {
             unit: text("a.service"),
         }
         .into(),
-        GaugeSet {
+        MetricsSetGauge {
             name: text("level"),
             labels: Vec::new(),
             value: 0.5,
         }
         .into(),
-        CounterAdd {
+        MetricsAddToCounter {
             name: text("refills_total"),
             labels: Vec::new(),
             increment: 1,
         }
         .into(),
-        ReportFieldSet {
+        ReportSet {
             name: text("level"),
             value: FieldValue::Boolean(true),
             unit: None,
         }
         .into(),
-        ReportFieldRemove {
+        ReportRemove {
             name: text("level"),
         }
         .into(),
@@ -217,7 +224,7 @@ fn calls() -> Vec<Call> {
         LockAcquire { force: true }.into(),
         HostNameGet {}.into(),
         HostNameSet { name: text("a") }.into(),
-        ActionRequest {
+        ActionsCall {
             action: text("acme/show"),
             input: Vec::new(),
         }
@@ -266,15 +273,38 @@ fn calls() -> Vec<Call> {
             on: true,
         }
         .into(),
-        GpioWait {
+        GpioWaitEdge {
             name: text("door"),
             edge: GpioEdge::Both,
             milliseconds: 0,
         }
         .into(),
-        I2cTransfer {
+        I2cWriteRead {
             name: text("sensor"),
-            operation: I2cOperation::ReadByte { register: 0 },
+            bytes: Vec::new(),
+            read_length: 1,
+        }
+        .into(),
+        I2cReadByte {
+            name: text("sensor"),
+            register: 0,
+        }
+        .into(),
+        I2cReadWord {
+            name: text("sensor"),
+            register: 0,
+        }
+        .into(),
+        I2cWriteByte {
+            name: text("sensor"),
+            register: 0,
+            value: 0,
+        }
+        .into(),
+        I2cWriteWord {
+            name: text("sensor"),
+            register: 0,
+            value: 0,
         }
         .into(),
     ]
@@ -594,9 +624,10 @@ async fn an_led_that_was_let_go_can_be_had_at_once() {
     }
 }
 
-#[test]
-fn the_unit_of_a_field_is_a_short_line_of_plain_text() {
-    let plugin = Fixture::new("grants = [\"report\"]").context;
+#[tokio::test]
+async fn the_unit_of_a_field_is_a_short_line_of_plain_text() {
+    let fixture = Fixture::new("grants = [\"report\"]");
+    let holdings = Holdings::default();
     let long = "a".repeat(FIELD_UNIT + 1);
     for (unit, is_taken) in [
         ("%", true),
@@ -607,11 +638,14 @@ fn the_unit_of_a_field_is_a_short_line_of_plain_text() {
         ("\u{202e}V", false),
         (&long, false),
     ] {
-        let field = ReportFieldSet {
+        let field = ReportSet {
             name: "level".to_owned(),
             value: FieldValue::Number(1.0),
             unit: Some(unit.to_owned()),
         };
-        assert_eq!(plugin.set_field(field).is_ok(), is_taken, "{unit:?}");
+        let Ok(Answer::ReportSet(set)) = fixture.call(&holdings, field).await else {
+            panic!("it is granted");
+        };
+        assert_eq!(set.is_ok(), is_taken, "{unit:?}");
     }
 }

@@ -1,17 +1,17 @@
 //! The units of the host that the policy names.
 
 use os::{Action, OsError, UnitName};
-use plugin_protocol::{UnitError, UnitQuery, UnitRestart, UnitState};
+use plugin_protocol::wit::units::{Host, UnitError, UnitState};
 
-use crate::plugin_context::PluginContext;
+use super::InstanceCall;
 
 /// How much of a name that is not granted is returned, in characters.
 const SHOWN: usize = 255;
 
-impl PluginContext {
-    pub(super) async fn unit(&self, UnitQuery { unit }: UnitQuery) -> Result<UnitState, UnitError> {
+impl Host for InstanceCall<'_> {
+    async fn state(&self, unit: String) -> Result<UnitState, UnitError> {
         let unit = self.granted_unit(&unit)?;
-        let state = self.services.os.unit(&unit).await;
+        let state = self.plugin.services.os.unit(&unit).await;
         let state = state.map_err(|error| self.failed_unit(&unit, &error))?;
         Ok(UnitState {
             load_state: state.load_state,
@@ -20,25 +20,29 @@ impl PluginContext {
         })
     }
 
-    pub(super) async fn restart_unit(
-        &self,
-        UnitRestart { unit }: UnitRestart,
-    ) -> Result<(), UnitError> {
+    async fn restart(&self, unit: String) -> Result<(), UnitError> {
         let unit = self.granted_unit(&unit)?;
-        tracing::info!(plugin = &*self.name, %unit, "restarting the unit `{unit}`");
-        let restarted = self.services.os.act(Action::Restart(unit.clone())).await;
+        tracing::info!(plugin = &*self.plugin.name, %unit, "restarting the unit `{unit}`");
+        let restarted = self
+            .plugin
+            .services
+            .os
+            .act(Action::Restart(unit.clone()))
+            .await;
         restarted.map_err(|error| self.failed_unit(&unit, &error))
     }
+}
 
+impl InstanceCall<'_> {
     /// Returns the unit of this name if the policy names it for the plugin.
     fn granted_unit(&self, unit: &str) -> Result<UnitName, UnitError> {
-        let mut named = self.grants.units.iter();
+        let mut named = self.plugin.grants.units.iter();
         let named = named.find(|named| named.as_str() == unit);
         named.cloned().ok_or_else(|| {
             let excerpt: String = unit.chars().take(SHOWN).collect();
             UnitError::NotGranted(format!(
                 "the policy's `units` of `[plugins.{}]` does not name `{excerpt}`",
-                self.name
+                self.plugin.name
             ))
         })
     }
@@ -48,7 +52,7 @@ impl PluginContext {
             return UnitError::NotFound(format!("the host has no unit `{unit}`"));
         }
         let cause = std::error::Error::source(error).map(ToString::to_string);
-        tracing::warn!(plugin = &*self.name, %unit, cause, "unit `{unit}`: {error}");
+        tracing::warn!(plugin = &*self.plugin.name, %unit, cause, "unit `{unit}`: {error}");
         UnitError::Other(error.to_string())
     }
 }

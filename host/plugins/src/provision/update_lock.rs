@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use plugin_protocol::{Handle, LockAcquire};
+use plugin_protocol::{Handle, LockAcquire, Provide};
 use tokio::task::JoinHandle;
 
+use super::{InstanceCall, Refusal};
 use crate::config::{HeldLocks, LocksError};
-use crate::holdings::{HeldResource, Holdings};
-use crate::plugin_context::PluginContext;
+use crate::holdings::HeldResource;
 use plugin_manifest::Capability;
 
 /// How long a call can hold the locks. A streamed answer may last for days, during which no app would be updated.
@@ -52,29 +52,39 @@ fn give_back(locks: &Mutex<Option<HeldLocks>>) {
     drop(locks.lock().take());
 }
 
-impl PluginContext {
-    pub(super) async fn acquire_locks(
-        &self,
-        holdings: &Holdings,
-        LockAcquire { force }: LockAcquire,
-    ) -> Result<Handle, LocksError> {
+impl InstanceCall<'_> {
+    async fn acquire_locks(&self, force: bool) -> Result<Handle, LocksError> {
+        let context = self.plugin;
         // Without the grant, the flag is ignored: locks that services hold are respected.
-        let may_force = self.grants.grants.contains(&Capability::UpdateLockForce);
+        let may_force = context.grants.grants.contains(&Capability::UpdateLockForce);
         if force && !may_force {
-            let plugin: &str = &self.name;
+            let plugin: &str = &context.name;
             tracing::warn!(
                 plugin,
                 "it would override update locks, which requires the grant `{}` in the policy: they are respected",
                 Capability::UpdateLockForce
             );
         }
-        let locks = self.services.locks.acquire_all(force && may_force).await?;
-        holdings
+        let locks = context
+            .services
+            .locks
+            .acquire_all(force && may_force)
+            .await?;
+        self.holdings
             .add(HeldResource::Locks(Lock::new(
                 locks,
-                Arc::clone(&self.name),
+                Arc::clone(&context.name),
             )))
             .map_err(|_| LocksError::Other("too many resources at a time".to_owned()))
+    }
+}
+
+impl Provide<LockAcquire, Refusal> for InstanceCall<'_> {
+    async fn provide(
+        &self,
+        LockAcquire { force }: LockAcquire,
+    ) -> Result<Result<Handle, LocksError>, Refusal> {
+        Ok(self.acquire_locks(force).await)
     }
 }
 

@@ -9,9 +9,10 @@ use futures::FutureExt as _;
 use futures::future::ready;
 use plugin_test_host::protocol::text::one_line;
 use plugin_test_host::protocol::{
-    ActionRequest, ApiError, CapabilityAnswer as Answer, CapabilityCall as Call, CloudRefusal,
-    DbusError, DbusRefusal, GpioError, HttpError, I2cError, InstanceId, LedError, LogEntry,
-    OwnActionError, ProxyError, SerialError, UnitError,
+    ActionsCall, ApiError, CapabilityAnswer as Answer, CapabilityCall as Call, CloudRefusal,
+    DbusError, DbusRefusal, GpioError, HttpError, I2cError, I2cReadByte, I2cReadWord, I2cWriteByte,
+    I2cWriteRead, I2cWriteWord, InstanceId, LedError, LogEntry, OwnActionError, ProxyError,
+    SerialError, UnitError,
 };
 use plugin_test_host::{AnswerChange, CallFilter};
 
@@ -68,7 +69,7 @@ pub(crate) struct Remedies {
 impl CallFilter for DeviceAnswers {
     fn change(&self, instance: InstanceId, call: &Call) -> Option<AnswerChange> {
         let change = match call {
-            Call::ActionRequest(request) => Some(self.answer_of_action(request.clone())),
+            Call::ActionsCall(request) => Some(self.answer_of_action(request.clone())),
             Call::Identify(_) => self.identify.as_ref().map(IdentifyProvider::answer),
             call => self.remedy(call),
         };
@@ -101,13 +102,13 @@ impl CallFilter for DeviceAnswers {
 
 impl DeviceAnswers {
     /// Answers an action that no plugin of the device provides.
-    fn answer_of_action(&self, request: ActionRequest) -> AnswerChange {
+    fn answer_of_action(&self, request: ActionsCall) -> AnswerChange {
         let other_plugins = Arc::clone(&self.records.other_plugins);
         let grants_all = self.remedies.is_some();
         Box::new(move |answer| {
             let answer = match answer {
-                Answer::ActionRequest(Err(error)) if has_no_provider(&error, grants_all) => {
-                    Answer::ActionRequest(other_plugins.answer(&request.action, request.input))
+                Answer::ActionsCall(Err(error)) if has_no_provider(&error, grants_all) => {
+                    Answer::ActionsCall(other_plugins.answer(&request.action, request.input))
                 }
                 answer => answer,
             };
@@ -184,18 +185,22 @@ impl Remedies {
                 let name = short(&call.name);
                 format!("`{file}` has no LED `{name}`: add `[leds.{name:?}]`")
             }
-            Call::UnitQuery(call) => self.no_unit(&short(&call.unit)),
-            Call::UnitRestart(call) => self.no_unit(&short(&call.unit)),
+            Call::UnitsState(call) => self.no_unit(&short(&call.unit)),
+            Call::UnitsRestart(call) => self.no_unit(&short(&call.unit)),
             Call::SerialOpen(call) => format!(
                 "`{file}` has no serial port `{0}`: add `{0:?}` to its list `serial`",
                 short(&call.name)
             ),
             Call::GpioRead(call) => self.no_line(&short(&call.name), "out"),
-            Call::GpioWait(call) => self.no_line(&short(&call.name), "in"),
+            Call::GpioWaitEdge(call) => self.no_line(&short(&call.name), "in"),
             Call::GpioWrite(call) => self.no_line(&short(&call.name), "out"),
-            Call::I2cTransfer(call) => format!(
+            Call::I2cWriteRead(I2cWriteRead { name, .. })
+            | Call::I2cReadByte(I2cReadByte { name, .. })
+            | Call::I2cReadWord(I2cReadWord { name, .. })
+            | Call::I2cWriteByte(I2cWriteByte { name, .. })
+            | Call::I2cWriteWord(I2cWriteWord { name, .. }) => format!(
                 "`{file}` has no chip `{0}`: add `{0:?} = {{ registers = [0x00] }}` to its table [i2c]",
-                short(&call.name)
+                short(name)
             ),
             Call::CloudRecords(call) => self.no_records(&call.kind)?,
             Call::CloudQueue(call) => self.no_records(&call.kind)?,
@@ -260,11 +265,11 @@ impl Remedies {
             Answer::LedOpen(Err(LedError::NotFound(_))) => {
                 Answer::LedOpen(Err(LedError::NotFound(remedy)))
             }
-            Answer::UnitQuery(Err(UnitError::NotGranted(_))) => {
-                Answer::UnitQuery(Err(UnitError::NotGranted(remedy)))
+            Answer::UnitsState(Err(UnitError::NotGranted(_))) => {
+                Answer::UnitsState(Err(UnitError::NotGranted(remedy)))
             }
-            Answer::UnitRestart(Err(UnitError::NotGranted(_))) => {
-                Answer::UnitRestart(Err(UnitError::NotGranted(remedy)))
+            Answer::UnitsRestart(Err(UnitError::NotGranted(_))) => {
+                Answer::UnitsRestart(Err(UnitError::NotGranted(remedy)))
             }
             Answer::SerialOpen(Err(SerialError::NotGranted(_))) => {
                 Answer::SerialOpen(Err(SerialError::NotGranted(remedy)))
@@ -272,14 +277,26 @@ impl Remedies {
             Answer::GpioRead(Err(GpioError::NotGranted(_))) => {
                 Answer::GpioRead(Err(GpioError::NotGranted(remedy)))
             }
-            Answer::GpioWait(Err(GpioError::NotGranted(_))) => {
-                Answer::GpioWait(Err(GpioError::NotGranted(remedy)))
+            Answer::GpioWaitEdge(Err(GpioError::NotGranted(_))) => {
+                Answer::GpioWaitEdge(Err(GpioError::NotGranted(remedy)))
             }
             Answer::GpioWrite(Err(GpioError::NotGranted(_))) => {
                 Answer::GpioWrite(Err(GpioError::NotGranted(remedy)))
             }
-            Answer::I2cTransfer(Err(I2cError::NotGranted(_))) => {
-                Answer::I2cTransfer(Err(I2cError::NotGranted(remedy)))
+            Answer::I2cWriteRead(Err(I2cError::NotGranted(_))) => {
+                Answer::I2cWriteRead(Err(I2cError::NotGranted(remedy)))
+            }
+            Answer::I2cReadByte(Err(I2cError::NotGranted(_))) => {
+                Answer::I2cReadByte(Err(I2cError::NotGranted(remedy)))
+            }
+            Answer::I2cReadWord(Err(I2cError::NotGranted(_))) => {
+                Answer::I2cReadWord(Err(I2cError::NotGranted(remedy)))
+            }
+            Answer::I2cWriteByte(Err(I2cError::NotGranted(_))) => {
+                Answer::I2cWriteByte(Err(I2cError::NotGranted(remedy)))
+            }
+            Answer::I2cWriteWord(Err(I2cError::NotGranted(_))) => {
+                Answer::I2cWriteWord(Err(I2cError::NotGranted(remedy)))
             }
             Answer::ProxyRequest(Err(ProxyError::Unavailable(_))) => {
                 Answer::ProxyRequest(Err(ProxyError::Unavailable(remedy)))
@@ -310,8 +327,8 @@ mod tests {
     use plugin_manifest::Manifest;
     use plugin_test_host::protocol::{
         ApiRequest, ApiSend, CloudQueue, CloudRecords, DbusCall, DbusMethodCall, GpioRead,
-        GpioWrite, HttpRequest, HttpSend, I2cOperation, I2cTransfer, Identify, LedOpen, ProxyCall,
-        ProxyRequest, StoreGet, UnitQuery, UnitRestart,
+        GpioWrite, HttpRequest, HttpSend, Identify, LedOpen, ProxyCall, ProxyRequest, StoreGet,
+        UnitsRestart, UnitsState,
     };
 
     use super::*;
@@ -377,7 +394,6 @@ mod tests {
             name: NO_METHOD.to_owned(),
             message: policy(),
         };
-        let read = I2cOperation::ReadByte { register: 0 };
         vec![
             (
                 ApiSend { request: api }.into(),
@@ -411,13 +427,13 @@ mod tests {
                 "`device.toml` has no LED `door`: add `[leds.\"door\"]`",
             ),
             (
-                UnitQuery { unit: name() }.into(),
-                Answer::UnitQuery(Err(UnitError::NotGranted(policy()))),
+                UnitsState { unit: name() }.into(),
+                Answer::UnitsState(Err(UnitError::NotGranted(policy()))),
                 "add `[units.\"door\"]`",
             ),
             (
-                UnitRestart { unit: name() }.into(),
-                Answer::UnitRestart(Err(UnitError::NotGranted(policy()))),
+                UnitsRestart { unit: name() }.into(),
+                Answer::UnitsRestart(Err(UnitError::NotGranted(policy()))),
                 "add `[units.\"door\"]`",
             ),
             (
@@ -435,12 +451,12 @@ mod tests {
                 "add `\"door\" = { direction = \"out\" }` to its table [gpio]",
             ),
             (
-                I2cTransfer {
+                I2cReadByte {
                     name: name(),
-                    operation: read,
+                    register: 0,
                 }
                 .into(),
-                Answer::I2cTransfer(Err(I2cError::NotGranted(policy()))),
+                Answer::I2cReadByte(Err(I2cError::NotGranted(policy()))),
                 "add `\"door\" = { registers = [0x00] }` to its table [i2c]",
             ),
             (
@@ -541,13 +557,13 @@ mod tests {
         let call = |action: &str| {
             let action = action.to_owned();
             let input = b"5v".to_vec();
-            Call::from(ActionRequest { action, input })
+            Call::from(ActionsCall { action, input })
         };
         let set = call("acme-rails/set");
-        let answered = Answer::ActionRequest(Ok(b"true".to_vec()));
-        let not_granted = Answer::ActionRequest(Err(OwnActionError::NotGranted(policy())));
-        let unavailable = Answer::ActionRequest(Err(OwnActionError::Unavailable(policy())));
-        let refused = Answer::ActionRequest(Err(OwnActionError::Refused("no".to_owned())));
+        let answered = Answer::ActionsCall(Ok(b"true".to_vec()));
+        let not_granted = Answer::ActionsCall(Err(OwnActionError::NotGranted(policy())));
+        let unavailable = Answer::ActionsCall(Err(OwnActionError::Unavailable(policy())));
+        let refused = Answer::ActionsCall(Err(OwnActionError::Refused("no".to_owned())));
         let filter_of_file = filter(file, GrantSource::DeviceFile);
         assert_eq!(answer_to(&*filter_of_file, &set, &not_granted), answered);
         assert_eq!(answer_to(&*filter_of_file, &set, &unavailable), answered);
@@ -555,7 +571,7 @@ mod tests {
         assert_eq!(answer_to(&*filter_of_file, &set, &refused), refused);
         let none = answer_to(&*filter_of_file, &call("gone/set"), &not_granted);
         let expected = "no plugin of this device provides `gone/set`".to_owned();
-        let expected = Answer::ActionRequest(Err(OwnActionError::Unavailable(expected)));
+        let expected = Answer::ActionsCall(Err(OwnActionError::Unavailable(expected)));
         assert_eq!(none, expected);
         // A policy of the author's own must name the action, as on a device.
         let filter_of_policy = filter(file, GrantSource::Policy);
@@ -578,10 +594,10 @@ mod tests {
         };
         for number in 0..100 {
             let unit = format!("{number}\n{}", "x".repeat(1 << 16));
-            let call = UnitQuery { unit }.into();
+            let call = UnitsState { unit }.into();
             let remedy = remedies.remedy(&call).unwrap();
             assert!(remedy.len() < 1024 && !remedy.contains('\n'), "{remedy}");
-            let refusal = Answer::UnitQuery(Err(UnitError::NotGranted(policy())));
+            let refusal = Answer::UnitsState(Err(UnitError::NotGranted(policy())));
             remedies.change(refusal, remedy);
         }
         assert!(hints.take().len() < 100);
@@ -627,14 +643,14 @@ mod tests {
         let source = GrantSource::DeviceFile;
         let filter = device.answers("device.toml", records.clone(), &manifest(""), source);
         let unavailable = OwnActionError::Unavailable("there is none".to_owned());
-        let call = ActionRequest {
+        let call = ActionsCall {
             action: "acme-rails/set".to_owned(),
             input: Vec::new(),
         };
         for (call, answer, expected) in [
             (
                 call.into(),
-                Answer::ActionRequest(Err(unavailable)),
+                Answer::ActionsCall(Err(unavailable)),
                 "to its table [actions]",
             ),
             (
@@ -664,10 +680,10 @@ mod tests {
         let source = GrantSource::DeviceFile;
         let filter = device.answers("device.toml", records.clone(), &manifest(""), source);
         let unit = "vpn.service".to_owned();
-        let call = UnitRestart { unit }.into();
-        answer_to(&*filter, &call, &Answer::UnitRestart(Ok(())));
+        let call = UnitsRestart { unit }.into();
+        answer_to(&*filter, &call, &Answer::UnitsRestart(Ok(())));
         let refusal = UnitError::NotGranted(policy());
-        answer_to(&*filter, &call, &Answer::UnitRestart(Err(refusal)));
+        answer_to(&*filter, &call, &Answer::UnitsRestart(Err(refusal)));
         assert_eq!(records.effects.take_restarts().entries, ["vpn.service"]);
     }
 }

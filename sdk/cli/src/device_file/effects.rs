@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use plugin_test_host::protocol::text::{LONGEST, one_line};
 use plugin_test_host::protocol::{
     CapabilityAnswer as Answer, CapabilityCall as Call, CloudQueue, Handle, InstanceId, LedOpen,
-    LedSet, LogEntry, LogLevel, OpenLed, UnitRestart,
+    LedSet, LogEntry, LogLevel, OpenLed, UnitsRestart,
 };
 
 /// The most entries of a list.
@@ -82,7 +82,7 @@ impl Effects {
     pub(super) fn may_follow(call: &Call) -> bool {
         matches!(
             call,
-            Call::CloudQueue(_) | Call::UnitRestart(_) | Call::LedOpen(_) | Call::LedSet(_)
+            Call::CloudQueue(_) | Call::UnitsRestart(_) | Call::LedOpen(_) | Call::LedSet(_)
         )
     }
 
@@ -93,7 +93,7 @@ impl Effects {
             (Call::CloudQueue(CloudQueue { kind, values }), Answer::CloudQueue(Ok(()))) => {
                 lists.queue.add_line(queue_line(kind, values.clone()));
             }
-            (Call::UnitRestart(UnitRestart { unit }), Answer::UnitRestart(Ok(()))) => {
+            (Call::UnitsRestart(UnitsRestart { unit }), Answer::UnitsRestart(Ok(()))) => {
                 lists.restarts.add_line(unit_line(unit));
             }
             (Call::LedOpen(LedOpen { name }), Answer::LedOpen(Ok(OpenLed { light, max }))) => {
@@ -204,7 +204,7 @@ mod tests {
         let kind = "device_tag".to_owned();
         let values = vec![pair("value", "north\n"), pair("tag_key", "site")];
         let queue = Call::from(CloudQueue { kind, values });
-        let restart = Call::from(UnitRestart {
+        let restart = Call::from(UnitsRestart {
             unit: "vpn.service".to_owned(),
         });
         let one = InstanceId(1);
@@ -217,9 +217,9 @@ mod tests {
             (&queue, Answer::CloudQueue(Ok(()))),
             (
                 &restart,
-                Answer::UnitRestart(Err(UnitError::NotGranted(gone()))),
+                Answer::UnitsRestart(Err(UnitError::NotGranted(gone()))),
             ),
-            (&restart, Answer::UnitRestart(Ok(()))),
+            (&restart, Answer::UnitsRestart(Ok(()))),
         ] {
             assert!(Effects::may_follow(call));
             effects.record(one, call, &answer);

@@ -148,33 +148,32 @@ impl Plugin {
         edge: GpioEdge,
         milliseconds: u32,
     ) -> Result<Option<GpioEdgeEvent>, GpioError> {
-        let wait = GpioWait {
+        let wait = GpioWaitEdge {
             name: name.to_owned(),
             edge,
             milliseconds,
         };
         match self.call(holdings, wait).await {
-            Answer::GpioWait(answer) => answer,
+            Answer::GpioWaitEdge(answer) => answer,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn transfer(&self, name: &str, operation: I2cOperation) -> Result<Vec<u8>, I2cError> {
-        let name = name.to_owned();
-        match self
-            .call(&Holdings::default(), I2cTransfer { name, operation })
-            .await
-        {
-            Answer::I2cTransfer(answer) => answer,
+    async fn transfer(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        read_length: u32,
+    ) -> Result<Vec<u8>, I2cError> {
+        let transfer = I2cWriteRead {
+            name: name.to_owned(),
+            bytes: bytes.to_owned(),
+            read_length,
+        };
+        match self.call(&Holdings::default(), transfer).await {
+            Answer::I2cWriteRead(answer) => answer,
             other => panic!("{other:?}"),
         }
-    }
-}
-
-fn write_read(bytes: &[u8], read_length: u32) -> I2cOperation {
-    I2cOperation::WriteRead {
-        bytes: bytes.to_owned(),
-        read_length,
     }
 }
 
@@ -183,7 +182,7 @@ async fn a_name_that_a_plugin_makes_up_shows_no_control_characters() {
     let (_hardware, plugin) = TestBoard::with_door();
     let name = format!("\u{1b}[2J\n{}", "x".repeat(200));
     let line = plugin.read(&name).await.unwrap_err().to_string();
-    let chip = plugin.transfer(&name, write_read(&[], 1)).await;
+    let chip = plugin.transfer(&name, &[], 1).await;
     for message in [line, chip.unwrap_err().to_string()] {
         assert!(!message.contains(char::is_control), "{message:?}");
         assert!(message.len() < 200, "{message:?}");

@@ -12,50 +12,48 @@ use super::*;
 async fn a_plugin_talks_to_the_chips_that_the_policy_names_and_no_others() {
     let hardware = TestBoard::new();
     let plugin = hardware.plugin("door", DOOR);
-    let ask = async |operation| plugin.transfer("sensor", operation).await;
-    assert_eq!(ask(write_read(&[0], 2)).await, Ok(vec![0x19, 0x80]));
-    assert_eq!(
-        ask(I2cOperation::ReadByte { register: 1 }).await,
-        Ok(vec![0x80])
-    );
-    let written = ask(I2cOperation::WriteWord {
+    let transfer = async |bytes: &[u8], read| plugin.transfer("sensor", bytes, read).await;
+    let ask = async |call: Call| plugin.call(&Holdings::default(), call).await;
+    let name = || "sensor".to_owned();
+    assert_eq!(transfer(&[0], 2).await, Ok(vec![0x19, 0x80]));
+    let read = I2cReadByte {
+        name: name(),
+        register: 1,
+    };
+    assert_eq!(ask(read.into()).await, Answer::I2cReadByte(Ok(0x80)));
+    let write = I2cWriteWord {
+        name: name(),
         register: 4,
         value: 0x1234,
-    })
-    .await;
-    assert_eq!(written, Ok(Vec::new()));
-    assert_eq!(
-        ask(I2cOperation::ReadWord { register: 4 }).await,
-        Ok(vec![0x34, 0x12])
-    );
-    assert_eq!(
-        ask(I2cOperation::WriteByte {
-            register: 5,
-            value: 7
-        })
-        .await,
-        Ok(Vec::new())
-    );
-    assert_eq!(ask(write_read(&[5], 1)).await, Ok(vec![7]));
+    };
+    assert_eq!(ask(write.into()).await, Answer::I2cWriteWord(Ok(())));
+    let read = I2cReadWord {
+        name: name(),
+        register: 4,
+    };
+    assert_eq!(ask(read.into()).await, Answer::I2cReadWord(Ok(0x1234)));
+    assert_eq!(transfer(&[4], 2).await, Ok(vec![0x34, 0x12]));
+    let write = I2cWriteByte {
+        name: name(),
+        register: 5,
+        value: 7,
+    };
+    assert_eq!(ask(write.into()).await, Answer::I2cWriteByte(Ok(())));
+    assert_eq!(transfer(&[5], 1).await, Ok(vec![7]));
     for name in ["1", "0x48", "sensor ", ""] {
-        let refused = plugin.transfer(name, write_read(&[0], 2)).await;
+        let refused = plugin.transfer(name, &[0], 2).await;
         assert!(
             matches!(refused, Err(I2cError::NotGranted(_))),
             "{name} {refused:?}"
         );
     }
-    let missing = plugin.transfer("missing", write_read(&[0], 2)).await;
+    let missing = plugin.transfer("missing", &[0], 2).await;
     assert!(matches!(missing, Err(I2cError::NoAnswer(_))), "{missing:?}");
-    let missing = plugin.transfer("no-bus", write_read(&[0], 2)).await;
+    let missing = plugin.transfer("no-bus", &[0], 2).await;
     assert!(matches!(missing, Err(I2cError::NotFound(_))), "{missing:?}");
     let long = vec![0; I2C_BYTES + 1];
-    for operation in [
-        write_read(&[], 0),
-        write_read(&long, 0),
-        write_read(&[], 4097),
-        write_read(&[], u32::MAX),
-    ] {
-        let invalid = ask(operation).await;
+    for (bytes, read) in [(&[][..], 0), (&long, 0), (&[], 4097), (&[], u32::MAX)] {
+        let invalid = transfer(bytes, read).await;
         assert!(matches!(invalid, Err(I2cError::Invalid(_))), "{invalid:?}");
     }
 }
@@ -92,14 +90,14 @@ async fn a_bus_that_never_answers_costs_the_others_nothing() {
     let flood = hardware.plugin("flood", DOOR);
     let door = hardware.plugin("door", DOOR);
     hardware.serve(&[&door]);
-    let transfers = (0..50).map(|_| flood.transfer("sensor", write_read(&[0], 1)));
+    let transfers = (0..50).map(|_| flood.transfer("sensor", &[0], 1));
     let others = async {
         // Time stands still during the wait for the bus.
         while begins.try_recv().is_err() {
             tokio::task::yield_now().await;
         }
         // Another bus, and a line.
-        let read = door.transfer("no-bus", write_read(&[0], 1)).await;
+        let read = door.transfer("no-bus", &[0], 1).await;
         assert_eq!(read, Ok(vec![1]));
         door.write("relay", true).await.unwrap();
         tokio::time::advance(Duration::from_secs(6)).await;
@@ -111,8 +109,5 @@ async fn a_bus_that_never_answers_costs_the_others_nothing() {
     // One transfer reached the bus, and the next one gets its turn when it answers.
     assert!(begins.try_recv().is_err());
     drop(let_go);
-    assert_eq!(
-        door.transfer("sensor", write_read(&[0], 1)).await,
-        Ok(vec![1])
-    );
+    assert_eq!(door.transfer("sensor", &[0], 1).await, Ok(vec![1]));
 }
