@@ -152,11 +152,17 @@ void add_header(request_t *request, const char *name, const char *value) {
         string_of(name), {(uint8_t *)copy_of(value, length), length}};
 }
 
+// A second answer is a bug of the plugin; the host would also end the call because of it.
+static void check_unanswered(request_t *request) {
+    if (request->answered) {
+        end_failed_call("the plugin answers `%s %s` twice", text_of(request->wit->method), text_of(request->wit->route));
+    }
+    request->answered = true;
+}
+
 // Hands the answer to the host. The exported function continues afterwards.
 static void give(request_t *request, body_t body) {
-    // A second answer is a bug of the plugin; the host would also end the call because of it.
-    if (request->answered) abort();
-    request->answered = true;
+    check_unanswered(request);
     request->response.body = body;
     exports_platform_supervisor_handler_result_response_error_t result = {.is_err = false, .val.ok = request->response};
     exports_platform_supervisor_handler_handle_return(result);
@@ -191,8 +197,7 @@ void answer_errorf(request_t *request, uint16_t status, const char *format, ...)
     va_start(arguments, format);
     plugin_string_t text = vstring_of(format, arguments);
     va_end(arguments);
-    if (request->answered) abort();
-    request->answered = true;
+    check_unanswered(request);
     exports_platform_supervisor_handler_result_response_error_t result = {
         .is_err = true,
         .val.err = {status, string_of("plugin"), text},
@@ -260,6 +265,11 @@ void logf_error(const char *format, ...) {
 }
 
 // ---- What the component exports
+
+// Constructors run in the order of the files in the build's command, so those of the plugin have run before.
+__attribute__((constructor)) static void constructed(void) {
+    refuse_clocks();
+}
 
 plugin_callback_code_t exports_platform_supervisor_handler_handle(exports_platform_supervisor_handler_request_t *wit) {
     request_t request = {.wit = wit, .response.status = 200};

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "failure.h"
 #include "plugin.h"
 
 #define TEXT "text/plain; charset=utf-8"

@@ -20,9 +20,9 @@ const PARTICIPLES: [&str; 20] = [
 /// The endings of regular participles.
 const ENDINGS: [&str; 2] = ["ed", "ing"];
 /// Nouns that end like participles.
-const NOUNS: [&str; 10] = [
-    "Binding", "Branding", "Framing", "Keyring", "Led", "Listing", "Need", "Reading", "Ring",
-    "Setting",
+const NOUNS: [&str; 11] = [
+    "Binding", "Branding", "Framing", "Greeting", "Keyring", "Led", "Listing", "Need", "Reading",
+    "Ring", "Setting",
 ];
 /// Identifiers that must not occur: each named results, messages, targets and rows alike.
 const IDENTIFIERS: [&str; 6] = ["asked", "heard", "said", "taken", "told", "wanted"];

@@ -18,8 +18,8 @@ pub enum Failure {
         what: String,
         /// Where it trapped: for the log.
         trace: String,
-        /// What the guest wrote about its failure beforehand, in one line that continues after its name: `panicked: …`
-        /// or `failed: …`.
+        /// What the guest wrote about its failure beforehand, or else the function that trapped, in one line that
+        /// continues after its name: `panicked: …` or `failed: …`. For its author.
         account: Option<String>,
     },
     /// It died after a request for memory was refused.

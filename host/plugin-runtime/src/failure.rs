@@ -5,6 +5,7 @@ use plugin_protocol::{CallRefusal, Failure};
 use wasmtime::Trap;
 use wasmtime_wasi::I32Exit;
 
+use crate::failed_function;
 use crate::guest::Guest;
 use crate::handler::UnreadableAnswer;
 
@@ -58,24 +59,82 @@ pub(crate) fn classify(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: boo
 /// wasmtime's text about a trap contains names that the plugin chose.
 fn trapped(error: &wasmtime::Error, account: Option<String>) -> Failure {
     let what = match error.downcast_ref::<Trap>() {
-        // The most frequent reason is a stack that grows beyond its place in memory, and nothing else identifies it.
-        Some(trap @ Trap::MemoryOutOfBounds) => {
-            format!("{trap}, probably because its stack overflowed")
-        }
-        Some(trap) => trap.to_string(),
+        Some(trap) => match hint(*trap, account.is_some()) {
+            Some(hint) => format!("{trap}, {hint}"),
+            None => trap.to_string(),
+        },
         None if error.downcast_ref::<I32Exit>().is_some() => ENDED_ITSELF.to_owned(),
         None => error.root_cause().to_string(),
     };
+    let what = one_line(&what, LONGEST);
+    // Only the author needs the function, and callers do not see the account.
+    let place = || {
+        let function = failed_function::find(error)?;
+        Some(format!("failed: {what}, in `{function}`"))
+    };
     Failure::Trap {
-        what: one_line(&what, LONGEST),
+        account: account.or_else(place),
         trace: one_line(&format!("{error:?}"), TRACE),
-        account,
+        what,
+    }
+}
+
+/// Returns what a trap probably means, for those whose text names only the effect.
+fn hint(trap: Trap, has_account: bool) -> Option<&'static str> {
+    match trap {
+        // The most frequent reason is a stack that grows beyond its place in memory, and nothing else identifies it.
+        Trap::MemoryOutOfBounds => Some("probably because its stack overflowed"),
+        Trap::StackOverflow => Some("probably because of endless recursion"),
+        // Many languages end a program with it, after an account of the reason.
+        Trap::UnreachableCodeReached if !has_account => {
+            Some("probably because it called `abort` or a check of its language failed")
+        }
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trap_without_an_account_says_what_it_probably_means() {
+        let failed = "failed: it had no rail".to_owned();
+        for (trap, account, expected) in [
+            (
+                Trap::StackOverflow,
+                None,
+                "wasm trap: call stack exhausted, probably because of endless recursion",
+            ),
+            (
+                Trap::UnreachableCodeReached,
+                None,
+                "wasm trap: wasm `unreachable` instruction executed, probably because it called `abort` or a check of its \
+                 language failed",
+            ),
+            (
+                Trap::UnreachableCodeReached,
+                Some(failed),
+                "wasm trap: wasm `unreachable` instruction executed",
+            ),
+            (
+                Trap::IntegerDivisionByZero,
+                None,
+                "wasm trap: integer divide by zero",
+            ),
+        ] {
+            let error = wasmtime::Error::from(trap);
+            let Failure::Trap {
+                what,
+                account: shown,
+                ..
+            } = trapped(&error, account.clone())
+            else {
+                panic!("it is a trap");
+            };
+            assert_eq!((what.as_str(), shown), (expected, account));
+        }
+    }
 
     #[test]
     fn a_trap_and_its_trace_are_one_short_line_each() {

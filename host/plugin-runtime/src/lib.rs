@@ -15,6 +15,7 @@ mod capabilities;
 mod code;
 mod export_types;
 mod exports;
+mod failed_function;
 mod failure;
 mod guest;
 mod handler;

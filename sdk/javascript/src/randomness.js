@@ -8,6 +8,8 @@
  * call. Keys and identifiers must not be, so `crypto` does not work then.
  */
 
+import { isServing } from "./serving.js";
+
 const MISSING =
   'the plugin uses random numbers without asking for them, so they would be the same in every call: add `random = "why"` to [capabilities] of plugin.toml';
 /** The most bytes that `crypto.getRandomValues` fills, as in browsers. */
@@ -15,18 +17,12 @@ const MOST_BYTES = 65_536;
 const INTEGERS = [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array];
 
 const ofEngine = Math.random;
-let isServing = false;
 let bytesOfDevice;
 let next;
 
 /** Gives the plugin the device's random bytes. The build's file calls it if `plugin.toml` asks for the capability. */
 export function provideRandomBytes(bytes) {
   bytesOfDevice = bytes;
-}
-
-/** Begins a call. */
-export function beginCall() {
-  isServing = true;
 }
 
 function randomBytes(length) {

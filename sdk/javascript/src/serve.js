@@ -4,7 +4,7 @@
  */
 
 import "./globals.js";
-import { beginCall } from "./randomness.js";
+import "./randomness.js";
 import { ActionInput } from "./action-input.js";
 import { comparisonOf, settingsOf } from "./boot-config.js";
 import { boolean, bytesOf, text, wholeNumber } from "./capability.js";
@@ -15,6 +15,7 @@ import { validText } from "./json-text.js";
 import { redirectionOf, stateOf } from "./proxy-redirector.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
+import { beginCall } from "./serving.js";
 
 export function serve(routes) {
   for (const [route, handler] of Object.entries(routes)) {

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 const ofEngine = Math.random;
-const { beginCall, provideRandomBytes } = await import("../src/randomness.js");
+const { provideRandomBytes } = await import("../src/randomness.js");
+const { beginCall } = await import("../src/serving.js");
 const { serve } = await import("../src/serve.js");
 
 const answer = async (handler) => {

@@ -34,7 +34,7 @@ def handler(routes: dict[str, Callable]) -> type:
                 return (await _call(function, parameters, Request(req))).into_wit(_report)
             except Error as error:
                 raise Err(_answer_of(error)) from None
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 _report(error)
                 raise
 
@@ -211,7 +211,7 @@ async def _perform(function: Callable[[], Any], error_of: Callable[[Error], Any]
         return await _finished(function())
     except Error as error:
         raise Err(error_of(error)) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         _report(error)
         raise
 
@@ -231,7 +231,16 @@ async def _call(function: Callable, parameters: dict[str, Taker], request: Reque
     return result if isinstance(result, Response) else Response(result)
 
 
-def _report(error: Exception) -> None:
+def _text_of(error: Exception | SystemExit) -> str:
+    if not isinstance(error, SystemExit):
+        return f"{type(error).__name__}: {error}"
+    status = 0 if error.code is None else error.code
+    # As Python does: any other value is a message.
+    shown = status if isinstance(status, int) else f"1 ({status})"
+    return f"the plugin ended itself with status {shown}; return an error instead"
+
+
+def _report(error: Exception | SystemExit) -> None:
     """Logs a bug of the plugin before the call fails. (The module `traceback` looks for the source files, which do
     not exist there.)"""
     lines = []
@@ -240,4 +249,4 @@ def _report(error: Exception) -> None:
         code = at.tb_frame.f_code
         lines.append(f"    at {code.co_name} ({places.shown(code.co_filename)}:{at.tb_lineno})")
         at = at.tb_next
-    log.error("\n".join([f"{type(error).__name__}: {error}", *reversed(lines)]))
+    log.error("\n".join([_text_of(error), *reversed(lines)]))

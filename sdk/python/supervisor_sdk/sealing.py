@@ -6,7 +6,10 @@ none of the files of the build, so a module that was not imported by then cannot
 
 import sys
 
-from . import log, randomness
+from . import log, randomness, time_outs
+
+is_serving = False
+"""Whether a call has begun: the build imports the plugin before."""
 
 
 class _NoFiles:
@@ -37,7 +40,10 @@ class _Lines:
 def seal() -> None:
     """Refuses imports and random numbers that are always the same, and redirects output to the log. Called for each
     request, since each has its own instance."""
+    global is_serving
+    is_serving = True
     randomness.begin()
+    time_outs.explain()
     sys.meta_path[:] = [_NoFiles]
     sys.stdout = _Lines(log.info)
     sys.stderr = _Lines(log.warn)

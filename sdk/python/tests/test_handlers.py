@@ -168,6 +168,14 @@ class Answers(unittest.TestCase):
             call(lambda: {}["x"])
         self.assertIn("KeyError: 'x'\n    at <lambda> (", log.lines[0][1])
 
+    def test_a_plugin_that_ends_itself_says_so(self):
+        for code, status in [(3, "3"), (None, "0"), ("no board", "1 (no board)")]:
+            log.lines.clear()
+            with self.assertRaises(SystemExit):
+                call(lambda code=code: sys.exit(code))
+            expected = f"the plugin ended itself with status {status}; return an error instead\n    at <lambda> ("
+            self.assertIn(expected, log.lines[0][1])
+
 
 class Streams(unittest.TestCase):
     """Replaces the task in which a stream is written: it runs when the test reads the stream."""

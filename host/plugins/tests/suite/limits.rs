@@ -182,6 +182,12 @@ async fn a_plugin_that_calls_itself_for_ever_is_ended() {
     assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR, "{body}");
     assert!(body.contains("plugin `bad` failed: wasm trap: "), "{body}");
     assert!(body.contains("stack"), "{body}");
+    // Which function it was is for the author, not for callers.
+    assert!(!body.contains("recurse"), "{body}");
+    let report = device.report("bad");
+    let last_error = report.last_error.unwrap_or_default();
+    let function = "misbehave::recurse`";
+    assert!(last_error.ends_with(function), "{last_error}");
     assert_eq!(device.get("/v3/bad/hello").await.0, StatusCode::OK);
 }
 

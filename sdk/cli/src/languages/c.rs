@@ -2,6 +2,7 @@
 
 mod signatures;
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -76,11 +77,15 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     command.args([
         "-mexec-model=reactor",
         "-Os",
-        "-s",
+        // zig defines it if it optimizes.
+        "-UNDEBUG",
+        // Keeps the names of functions, which traces show. zig has no option that keeps only them.
+        "-g1",
         STACK,
         "-Wall",
         "-Wextra",
     ]);
+    command.arg(own_paths(project));
     // The first interface with a stream gives its name to the functions of all of them.
     if project.project.manifest.asks_for(Capability::Journal) {
         command.arg(JOURNAL_STREAM);
@@ -88,6 +93,11 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if project.project.manifest.asks_for(Capability::Files) {
         command.arg("-DWITH_FILES");
     }
+    if project.project.manifest.asks_for(Capability::Clock) {
+        command.arg("-DWITH_CLOCK");
+    }
+    // Before all others, because the C library also has functions of these names.
+    command.arg(sdk.join("failure.c"));
     for file in files_in(folder, "c")? {
         command.arg(file);
     }
@@ -135,6 +145,14 @@ fn unit_result(bindings: &Files) -> Option<String> {
         "// Written by `supervisor-plugin build`.\n#ifndef SUPERVISOR_UNIT_RESULT_H\n#define SUPERVISOR_UNIT_RESULT_H\n\n\
          #include \"plugin.h\"\n\ntypedef {bound} unit_result_t;\n\n#endif\n"
     ))
+}
+
+/// Returns the option with which `__FILE__`, and so the text of an assertion, is the path that the author knows.
+fn own_paths(project: &ProjectFolder) -> OsString {
+    let mut option = OsString::from("-fmacro-prefix-map=");
+    option.push(project.path.join(""));
+    option.push("=");
+    option
 }
 
 /// Returns a command that compiles for a plugin, with these folders of headers.

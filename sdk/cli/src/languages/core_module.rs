@@ -1,5 +1,6 @@
 //! Turns a core module, as compilers of C and Go write it, into a component.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -19,6 +20,10 @@ use crate::world::{self, World};
 static STUB: &str = include_str!("../../../stubs/wasi_snapshot_preview1.wat");
 /// The name under which a module imports functions from [`STUB`], if it imports others from the adapter to WASI 0.2.
 const STUB_NAME: &str = "supervisor_stub";
+
+/// The beginning of the names of sections that only a debugger reads.
+const DEBUG_INFORMATION: &str = ".debug_";
+const NO_MODULE: &str = "the compiler has written something other than a module";
 
 /// The functions that a module imports from [`STUB`] if the plugin does not ask for the capability. All others come from the
 /// adapter, behind which [`wasi_stubs`] replaces the interfaces that the plugin does not ask for.
@@ -49,7 +54,8 @@ pub(crate) fn write_component(
     Ok(component)
 }
 
-fn encode(mut module: Vec<u8>, world: &World, manifest: &Manifest) -> Result<Vec<u8>> {
+fn encode(module: Vec<u8>, world: &World, manifest: &Manifest) -> Result<Vec<u8>> {
+    let mut module = without_debug_information(&module)?;
     let uses_wasi = world::uses_wasi(manifest);
     if uses_wasi {
         module = import_from_stub(&module, &stubbed_functions(manifest))?;
@@ -75,6 +81,38 @@ fn encode(mut module: Vec<u8>, world: &World, manifest: &Manifest) -> Result<Vec
     Ok(component)
 }
 
+/// Returns the module without what only a debugger reads. The names of functions, which a device shows, are kept.
+///
+/// # Errors
+/// It is not a module.
+fn without_debug_information(module: &[u8]) -> Result<Vec<u8>> {
+    let mut changed = wasm_encoder::Module::new();
+    for payload in Parser::new(0).parse_all(module) {
+        let payload = payload.context(NO_MODULE)?;
+        if let Payload::CustomSection(section) = &payload
+            && section.name().starts_with(DEBUG_INFORMATION)
+        {
+            continue;
+        }
+        if let Some((id, range)) = payload.as_section() {
+            copy_section(&mut changed, module, id, range)?;
+        }
+    }
+    Ok(changed.finish())
+}
+
+fn copy_section(
+    changed: &mut wasm_encoder::Module,
+    module: &[u8],
+    id: u8,
+    range: Range<usize>,
+) -> Result<()> {
+    let data = module.get(range);
+    let data = data.context("a section ends after the file")?;
+    changed.section(&RawSection { id, data });
+    Ok(())
+}
+
 /// Returns the functions of [`STUBBED`] that belong to capabilities which the plugin does not ask for.
 fn stubbed_functions(manifest: &Manifest) -> Vec<&'static str> {
     STUBBED
@@ -91,14 +129,12 @@ fn stubbed_functions(manifest: &Manifest) -> Vec<&'static str> {
 fn import_from_stub(module: &[u8], functions: &[&str]) -> Result<Vec<u8>> {
     let mut changed = wasm_encoder::Module::new();
     for payload in Parser::new(0).parse_all(module) {
-        let payload = payload.context("the compiler has written something other than a module")?;
+        let payload = payload.context(NO_MODULE)?;
         let Some((id, range)) = payload.as_section() else {
             continue;
         };
         let Payload::ImportSection(section) = payload else {
-            let data = module.get(range);
-            let data = data.context("a section ends after the file")?;
-            changed.section(&RawSection { id, data });
+            copy_section(&mut changed, module, id, range)?;
             continue;
         };
         let mut imports = ImportSection::new();
@@ -123,7 +159,7 @@ fn import_from_stub(module: &[u8], functions: &[&str]) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use plugin_manifest::Project;
+    use plugin_manifest::{Project, append_section};
     use wit_parser::Resolve;
 
     use super::*;
@@ -221,6 +257,26 @@ mod tests {
             assert_eq!((stubbed.as_slice(), count), (expected, 6));
         }
         assert_eq!(import_from_stub(&module, &[]).unwrap(), module);
+    }
+
+    #[test]
+    fn only_debug_information_is_removed() {
+        let sections = |with_debug_information: bool| {
+            let mut sections = vec![("name", 3), (".debug", 1), ("debug_info", 1)];
+            if with_debug_information {
+                sections.extend([(".debug_info", 1 << 20), (".debug_str", 0)]);
+            }
+            sections
+        };
+        let module = |sections: Vec<(&str, usize)>| {
+            let mut module = wat::parse_str(MODULE).unwrap();
+            for (name, length) in sections {
+                append_section(&mut module, name, &vec![0; length]);
+            }
+            module
+        };
+        let stripped = without_debug_information(&module(sections(true))).unwrap();
+        assert_eq!(stripped, module(sections(false)));
     }
 
     #[test]

@@ -104,8 +104,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
             "-trimpath",
             "-buildvcs=false",
         ])
-        // The package `runtime` of the bindings uses internals of Go's own.
-        .args(["-ldflags", "-checklinkname=0 -s -w", "-overlay"])
+        // The package `runtime` of the bindings uses internals of Go's own. `-w` leaves out what only a debugger reads; `-s`
+        // would leave out the names of functions, too, which traces show and which are a fiftieth of the size.
+        .args(["-ldflags", "-checklinkname=0 -w", "-overlay"])
         .arg(&overlay)
         .arg("-o")
         .arg(&module)

@@ -1,6 +1,8 @@
 //! JavaScript and TypeScript: esbuild bundles the sources and the SDK into one file, and componentize-qjs puts it into
 //! a component with QuickJS.
 
+mod calls;
+mod clock_uses;
 mod exports;
 mod imports;
 mod random_uses;
@@ -72,10 +74,15 @@ pub(super) fn build(
     let mut uses = imports::capability_uses(&files);
     uses.extend(random_uses::of_crypto(&files));
     capability_use::check(project, uses)?;
+    let mut warnings = Vec::new();
     if !has_random(project) {
-        for warning in random_uses::warnings(project, &files) {
-            output.note(&format!("warning: {warning}"));
-        }
+        warnings.extend(random_uses::warnings(project, &files));
+    }
+    if !has_clock(project) {
+        warnings.extend(clock_uses::warnings(project, &files));
+    }
+    for warning in warnings {
+        output.note(&format!("warning: {warning}"));
     }
     let manifest = &project.project.manifest;
     check_imports_and_exports(manifest)?;
@@ -155,19 +162,26 @@ fn has_random(project: &ProjectFolder) -> bool {
     project.project.manifest.asks_for(Capability::Random)
 }
 
+/// Returns whether `plugin.toml` asks for a clock.
+fn has_clock(project: &ProjectFolder) -> bool {
+    project.project.manifest.asks_for(Capability::Clock)
+}
+
 /// Returns the component's entry module, which maps routes, events and actions to functions.
 fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let source = source
         .to_str()
         .with_context(|| format!("the path `{}` is not UTF-8", source.display()))?;
-    let random = if has_random(project) {
-        // Before the plugin.
-        "import \"supervisor-sdk/device-random\";\n"
-    } else {
-        ""
-    };
+    // Before the plugin.
+    let mut first = String::new();
+    if has_random(project) {
+        first.push_str("import \"supervisor-sdk/device-random\";\n");
+    }
+    if !has_clock(project) {
+        first.push_str("import \"supervisor-sdk/without-clock\";\n");
+    }
     let mut text = format!(
-        "// Written by `supervisor-plugin build` from plugin.toml.\n{random}import {{ serve }} from \"supervisor-sdk/serve\";\nimport * as plugin from {};\n\nexport const handler = serve({{\n",
+        "// Written by `supervisor-plugin build` from plugin.toml.\n{first}import {{ serve }} from \"supervisor-sdk/serve\";\nimport * as plugin from {};\n\nexport const handler = serve({{\n",
         json!(source)
     );
     for (route, handler) in project.routes() {

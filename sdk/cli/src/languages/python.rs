@@ -142,10 +142,20 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         .and_then(|stem| stem.to_str())
         .with_context(|| format!("`{}` is not the name of a Python module", source.display()))?;
     let folder = shown_folder(project, source).display().to_string();
-    let has_random = project.project.manifest.asks_for(Capability::Random);
+    let manifest = &project.project.manifest;
+    let has_random = manifest.asks_for(Capability::Random);
     let has_random = if has_random { "True" } else { "False" };
+    let mut without = String::new();
+    for (capability, module) in [
+        (Capability::Clock, "without_clock"),
+        (Capability::Files, "without_files"),
+    ] {
+        if !manifest.asks_for(capability) {
+            let _ = write!(without, ", {module}");
+        }
+    }
     let mut text = format!(
-        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places, randomness\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\nrandomness.is_granted = {has_random}\n\nimport {module}\n\nHandler = handler({{\n"
+        "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places, randomness{without}\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\nrandomness.is_granted = {has_random}\n\nimport {module}\n\nHandler = handler({{\n"
     );
     for (route, handler) in project.routes() {
         check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;

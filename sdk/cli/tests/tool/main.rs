@@ -14,6 +14,7 @@ mod completions;
 mod device_fakes;
 mod documented_code;
 mod documented_way;
+mod ended_calls;
 mod events;
 mod first_plugin;
 mod harness;

@@ -18,6 +18,7 @@ const bundled = await build({
   external: ["platform:*", "wasi:*"],
   alias: {
     "supervisor-sdk/device-random": join(task.sdk, "src/device-random.js"),
+    "supervisor-sdk/without-clock": join(task.sdk, "src/without-clock.js"),
     "supervisor-sdk/serve": join(task.sdk, "src/serve.js"),
     "supervisor-sdk": join(task.sdk, "src/index.js"),
   },

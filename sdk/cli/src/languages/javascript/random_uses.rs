@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use plugin_manifest::Capability;
 
+use super::calls::line_in_function;
 use super::imports::words;
 use crate::languages::capability_use::{CapabilityUse, bare_code_of};
 use crate::project::ProjectFolder;
@@ -31,7 +32,7 @@ pub(super) fn of_crypto(files: &[PathBuf]) -> Vec<CapabilityUse> {
 /// error: the function may be one that runs only while the plugin is imported.
 pub(super) fn warnings(project: &ProjectFolder, files: &[PathBuf]) -> Vec<String> {
     let found = files.iter().filter_map(|file| {
-        let line = math_line(&bare_code_of(file))?;
+        let line = line_in_function(&bare_code_of(file), place_of_math_random)?;
         let file = file.strip_prefix(&project.path).unwrap_or(file);
         Some(format!(
             "`Math.random` is used in {}:{line}, but [capabilities] in plugin.toml does not ask for `random`, without which it \
@@ -59,37 +60,11 @@ fn crypto_line(code: &str) -> Option<usize> {
     Some(line_of(code, call))
 }
 
-/// Returns the first line that calls `Math.random` in a function, counted from 1: within braces, or after the arrow of a
-/// function without braces.
-fn math_line(code: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (index, line) in code.lines().enumerate() {
-        let call = place_of_math_random(line).unwrap_or(line.len());
-        let is_call = call < line.len();
-        let (before, after) = line.split_at(call);
-        depth = depth_after(before, depth);
-        if is_call && (depth > 0 || before.contains("=>")) {
-            return Some(index + 1);
-        }
-        depth = depth_after(after, depth);
-    }
-    None
-}
-
 /// Returns the first position of a call of `Math.random` in a line.
 fn place_of_math_random(line: &str) -> Option<usize> {
     words(line, "Math").find(|at| {
         let call = line[*at..].strip_prefix("Math.random");
         call.is_some_and(|rest| !rest.starts_with(|char: char| char.is_alphanumeric()))
-    })
-}
-
-/// Returns in how many braces the end of a code is whose beginning is in so many.
-fn depth_after(code: &str, depth: usize) -> usize {
-    code.chars().fold(depth, |depth, char| match char {
-        '{' => depth + 1,
-        '}' => depth.saturating_sub(1),
-        _ => depth,
     })
 }
 
@@ -146,7 +121,8 @@ mod tests {
             ),
             ("", None),
         ] {
-            assert_eq!(math_line(code), expected, "{code}");
+            let found = line_in_function(code, place_of_math_random);
+            assert_eq!(found, expected, "{code}");
         }
     }
 }
