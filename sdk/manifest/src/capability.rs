@@ -66,7 +66,7 @@ macro_rules! capability_enum {
                 !self.imports().is_empty()
             }
 
-            /// Returns the error for an author who asks for it although it is only for policies.
+            /// Returns the error for an author whose manifest names it although it is only for policies.
             #[must_use]
             pub fn only_from_policy(self) -> String {
                 format!("only a policy gives `{self}`: leave it out here")

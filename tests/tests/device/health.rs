@@ -139,7 +139,7 @@ fn a_check_of_plugins_fails_if_one_of_them_is_refused_or_the_policy_is_invalid()
         let as_json = subcommand(&words, folder.path());
         assert_eq!(as_json.status.code(), Some(1), "{as_json:?}");
         assert_eq!(as_json.stderr, checked.stderr);
-        let report: serde_json::Value = serde_json::from_str(&as_json.stdout).unwrap();
+        let report: Value = serde_json::from_str(&as_json.stdout).unwrap();
         assert_eq!(report["running"], false, "{report}");
         let mut plugins = report["plugins"].as_array().unwrap().iter();
         assert!(

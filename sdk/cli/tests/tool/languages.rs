@@ -144,7 +144,7 @@ fn a_compiler_that_a_package_index_has_replaced_is_not_installed() {
 #[test]
 fn a_component_that_is_built_already_becomes_a_plugin() {
     let author = Author::new();
-    let component = tests::guest("wasi_http_guests");
+    let component = guest("wasi_http_guests");
     fs::copy(component, author.path("shop_component.wasm")).unwrap();
     author
         .run("new shop --component shop_component.wasm")
