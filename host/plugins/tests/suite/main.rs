@@ -11,6 +11,7 @@
 mod actions;
 mod answers;
 mod callers;
+mod events;
 mod fixture;
 mod gates;
 mod grants;
