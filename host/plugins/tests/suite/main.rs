@@ -15,6 +15,7 @@ mod events;
 mod fixture;
 mod gates;
 mod grants;
+mod http;
 mod identify;
 mod interface_versions;
 mod kept_versions;
