@@ -25,6 +25,7 @@ mod log;
 mod owners;
 mod pending_writes;
 mod pins;
+mod rauc;
 mod reload;
 mod routes_and_actions;
 mod signatures;
