@@ -130,6 +130,16 @@ impl Rauc {
         }
     }
 
+    /// Ends the installation, and makes the next boot start its slot: RAUC does so unless its configuration says
+    /// `activate-installed=false`.
+    pub fn finish_and_activate(&self) {
+        self.finish();
+        let mut state = self.state();
+        let other = 1 - state.booted;
+        state.primary = other;
+        state.slots[other].is_bad = false;
+    }
+
     /// Ends the installation with this error.
     pub fn fail(&self, why: &str) {
         let mut state = self.state();

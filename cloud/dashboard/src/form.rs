@@ -196,3 +196,32 @@ impl SessionUser {
         page::bare(title, main).into_response()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_has_so_many_fields_and_no_more() {
+        let fields = |number: usize| Form::read("a=1&".repeat(number).as_bytes());
+        let form = fields(MOST).expect("a form");
+        assert_eq!(form.all("a").count(), MOST);
+        assert!(fields(MOST + 1).is_err());
+    }
+
+    #[test]
+    fn only_the_word_itself_confirms() {
+        for (text, expected) in [
+            ("confirm=valves", true),
+            ("confirm=+valves+", true),
+            ("confirm=Valves", false),
+            ("confirm=valve", false),
+            ("confirm=", false),
+            ("other=valves", false),
+            ("confirm=pumps&confirm=valves", false),
+        ] {
+            let form = Form::read(text.as_bytes()).expect("a form");
+            assert_eq!(form.confirms("valves").is_ok(), expected, "{text}");
+        }
+    }
+}

@@ -254,6 +254,7 @@ mod tests {
             "https://acm\u{435}.example/",
             "https://acme.example/ onclick=alert(1)",
             "https://acme.example/\u{202e}",
+            "https://acme.example/\\evil.example",
             "HTTPS://acme.example",
         ] {
             let text = homepage(address).into_string();
@@ -269,6 +270,7 @@ mod tests {
     #[test]
     fn text_of_a_device_is_bounded_and_stays_in_its_place() {
         assert_eq!(shown("a\u{202e}b\u{0}\u{200f}c\nd\r"), "abc\nd");
+        assert_eq!(shown("a\u{2066}b\u{2069}c\u{200e}d\u{202a}e"), "abcde");
         assert_eq!(first_line("\n one\ntwo"), "one");
         assert_eq!(first_line(""), "");
         assert_eq!(shown(&"ü".repeat(1000)).chars().count(), TEXT_SHOWN);
@@ -312,5 +314,19 @@ mod tests {
         assert_eq!(trust(key), "Key acme");
         let refused = trust(json!({ "state": "refused" }));
         assert!(refused.contains("Not in use"), "{refused}");
+        let nobody = trust(json!({ "state": "running", "unpinned": true }));
+        assert!(nobody.contains("Nobody"), "{nobody}");
+    }
+
+    #[test]
+    fn the_name_of_a_plugin_is_one_that_an_address_can_contain() {
+        let longest = "a".repeat(63);
+        for name in ["a", "acme-rails", "0", &longest] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "a".repeat(64);
+        for name in ["", "Acme", "a_b", "a/b", "a.b", "ä", "a b", &long] {
+            assert!(!is_name(name), "{name}");
+        }
     }
 }

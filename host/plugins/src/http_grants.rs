@@ -172,6 +172,7 @@ mod tests {
             "http://192.168.1.20",
             "http://[::1]:9000",
             "http://localhost:8080",
+            "http://*.1.20",
         ]);
         for (url, expected) in [
             ("https://api.acme.example/x?y", DestinationGrant::ByName),
@@ -194,6 +195,7 @@ mod tests {
             ("http://192.168.1.20/", DestinationGrant::ByAddress),
             ("http://192.168.1.20:81/", DestinationGrant::Nowhere),
             ("http://192.168.1.21/", DestinationGrant::Nowhere),
+            ("http://10.0.1.20/", DestinationGrant::Nowhere),
             ("http://[::1]:9000/", DestinationGrant::ByAddress),
             ("http://localhost:8080/", DestinationGrant::ByAddress),
             ("http://127.0.0.1:8080/", DestinationGrant::Nowhere),

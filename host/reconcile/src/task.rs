@@ -255,6 +255,7 @@ impl ReconcilerTask {
             }
             self.retries.steps.clear();
             self.target.reached();
+            self.held_locks.updates.clear();
             self.forget_reboots();
         }
         applies || self.host_is_unknown() || !self.actions.is_empty()

@@ -209,6 +209,14 @@ fn is_of_other_machines(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use http::HeaderValue;
+    use plugins::HTTP_REQUESTS;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
+
     use super::*;
 
     /// The owner of a name decides where it points, for example to the API of the device.
@@ -287,5 +295,104 @@ mod tests {
             let parsed = address.parse().unwrap();
             assert_eq!(is_of_other_machines(parsed), expected, "{address}");
         }
+    }
+
+    /// Serves one answer to each connection, or none ever; returns its address, and a message for each request.
+    async fn server(answer: Option<Vec<u8>>) -> (SocketAddr, mpsc::UnboundedReceiver<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (requested, requests) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let mut held = Vec::new();
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                assert!(connection.read(&mut request).await.unwrap() > 0);
+                requested.send(()).unwrap();
+                if let Some(answer) = &answer {
+                    connection.write_all(answer).await.unwrap();
+                }
+                held.push(connection);
+            }
+        });
+        (address, requests)
+    }
+
+    fn request(url: &str) -> OutgoingRequest {
+        OutgoingRequest {
+            plugin: Arc::from("weather"),
+            request: http::Request::get(url).body(Vec::new()).unwrap(),
+            reachable: AddressScope::Everything,
+            longest_answer: 1000,
+        }
+    }
+
+    #[tokio::test]
+    async fn another_spelling_of_a_host_than_was_checked_is_not_sent() {
+        let (address, mut requests) = server(None).await;
+        let http = PluginHttp::new("supervisor0");
+        let url = format!("http://2130706433:{}/", address.port());
+        let outcome = http.send(request(&url)).await;
+        assert!(matches!(outcome, Err(HttpError::Invalid(_))), "{outcome:?}");
+        assert!(requests.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_as_long_as_it_may_be_and_no_longer() {
+        let http = PluginHttp::new("supervisor0");
+        let answer = |fields: &str, length: usize| {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n{fields}\r\n");
+            [head.into_bytes(), vec![b'x'; length]].concat()
+        };
+        let field = |length: usize| format!("x-one: {}\r\n", "y".repeat(length));
+        for (answer, expected) in [
+            (answer("", 1000), None),
+            (answer("", 1001), Some("0 KiB")),
+            (answer(&field(60 << 10), 1), None),
+            (answer(&field(64 << 10), 1), Some("64 KiB of them")),
+        ] {
+            let (address, _requests) = server(Some(answer)).await;
+            let outcome = http.send(request(&format!("http://{address}/"))).await;
+            match (outcome, expected) {
+                (Ok(answer), None) => assert_eq!(answer.status, 200),
+                (Err(HttpError::TooLarge(why)), Some(expected)) => {
+                    assert!(why.ends_with(expected), "{why}");
+                }
+                (outcome, expected) => panic!("{expected:?}: {outcome:?}"),
+            }
+        }
+        let mut headers = HeaderMap::new();
+        for _ in 0..FIELDS {
+            headers.append("x-one", HeaderValue::from_static("1"));
+        }
+        assert!(fields(&headers).is_some());
+        headers.append("x-one", HeaderValue::from_static("1"));
+        assert!(fields(&headers).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_host_that_never_answers_keeps_a_place_of_the_plugin_for_a_minute() {
+        let (address, mut requests) = server(None).await;
+        let http = Arc::new(PluginHttp::new("supervisor0"));
+        let sending = Arc::clone(&http);
+        let request = request(&format!("http://{address}/"));
+        let plugin = Arc::clone(&request.plugin);
+        let sending = tokio::spawn(async move { sending.send(request).await });
+        requests.recv().await.unwrap();
+        let places = |number: usize| {
+            let mut places: Vec<_> = (0..number).map(|_| http.under_way.take(&plugin)).collect();
+            places.pop().unwrap().is_ok()
+        };
+        assert!(places(HTTP_REQUESTS / 2 - 1));
+        assert!(!places(HTTP_REQUESTS / 2));
+        tokio::time::pause();
+        let begin = tokio::time::Instant::now();
+        let outcome = sending.await.unwrap();
+        assert!(
+            matches!(outcome, Err(HttpError::Unreachable(_))),
+            "{outcome:?}"
+        );
+        assert!(begin.elapsed() <= ANSWER_WITHIN, "{:?}", begin.elapsed());
+        assert!(places(HTTP_REQUESTS / 2));
     }
 }

@@ -62,7 +62,10 @@ impl os_update::Guest for crate::Guest {
     }
 
     async fn activate() -> Result<(), String> {
-        Err("there is nothing to activate".to_owned())
+        Err(format!(
+            "there is nothing to activate{}",
+            "\u{1b}[2J!".repeat(1 << 14)
+        ))
     }
 
     async fn commit() -> Result<(), String> {

@@ -201,6 +201,26 @@ async fn a_version_is_installed_by_rauc_booted_and_committed() {
 }
 
 #[tokio::test]
+async fn a_version_that_rauc_itself_makes_the_next_boot_start_is_on_trial_after_a_power_cut() {
+    let Some(mut story) = Story::begin(PROVIDES).await else {
+        return;
+    };
+    story.want("2.0.0", BUNDLE).await;
+    until("the installation to begin", || async {
+        let installing = story.rauc.installing();
+        installing.ok_or_else(|| story.device.log())
+    })
+    .await;
+    let power_cut = |rauc: &Rauc| {
+        rauc.finish_and_activate();
+        rauc.boot();
+    };
+    story.reboot(1, power_cut).await;
+    story.until_asked(&[INSTALL, "Mark good booted"], 0).await;
+    assert_eq!(story.rauc.running().as_deref(), Some("2.0.0"));
+}
+
+#[tokio::test]
 async fn a_version_in_which_services_do_not_run_is_rolled_back_and_not_tried_again() {
     let Some(mut story) = Story::begin(PROVIDES).await else {
         return;

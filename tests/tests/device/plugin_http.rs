@@ -99,6 +99,22 @@ async fn a_plugin_asks_a_host_that_the_policy_names() {
 }
 
 #[tokio::test]
+async fn a_proxy_of_the_environment_gets_no_requests_of_plugins() {
+    let port = server().await;
+    let server = format!("http://127.0.0.1:{port}");
+    // Nobody listens there.
+    let builder = Supervisor::on_wasm()
+        .environment("http_proxy", "http://127.0.0.1:9")
+        .environment("HTTP_PROXY", "http://127.0.0.1:9");
+    let (device, _folder) = device_of(builder, &server, &format!("\"{server}\"")).await;
+    let answer = device.get("/v3/weather/berlin").await;
+    assert_eq!(
+        (answer.status, answer.text.as_str()),
+        (200, "{\"celsius\":21.5}")
+    );
+}
+
+#[tokio::test]
 async fn a_plugin_reaches_no_other_port_of_a_host() {
     let port = server().await;
     let other = server().await;

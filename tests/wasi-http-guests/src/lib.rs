@@ -11,8 +11,9 @@
 use wasip2::exports::http::incoming_handler;
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
-    ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingRequest, Method, OutgoingBody,
-    OutgoingRequest, OutgoingResponse, ResponseOutparam, Scheme,
+    ErrorCode, Fields, FutureIncomingResponse, IncomingBody, IncomingRequest, IncomingResponse,
+    Method, OutgoingBody, OutgoingRequest, OutgoingResponse, RequestOptions, ResponseOutparam,
+    Scheme,
 };
 use wasip2::io::streams::{InputStream, StreamError};
 
@@ -100,6 +101,13 @@ impl incoming_handler::Guest for Guest {
             "/fetch" => answer(place, 200, &[], fetch(query).as_bytes()),
             "/post" => answer(place, 200, &[], post(query).as_bytes()),
             "/fetch-six" => answer(place, 200, &[], fetch_six(query).as_bytes()),
+            "/fetch-held" => answer(place, 200, &[], fetch_held(query).as_bytes()),
+            "/fetch-soon" => answer(place, 200, &[], fetch_soon(query).as_bytes()),
+            "/fetch-field" => answer(place, 200, &[], fetch_field(query).as_bytes()),
+            "/fetch-long" => answer(place, 200, &[], fetch_long(query).as_bytes()),
+            "/fetch-many-fields" => answer(place, 200, &[], fetch_many_fields(query).as_bytes()),
+            "/post-long" => answer(place, 200, &[], post_long(query).as_bytes()),
+            "/post-sized" => answer(place, 200, &[], post_sized(query).as_bytes()),
             _ => answer(place, 404, &[], b"no such path"),
         }
     }
@@ -222,9 +230,13 @@ fn hoard() {
 
 /// Creates a request to `http://…`.
 fn request(url: &str, method: &Method) -> OutgoingRequest {
+    request_with(url, method, Fields::new())
+}
+
+fn request_with(url: &str, method: &Method, fields: Fields) -> OutgoingRequest {
     let rest = url.strip_prefix("http://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
-    let request = OutgoingRequest::new(Fields::new());
+    let request = OutgoingRequest::new(fields);
     request.set_method(method).unwrap();
     request.set_scheme(Some(&Scheme::Http)).unwrap();
     request.set_authority(Some(authority)).unwrap();
@@ -234,9 +246,14 @@ fn request(url: &str, method: &Method) -> OutgoingRequest {
     request
 }
 
-fn response(answer: &FutureIncomingResponse) -> String {
+/// Waits for the answer.
+fn awaited(answer: &FutureIncomingResponse) -> Result<IncomingResponse, ErrorCode> {
     answer.subscribe().block();
-    match answer.get().unwrap().unwrap() {
+    answer.get().unwrap().unwrap()
+}
+
+fn response(answer: &FutureIncomingResponse) -> String {
+    match awaited(answer) {
         Ok(response) => {
             let mut text = Vec::new();
             let body = response.consume().unwrap();
@@ -250,10 +267,85 @@ fn response(answer: &FutureIncomingResponse) -> String {
 }
 
 fn fetch(url: &str) -> String {
-    match outgoing_handler::handle(request(url, &Method::Get), None) {
+    sent(request(url, &Method::Get), None)
+}
+
+fn sent(request: OutgoingRequest, options: Option<RequestOptions>) -> String {
+    match outgoing_handler::handle(request, options) {
         Ok(answer) => response(&answer),
         Err(error) => format!("{error:?}"),
     }
+}
+
+/// Gives the other host a tenth of a second.
+fn fetch_soon(url: &str) -> String {
+    let options = RequestOptions::new();
+    options.set_first_byte_timeout(Some(100_000_000)).unwrap();
+    sent(request(url, &Method::Get), Some(options))
+}
+
+/// Returns the header `x-one` of the answer.
+fn fetch_field(url: &str) -> String {
+    let answer = outgoing_handler::handle(request(url, &Method::Get), None).unwrap();
+    let values = awaited(&answer).unwrap().headers().get("x-one");
+    String::from_utf8_lossy(&values.concat()).into_owned()
+}
+
+/// Sends a request whose host and path are as long as each may be.
+fn fetch_long(url: &str) -> String {
+    let request = request(url, &Method::Get);
+    let long = |length: usize| "a".repeat(length);
+    request.set_authority(Some(&long(8 << 10))).unwrap();
+    let path = format!("/{}", long((8 << 10) - 1));
+    request.set_path_with_query(Some(&path)).unwrap();
+    sent(request, None)
+}
+
+/// Sends more headers than a request may have.
+fn fetch_many_fields(url: &str) -> String {
+    let fields = Fields::new();
+    for _ in 0..65 {
+        fields.append("x-one", b"1").unwrap();
+    }
+    sent(request_with(url, &Method::Get, fields), None)
+}
+
+/// Sends a request after four whose answers it holds, and another one after it let go of them.
+fn fetch_held(url: &str) -> String {
+    let get = || outgoing_handler::handle(request(url, &Method::Get), None).unwrap();
+    let held: Vec<_> = (0..4).map(|_| awaited(&get()).unwrap()).collect();
+    let beyond = response(&get());
+    drop(held);
+    format!("{beyond}, then {}", response(&get()))
+}
+
+/// Sends a body that is longer than one may be.
+fn post_long(url: &str) -> String {
+    let request = request(url, &Method::Post);
+    let body = request.body().unwrap();
+    let answer = outgoing_handler::handle(request, None).unwrap();
+    {
+        let stream = body.write().unwrap();
+        let pieces = (0..=(512 << 10)).step_by(4096);
+        // The host stops reading.
+        let is_read = |_: &usize| stream.blocking_write_and_flush(&[b'x'; 4096]).is_ok();
+        pieces.take_while(is_read).for_each(drop);
+    }
+    drop(OutgoingBody::finish(body, None));
+    response(&answer)
+}
+
+/// Sends a body and its length.
+fn post_sized(url: &str) -> String {
+    let fields = Fields::new();
+    fields.append("content-length", b"8").unwrap();
+    fields.append("x-one", b"1").unwrap();
+    let request = request_with(url, &Method::Post, fields);
+    let body = request.body().unwrap();
+    let answer = outgoing_handler::handle(request, None).unwrap();
+    write(&body, b"the body");
+    OutgoingBody::finish(body, None).unwrap();
+    response(&answer)
 }
 
 fn post(url: &str) -> String {

@@ -4,7 +4,7 @@ use data::testing::on_fresh;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{ApiCaller, Cloud, PATIENCE, read};
+use crate::harness::{ApiCaller, Cloud, PASSWORD, PATIENCE, read};
 use crate::shop::{Shop, uuid};
 
 const SMALL: &str = "[quotas]\nfleets = 2\ndevices = 2\nreleases = 2\nrelease_assets = 2\n\
@@ -394,6 +394,16 @@ async fn quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alon
             .await;
         assert_eq!(events.len(), 2);
         assert_eq!(events[0]["fields"]["devices"], json!(7));
+        let (_, rest) = page(
+            &cloud,
+            &ann,
+            &format!("/dashboard/organizations?after={of}"),
+        )
+        .await;
+        assert!(
+            !rest.contains(&format!("href=\"{place}\"")) && rest.contains("mallory"),
+            "{rest}"
+        );
 
         // Not for others' organizations, not for one's own, and not with an old session.
         let before = usage(by, of, "devices").await;
@@ -410,6 +420,14 @@ async fn quotas_are_changed_on_the_dashboard_by_administrators_of_the_cloud_alon
             let wrong = [("devices", "1000000000"), ("password", "not it at all")];
             let (status, _) = post(&cloud, &stale, &change, &wrong).await;
             assert_eq!(status, StatusCode::FORBIDDEN);
+            // But with the password; a limit can be 0.
+            let right = [("tags", "0"), ("password", PASSWORD)];
+            let (status, shown) = post(&cloud, &stale, &change, &right).await;
+            assert!(
+                status.is_success() || status.is_redirection(),
+                "{status}: {shown}"
+            );
+            assert_eq!(usage(by, organization, "tags").await["limit"], json!(0));
             let body = json!({ "devices": 1_000_000_000 });
             let path = format!("/cloud/v1/organization/{organization}/quotas");
             let (status, _) = mallory.send(Method::PATCH, &path, body).await;

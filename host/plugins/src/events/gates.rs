@@ -267,6 +267,24 @@ mod tests {
     }
 
     #[test]
+    fn a_gate_has_its_time_for_each_app() {
+        let gates = Gates::default();
+        let begin = Instant::now();
+        let other = PendingUpdate {
+            app_uuid: "fedcba9876543210fedcba9876543210".to_owned(),
+            ..update()
+        };
+        let hold =
+            |update: &PendingUpdate, at| gates.hold("press", update, later(60), MINUTE, begin + at);
+        assert!(matches!(hold(&update(), Duration::ZERO), Verdict::Wait(..)));
+        assert_eq!(hold(&update(), MINUTE), Verdict::PassedOver);
+        assert!(matches!(hold(&other, MINUTE), Verdict::Wait(..)));
+        // And each gate has its own.
+        let verdict = gates.hold("guard", &update(), later(60), MINUTE, begin + MINUTE);
+        assert!(matches!(verdict, Verdict::Wait(..)), "{verdict:?}");
+    }
+
+    #[test]
     fn an_update_that_may_go_on_is_held_up_anew_the_next_time() {
         let gates = Gates::default();
         let begin = Instant::now();

@@ -137,6 +137,17 @@ mod tests {
         assert!(timer.is_due(now, 3 * 3600));
     }
 
+    #[test]
+    fn the_clock_is_looked_at_again_long_before_a_time_of_day() {
+        let now = Instant::now();
+        let day = 86_400;
+        let timer = timer("daily 03:00", now, day);
+        let wait = |time: u64| timer.due.wait(now, time);
+        assert_eq!(wait(day), CLOCK_CHECK);
+        assert_eq!(wait(day + 3 * 3600 - 5), Duration::from_millis(5001));
+        assert_eq!(wait(day + 4 * 3600), Duration::from_millis(1));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_schedule_that_is_due_is_an_event() {
         let kinds = [plugin_manifest::EventKind::Schedule].into();

@@ -116,3 +116,113 @@ fn checked(request: Request) -> Result<(http::Request<Vec<u8>>, Destination), Ht
 fn invalid(why: impl Into<String>) -> HttpError {
     HttpError::Invalid(format!("the request cannot be sent: {}", why.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> HttpRequest {
+        HttpRequest {
+            method: "POST".to_owned(),
+            url: "https://api.acme.example/x?y".to_owned(),
+            headers: vec![("X-One".to_owned(), b"1".to_vec())],
+            body: b"a".to_vec(),
+        }
+    }
+
+    fn with_header(name: &str, value: Vec<u8>) -> HttpRequest {
+        HttpRequest {
+            headers: vec![(name.to_owned(), value)],
+            ..request()
+        }
+    }
+
+    /// Returns why the request is not sent.
+    fn refusal(request: HttpRequest) -> String {
+        match checked(request) {
+            Err(HttpError::Invalid(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_is_sent_as_the_plugin_wrote_it() {
+        let (sent, destination) = checked(request()).unwrap();
+        assert_eq!(destination.to_string(), "https://api.acme.example:443");
+        assert_eq!(sent.method(), Method::POST);
+        assert_eq!(sent.uri(), "https://api.acme.example/x?y");
+        assert_eq!(sent.headers()["x-one"], "1");
+        assert_eq!(sent.headers().len(), 1);
+        assert_eq!(sent.body(), b"a");
+    }
+
+    #[test]
+    fn methods_and_headers_of_the_connection_are_the_devices_own() {
+        for method in ["TRACE", "CONNECT", "get", "", "GET "] {
+            let method = method.to_owned();
+            let why = refusal(HttpRequest {
+                method,
+                ..request()
+            });
+            assert!(why.contains("its method must be GET"), "{why}");
+        }
+        for name in [
+            "Host",
+            "Content-Length",
+            "Transfer-Encoding",
+            "Connection",
+            "Expect",
+            "Proxy-Authorization",
+            "TE",
+            "Trailer",
+            "Upgrade",
+        ] {
+            let why = refusal(with_header(name, b"1".to_vec()));
+            let expected = format!(
+                "the device itself writes the header `{}`",
+                name.to_lowercase()
+            );
+            assert!(why.contains(&expected), "{why}");
+        }
+        for (name, value) in [("x y", &b"1"[..]), ("", b"1"), ("x", b"1\r\nhost: y")] {
+            let why = refusal(with_header(name, value.to_vec()));
+            assert!(why.contains("is not a header field"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_as_long_as_it_may_be_and_no_longer() {
+        let url = |length: usize| {
+            let start = "https://api.acme.example/";
+            let url = format!("{start}{}", "x".repeat(length - start.len()));
+            HttpRequest { url, ..request() }
+        };
+        let headers = |count: usize| {
+            let headers = vec![("x".to_owned(), b"1".to_vec()); count];
+            HttpRequest {
+                headers,
+                ..request()
+            }
+        };
+        let header_bytes = |length: usize| with_header("x", vec![b'y'; length - 1]);
+        let body = |length: usize| {
+            let body = vec![b'x'; length];
+            HttpRequest { body, ..request() }
+        };
+        let long = "it is longer than a request may be";
+        for (fits, over, expected) in [
+            (url(HTTP_URL), url(HTTP_URL + 1), long),
+            (headers(HTTP_HEADERS), headers(HTTP_HEADERS + 1), long),
+            (body(HTTP_BODY), body(HTTP_BODY + 1), long),
+            (
+                header_bytes(HTTP_HEADER_BYTES),
+                header_bytes(HTTP_HEADER_BYTES + 1),
+                "its headers are longer than they may be",
+            ),
+        ] {
+            assert!(checked(fits).is_ok(), "{expected}");
+            let why = refusal(over);
+            assert!(why.ends_with(expected), "{why}");
+        }
+    }
+}

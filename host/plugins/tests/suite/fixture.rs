@@ -146,6 +146,7 @@ fn flood() -> PathBuf {
 
 struct TestDevice {
     board: &'static str,
+    is_first_start: bool,
     breaks: Arc<AtomicBool>,
 }
 
@@ -163,6 +164,10 @@ impl Device for TestDevice {
     fn state(&self) -> serde_json::Value {
         serde_json::json!({ "api_port": 48484 })
     }
+
+    fn is_first_start(&self) -> bool {
+        self.is_first_start
+    }
 }
 
 /// The folders for the plugins of [`Setup::start`].
@@ -177,6 +182,7 @@ pub(crate) struct Setup {
     compiler: Option<PathBuf>,
     allow_unpinned: bool,
     board: &'static str,
+    is_first_start: bool,
     slots: usize,
     in_process: bool,
     breaks: Arc<AtomicBool>,
@@ -206,6 +212,7 @@ pub(crate) fn setup() -> Setup {
         compiler: None,
         allow_unpinned: false,
         board: "acme-board2",
+        is_first_start: false,
         slots: 16,
         in_process: false,
         breaks: Arc::default(),
@@ -336,6 +343,12 @@ impl Setup {
         self
     }
 
+    /// Starts for the first time in this boot.
+    pub(crate) fn first_start(mut self) -> Setup {
+        self.is_first_start = true;
+        self
+    }
+
     pub(crate) fn slots(mut self, slots: usize) -> Setup {
         self.slots = slots;
         self
@@ -390,6 +403,7 @@ impl Setup {
                 data: store.clone(),
                 device: Arc::new(TestDevice {
                     board: self.board,
+                    is_first_start: self.is_first_start,
                     breaks: self.breaks.clone(),
                 }),
                 cloud: Arc::new(plugins::NoCloud),

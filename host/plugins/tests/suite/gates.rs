@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plugins::{PendingUpdate, Postponement};
+use plugins::{GateVerdict, InstalledRelease, PendingUpdate, Postponement};
 use tokio::time::Instant;
 
 use crate::fixture::{ALL, Fixture, grant_all, manifest, plugin, setup};
@@ -156,4 +156,39 @@ async fn no_gate_holds_up_an_update_for_longer_than_the_policy_says_however_it_f
         // The next device loads its plugins in real time.
         tokio::time::resume();
     }
+}
+
+#[tokio::test]
+async fn of_several_gates_that_postpone_an_update_the_longest_wait_counts() {
+    // One postpones by 30 seconds, and one that fails by 60.
+    for longest in ["a", "b"] {
+        let behaviour = |name: &str| {
+            if name == longest {
+                "gate-fails"
+            } else {
+                "gate-postpones"
+            }
+        };
+        let device = device(&[("a", behaviour("a"), ""), ("b", behaviour("b"), "")]).await;
+        let postponement = device.plugins.postponement(&update()).await.unwrap();
+        assert_eq!(postponement.plugin, longest);
+        assert_eq!(postponement.delay.as_secs(), 60);
+        // The next device loads its plugins in real time.
+        tokio::time::resume();
+    }
+}
+
+#[tokio::test]
+async fn a_gate_for_updates_is_not_asked_about_releases() {
+    let device = device(&[("press", "gate-postpones", "")]).await;
+    assert!(!device.plugins.may_judge_releases());
+    let release = InstalledRelease {
+        app_id: 1,
+        app_uuid: "0123456789abcdef0123456789abcdef".to_owned(),
+        services: vec!["main".to_owned()],
+        commit: "c1".to_owned(),
+    };
+    let verdict = device.plugins.judge_release(&release).await;
+    assert_eq!(verdict, GateVerdict::Healthy);
+    assert_eq!(device.report("press").calls, 0);
 }

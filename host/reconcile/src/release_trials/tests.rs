@@ -186,3 +186,62 @@ fn what_runs_in_place_of_another_release_has_the_keys_of_now() {
         ("new", "good")
     );
 }
+
+#[test]
+fn a_verdict_counts_for_the_release_that_plugins_were_asked_about_and_for_no_other() {
+    let rules = TrialRules {
+        has_gates: true,
+        ..RULES
+    };
+    let mut trials = ReleaseTrials::default();
+    trials.look(&app("c0"), &seen(Ok(())), None, Instant::now());
+    let begin = Instant::now();
+    let at = |second| begin + Duration::from_secs(second);
+    let uuid = app("c0").uuid;
+    let look = |trials: &mut ReleaseTrials, release: &str, second| {
+        trials.look(&app(release), &seen(Ok(())), Some(rules), at(second))
+    };
+    assert_eq!(look(&mut trials, "c1", 0), None);
+    assert_eq!(look(&mut trials, "c1", 10), Some(TrialStep::AskGates));
+    assert_eq!(look(&mut trials, "c2", 11), None);
+    assert_eq!(look(&mut trials, "c2", 21), Some(TrialStep::AskGates));
+    let refusal = ReleaseVerdict::Unhealthy {
+        reason: "the press does not move".to_owned(),
+    };
+    trials.answered(&uuid, &commit("c1"), refusal, at(22));
+    assert_eq!(look(&mut trials, "c2", 22), None);
+    trials.answered(&uuid, &commit("c2"), ReleaseVerdict::Healthy, at(23));
+    assert_eq!(look(&mut trials, "c2", 23), Some(TrialStep::Accept));
+}
+
+#[test]
+fn plugins_that_are_being_asked_when_the_time_is_over_still_answer_and_are_not_asked_again() {
+    let rules = TrialRules {
+        has_gates: true,
+        ..RULES
+    };
+    let not_yet = |seconds| ReleaseVerdict::NotYet {
+        reason: "the press warms up".to_owned(),
+        delay: Duration::from_secs(seconds),
+    };
+    let mut trials = ReleaseTrials::default();
+    trials.look(&app("c0"), &seen(Ok(())), None, Instant::now());
+    let begin = Instant::now();
+    let at = |second| begin + Duration::from_secs(second);
+    let uuid = app("c0").uuid;
+    let look = |trials: &mut ReleaseTrials, second| {
+        trials.look(&app("c1"), &seen(Ok(())), Some(rules), at(second))
+    };
+    assert_eq!(look(&mut trials, 0), None);
+    assert_eq!(look(&mut trials, 10), Some(TrialStep::AskGates));
+    trials.answered(&uuid, &commit("c1"), not_yet(45), at(11));
+    assert_eq!(look(&mut trials, 55), None);
+    assert_eq!(look(&mut trials, 56), Some(TrialStep::AskGates));
+    assert_eq!(look(&mut trials, 60), None);
+    trials.answered(&uuid, &commit("c1"), not_yet(0), at(61));
+    let step = look(&mut trials, 61);
+    let Some(TrialStep::Reject { rejected, .. }) = step else {
+        panic!("{step:?}");
+    };
+    assert_eq!(rejected.reason, "the press warms up");
+}

@@ -1,10 +1,14 @@
 //! The update locks that the loop holds, and the locks of users that it waits for.
 
+mod begun_updates;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::AppUuid;
 use tokio::task::AbortHandle;
+
+use begun_updates::BegunUpdates;
 
 use super::lock_wait::LockWaits;
 use crate::UpdateLocks;
@@ -15,6 +19,7 @@ pub(super) struct HeldLocks {
     /// Tasks that wait for the removal of a user's lock.
     pub watches: BTreeMap<AppUuid, AbortHandle>,
     pub waits: LockWaits,
+    pub updates: BegunUpdates,
 }
 
 impl HeldLocks {

@@ -101,6 +101,11 @@ impl ReconcilerTask {
         self.replace_unhealthy(&mut target.desired);
         self.in_flight
             .cancel_pulls(|image| !wants(&target.desired, image));
+        let (before, after) = (self.target.desired.as_ref(), &target.desired);
+        self.held_locks.updates.retain(|app| {
+            let before = before.and_then(|desired| desired.apps.get(app));
+            before == after.apps.get(app)
+        });
         self.target.replace(target.desired, target.settings);
         self.set_host_target(target.target);
         self.publish_settings();

@@ -71,6 +71,9 @@ impl ReconcilerTask {
                 self.target.image_pulled(image.clone());
             }
         }
+        if let Subject::Locks(app) = &subject {
+            self.held_locks.updates.end_locking(app, outcome.is_ok());
+        }
         if let Subject::Locks(app) = &subject
             && (self.locks_for_action(app, &outcome) || self.locks_for_quiesce(app, &outcome))
         {

@@ -18,6 +18,9 @@ impl ReconcilerTask {
         if let Step::UnderLocks(locked) = step {
             let policy = self.policy(&locked.app);
             let update = self.pending_update(&locked, policy);
+            if let Some(update) = &update {
+                self.held_locks.updates.begin_query(update);
+            }
             self.start_locked(locked, LockScope::Named, policy, update);
             return;
         }
@@ -61,18 +64,23 @@ impl ReconcilerTask {
     /// update. In local mode, the developer alone decides.
     fn pending_update(&self, locked: &LockedWork, policy: LockPolicy) -> Option<PendingUpdate> {
         let app = &locked.app;
-        let is_begun = !self.held_locks.for_app(app).is_empty();
+        let desired = self.target.app(app);
+        let target_commit = desired.and_then(|app| app.commit.clone());
+        let is_begun = !self.held_locks.for_app(app).is_empty()
+            || self
+                .held_locks
+                .updates
+                .has_begun(app, target_commit.as_ref());
         let runs = !self.view.services_of(app).is_empty();
         if policy == LockPolicy::Override || is_begun || !runs || self.local_mode.is_on() {
             return None;
         }
-        let desired = self.target.app(app);
         Some(PendingUpdate {
             app_id: locked.app_id,
             app: app.clone(),
             services: locked.services.clone(),
             running_commit: self.stored.commits.get(app).cloned(),
-            target_commit: desired.and_then(|app| app.commit.clone()),
+            target_commit,
         })
     }
 }

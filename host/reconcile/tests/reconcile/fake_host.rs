@@ -10,6 +10,7 @@ use reconcile::{
     Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate, Reconciler, ReleaseVerdict,
     UpdatePostponement,
 };
+use tokio::sync::Notify;
 use tracing::{Metadata, Span};
 
 use crate::fake_os::FakeOs;
@@ -18,6 +19,7 @@ use crate::fake_os::FakeOs;
 pub(crate) struct FakeHost {
     state: Arc<Mutex<State>>,
     reconciler: Arc<Mutex<Option<Reconciler>>>,
+    os_answers: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -36,6 +38,7 @@ struct State {
     spans: Vec<&'static str>,
     os: FakeOs,
     ignores_reboots: bool,
+    hides_boot_id: bool,
 }
 
 impl FakeHost {
@@ -118,9 +121,20 @@ impl FakeHost {
         change(&mut self.state().os)
     }
 
+    /// Makes the action of the operating system, or the query, that hangs return, and none hang any more.
+    pub(crate) fn let_os_answer(&self) {
+        self.os(|os| os.hangs = None);
+        self.os_answers.notify_waiters();
+    }
+
     /// Makes it stop services without going down.
     pub(crate) fn ignore_reboots(&self, ignores: bool) {
         self.state().ignores_reboots = ignores;
+    }
+
+    /// Makes the next supervisor find no boot id.
+    pub(crate) fn hide_boot_id(&self) {
+        self.state().hides_boot_id = true;
     }
 
     pub(crate) fn boot_by_itself(&self) {
@@ -146,7 +160,9 @@ impl State {
 
 impl Host for FakeHost {
     fn boot(&self) -> Option<BootId> {
-        Some(format!("boot{}", self.state().boots).parse().unwrap())
+        let state = self.state();
+        let boot = format!("boot{}", state.boots).parse().unwrap();
+        (!state.hides_boot_id).then_some(boot)
     }
 
     fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
@@ -209,8 +225,16 @@ impl Host for FakeHost {
     }
 
     fn look_at_os(&self) -> BoxFuture<'_, OsLook> {
-        let look = self.state().os.look();
-        async { look }.boxed()
+        let state = self.state();
+        let (look, hangs) = (state.os.look(), state.os.hangs.as_deref() == Some("look"));
+        let answers = Arc::clone(&self.os_answers);
+        async move {
+            if hangs {
+                answers.notified().await;
+            }
+            look
+        }
+        .boxed()
     }
 
     fn update_os<'a>(&'a self, action: &'a OsAction) -> BoxFuture<'a, Result<(), String>> {
@@ -225,9 +249,10 @@ impl Host for FakeHost {
         state.done.push(words.clone());
         let outcome = state.os.act(action);
         let hangs = state.os.hangs.as_ref() == Some(&words);
+        let answers = Arc::clone(&self.os_answers);
         async move {
             if hangs {
-                std::future::pending::<()>().await;
+                answers.notified().await;
             }
             outcome
         }

@@ -22,7 +22,7 @@ pub(crate) struct FakeOs {
     pub falls_back: bool,
     /// The action that fails, and why.
     pub failure: Option<(&'static str, &'static str)>,
-    /// The action that is done but does not return.
+    /// The action that is done but does not return; `look` is a query.
     pub hangs: Option<String>,
     /// It never reports that the version is committed.
     pub denies_commits: bool,

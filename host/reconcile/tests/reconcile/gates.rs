@@ -5,6 +5,7 @@ use std::time::Duration;
 use device_types::Event;
 use device_types::plan::Blocker;
 use reconcile::UpdatePostponement;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::rig::{Rig, Target, managed_rig, rig, target};
@@ -122,4 +123,24 @@ async fn an_update_is_asked_about_once_and_not_for_each_of_its_services() {
     let questions = rig.host.postponement_queries();
     assert_eq!(questions.len(), 1, "{questions:?}");
     assert_eq!(questions[0].services.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_that_has_begun_is_not_asked_about_again() {
+    let rig = managed_rig();
+    let labels = json!({ "io.platform.update.strategy": "kill-then-download" });
+    let press = |image: &str, commit: &str| {
+        let target = target().service_with("press", image, json!({ "labels": labels }));
+        target.service("oven", "oven:1").commit(commit)
+    };
+    rig.cloud_says(press("press:1", "c1")).await;
+    rig.settled().await;
+    rig.cloud_says(press("press:2", "c2")).await;
+    rig.settled().await;
+    // Its service is gone before the image is there.
+    let calls = rig.engine.calls();
+    let place = |call: &str| calls.iter().position(|it| it == call);
+    assert!(place("remove press") < place("pull press:2"), "{calls:?}");
+    let questions = rig.host.postponement_queries();
+    assert_eq!(questions.len(), 1, "{calls:?} {questions:#?}");
 }

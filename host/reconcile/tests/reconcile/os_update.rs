@@ -5,8 +5,8 @@ use std::time::Duration;
 use device_types::Event;
 use device_types::event::OsProgress;
 use device_types::plan::StepKind;
-use model::ContainerHealth::{Healthy, Unhealthy};
-use reconcile::UpdatePostponement;
+use model::ContainerHealth::{Healthy, Starting, Unhealthy};
+use reconcile::{ReleaseVerdict, UpdatePostponement};
 
 use crate::rig::{DEADLINE, Rig, Target, managed_rig, target};
 
@@ -266,6 +266,27 @@ async fn a_plugin_that_postpones_updates_postpones_the_activation() {
     assert_eq!(rig.host.done(), UPDATED);
 }
 
+#[tokio::test(start_paused = true)]
+async fn force_does_not_wait_for_a_plugin_that_postpones_the_activation() {
+    let rig = device().await;
+    rig.host.postpone(Some(UpdatePostponement {
+        plugin: "guard".to_owned(),
+        reason: "the press is running".to_owned(),
+        delay: Duration::from_secs(300),
+    }));
+    rig.cloud_says(wants("2")).await;
+    until(&rig, "postponed", |rig| {
+        let waits = &rig.reconciler.status().waiting_on;
+        let reason = "the press is running";
+        waits.iter().any(|line| line.contains(reason))
+    })
+    .await;
+    assert_eq!(rig.host.done(), ["stage 2"]);
+    rig.reconciler.trigger(true, false);
+    rest(&rig).await;
+    assert_eq!(rig.host.done(), UPDATED);
+}
+
 const ROLLED_BACK: [&str; 5] = ["stage 2", "activate", "reboot", "roll back", "reboot"];
 
 #[tokio::test(start_paused = true)]
@@ -312,7 +333,7 @@ async fn a_version_in_which_services_are_not_healthy_is_rolled_back_and_not_trie
 async fn a_plugin_that_judges_releases_judges_the_version_too() {
     let rig = device().await;
     let judged = rig.host.judged().len();
-    rig.host.judge(reconcile::ReleaseVerdict::Unhealthy {
+    rig.host.judge(ReleaseVerdict::Unhealthy {
         reason: "the plugin `guard` finds it unhealthy: the press does not move".to_owned(),
     });
     rig.cloud_says(wants("2")).await;
@@ -505,6 +526,11 @@ async fn a_target_of_local_mode_names_no_version_since_services_may_set_it() {
     rest(&rig).await;
     assert_eq!(rig.host.done(), [""; 0]);
     assert_eq!(unplanned(&rig).await, [""; 0]);
+    // Nor is a provider missing.
+    let rig = crate::rig::rig();
+    rig.set(wants("2").json()).await;
+    rest(&rig).await;
+    assert_eq!(unplanned(&rig).await, [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -557,4 +583,188 @@ async fn a_provider_that_fails_holds_up_neither_services_nor_other_reboots() {
             "{failing}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_never_answers_has_a_minute_and_is_asked_again() {
+    for (hanging, message) in [
+        ("look", "report the state of the operating system"),
+        ("stage 2", "stage the operating system"),
+        ("activate", "activate the operating system"),
+        ("commit", "commit the operating system"),
+    ] {
+        let rig = device().await;
+        rig.host.os(|os| os.hangs = Some(hanging.to_owned()));
+        rig.cloud_says(wants("2")).await;
+        let expected = format!("its provider did not {message} within 60s");
+        until(&rig, &expected, |rig| {
+            let waits = &rig.reconciler.status().waiting_on;
+            waits.iter().any(|line| line.contains(&expected))
+        })
+        .await;
+        rig.host.os(|os| os.hangs = None);
+        rest(&rig).await;
+        let is_updated = rig.host.os(|os| os.running() == "2" && os.is_committed());
+        assert!(is_updated, "{hanging}: {:?}", rig.host.done());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_counts_as_committed_or_rolled_back_only_once_its_provider_has_done_so() {
+    let rig = device().await;
+    rig.host
+        .os(|os| os.failure = Some(("commit", "no such slot")));
+    rig.cloud_says(wants("2")).await;
+    until(&rig, "two tries", |rig| rig.host.done().len() > 4).await;
+    assert!(!events(&rig).contains(&("2".to_owned(), OsProgress::Committed)));
+    rig.host.os(|os| os.failure = None);
+    rest(&rig).await;
+    assert!(rig.host.os(|os| os.running() == "2" && os.is_committed()));
+
+    let rig = device().await;
+    rig.engine.health_of("press:1", Unhealthy);
+    rig.host
+        .os(|os| os.failure = Some(("roll back", "no such slot")));
+    rig.cloud_says(wants("2")).await;
+    until(&rig, "two tries", |rig| rig.host.done().len() > 4).await;
+    assert_eq!(rig.host.done()[3..5], ["roll back", "roll back"]);
+    assert!(!events(&rig).contains(&("2".to_owned(), OsProgress::RolledBack)));
+    rig.host.os(|os| os.failure = None);
+    rest(&rig).await;
+    assert!(rig.host.os(|os| os.running() == "1" && os.is_committed()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_activation_that_failed_leaves_nothing_to_take_back() {
+    let rig = device().await;
+    rig.host
+        .os(|os| os.failure = Some(("activate", "no such slot")));
+    rig.cloud_says(wants("2")).await;
+    until(&rig, "a failure", |rig| {
+        let waits = &rig.reconciler.status().waiting_on;
+        waits.iter().any(|line| line.contains("no such slot"))
+    })
+    .await;
+    rig.cloud_says(app()).await;
+    rest(&rig).await;
+    let done = rig.host.done();
+    assert!(!done.contains(&"roll back".to_owned()), "{done:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_was_being_activated_in_a_kill_is_taken_back_if_nobody_wants_it_any_more() {
+    let mut rig = device().await;
+    rig.host.os(|os| os.hangs = Some("activate".to_owned()));
+    rig.cloud_says(wants("2")).await;
+    until_done(&rig, &["stage 2", "activate"]).await;
+    rig.host.os(|os| os.hangs = None);
+    rig.restart_after_a_kill().await;
+    rig.cloud_says(app()).await;
+    until_done(&rig, &["stage 2", "activate", "roll back"]).await;
+    rest(&rig).await;
+    rig.host.boot_by_itself();
+    assert!(rig.host.os(|os| os.running() == "1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_activated_that_the_store_does_not_record() {
+    let rig = device().await;
+    let lock = rig.lock_path("press");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    rig.cloud_says(wants("2")).await;
+    until_done(&rig, &["stage 2"]).await;
+    rig.refuse_os_records(true);
+    std::fs::remove_file(&lock).unwrap();
+    until(&rig, "a failure", |rig| {
+        let waits = &rig.reconciler.status().waiting_on;
+        let reason = "the store does not record which version is being tried";
+        waits.iter().any(|line| line.contains(reason))
+    })
+    .await;
+    tokio::time::sleep(TIME * 2).await;
+    assert_eq!(rig.host.done(), ["stage 2"]);
+    assert_eq!(rig.engine.picture(), ["press_1_1_c1 Running"]);
+    rig.refuse_os_records(false);
+    rest(&rig).await;
+    assert_eq!(rig.host.done(), UPDATED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_device_does_not_reboot_before_it_is_recorded_that_the_version_is_activated() {
+    let rig = device().await;
+    rig.host.os(|os| os.hangs = Some("activate".to_owned()));
+    rig.cloud_says(wants("2")).await;
+    until_done(&rig, &["stage 2", "activate"]).await;
+    rig.refuse_os_records(true);
+    // It has activated the version, and says so now.
+    rig.host.let_os_answer();
+    until(&rig, "a failure", |rig| {
+        rig.reconciler.status().update_failed
+    })
+    .await;
+    tokio::time::sleep(TIME * 2).await;
+    assert!(!rig.host.done().contains(&"reboot".to_owned()));
+    rig.refuse_os_records(false);
+    rest(&rig).await;
+    assert!(rig.host.os(|os| os.running() == "2" && os.is_committed()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_boot_id_no_version_is_started() {
+    let mut rig = device().await;
+    rig.host.hide_boot_id();
+    rig.restart().await;
+    rig.cloud_says(wants("2")).await;
+    until(&rig, "a failure", |rig| {
+        let waits = &rig.reconciler.status().waiting_on;
+        let reason = "failed to read the boot id";
+        waits.iter().any(|line| line.contains(reason))
+    })
+    .await;
+    rest(&rig).await;
+    assert_eq!(rig.host.done(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_is_not_committed_while_an_engine_does_not_answer() {
+    let rig = device().await;
+    rig.engine.health_of("press:1", Starting);
+    rig.cloud_says(wants("2")).await;
+    until(&rig, "on trial", |rig| {
+        let events = events(rig);
+        let state = events.last().map(|(_, state)| *state);
+        state == Some(OsProgress::OnTrial)
+    })
+    .await;
+    rig.engine.health_of("press:1", Healthy);
+    rig.engine.go_silent();
+    until(&rig, "rolled back", |rig| {
+        rig.host.done().contains(&"roll back".to_owned())
+    })
+    .await;
+    rig.engine.come_back();
+    rest(&rig).await;
+    assert_eq!(
+        unplanned(&rig).await,
+        ["version 2 of the operating system is not tried again: an engine does not answer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn plugins_judge_no_version_by_an_app_that_the_device_does_not_run() {
+    let rig = managed_rig();
+    rig.host.os(|os| os.runs("1"));
+    rig.host.judge(ReleaseVerdict::Unhealthy {
+        reason: "the plugin `guard` finds it unhealthy: the press does not move".to_owned(),
+    });
+    let requires = serde_json::json!([{ "type": "arch.sw", "slug": "riscv" }]);
+    let more = serde_json::json!({ "contract": { "requires": requires } });
+    let target = target().service_with("press", "press:1", more);
+    let target = target.config("SUPERVISOR_OS_VERSION", "2");
+    let target = target.config("SUPERVISOR_OS_BUNDLE", "https://os.example/bundle");
+    rig.cloud_says(target).await;
+    rest(&rig).await;
+    assert_eq!(rig.host.done(), UPDATED);
+    assert_eq!(rig.host.judged(), []);
 }

@@ -173,6 +173,18 @@ impl Rig {
         key.unwrap().reveal().to_owned()
     }
 
+    /// Makes the store refuse to record which version of the operating system is being tried, or no longer.
+    pub(crate) fn refuse_os_records(&self, refuses: bool) {
+        let database = rusqlite::Connection::open(self.folder.path().join("state/store.db"));
+        let statement = if refuses {
+            "CREATE TRIGGER refusal BEFORE INSERT ON intent WHEN NEW.key = 'os-update'
+             BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        } else {
+            "DROP TRIGGER refusal"
+        };
+        database.unwrap().execute_batch(statement).unwrap();
+    }
+
     pub(crate) fn uuid(&self) -> &str {
         self.store.device_uuid().as_str()
     }

@@ -8,7 +8,7 @@ use reqwest::header::{COOKIE, HeaderMap, LOCATION, ORIGIN, SET_COOKIE};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::harness::{Cloud, EMAIL, PASSWORD, on_both};
+use crate::harness::{Cloud, EMAIL, PASSWORD, PATIENCE, on_both};
 
 /// Sends a request like a page of the dashboard.
 fn ask(cloud: &Cloud, method: Method, path: &str) -> RequestBuilder {
@@ -279,6 +279,168 @@ async fn other_sites_change_nothing() {
 }
 
 #[tokio::test]
+async fn forms_come_from_the_public_address_as_well() {
+    let cloud = fresh_with("public_url = 'https://fleet.example/'").await;
+    for (origin, expected) in [
+        ("https://fleet.example", StatusCode::SEE_OTHER),
+        ("https://fleet.example:8443", StatusCode::FORBIDDEN),
+        ("https://evil.fleet.example", StatusCode::FORBIDDEN),
+        ("https://fleet.example.evil.example", StatusCode::FORBIDDEN),
+    ] {
+        let client = crate::harness::plain_http()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("a client");
+        let request = client
+            .post(format!("{}/dashboard/sign-out", cloud.url))
+            .header(ORIGIN, origin);
+        assert_eq!(
+            send(request, String::new()).await.status(),
+            expected,
+            "{origin}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_due_for_renewal_does_not_outlive_its_end_or_the_next_sign_in() {
+    let cloud = fresh_with("registration = 'open'").await;
+    cloud.register("bob").await;
+    let ann = aged(&cloud, &cookie(&cloud).await, 2).await;
+    let fields = form(&[("username", "bob"), ("password", PASSWORD)]);
+    let request = ask(&cloud, Method::POST, "/dashboard/sign-in").header(COOKIE, &ann);
+    let answer = send(request, fields).await;
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    let set = header(answer.headers(), SET_COOKIE);
+    let bob = set.split(';').next().expect("a pair");
+    assert_ne!(claims(bob)["id"], claims(&ann)["id"], "{set}");
+    let request = ask(&cloud, Method::POST, "/dashboard/sign-out").header(COOKIE, &ann);
+    let answer = send(request, String::new()).await;
+    let set = header(answer.headers(), SET_COOKIE);
+    assert!(set.starts_with("fleet_session=; Max-Age=0;"), "{set}");
+}
+
+#[tokio::test]
+async fn requests_of_the_dashboard_are_counted_like_those_of_the_api() {
+    let cloud = fresh_with("[limits]\nrequests_per_minute = 3").await;
+    let cookie = cookie(&cloud).await;
+    let mut statuses = Vec::new();
+    for _ in 0..20 {
+        statuses.push(page(&cloud, &cookie, "/dashboard").await.0);
+    }
+    assert_eq!(statuses[0], StatusCode::OK);
+    let refused = StatusCode::TOO_MANY_REQUESTS;
+    assert!(statuses.contains(&refused), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn an_open_page_is_told_of_nothing_after_its_session_has_ended() {
+    on_both(async |cloud| {
+        let cookie = cookie(&cloud).await;
+        let path = "/dashboard/fleets/live";
+        let request = ask(&cloud, Method::GET, path).header(COOKIE, &cookie);
+        let mut events = request.send().await.expect("an answer");
+        assert_eq!(events.status(), StatusCode::OK);
+        let ann = cloud.sign_in().await;
+        let passwords = json!({ "currentPassword": PASSWORD, "newPassword": "another horse" });
+        let change = "/user/v1/change-password";
+        let (status, _) = ann.send(Method::POST, change, passwords).await;
+        assert_eq!(status, StatusCode::OK);
+        let mut shown = String::new();
+        let reading = async {
+            while let Some(piece) = events.chunk().await.expect("events") {
+                shown.push_str(&String::from_utf8_lossy(&piece));
+            }
+        };
+        let read = tokio::time::timeout(PATIENCE, reading).await;
+        assert!(read.is_ok(), "it goes on: {shown}");
+        assert!(shown.contains("event: left"), "{shown}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_follows_a_page_without_a_session_is_not_sent_to_its_events() {
+    let cloud = fresh().await;
+    let path = "/dashboard/fleets/7/live";
+    let answer = ask(&cloud, Method::GET, path).send().await;
+    let answer = answer.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    assert_eq!(header(answer.headers(), LOCATION), "/dashboard/sign-in");
+    // A browser would follow a redirect without a word to the page's script.
+    let request = ask(&cloud, Method::GET, path).header("accept", "text/event-stream");
+    let answer = request.send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
+async fn a_form_is_as_long_as_it_may_be_and_no_longer() {
+    let cloud = fresh_with("[limits]\nbody = 4000").await;
+    let sign_in = async |next: usize| {
+        let next = "x".repeat(next);
+        let fields = [
+            ("username", EMAIL),
+            ("password", PASSWORD),
+            ("next", &next[..]),
+        ];
+        let request = ask(&cloud, Method::POST, "/dashboard/sign-in");
+        send(request, form(&fields)).await.status()
+    };
+    assert_eq!(sign_in(3900).await, StatusCode::SEE_OTHER);
+    assert_eq!(sign_in(4000).await, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn nothing_is_deleted_without_its_name() {
+    let cloud = fresh().await;
+    let ann = cloud.sign_in().await;
+    let cookie = cookie(&cloud).await;
+    let fleet = ann.fleet("valves", "raspberrypi4-64").await;
+    let path = format!("/dashboard/fleets/{fleet}/delete");
+    let count = async || ann.rows("/v7/application?$select=id").await.len();
+    for fields in [&[][..], &[("confirm", "")], &[("confirm", "pumps")]] {
+        let (status, shown) = post(&cloud, &cookie, &path, fields).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{shown}");
+        assert!(shown.contains("Nothing was deleted"), "{shown}");
+        assert_eq!(count().await, 1);
+    }
+    let (status, _) = post(&cloud, &cookie, &path, &[("confirm", "valves")]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert_eq!(count().await, 0);
+}
+
+#[tokio::test]
+async fn a_new_key_is_shown_once_and_cannot_be_guessed() {
+    let cloud = fresh().await;
+    let cookie = cookie(&cloud).await;
+    let keys = "/dashboard/account/keys";
+    let create = async |cookie: &str, more: &[(&str, &str)]| {
+        let fields: Vec<_> = [("name", "ci")].iter().chain(more).copied().collect();
+        post(&cloud, cookie, keys, &fields).await
+    };
+    let (status, shown) = create(&cookie, &[]).await;
+    assert_eq!(status, StatusCode::OK, "{shown}");
+    let key = shown.split("<code>").nth(1).expect("a key");
+    let key = key.split('<').next().expect("its end");
+    assert_eq!(key.len(), 32, "{key}");
+    let (status, _) = cloud.by(key.to_owned()).get("/user/v1/whoami").await;
+    assert_eq!(status, StatusCode::OK);
+    let (_, shown) = page(&cloud, &cookie, "/dashboard/account").await;
+    assert!(shown.contains("ci") && !shown.contains(key), "{shown}");
+
+    // Later, the password is needed again.
+    let older = aged(&cloud, &cookie, 2).await;
+    for more in [&[][..], &[("password", "not it at all")]] {
+        let (status, shown) = create(&older, more).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{shown}");
+        assert!(!shown.contains("<code>"), "{shown}");
+    }
+    let (status, shown) = create(&older, &[("password", PASSWORD)]).await;
+    assert_eq!(status, StatusCode::OK, "{shown}");
+    assert!(shown.contains("<code>"), "{shown}");
+}
+
+#[tokio::test]
 async fn pages_say_to_browsers_what_may_happen_in_them() {
     let cloud = fresh().await;
     let cookie = cookie(&cloud).await;
@@ -307,6 +469,20 @@ async fn pages_say_to_browsers_what_may_happen_in_them() {
         assert_eq!(header(headers, "cache-control"), "no-store", "{path}");
         assert_eq!(header(headers, "x-content-type-options"), "nosniff");
         assert_eq!(header(headers, "referrer-policy"), "same-origin");
+        for part in ["form-action 'self'", "base-uri 'none'"] {
+            assert!(policy.contains(part), "{path}: {policy}");
+        }
+        for (name, value) in [
+            ("x-frame-options", "DENY"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            (
+                "permissions-policy",
+                "camera=(), geolocation=(), microphone=()",
+            ),
+        ] {
+            assert_eq!(header(headers, name), value, "{path}: {name}");
+        }
         assert!(
             !headers.contains_key("access-control-allow-origin"),
             "{path}"
@@ -477,10 +653,15 @@ async fn a_new_password_ends_the_sessions_of_the_dashboard() {
 
 /// Starts a cloud on SQLite.
 async fn fresh() -> FreshCloud {
+    fresh_with("").await
+}
+
+/// Starts a cloud on SQLite, with a configuration file.
+async fn fresh_with(configuration: &str) -> FreshCloud {
     let folder = tempfile::tempdir().expect("a folder");
     let database = format!("sqlite:{}", folder.path().join("cloud.sqlite").display());
     FreshCloud {
-        cloud: Cloud::start(&database).await,
+        cloud: Cloud::start_with(&database, configuration).await,
         _folder: folder,
     }
 }

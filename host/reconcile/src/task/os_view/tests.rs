@@ -166,3 +166,22 @@ fn the_blocker_says_why_nothing_leads_to_the_version() {
     view.note_unreadable();
     assert!(view.note_readable() && !view.note_readable());
 }
+
+#[test]
+fn what_a_provider_reported_before_it_failed_does_not_count() {
+    let rules = OsTrialRules {
+        time: POLL,
+        has_gates: false,
+    };
+    let mut view = view();
+    let OsLook::Status { status, failure } = status() else {
+        panic!("it is a status");
+    };
+    let look = view
+        .update
+        .look(status, failure, None, None, Instant::now());
+    assert_eq!(look, []);
+    assert!(view.update.describe(rules).status.is_some());
+    view.note_unreadable();
+    assert_eq!(view.update.describe(rules).status, None);
+}

@@ -297,6 +297,20 @@ async fn without_a_script_a_device_answers_with_a_page_that_leads_back() {
             .map(|(path, _)| path)
             .collect();
         assert_eq!(paths, ["/v1/restart", "/v1/reboot"]);
+        // What cannot be undone is done for one device at a time.
+        for action in [
+            "purge",
+            "purge-overriding",
+            "shutdown",
+            "restart-overriding",
+            "blink-overriding",
+            "no-such",
+        ] {
+            let fields = [("action", action), ("device", &*id)];
+            let (status, _) = post(&cloud, &cookie, &together, &fields).await;
+            assert_eq!(status, StatusCode::NOT_FOUND, "{action}");
+        }
+        assert_eq!(supervisor.take_requests(), []);
     })
     .await;
 }
