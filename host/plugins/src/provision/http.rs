@@ -121,8 +121,8 @@ fn invalid(why: impl Into<String>) -> HttpError {
 mod tests {
     use super::*;
 
-    fn request() -> HttpRequest {
-        HttpRequest {
+    fn request() -> Request {
+        Request {
             method: "POST".to_owned(),
             url: "https://api.acme.example/x?y".to_owned(),
             headers: vec![("X-One".to_owned(), b"1".to_vec())],
@@ -130,15 +130,15 @@ mod tests {
         }
     }
 
-    fn with_header(name: &str, value: Vec<u8>) -> HttpRequest {
-        HttpRequest {
+    fn with_header(name: &str, value: Vec<u8>) -> Request {
+        Request {
             headers: vec![(name.to_owned(), value)],
             ..request()
         }
     }
 
     /// Returns why the request is not sent.
-    fn refusal(request: HttpRequest) -> String {
+    fn refusal(request: Request) -> String {
         match checked(request) {
             Err(HttpError::Invalid(why)) => why,
             other => panic!("{other:?}"),
@@ -160,7 +160,7 @@ mod tests {
     fn methods_and_headers_of_the_connection_are_the_devices_own() {
         for method in ["TRACE", "CONNECT", "get", "", "GET "] {
             let method = method.to_owned();
-            let why = refusal(HttpRequest {
+            let why = refusal(Request {
                 method,
                 ..request()
             });
@@ -195,11 +195,11 @@ mod tests {
         let url = |length: usize| {
             let start = "https://api.acme.example/";
             let url = format!("{start}{}", "x".repeat(length - start.len()));
-            HttpRequest { url, ..request() }
+            Request { url, ..request() }
         };
         let headers = |count: usize| {
             let headers = vec![("x".to_owned(), b"1".to_vec()); count];
-            HttpRequest {
+            Request {
                 headers,
                 ..request()
             }
@@ -207,7 +207,7 @@ mod tests {
         let header_bytes = |length: usize| with_header("x", vec![b'y'; length - 1]);
         let body = |length: usize| {
             let body = vec![b'x'; length];
-            HttpRequest { body, ..request() }
+            Request { body, ..request() }
         };
         let long = "it is longer than a request may be";
         for (fits, over, expected) in [
