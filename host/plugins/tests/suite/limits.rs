@@ -204,7 +204,7 @@ async fn a_plugin_that_exits_is_a_failure() {
 #[tokio::test]
 async fn what_is_too_large_to_be_passed_at_once_is_named() {
     let device = device_with("[limits]\nmemory_mib = 32\n").await;
-    let (fits, exceeds) = ((2 << 20) - 100, [2 << 20, 16 << 20]);
+    let (fits, exceeds) = ((2 << 20) - 100, [(2 << 20) + 1, 16 << 20]);
     let of_answer = "plugin `bad` gave a bad answer: more than 2097152 bytes with its headers; its body may have 1048576 \
                      (the limit `body_kib`, which may be 16384 at most)";
     let of_call = "plugin `bad` passed more than 2048 KiB to the host at once: it must pass less in each call";
