@@ -37,10 +37,12 @@ pub enum Failure {
         /// The limit.
         limit: Duration,
     },
-    /// It passed more than this to the host in one call, or as the message of an error.
+    /// It passed too much to the host at once: an answer, the arguments of a call, or the message of an error.
     TooMuchData {
-        /// Bytes.
+        /// How much it may pass, in bytes.
         limit: usize,
+        /// Its limit for bodies, in bytes.
+        body: usize,
     },
     /// Its answer is invalid.
     BadAnswer(String),
@@ -67,16 +69,6 @@ impl Failure {
         Failure::BadAnswer(format!("{bytes} bytes, more than its {limit} ({range})"))
     }
 
-    /// Creates the failure of a plugin whose answer has more than `most` bytes with its headers, and was not read. Its
-    /// body may have `limit`.
-    #[must_use]
-    pub fn answer_too_large_to_read(most: usize, limit: usize) -> Failure {
-        let range = range_of_bodies();
-        Failure::BadAnswer(format!(
-            "more than {most} bytes with its headers; its body may have {limit} ({range})"
-        ))
-    }
-
     /// Returns whether the plugin is to blame.
     #[must_use]
     pub fn is_the_plugins(&self) -> bool {
@@ -93,12 +85,13 @@ impl Failure {
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
-            Failure::Trap { .. }
-            | Failure::Memory { .. }
-            | Failure::TooMuchData { .. }
-            | Failure::NotReady(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Failure::Trap { .. } | Failure::Memory { .. } | Failure::NotReady(_) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             Failure::Cpu { .. } | Failure::Wall { .. } => StatusCode::GATEWAY_TIMEOUT,
-            Failure::BadAnswer(_) | Failure::Lost => StatusCode::BAD_GATEWAY,
+            Failure::BadAnswer(_) | Failure::TooMuchData { .. } | Failure::Lost => {
+                StatusCode::BAD_GATEWAY
+            }
             Failure::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Failure::BodyIncomplete(_) => StatusCode::BAD_REQUEST,
             Failure::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -129,10 +122,12 @@ impl Failure {
                     limit.as_millis()
                 )
             }
-            Failure::TooMuchData { limit } => {
+            Failure::TooMuchData { limit, body } => {
                 format!(
-                    "plugin `{plugin}` passed more than {} KiB to the host at once: it must pass less in each call",
-                    limit >> 10
+                    "plugin `{plugin}` passed more than {} KiB to the host at once: the body of its answer may have {body} \
+                     bytes ({}), and it must pass less in each call",
+                    limit >> 10,
+                    range_of_bodies()
                 )
             }
             Failure::BadAnswer(what) => format!("plugin `{plugin}` gave a bad answer: {what}"),

@@ -8,14 +8,9 @@ use wasmtime::component::{Instance, InstancePre};
 use wasmtime_wasi_http::p2::bindings::exports::wasi::http::incoming_handler;
 
 use crate::bindings::exports::platform::supervisor::{
-    action_provider, boot_config, events, identify, os_update, proxy_redirector,
+    action_provider, boot_config, events, handler, identify, os_update, proxy_redirector,
 };
 use crate::guest::Guest;
-
-/// Our own handler under the names of the generated ones.
-mod handler {
-    pub(crate) use crate::handler::{Handler as Guest, HandlerIndex as GuestIndices};
-}
 
 /// Each row is an exported interface, with the action that a component provides through it.
 macro_rules! exports {

@@ -7,7 +7,6 @@ use wasmtime_wasi::I32Exit;
 
 use crate::failed_function;
 use crate::guest::Guest;
-use crate::handler::UnreadableAnswer;
 
 /// The most of a trace that is logged, in bytes. The names of functions in it are chosen by the plugin.
 const TRACE: usize = 1 << 10;
@@ -35,11 +34,9 @@ pub(crate) fn classify(error: &wasmtime::Error, guest: &Guest, cpu_exceeded: boo
         return Failure::Cpu { limit: limits.cpu };
     }
     if error.root_cause().to_string().starts_with(TOO_MUCH_DATA) {
-        let most = most_data(limits.body);
-        return if error.is::<UnreadableAnswer>() {
-            Failure::answer_too_large_to_read(most, limits.body)
-        } else {
-            Failure::TooMuchData { limit: most }
+        return Failure::TooMuchData {
+            limit: most_data(limits.body),
+            body: limits.body,
         };
     }
     if let Some(CallRefusal::Busy(bound)) = error.downcast_ref() {

@@ -18,7 +18,6 @@ mod exports;
 mod failed_function;
 mod failure;
 mod guest;
-mod handler;
 mod host_stream;
 mod instance;
 mod instance_host;
