@@ -19,12 +19,13 @@ use serde::{Deserialize, Serialize};
 use super::BuildMode;
 use super::inputs::Inputs;
 use crate::compiler::cache_folder;
-use crate::component::MOST;
 use crate::output::Output;
 use crate::project::ProjectFolder;
 
 /// The maximum length of a record, in bytes.
 const LONGEST_RECORD: u64 = 1024;
+/// The maximum length of a component that is used again, in bytes, which is what a device accepts.
+const LARGEST_COMPONENT: u64 = 64 << 20;
 /// The most records that are kept, each of one project.
 const MOST_RECORDS: usize = 256;
 
@@ -94,9 +95,8 @@ impl LastBuild {
                 && content_digest(&self.component).as_ref() == Some(&record.component)
         });
         if is_same {
-            // The records that were used last are kept.
             if let Some(file) = &self.file {
-                let _ = file.file.set_modified(SystemTime::now());
+                file.keep();
             }
         } else {
             self.inputs = Some((inputs, digest));
@@ -162,6 +162,11 @@ impl RecordFile {
         serde_json::from_slice(&text).ok()
     }
 
+    /// Keeps the record for longer than those of projects that were last built, or used again, before this one.
+    fn keep(&self) {
+        let _ = self.file.set_modified(SystemTime::now());
+    }
+
     fn write(&self, record: &BuildRecord) -> Result<()> {
         let text = serde_json::to_vec(record)?;
         let mut file = &self.file;
@@ -190,7 +195,7 @@ fn remove_oldest(folder: &Path, most: usize) -> std::io::Result<()> {
 /// Returns the digest of a component without its signature; `None` if there is no such file, or no device would accept it.
 fn content_digest(component: &Path) -> Option<String> {
     let metadata = component.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > MOST {
+    if !metadata.is_file() || metadata.len() > LARGEST_COMPONENT {
         return None;
     }
     let wasm = std::fs::read(component).ok()?;

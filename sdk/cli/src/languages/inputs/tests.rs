@@ -153,37 +153,41 @@ fn a_build_and_a_signature_do_not_change_the_inputs_of_a_project_with_sources_be
 fn another_program_or_another_version_of_it_changes_the_digest() {
     let (folder, project) = project();
     let program = folder.path().join("compiler");
-    let digest = |text: &str| {
-        write(folder.path(), "compiler", text);
-        let made_executable = Command::new("chmod").arg("+x").arg(&program).status();
-        assert!(made_executable.unwrap().success());
+    let version = folder.path().join("version");
+    let digest = |script: &str| {
+        write(folder.path(), "script", script);
+        // By another process: a program cannot be started while a thread of this one starts another program and so holds
+        // the file open.
+        let mut install = Command::new("install");
+        let install = install.args(["-p", "-m", "755", "script", "compiler"]);
+        assert!(
+            install
+                .current_dir(folder.path())
+                .status()
+                .unwrap()
+                .success()
+        );
         let mut inputs = Inputs::new(&project);
         inputs.add_program(program.as_os_str());
         inputs.digest()
     };
-    let first = digest("#!/bin/sh\ncat version\n# 1")
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(first.contains("`compiler` failed"), "{first}");
-    let version = folder.path().join("version");
     let script = format!("#!/bin/sh\ncat {}\n", version.display());
-    fs::write(&version, "1.0.0").unwrap();
-    digest(&script).unwrap();
-    let identity_of = || {
+    let failed = digest(&script).err().unwrap().to_string();
+    assert!(failed.contains("`compiler` failed"), "{failed}");
+    let identity = || {
         let mut inputs = Inputs::new(&project);
         inputs.add_program(program.as_os_str());
         inputs.digest().unwrap()
     };
-    let before = identity_of();
-    assert_eq!(identity_of(), before);
+    fs::write(&version, "1.0.0").unwrap();
+    let before = identity();
+    assert_eq!(identity(), before);
     // The script is the same, as those of Python packages are.
     fs::write(&version, "1.0.1").unwrap();
-    assert_ne!(identity_of(), before);
+    assert_ne!(identity(), before);
     fs::write(&version, "1.0.0").unwrap();
-    assert_eq!(identity_of(), before);
-    digest(&format!("{script}#")).unwrap();
-    assert_ne!(identity_of(), before);
+    assert_eq!(identity(), before);
+    assert_ne!(digest(&format!("{script}#")).unwrap(), before);
 }
 
 #[test]
