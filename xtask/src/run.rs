@@ -24,6 +24,7 @@ mod cloud;
 mod device;
 mod engine_choice;
 mod following;
+mod http_client;
 mod registry;
 mod sample_fleet;
 mod session_folder;

@@ -5,10 +5,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use reqwest::Client;
 use rustix::process::{Signal, kill_process};
 
 use super::LOOK_AGAIN;
+use super::http_client::http_client;
 use crate::processes;
 
 /// Gives a program its own process group: Ctrl-C in a terminal reaches the whole group, and the
@@ -27,7 +27,7 @@ pub(super) async fn answers(
     within: Duration,
     mut runs: impl FnMut() -> Result<()>,
 ) -> Result<bool> {
-    let client = Client::new();
+    let client = http_client()?;
     let deadline = Instant::now() + within;
     while client.get(url).send().await.is_err() {
         runs()?;

@@ -6,10 +6,10 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::children::{self, apart_from_the_terminal};
+use super::http_client::http_client;
 use super::registry;
 use super::registry::{ImagesIn, Trust};
 use super::session_folder::SessionFolder;
@@ -96,7 +96,7 @@ impl Cloud {
         if let ImagesIn::Ours(address) = self.registry_at {
             self.registry = registry::start(address, &kept.registry(), Some(trust)).await?;
         }
-        let login = Client::new().post(format!("{}/login_", self.url));
+        let login = http_client()?.post(format!("{}/login_", self.url));
         let login = login.json(&json!({ "username": EMAIL, "password": PASSWORD }));
         let answer = login.send().await?.error_for_status();
         let answer = answer.context("the cloud rejected its administrator's password")?;

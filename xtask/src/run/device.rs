@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::LOOK_AGAIN;
 use super::children::{self, apart_from_the_terminal};
+use super::http_client::http_client;
 use super::traces::Traces;
 use crate::layout::Layout;
 
@@ -48,7 +49,7 @@ impl Device {
         Ok(Device {
             process,
             base: format!("http://{listen}"),
-            client: reqwest::Client::new(),
+            client: http_client()?,
             key: String::new(),
         })
     }
