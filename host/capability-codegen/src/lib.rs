@@ -44,7 +44,8 @@ fn indented(code: &str) -> String {
     let mut depth: usize = 0;
     let lines = code.lines().map(|line| {
         depth -= usize::from(line.starts_with('}')).min(depth);
-        let indented = format!("{}{line}\n", "    ".repeat(depth));
+        let indented = format!("{}{line}", "    ".repeat(depth));
+        let indented = indented.trim_end().to_owned() + "\n";
         depth += usize::from(line.ends_with('{') && !line.starts_with("//"));
         indented
     });

@@ -82,7 +82,7 @@ fn a_function_is_a_row_of_the_table_of_calls_and_a_function_of_the_host() {
                     } -> Result<Option<crate::wit::uptime::Span>, crate::wit::uptime::UptimeError>;
                     #[allow(missing_docs, reason = "described in `wit/`")]
                     UptimeSeconds needs [Uptime] by [crate::wit::uptime::Host: seconds] {
-                
+
                     } -> u64;
                 }
             };
@@ -94,7 +94,7 @@ fn a_function_is_a_row_of_the_table_of_calls_and_a_function_of_the_host() {
 #[test]
 fn a_function_sends_its_call_and_its_types_are_converted() {
     let code = code(runtime, CONTENT).unwrap();
-    let functions = code.split("impl From").next().unwrap();
+    let functions = code.split("    impl From").next().unwrap();
     expect![[r#"
         mod uptime {
             use plugin_protocol::wit::uptime as plain;
