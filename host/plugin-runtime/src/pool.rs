@@ -75,7 +75,8 @@ fn fitting_slots(slots: usize, most: u64) -> usize {
 }
 
 impl Pool {
-    /// Creates a pool with this many slots, or as many as the address space has room for, and this much memory for all plugins, in bytes.
+    /// Creates a pool with this many slots, or as many as the address space has room for, and this much memory for all
+    /// plugins, in bytes.
     pub(crate) fn new(slots: usize, memory: usize) -> wasmtime::Result<Pool> {
         let slots = fitting_slots(slots, ADDRESS_SPACE);
         let count = u32::try_from(slots).unwrap_or(u32::MAX);

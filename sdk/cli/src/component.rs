@@ -9,10 +9,7 @@ use crate::arguments::ComponentArguments;
 use crate::component_imports::imports;
 use crate::languages::{self, BuildMode};
 use crate::output::Output;
-use crate::project::ProjectFolder;
-
-/// The maximum size of a component, in bytes, which is what a device accepts.
-pub(crate) const MOST: u64 = 64 << 20;
+use crate::project::{LARGEST_COMPONENT, ProjectFolder};
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let absolute = |path: &Path| path.canonicalize().ok();
@@ -84,8 +81,8 @@ impl Component {
         let unreadable = || format!("cannot read `{}`", file.display());
         let length = std::fs::metadata(&file).with_context(unreadable)?.len();
         anyhow::ensure!(
-            length <= MOST,
-            "`{}` has {length} bytes, more than the {MOST} that a device takes",
+            length <= LARGEST_COMPONENT,
+            "`{}` has {length} bytes, more than the {LARGEST_COMPONENT} that a device takes",
             file.display()
         );
         let wasm = std::fs::read(&file).with_context(unreadable)?;

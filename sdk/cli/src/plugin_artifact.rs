@@ -17,7 +17,8 @@ use registry_client::{
 use registry_protocol::{ImageName, is_digest};
 use serde_json::{Map, Value};
 
-use crate::component::{Component, MOST};
+use crate::component::Component;
+use crate::project::LARGEST_COMPONENT;
 
 /// The artifact type of a detached signature.
 const SIGNATURE_TYPE: &str = "application/vnd.minisign.signature.v1";
@@ -94,7 +95,7 @@ async fn pull_parts(reference: &ImageName) -> Result<PulledPlugin> {
         bail!("it is not a plugin, but a list of images for several platforms");
     };
     let layer = layer(image)?;
-    let wasm = bytes(&repository, layer, MOST, "the component").await?;
+    let wasm = bytes(&repository, layer, LARGEST_COMPONENT, "the component").await?;
     let component = Component::in_memory(wasm)?;
     let signature = signature(&repository, &manifest.digest).await?;
     Ok(PulledPlugin {
@@ -306,7 +307,7 @@ mod tests {
     /// Returns a manifest, and for everything else bytes that arrive one at a time and never end.
     fn trickle(address: &Uri) -> Response {
         if address.path().ends_with("/manifests/1") {
-            let descriptor = |media_type: &str| json!({ "mediaType": media_type, "digest": sha256(b"{}"), "size": MOST });
+            let descriptor = |media_type: &str| json!({ "mediaType": media_type, "digest": sha256(b"{}"), "size": LARGEST_COMPONENT });
             let kind = "application/vnd.oci.image.manifest.v1+json";
             let manifest = json!({
                 "schemaVersion": 2,

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use plugin_manifest::{Action, Language, Project, Route};
 
+/// The maximum size of a component, in bytes, which is what a device accepts.
+pub(crate) const LARGEST_COMPONENT: u64 = 64 << 20;
+
 /// A project and its folder.
 pub(crate) struct ProjectFolder {
     /// An absolute path.

@@ -20,12 +20,10 @@ use super::BuildMode;
 use super::inputs::Inputs;
 use crate::compiler::cache_folder;
 use crate::output::Output;
-use crate::project::ProjectFolder;
+use crate::project::{LARGEST_COMPONENT, ProjectFolder};
 
 /// The maximum length of a record, in bytes.
 const LONGEST_RECORD: u64 = 1024;
-/// The maximum length of a component that is used again, in bytes, which is what a device accepts.
-const LARGEST_COMPONENT: u64 = 64 << 20;
 /// The most records that are kept, each of one project.
 const MOST_RECORDS: usize = 256;
 
