@@ -56,6 +56,9 @@ const COMPARE_PRIORITIES: [&str; 1] = ["tests/hostile"];
 /// The niceness of `supervisor-compile` (`host/compile/src/confine.rs`).
 const NICENESS_OF_COMPILERS: &str = "10";
 
+/// How many of a failed test's last lines are repeated at the end of all tests.
+const LINES_OF_FAILURE: usize = 30;
+
 /// A command that runs tests, and a name for what it tests.
 pub(crate) struct TestRun {
     pub(crate) name: String,
@@ -210,7 +213,7 @@ impl TestProgram {
 }
 
 impl TestRun {
-    /// Runs the tests; returns the failures in a line, unless all of them passed.
+    /// Runs the tests; returns the failures and what each of them printed last, unless all passed.
     fn finish(mut self, running: &RunningTests) -> Result<Option<String>> {
         let name = &self.name;
         println!("running {name}");
@@ -229,8 +232,10 @@ impl TestRun {
         let time = time_in_words(started.elapsed(), on_processor);
         let text = show(&mut printed, name, &time)?;
         let failure = || {
-            let failed = failed_tests(&String::from_utf8_lossy(&text)).join(", ");
-            format!("{name} ({status}): {failed}")
+            let text = String::from_utf8_lossy(&text);
+            let failed = failed_tests(&text).join(", ");
+            let printed = ends_of_failures(&text);
+            format!("{name} ({status}): {failed}{printed}")
         };
         Ok((!status.success()).then(failure))
     }
@@ -334,6 +339,28 @@ fn failed_tests(printed: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Returns the last lines that each failed test printed, indented, according to the program's output: where the whole
+/// output of thousands of tests is cut, the reason of a failure stands at the end of it.
+fn ends_of_failures(printed: &str) -> String {
+    let (mut ends, mut lines) = (String::new(), VecDeque::new());
+    let mut in_failure = false;
+    for line in printed.lines().chain(["failures:"]) {
+        let is_heading = line.starts_with("---- ") && line.ends_with(" ----");
+        if is_heading || line == "failures:" {
+            ends.extend(lines.drain(..).map(|line| format!("\n    {line}")));
+            in_failure = is_heading;
+        }
+        if in_failure && !line.is_empty() {
+            // The heading stays.
+            if lines.len() > LINES_OF_FAILURE {
+                lines.remove(1);
+            }
+            lines.push_back(line);
+        }
+    }
+    ends
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -396,6 +423,21 @@ mod tests {
         assert_eq!(failed_tests(printed), ["a::d"]);
         let printed = format!("{printed}test a::d ... FAILED\ntest result: FAILED. 2 passed\n");
         assert_eq!(failed_tests(&printed), ["a::d"]);
+    }
+
+    #[test]
+    fn the_last_lines_of_each_failure_are_repeated() {
+        let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
+        let printed = format!(
+            "running 3 tests\ntest a ... FAILED\n\nfailures:\n\n---- a stdout ----\n{many}\n---- b stdout ----\nno\n\n\nfailures:\n    a\n    b\n\ntest result: FAILED.\n"
+        );
+        let ends = ends_of_failures(&printed);
+        let lines: Vec<&str> = ends.lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 1 + 1 + LINES_OF_FAILURE + 2, "{ends}");
+        assert_eq!(lines[1], "---- a stdout ----");
+        assert_eq!(lines[2], format!("line {}", 100 - LINES_OF_FAILURE));
+        assert_eq!(&lines[LINES_OF_FAILURE + 2..], ["---- b stdout ----", "no"]);
+        assert_eq!(ends_of_failures("test a ... ok\n"), "");
     }
 
     #[test]
