@@ -1,4 +1,7 @@
 //! What others see of the device meanwhile: `/ping` and another plugin, asked again and again.
+//!
+//! A device that nobody attacks is asked the same at the same moments: what slows both of them is the machine, which is
+//! busy with other tests.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,11 +16,12 @@ use tests::Supervisor;
 const ASKED: [&str; 2] = ["/ping", "/v2/device/name"];
 /// The time between two rounds.
 const BETWEEN: Duration = Duration::from_millis(15);
-/// How long an answer takes is measured on the device before the attack; under attack at least this much is allowed,
-/// since the machine that runs the tests is busy with other things.
+/// Under attack at least this much is allowed.
 const LEAST: Duration = Duration::from_secs(3);
-/// The factor beyond that: this many times the longest answer of the quiet device.
-const TIMES: u32 = 10;
+/// The factor beyond that: this many times the longest answer of the device before the attack, which is quiet.
+const TIMES_QUIET: u32 = 10;
+/// The factor beyond that: this many times the longest answer of the other device during the attack.
+const TIMES_OTHER: u32 = 2;
 /// An answer that takes longer than this counts as missing.
 const LOST: Duration = Duration::from_secs(20);
 
@@ -28,37 +32,69 @@ pub struct Probes {
     task: JoinHandle<()>,
 }
 
+/// The longest times for an answer.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct LongestAnswers {
+    /// Of the device under attack.
+    pub attacked: Duration,
+    /// Of the device that nobody attacks.
+    pub other: Duration,
+}
+
 #[derive(Default)]
 struct ProbeResults {
-    longest: Duration,
+    longest: LongestAnswers,
     wrong: Option<String>,
 }
 
+/// Where to send requests.
+#[derive(Clone)]
+struct Target {
+    client: reqwest::Client,
+    base: String,
+    key: String,
+}
+
+impl Target {
+    fn new(device: &Supervisor) -> Self {
+        Target {
+            client: device.client().clone(),
+            base: device.base().to_owned(),
+            key: device.key().to_owned(),
+        }
+    }
+
+    /// Returns how long the answer took, and an error if it was missing.
+    async fn ask(&self, path: &str) -> (Duration, Option<String>) {
+        let began = Instant::now();
+        let request = self.client.get(format!("{}{path}", self.base));
+        let answer = request.bearer_auth(&self.key).timeout(LOST).send().await;
+        let wrong = match answer {
+            Ok(answer) if answer.status() == 200 => None,
+            Ok(answer) => Some(format!("{path} answered {}", answer.status())),
+            Err(error) => Some(format!("{path} did not answer: {error:?}")),
+        };
+        (began.elapsed(), wrong)
+    }
+}
+
 impl Probes {
-    /// Starts sending requests.
+    /// Starts sending requests to the device under attack, and to another one.
     #[must_use]
-    pub fn start(device: &Supervisor) -> Self {
+    pub fn start(attacked: &Supervisor, other: &Supervisor) -> Self {
         let results = Arc::<Mutex<ProbeResults>>::default();
         let (round, rounds) = watch::channel(0);
-        let (client, key, base) = (
-            device.client().clone(),
-            device.key().to_owned(),
-            device.base().to_owned(),
-        );
+        let (attacked, other) = (Target::new(attacked), Target::new(other));
         let of_task = Arc::clone(&results);
         let task = tokio::spawn(async move {
             loop {
                 for path in ASKED {
-                    let began = Instant::now();
-                    let request = client.get(format!("{base}{path}")).bearer_auth(&key);
-                    let answer = request.timeout(LOST).send().await;
-                    let wrong = match answer {
-                        Ok(answer) if answer.status() == 200 => None,
-                        Ok(answer) => Some(format!("{path} answered {}", answer.status())),
-                        Err(error) => Some(format!("{path} did not answer: {error:?}")),
-                    };
+                    let ((time, wrong), (time_of_other, _)) =
+                        tokio::join!(attacked.ask(path), other.ask(path));
                     if let Ok(mut results) = of_task.lock() {
-                        results.longest = results.longest.max(began.elapsed());
+                        let longest = &mut results.longest;
+                        longest.attacked = longest.attacked.max(time);
+                        longest.other = longest.other.max(time_of_other);
                         if wrong.is_some() {
                             results.wrong = wrong;
                         }
@@ -88,11 +124,11 @@ impl Probes {
         let _ = rounds.wait_for(|round| *round >= until).await;
     }
 
-    /// Returns the longest time for an answer since the last call.
+    /// Returns the longest times for an answer since the last call.
     ///
     /// # Errors
-    /// If an answer was missing.
-    pub fn longest(&self) -> Result<Duration> {
+    /// If an answer of the device under attack was missing.
+    pub fn longest(&self) -> Result<LongestAnswers> {
         let Ok(mut results) = self.results.lock() else {
             bail!("the results of the probes are lost");
         };
@@ -110,8 +146,8 @@ impl Drop for Probes {
     }
 }
 
-/// Returns the allowed time if the quiet device took at most `quiet`.
+/// Returns the allowed time if the quiet device took at most `quiet`, and the other one `other` during the attack.
 #[must_use]
-pub fn allowed(quiet: Duration) -> Duration {
-    LEAST.max(quiet * TIMES)
+pub fn allowed(quiet: Duration, other: Duration) -> Duration {
+    LEAST.max(quiet * TIMES_QUIET).max(other * TIMES_OTHER)
 }

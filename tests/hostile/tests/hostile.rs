@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hostile::attack::Attack;
@@ -24,9 +24,10 @@ async fn components_harm_nobody_and_are_named() {
         }
     }
     let queue = Mutex::new(components.iter());
+    let quiet = Arc::new(Supervisor::on_wasm().start().await);
     let (one, other) = futures::join!(
-        attack_with(&components, &queue),
-        attack_with(&components, &queue)
+        attack_with(&components, &queue, &quiet),
+        attack_with(&components, &queue, &quiet)
     );
     failures.extend(one.into_iter().chain(other));
     report(&failures);
@@ -36,9 +37,11 @@ async fn components_harm_nobody_and_are_named() {
 async fn attack_with(
     components: &[(Attack, Vec<u8>)],
     queue: &Mutex<std::slice::Iter<'_, (Attack, Vec<u8>)>>,
+    quiet: &Arc<Supervisor>,
 ) -> Vec<(String, anyhow::Error)> {
     let folder = PluginFolder::new(components).unwrap();
-    let mut victim = Victim::new(folder.device().start().await).await.unwrap();
+    let device = folder.device().start().await;
+    let mut victim = Victim::new(device, Arc::clone(quiet)).await.unwrap();
     let mut failures = Vec::new();
     let next = || queue.lock().unwrap().next();
     while let Some((attack, file)) = next() {
@@ -58,9 +61,9 @@ async fn attack_with(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_harm_nobody_and_are_refused() {
-    let mut victim = Victim::new(Supervisor::on_wasm().start().await)
-        .await
-        .unwrap();
+    let quiet = Arc::new(Supervisor::on_wasm().start().await);
+    let device = Supervisor::on_wasm().start().await;
+    let mut victim = Victim::new(device, quiet).await.unwrap();
     let mut failures = Vec::new();
     for attack in &attack::read_all(&folder("callers"), "txt", "#").unwrap() {
         let began = Instant::now();

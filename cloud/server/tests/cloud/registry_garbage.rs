@@ -109,8 +109,18 @@ impl Scene {
 
     /// Makes the deletion of every waiting image due at once, with its tokens expired.
     async fn time_passes(&self) {
-        let past = sql("UPDATE image_garbage SET gone_at = gone_at - ?, due_at = 0");
+        let past = sql("UPDATE image_garbage SET gone_at = now_ms() - ?, due_at = 0");
         execute(&self.database, past.with(7_200_000_i64)).await;
+    }
+
+    /// Waits until the cloud has deleted something that is not due yet. Its check may be in progress, and postpones the
+    /// next one by the time at which it began, so time passes more than once.
+    async fn until_deleted(&self, what: &str, is_there: impl Fn() -> bool) {
+        until(what, async || {
+            self.time_passes().await;
+            (!is_there()).then_some(())
+        })
+        .await;
     }
 
     /// Waits until nothing is left to delete; a check in progress does not know the new time yet.
@@ -264,11 +274,8 @@ async fn garbage_what_was_pushed_for_a_release_goes_from_the_registry_with_it() 
         assert!(registry.has(&other.repository, &other_hash));
         let cloud = Cloud::again(&url, &database, &settings).await;
         let scene = Scene { cloud, database, settings, host };
-        scene.time_passes().await;
-        until("the other fleet's is gone as well", async || {
-            (!registry.has(&other.repository, &other_hash)).then_some(())
-        })
-        .await;
+        let of_other = || registry.has(&other.repository, &other_hash);
+        scene.until_deleted("the other fleet's is gone as well", of_other).await;
         assert!(registry.has(&kept.repository, &kept_hash));
 
         // The registry's operator frees data that no manifest names any more.
@@ -319,11 +326,8 @@ async fn garbage_what_is_pushed_by_a_token_of_before_goes_when_the_token_is_over
             .expect("an answer");
         assert_eq!(put.status(), StatusCode::CREATED);
         assert!(registry.has(&old.repository, &late));
-        scene.time_passes().await;
-        until("what came late is gone", async || {
-            (!registry.has(&old.repository, &late)).then_some(())
-        })
-        .await;
+        let of_late = || registry.has(&old.repository, &late);
+        scene.until_deleted("what came late is gone", of_late).await;
         scene.nothing_waits().await;
     })
     .await;
