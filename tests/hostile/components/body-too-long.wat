@@ -1,7 +1,7 @@
 ;; Answers with a body that is longer than its limit, in many calls at once.
 ;; at-once: 8
 ;; answer: 502 plugin `body-too-long` gave a bad answer
-;; answer: 500 plugin `body-too-long` failed
+;; answer: 502 plugin `body-too-long` passed more than 2048 KiB to the host at once
 ;; answer: 503 `body-too-long`
 
 (func (export "handle") (type $handle)

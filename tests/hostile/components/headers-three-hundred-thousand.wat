@@ -1,7 +1,7 @@
 ;; Answers, sixteen times at once, with 300,000 empty headers, each of which costs the host more than the plugin.
 ;; at-once: 16
 ;; answer: 502 plugin `headers-three-hundred-thousand` gave a bad answer
-;; answer: 500 plugin `headers-three-hundred-thousand` failed
+;; answer: 502 plugin `headers-three-hundred-thousand` passed more than 2048 KiB to the host at once
 ;; answer: 503 `headers-three-hundred-thousand`
 ;; answer: 504 `headers-three-hundred-thousand`
 
