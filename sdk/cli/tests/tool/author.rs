@@ -84,8 +84,11 @@ impl Author {
     fn set_environment(&self, command: &mut Command) {
         command
             .stdin(Stdio::null())
-            // Shared with the other tests' crates, so that none is built twice.
+            // Shared with the other tests' crates, so that none is built twice: with the settings of this repository's
+            // profile.
             .env("CARGO_TARGET_DIR", tests::repository().join("target"))
+            .env("CARGO_PROFILE_DEV_DEBUG", "false")
+            .env("CARGO_PROFILE_DEV_LTO", "off")
             .env("XDG_CACHE_HOME", downloads())
             // This author's credentials for registries.
             .env("DOCKER_CONFIG", self.path("docker"))
