@@ -13,11 +13,13 @@
 //! plugins, who then do not have to build this crate. Its `Host` and `RunningHost` have the same methods where they do
 //! the same, but reach a host in another process; a trait for both would have to be imported by every test.
 
+mod action_observer;
 mod call_filter;
 mod fakes;
 mod host;
 mod running;
 
+pub use action_observer::{ActionEnd, ActionObserver, EndedAction};
 pub use call_filter::{AnswerChange, CallFilter};
 pub use host::Host;
 /// The messages between plugins and their host, for a [`CallFilter`].
