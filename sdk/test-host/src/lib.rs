@@ -30,4 +30,6 @@ pub use plugins::{
     PluginMetricValue, Postponement, ServiceChange, TargetProgress,
 };
 pub use running::{DeviceFolder, RunningHost};
-pub use supervisor_testing::{Answer, assert_described, build, schemas, try_build};
+pub use supervisor_testing::{
+    Answer, BuiltPlugin, assert_described, build, schemas, try_build_plugin,
+};
