@@ -37,6 +37,7 @@ mod limits;
 mod origin;
 mod runtime;
 pub mod text;
+mod usage;
 mod values;
 
 pub use action_call::{
@@ -68,6 +69,7 @@ pub use runtime::{
     GuestRequest, GuestRuntime, HostCalls, InstanceId, JournalAnswer, LogEntry, LogLevel, Outcome,
     RequestBody, RequestHead, RequestStream,
 };
+pub use usage::{CallUsage, UsedResources};
 pub use values::{BootComparison, Handle, JournalOptions, OpenLed, Parity, Piece, SerialSettings};
 // Types of `wit/` that several crates use, some with their interface in the name.
 pub use wit::actions::ActionError as OwnActionError;

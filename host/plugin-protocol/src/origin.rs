@@ -1,10 +1,11 @@
 //! Where a call of a plugin comes from.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Caller, CallerScope};
+use crate::{CallUsage, Caller, CallerScope};
 
 /// Where a call comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,13 +37,15 @@ impl Origin {
 }
 
 /// The call that an instance serves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ServedCall {
     /// The call's origin.
     pub origin: Origin,
     /// The number of the call on the host. A runtime in another process refers to the call by this number; what it says
     /// about the origin is not trusted.
     pub call: u64,
+    /// The place for what the call uses, if the caller shows it; absent on devices.
+    pub usage: Option<Arc<CallUsage>>,
 }
 
 impl ServedCall {
@@ -56,6 +59,7 @@ impl ServedCall {
         ServedCall {
             origin,
             call: LATEST.fetch_add(1, Relaxed) + 1,
+            usage: None,
         }
     }
 
@@ -65,6 +69,7 @@ impl ServedCall {
         ServedCall {
             origin: Origin::outside(CallerScope::NoCall),
             call: ServedCall::NO_CALL,
+            usage: None,
         }
     }
 }

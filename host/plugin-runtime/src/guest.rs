@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plugin_protocol::{Blueprint, Bound, HostCalls, ServedCall};
+use plugin_protocol::{Blueprint, Bound, CallUsage, HostCalls, ServedCall};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::{Accessor, HasData, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
@@ -51,6 +51,7 @@ impl Guest {
                 most: blueprint.limits.memory,
                 used: 0,
                 share: Arc::clone(share),
+                usage: None,
                 exceeded: false,
                 no_room: None,
                 table_elements: 0,
@@ -103,11 +104,21 @@ pub(crate) struct MemoryLimit {
     most: usize,
     used: usize,
     share: Arc<MemoryShare>,
+    /// The place where `used` is shown, if the caller shows it.
+    usage: Option<Arc<CallUsage>>,
     /// Whether it was refused memory: that is the cause of whatever it then dies of.
     pub(crate) exceeded: bool,
     /// Set if it was refused memory because the memory shared by plugins ran out.
     pub(crate) no_room: Option<Bound>,
     table_elements: usize,
+}
+
+impl MemoryLimit {
+    /// Shows the memory here from now on.
+    pub(crate) fn show_in(&mut self, usage: &Arc<CallUsage>) {
+        usage.record_memory(self.used);
+        self.usage = Some(Arc::clone(usage));
+    }
 }
 
 impl Drop for MemoryLimit {
@@ -133,6 +144,9 @@ impl ResourceLimiter for MemoryLimit {
             return Ok(false);
         }
         self.used = after;
+        if let Some(usage) = &self.usage {
+            usage.record_memory(after);
+        }
         Ok(true)
     }
 

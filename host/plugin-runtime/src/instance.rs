@@ -91,7 +91,13 @@ impl Instance {
 
     /// Makes the instance serve this call from now on.
     pub(crate) fn serve(&mut self, serving: ServedCall) {
-        self.store.data_mut().serve(serving);
+        let guest = self.store.data_mut();
+        if let Some(usage) = &serving.usage {
+            usage.begin(&guest.blueprint.limits);
+            self.meter.show_in(usage);
+            guest.memory.show_in(usage);
+        }
+        guest.serve(serving);
     }
 
     /// Must be called before the instance is used: time has passed since it was created.

@@ -3,9 +3,11 @@
 //! Time counts while the instance is being polled, from one check to the next: at each tick of the [`crate::ticker`]
 //! that occurs while the guest runs, and at the end of a poll. Waiting happens between polls and costs nothing.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use plugin_protocol::CallUsage;
 
 use crate::ticker::TICK;
 
@@ -18,6 +20,8 @@ pub(crate) struct Meter {
     limit: Duration,
     since: AtomicU64,
     used: AtomicU64,
+    /// The place where the time is shown, if the caller shows it.
+    usage: OnceLock<Arc<CallUsage>>,
 }
 
 impl Meter {
@@ -26,7 +30,15 @@ impl Meter {
             limit,
             since: AtomicU64::new(now()),
             used: AtomicU64::new(0),
+            usage: OnceLock::new(),
         }
+    }
+
+    /// Shows the time here from now on, including that of the instance's start, which counts as well.
+    pub(crate) fn show_in(&self, usage: &Arc<CallUsage>) {
+        usage.record_cpu(self.used.load(Relaxed));
+        // An instance serves one call.
+        let _ = self.usage.set(Arc::clone(usage));
     }
 
     /// Marks the beginning of a poll.
@@ -42,6 +54,9 @@ impl Meter {
             .min(nanoseconds(BETWEEN));
         let used = self.used.load(Relaxed).saturating_add(passed);
         self.used.store(used, Relaxed);
+        if let Some(usage) = self.usage.get() {
+            usage.record_cpu(used);
+        }
         used > nanoseconds(self.limit)
     }
 

@@ -12,8 +12,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use plugin_manifest::route_method;
 use plugin_protocol::{
-    AnswerBody, CallerScope, Failure, GuestAnswer, GuestError, GuestRequest, Origin, Outcome,
-    RequestHead, ServedCall,
+    AnswerBody, CallUsage, CallerScope, Failure, GuestAnswer, GuestError, GuestRequest, Origin,
+    Outcome, RequestHead, ServedCall,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument as _;
@@ -103,7 +103,11 @@ where
     let head = guest_request(&parts, matched.pattern(), params);
     // Set if a plugin calls the device's own API; requests from outside never have this extension.
     let origin = parts.extensions.get::<Origin>().cloned();
-    let serving = ServedCall::next(origin.unwrap_or_else(|| Origin::outside(scope)));
+    let serving = ServedCall {
+        // Set by programs that show it; requests from outside never have this extension either.
+        usage: parts.extensions.get::<Arc<CallUsage>>().cloned(),
+        ..ServedCall::next(origin.unwrap_or_else(|| Origin::outside(scope)))
+    };
     let mut answered = pin!(plugin.guest.call(serving, GuestRequest { head, body }));
     let answered = poll_fn(|context| {
         let polled = answered.as_mut().poll(context);

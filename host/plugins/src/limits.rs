@@ -59,6 +59,22 @@ mod tests {
     }
 
     #[test]
+    fn what_tools_say_about_a_plugin_without_a_policy_is_in_force() {
+        let manifest: WrittenLimits = toml::from_str("memory_mib = 32\nwall_ms = 5").unwrap();
+        let limits = resolve(&manifest.within_defaults(), &WrittenLimits::default());
+        let tools = manifest.without_policy();
+        let in_force = report(&limits, limits.concurrency);
+        let expected = PluginLimits {
+            memory_mib: tools.memory_mib.unwrap(),
+            cpu_ms: tools.cpu_ms.unwrap(),
+            wall_ms: tools.wall_ms.unwrap(),
+            body_kib: tools.body_kib.unwrap(),
+            concurrency: tools.concurrency.unwrap(),
+        };
+        assert_eq!(in_force, expected);
+    }
+
+    #[test]
     fn the_most_of_a_limit_is_what_the_pools_are_made_for() {
         let most = |key: &str| {
             let range = LIMITS.iter().find(|range| range.key == key).unwrap();

@@ -129,7 +129,8 @@ impl Plugins {
     }
 
     /// Calls the plugin to answer a caller of this scope. The caller's key is no longer in the request. The call runs
-    /// on the caller's task, and dropping the future or the answer's body ends it.
+    /// on the caller's task, and dropping the future or the answer's body ends it. An `Arc<CallUsage>` among the request's
+    /// extensions shows what the call uses.
     pub async fn call<B>(
         &self,
         route: RouteMatch,

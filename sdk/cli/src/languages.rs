@@ -25,6 +25,7 @@ use plugins::{signature_place, signed_content};
 use self::last_build::LastBuild;
 use crate::component_imports::imports;
 use crate::output::Output;
+use crate::producers;
 use crate::project::ProjectFolder;
 
 /// The component of a project, next to `plugin.toml`.
@@ -67,14 +68,23 @@ pub(crate) fn build(
     let (name, language) = (project.name(), project.language());
     output.note(&format!("building {name} ({language})"));
     let mut last = LastBuild::load(project, mode, output);
+    // The SDKs of the other languages are in this tool.
+    let mut sdk_version = Some(producers::SDK_VERSION.to_owned());
     let built = match language {
-        Language::Rust => Some(rust::build(project, output)?),
+        Language::Rust => {
+            let built = rust::build(project, output)?;
+            sdk_version = built.sdk_version;
+            Some(built.file)
+        }
         Language::C => Some(c::build(project, output)?),
         Language::Go => Some(go::build(project, output)?),
         Language::JavaScript => javascript::build(project, "src/plugin.js", &mut last, output)?,
         Language::TypeScript => javascript::build(project, "src/plugin.ts", &mut last, output)?,
         Language::Python => python::build(project, &mut last, output)?,
-        Language::Component => Some(component::build(project, output)?),
+        Language::Component => {
+            sdk_version = None;
+            Some(component::build(project, output)?)
+        }
     };
     let component = project.component();
     let Some(built) = built else {
@@ -97,6 +107,10 @@ pub(crate) fn build(
     // `plugin!` of the Rust SDK writes these sections itself.
     if language != Language::Rust {
         add_sections(project, &mut wasm)?;
+    }
+    if let Some(version) = sdk_version {
+        producers::record_sdk(&mut wasm, &version)
+            .context("failed to record the version of the SDK in what the compiler has written")?;
     }
     let manifest = Manifest::from_wasm(&wasm).with_context(|| {
         format!(

@@ -20,6 +20,7 @@ mod log_filter;
 mod output;
 mod plugin_artifact;
 mod policy;
+mod producers;
 mod project;
 mod sdk_sources;
 mod templates;

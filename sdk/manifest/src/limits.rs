@@ -152,6 +152,13 @@ impl WrittenLimits {
         limits
     }
 
+    /// Returns the limits in force for a plugin whose manifest sets these and whose policy sets none. A manifest by itself
+    /// can only lower the defaults, except for plugins that the layout ships with.
+    #[must_use]
+    pub fn without_policy(&self) -> WrittenLimits {
+        self.within_defaults().over(&WrittenLimits::DEFAULTS)
+    }
+
     /// Returns these limits, and those of `others` for limits that are not set here.
     #[must_use]
     pub fn over(&self, others: &WrittenLimits) -> WrittenLimits {
@@ -205,6 +212,20 @@ mod tests {
             limits,
             written("memory_mib = 16\ncpu_ms = 5\nconcurrency = 8")
         );
+    }
+
+    #[test]
+    fn without_a_policy_each_limit_is_in_force_and_no_higher_than_its_default() {
+        assert_eq!(
+            WrittenLimits::default().without_policy(),
+            WrittenLimits::DEFAULTS
+        );
+        let limits = written("memory_mib = 32\ncpu_ms = 5").without_policy();
+        let expected = WrittenLimits {
+            cpu_ms: Some(5),
+            ..WrittenLimits::DEFAULTS
+        };
+        assert_eq!(limits, expected);
     }
 
     #[test]

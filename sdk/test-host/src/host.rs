@@ -11,6 +11,7 @@ use os::{MethodError, SimulatedGpio, SimulatedI2c, UnitName, UnitState};
 use plugins::{Cloud, Device, HttpError, Identity, NoCloud};
 use serde_json::Value;
 
+use crate::action_observer::ActionObserver;
 use crate::call_filter::CallFilter;
 use crate::fakes::{FakeApi, FakeHttp};
 
@@ -37,6 +38,7 @@ pub struct Host {
     compiler: Option<PathBuf>,
     folder: Option<PathBuf>,
     call_filter: Option<Arc<dyn CallFilter>>,
+    action_observer: Option<Arc<dyn ActionObserver>>,
 }
 
 /// What pins plugin files to their names.
@@ -103,6 +105,7 @@ impl Host {
             compiler: None,
             folder: None,
             call_filter: None,
+            action_observer: None,
         }
     }
 
@@ -179,6 +182,13 @@ impl Host {
     #[must_use]
     pub fn call_filter(mut self, filter: Arc<dyn CallFilter>) -> Self {
         self.call_filter = Some(filter);
+        self
+    }
+
+    /// Has this observer see the calls of plugins for events and actions.
+    #[must_use]
+    pub fn action_observer(mut self, observer: Arc<dyn ActionObserver>) -> Self {
+        self.action_observer = Some(observer);
         self
     }
 

@@ -13,11 +13,13 @@
 //! plugins, who then do not have to build this crate. Its `Host` and `RunningHost` have the same methods where they do
 //! the same, but reach a host in another process; a trait for both would have to be imported by every test.
 
+mod action_observer;
 mod call_filter;
 mod fakes;
 mod host;
 mod running;
 
+pub use action_observer::{ActionEnd, ActionObserver, EndedAction};
 pub use call_filter::{AnswerChange, CallFilter};
 pub use host::Host;
 /// The messages between plugins and their host, for a [`CallFilter`].
@@ -28,4 +30,6 @@ pub use plugins::{
     PluginMetricValue, Postponement, ServiceChange, TargetProgress,
 };
 pub use running::{DeviceFolder, RunningHost};
-pub use supervisor_testing::{Answer, assert_described, build, schemas, try_build};
+pub use supervisor_testing::{
+    Answer, BuiltPlugin, assert_described, build, schemas, try_build_plugin,
+};

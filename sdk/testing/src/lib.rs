@@ -23,7 +23,7 @@ mod running;
 mod tool;
 
 pub use answer::Answer;
-pub use build::{build, try_build};
+pub use build::{BuiltPlugin, build, try_build, try_build_plugin};
 pub use control::{BootChange, CallerScope, HttpError, Identity, OsCall, ProxyError};
 pub use description::{assert_described, schemas};
 pub use host::Host;

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame as BodyFrame};
 use plugin_protocol::{
-    AnswerBody, Blueprint, Failure, GuestAnswer, GuestCode, GuestPlugin, GuestRequest, Outcome,
-    RequestBody, RequestHead, ServedCall,
+    AnswerBody, Blueprint, Failure, GuestAnswer, GuestCode, GuestPlugin, GuestRequest, Origin,
+    Outcome, RequestBody, RequestHead, ServedCall,
 };
 
 use super::Worker;
@@ -47,6 +47,15 @@ fn bounded(reply: &Reply) -> Result<Frames> {
         Err(error) => error.to_string(),
     };
     Frames::message(&Reply::Failed(Failure::BadAnswer(what)))
+}
+
+/// Returns a call of the host. What it uses is not shown: the host is in another process.
+fn served(origin: Origin, call: u64) -> ServedCall {
+    ServedCall {
+        origin,
+        call,
+        usage: None,
+    }
 }
 
 async fn write_reply(write: &mut WriteHalf, reply: &Reply) -> Result<()> {
@@ -102,7 +111,7 @@ impl Worker {
                 origin,
                 action,
             } => match self.plugin(plugin) {
-                Ok(plugin) => match plugin.act(ServedCall { origin, call }, action).await {
+                Ok(plugin) => match plugin.act(served(origin, call), action).await {
                     Ok(answer) => Reply::Acted(answer),
                     Err(failure) => Reply::Failed(failure),
                 },
@@ -117,7 +126,7 @@ impl Worker {
                 body,
             } => {
                 let _identity = identity.map(|identity| self.host.keep_identity(call, identity));
-                let serving = ServedCall { origin, call };
+                let serving = served(origin, call);
                 return self.call(conversation, plugin, serving, (head, body)).await;
             }
         };

@@ -1,5 +1,7 @@
 //! `run`: serves the plugin on this machine over HTTP, in the device's runtime.
 
+mod answer_stream;
+mod call_lines;
 mod identify_requests;
 mod refusal;
 mod requests;
@@ -22,6 +24,7 @@ use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use self::call_lines::ActionLines;
 use self::identify_requests::IdentifyRequests;
 use self::requests::Requests;
 use self::served_plugin::{ServedDevice, ServedPlugin};
@@ -147,7 +150,8 @@ async fn start(
     let project = &arguments.component.project.project;
     let trial = Trial::on(arguments.device.as_deref(), &project.join(DEVICE))?
         .with_policy(arguments.policy.as_deref())?
-        .with_state(Some(folder));
+        .with_state(Some(folder))
+        .with_action_observer(Arc::new(ActionLines));
     let manifest = &component.manifest;
     if let Some(hint) = trial.missing_mapping(manifest) {
         output.note(&hint);

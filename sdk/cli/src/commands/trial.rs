@@ -1,11 +1,12 @@
 //! A device for trying out a plugin: the real runtime with fake hardware and services.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use compiled_code::{Cache, CodeDigest, Limits, Profile};
 use plugin_manifest::{Manifest, glob, is_stock_plugin};
-use plugin_test_host::RunningHost;
+use plugin_test_host::{ActionObserver, RunningHost};
 use tempfile::TempDir;
 
 use crate::compiler;
@@ -24,6 +25,8 @@ pub(crate) struct Trial {
     policy: Option<(PathBuf, String)>,
     /// The folder in which plugins' data is stored.
     state: Option<PathBuf>,
+    /// Sees the calls of the plugin for events and actions.
+    action_observer: Option<Arc<dyn ActionObserver>>,
     /// The folder of the program that replaces the journal command.
     scratch: TempDir,
 }
@@ -52,6 +55,7 @@ impl Trial {
             file,
             policy: None,
             state: None,
+            action_observer: None,
             scratch: tempfile::tempdir().context("failed to create a temporary folder")?,
         })
     }
@@ -87,6 +91,12 @@ impl Trial {
     /// Stores the plugin's data in this folder.
     pub(crate) fn with_state(mut self, folder: Option<&Path>) -> Trial {
         self.state = folder.map(Path::to_owned);
+        self
+    }
+
+    /// Has this observer see the calls of the plugin for events and actions.
+    pub(crate) fn with_action_observer(mut self, observer: Arc<dyn ActionObserver>) -> Trial {
+        self.action_observer = Some(observer);
         self
     }
 
@@ -136,6 +146,9 @@ impl Trial {
             .code_cache(cache);
         if component.is_of_project {
             host = host.reuse_functions();
+        }
+        if let Some(observer) = &self.action_observer {
+            host = host.action_observer(Arc::clone(observer));
         }
         let folder = match &self.state {
             Some(state) => state.clone(),

@@ -1,9 +1,10 @@
 //! Rust: cargo does everything.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use plugin_test_host::BuiltPlugin;
 
 use super::capability_use::code_of;
 use super::source_functions::{self, SourceFunctions, name_after};
@@ -22,7 +23,7 @@ const MODIFIERS: [&str; 5] = ["pub", "pub(crate)", "const", "async", "unsafe"];
 ///
 /// # Errors
 /// The source lacks a function, or cargo or the target is missing, or cargo failed; it has printed the reason.
-pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
+pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<BuiltPlugin> {
     ensure!(
         project.path.join("Cargo.toml").is_file(),
         "there is no `Cargo.toml` beside plugin.toml"
@@ -32,7 +33,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         source_functions::check(project, &source, &functions(&source))?;
     }
     add_target(output)?;
-    plugin_test_host::try_build(&project.path).map_err(cause_for_author)
+    plugin_test_host::try_build_plugin(&project.path).map_err(cause_for_author)
 }
 
 /// Returns the error of a build as an author needs it: what cargo has printed says more than its exit status.

@@ -191,6 +191,61 @@ fn events_schedules_and_actions_are_inspected_by_name() {
     assert_eq!(json["actions"], serde_json::json!(["list", "set"]));
 }
 
+#[test]
+fn the_limits_without_a_policy_and_a_missing_record_of_the_sdk_are_inspected() {
+    let author = Author::new();
+    // Built by cargo, and its manifest asks for more than the defaults.
+    let ticker = guest("ticker").display().to_string();
+    let shown = author.run(&format!("inspect {ticker}")).succeeds();
+    for line in [
+        "  sdk          not recorded; `supervisor-plugin build` records it in plugins that use an SDK\n",
+        "  limit        memory_mib = 16\n",
+        "  limit        cpu_ms = 1000\n",
+        "  limit        wall_ms = 10000; the plugin asks for 30000, which requires a policy\n",
+        "  limit        body_kib = 1024; the plugin asks for 4096, which requires a policy\n",
+        "  limit        concurrency = 8\n",
+    ] {
+        assert!(shown.out.contains(line), "{line} in {}", shown.out);
+    }
+    let json = author.run(&format!("inspect {ticker} --json")).succeeds();
+    let json = json.json();
+    assert_eq!(json["sdk"], serde_json::Value::Null);
+    assert_eq!(
+        json["limits"],
+        serde_json::json!({ "wall_ms": 30_000, "body_kib": 4096 })
+    );
+    assert_eq!(
+        json["limits_without_policy"],
+        serde_json::json!({
+            "memory_mib": 16, "cpu_ms": 1000, "wall_ms": 10_000, "body_kib": 1024, "concurrency": 8
+        })
+    );
+}
+
+/// Whoever gives an author a component has written everything in it.
+#[test]
+fn a_strangers_record_of_an_sdk_does_not_steer_the_terminal() {
+    let author = Author::new();
+    // One field, `sdk`, with one tool and its version.
+    let version = "1\u{1b}[2J\n  signature    in the file";
+    let mut record = b"\x01\x03sdk\x01\x0esupervisor-sdk".to_vec();
+    record.push(u8::try_from(version.len()).unwrap());
+    record.extend(version.as_bytes());
+    let mut wasm = plugin(&route("/v3/mine/:what"));
+    let mut section = Vec::new();
+    plugin_manifest::append_section(&mut section, "producers", &record);
+    // Before the record of the compiler.
+    let beginning = plugin_manifest::COMPONENT.len();
+    wasm.splice(beginning..beginning, section);
+    fs::write(author.path("mine.wasm"), wasm).unwrap();
+    let shown = author.run("inspect mine.wasm").succeeds();
+    let line = "  sdk          supervisor-sdk 1\\u{1b}[2J\\n  signature    in the file\n";
+    assert!(shown.out.contains(line), "{}", shown.out);
+    let json = author.run("inspect mine.wasm --json").succeeds().json();
+    let shown = "1\\u{1b}[2J\\n  signature    in the file";
+    assert_eq!(json["sdk"]["version"], shown);
+}
+
 /// `supervisor-plugin inspect FILE 2>&1 | head -1`
 #[test]
 fn a_command_whose_output_nobody_reads_keeps_its_exit_code() {

@@ -15,6 +15,14 @@ async fn a_new_project_is_built_tested_signed_and_served_by_a_device_that_trusts
     assert!(built.out.contains("asks for: store"), "{}", built.out);
     let tested = author.run_in("rails", "test").succeeds();
     assert!(tested.out.contains("3 passed, 0 failed"), "{}", tested.out);
+    // The version of the copy of the SDK that is in the project.
+    let sdk = author.run("inspect rails/rails.wasm").succeeds();
+    let expected = concat!(
+        "  sdk          supervisor-sdk ",
+        env!("CARGO_PKG_VERSION"),
+        "\n"
+    );
+    assert!(sdk.out.contains(expected), "{}", sdk.out);
     author.run("keygen acme.key --no-password").succeeds();
     author
         .run("sign rails/rails.wasm --key acme.key")

@@ -41,6 +41,8 @@ pub(crate) fn check_new_project(author: &Author, language: &str) {
     let imports = file.json()["imports"].to_string();
     assert!(imports.contains("platform:supervisor/store"), "{imports}");
     assert!(!imports.contains("wasi:"), "{imports}");
+    let sdk = serde_json::json!({ "name": "supervisor-sdk", "version": env!("CARGO_PKG_VERSION") });
+    assert_eq!(file.json()["sdk"], sdk);
     // The engine's memory and those of two components that replace imports: a call takes three places.
     let checked = author.run("check rails/rails.wasm").succeeds();
     let fewer = "5 calls at a time, rather than the 8 of `concurrency`";

@@ -27,6 +27,7 @@ mod registry;
 mod report_fields;
 mod run;
 mod run_steps;
+mod run_usage;
 mod signatures;
 mod test;
 mod typed_actions;

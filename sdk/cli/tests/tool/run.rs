@@ -23,7 +23,7 @@ async fn a_saved_file_is_served_and_a_broken_one_leaves_the_version_before() {
         get(&client, &hello).await,
         (200, "Hello, Ada! This is call 1.\n".to_owned())
     );
-    running.until_printed("GET /v3/rails/Ada  200").await;
+    running.until_printed("GET /v3/rails/Ada 200 in ").await;
 
     // No earlier run of this test has compiled this version.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

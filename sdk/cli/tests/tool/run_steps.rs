@@ -78,7 +78,15 @@ async fn a_plugins_own_actions_are_called_while_it_is_served() {
             ],
         )
         .await;
-    rails.running.until_printed("POST /@run/action  200").await;
+    rails
+        .running
+        .until_printed("POST /@run/action 200 in ")
+        .await;
+    let line = rails.running.until_printed("action set answered in ").await;
+    assert!(
+        line.contains(" ms of 1000 ms processor time, ") && line.ends_with(" of 16 MiB)"),
+        "{line}"
+    );
     for (step, expected) in [
         (
             json!({ "name": "reset" }),
@@ -179,6 +187,11 @@ async fn events_happen_and_gates_answer_while_a_plugin_is_served() {
         ],
     )
     .await;
+    for kind in ["start", "update-gate", "connection", "schedule"] {
+        let line = format!("event {kind} answered in ");
+        let line = hold.running.until_printed(&line).await;
+        assert!(line.contains(" ms processor time, "), "{line}");
+    }
     let (_, state) = hold
         .send(Method::GET, "/v3/update-hold", &Value::Null)
         .await;

@@ -10,6 +10,7 @@ use plugin_runtime::{Resources, Runtime};
 use plugins::{HostServices, Manifest, Plugins, PluginsConfig};
 
 use super::{Host, Pins};
+use crate::action_observer::ObservedRuntime;
 use crate::call_filter::FilteredRuntime;
 use crate::fakes::{FakeHostName, FakeLocks};
 use crate::running::{DeviceFolder, RunningHost};
@@ -75,6 +76,9 @@ impl Host {
         let mut runtime: Arc<dyn GuestRuntime> = Arc::new(runtime);
         if let Some(filter) = self.call_filter {
             runtime = Arc::new(FilteredRuntime { runtime, filter });
+        }
+        if let Some(observer) = self.action_observer {
+            runtime = Arc::new(ObservedRuntime { runtime, observer });
         }
         let plugins = Plugins::start(PluginsConfig {
             runtime,

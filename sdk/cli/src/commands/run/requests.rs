@@ -7,10 +7,14 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use http::{Method, Request, StatusCode};
+use http_body::Body as _;
 use plugin_manifest::match_path;
+use plugin_test_host::protocol::CallUsage;
 use request_site::ForeignSite;
 use tokio::sync::RwLock;
 
+use super::answer_stream::AnswerStream;
+use super::call_lines::{request_line, stream_line};
 use super::refusal::refusal;
 use super::served_plugin::ServedPlugin;
 use super::steps::StepRoutes;
@@ -34,20 +38,36 @@ impl Requests {
     }
 
     /// Answers a request of this client, and shows it to the author.
-    pub(super) async fn answer(&self, client: SocketAddr, request: Request<Body>) -> Response {
+    pub(super) async fn answer(&self, client: SocketAddr, mut request: Request<Body>) -> Response {
         let started = Instant::now();
         let what = format!("{} {}", request.method(), request.uri().path());
+        let usage = Arc::<CallUsage>::default();
+        request.extensions_mut().insert(Arc::clone(&usage));
         let response = self.response(client, request).await;
-        let milliseconds = started.elapsed().as_secs_f64() * 1000.0;
         let status = response.status();
-        note_line(format!("{what}  {}  {milliseconds:.1} ms", status.as_u16()));
+        let is_stream = response.body().size_hint().exact().is_none();
+        let used = usage.read();
+        note_line(request_line(
+            &what,
+            status,
+            started.elapsed(),
+            used.as_ref(),
+            is_stream,
+        ));
         if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
             return refusal(
                 status,
                 "this plugin has no such route, and of the supervisor's own routes only `POST /v1/blink` is served here",
             );
         }
-        response
+        if !is_stream {
+            return response;
+        }
+        let ended = move |end| {
+            let used = usage.read();
+            note_line(stream_line(&what, end, started.elapsed(), used.as_ref()));
+        };
+        response.map(|body| Body::new(AnswerStream::new(body, ended)))
     }
 
     async fn response(&self, client: SocketAddr, request: Request<Body>) -> Response {
