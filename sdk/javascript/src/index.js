@@ -17,6 +17,7 @@ export * as cloud from "./cloud.js";
 export * as config from "./config.js";
 export * as dbus from "./dbus.js";
 export * as device from "./device.js";
+export * as files from "./files.js";
 export * as gpio from "./gpio.js";
 export * as hostName from "./host-name.js";
 export * as http from "./http.js";

@@ -1,4 +1,4 @@
-/** Replaces the interfaces of `platform:supervisor`, which only a device has: `node --import ./test/platform.js`. */
+/** Replaces the interfaces of `platform:supervisor` and of WASI, which only a device has: `node --import ./test/platform.js`. */
 import { register } from "node:module";
 
 const SOURCES = {
@@ -29,6 +29,7 @@ const SOURCES = {
     writeWord: async (...given) => { globalThis.transferred.push(given); },
     writeRead: async (...given) => { globalThis.transferred.push(given); },
   };`,
+  "wasi:filesystem/preopens@0.2.6": `export { default } from ${JSON.stringify(new URL("filesystem.js", import.meta.url).href)};`,
 };
 globalThis.logged = [];
 globalThis.ended = [];

@@ -486,6 +486,30 @@ export namespace serial {
   }
 }
 
+/** Files of the host, in the folders that the policy maps into the plugin (`files` in its section), by whole paths such as
+ * `/rails/5v`. A file that is read or written has at most 1 MiB.
+ *
+ * All functions throw `Forbidden` if the policy does not map the folder, the path leads out of it, or the folder is
+ * read-only; `NotFound` if there is no such file or folder; `Conflict` if it is a folder instead of a plain file, or the
+ * other way round; `TooLarge` beyond the bounds; and `BadRequest` if no file can have the name. The message names the path
+ * and what to do. */
+export namespace files {
+  /** Returns the bytes of a file. */
+  function read(path: string): Promise<Uint8Array>;
+  /** Returns a file as text. What is not UTF-8 becomes U+FFFD. */
+  function readText(path: string): Promise<string>;
+  /** Writes a file completely or not at all, also if the power fails: it is written as `PATH.new` in the same folder, and
+   * then renamed. Does nothing if the file already has this content. Text is written as UTF-8. The folder must exist, and
+   * the policy must map it with `write = true`. */
+  function write(path: string, content: Uint8Array | string): Promise<void>;
+  /** Lists the names in a folder, sorted; at most 10,000. */
+  function list(folder: string): Promise<string[]>;
+  /** Removes a file; a missing file is not an error. */
+  function remove(path: string): Promise<void>;
+  /** Returns whether there is a file or a folder of this path. */
+  function exists(path: string): Promise<boolean>;
+}
+
 /** GPIO lines, under the names that the policy gives them. The device keeps a line from its first use until the policy no
  * longer grants it to the plugin: an output keeps its value after the call has ended. */
 export namespace gpio {

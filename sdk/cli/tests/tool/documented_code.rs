@@ -32,8 +32,8 @@ import (
 
 /// What the cells of the table use, and the names of their variables.
 const TASK_IMPORTS: &str = r#"import {
-  actions, api, caller, cloud, config, dbus, device, gpio, hostName, http, i2c, identify, journal, led, log, metrics,
-  report, serial, store, timer, units, updateLock,
+  actions, api, caller, cloud, config, dbus, device, files, gpio, hostName, http, i2c, identify, journal, led, log,
+  metrics, report, serial, store, timer, units, updateLock,
 } from "supervisor-sdk";
 
 declare const url: string, path: string, service: string, name: string, member: string, rail: object;
