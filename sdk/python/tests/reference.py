@@ -162,7 +162,11 @@ def parameter(argument: ast.arg, default: ast.expr | None) -> str:
 
 def errors(module: str, tree: ast.Module) -> list[tuple[str, str]]:
     """Returns the errors of a capability: the class that the SDK raises, and when, as `wit/` says it."""
-    interface = (REPOSITORY / f"wit/{module.replace('_', '-')}.wit").read_text()
+    path = REPOSITORY / f"wit/{module.replace('_', '-')}.wit"
+    if not path.exists():
+        # The interface is one of WASI.
+        return []
+    interface = path.read_text()
     variant = re.search(r"variant [a-z0-9-]+-error \{\n(.*?)\n    \}", interface, re.DOTALL)
     if variant is None:
         return []

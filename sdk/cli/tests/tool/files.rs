@@ -46,7 +46,71 @@ export async function hello() {
 }
 "#;
 
-/// What such a plugin answers.
+/// The same in Python, which reads with its own functions.
+const PYTHON: &str = r#"import os
+
+from supervisor_sdk import files
+
+
+async def hello():
+    results = {}
+
+    def attempt(name, action):
+        try:
+            result = action()
+            results[name] = "done" if result is None else result
+        except Exception as error:
+            results[name] = f"{type(error).__name__}: {error}"
+
+    def read(path):
+        with open(path) as file:
+            return file.read()
+
+    attempt("read", lambda: read("/rails/5v"))
+    attempt("write", lambda: files.write("/rails/5v", "off é"))
+    attempt("read again", lambda: read("/rails/5v"))
+    attempt("write bytes", lambda: files.write("/rails/bytes", bytes([0, 255])))
+    attempt("write largest", lambda: files.write("/rails/written", bytes([1]) * (256 << 10)))
+    attempt("write too large", lambda: files.write("/rails/written", "a" * ((256 << 10) + 1)))
+    attempt("write read-only", lambda: files.write("/settings/a", "a"))
+    attempt("write outside", lambda: files.write("/etc/a", "a"))
+    attempt("write above", lambda: files.write("/rails/../secret", "a"))
+    attempt("write planted", lambda: files.write("/rails/planted", "a"))
+    attempt("write folder", lambda: files.write("/rails/more", "a"))
+    attempt("write pipe", lambda: files.write("/rails/pipe", "a"))
+    attempt("write link", lambda: files.write("/rails/link", "a"))
+    attempt("list", lambda: sorted(os.listdir("/rails")))
+    return results
+"#;
+
+/// What the plugin in Python answers.
+fn expected_in_python() -> Value {
+    let refused = |path: &str| {
+        format!(
+            "Forbidden: failed to write `{path}`: `files` in the plugin's section of the policy maps the folder without `write \
+             = true`, or the path leads out of it"
+        )
+    };
+    json!({
+        "read": "on",
+        "write": "done",
+        "read again": "off é",
+        "write bytes": "done",
+        "write largest": "done",
+        "write too large": "TooLarge: failed to write `/rails/written`: the content has 262145 bytes, and at most 262144 are written",
+        "write read-only": refused("/settings/a"),
+        "write outside": "NotFound: failed to write `/etc/a`: there is no such folder, or `files` in the plugin's section of the policy does not map it into the plugin",
+        "write above": refused("/rails/../secret"),
+        "write planted": refused("/rails/planted"),
+        "write folder": "Conflict: failed to write `/rails/more`: it is a folder",
+        // Files that are renamed take the places of these.
+        "write pipe": "done",
+        "write link": "done",
+        "list": ["5v", "bytes", "large", "largest", "link", "more", "old", "pipe", "planted.new", "written"],
+    })
+}
+
+/// What the plugin in JavaScript and TypeScript answers.
 fn expected() -> Value {
     let outside = |attempt: &str| {
         format!(
@@ -93,7 +157,7 @@ fn author_with_files(language: &str, source: &str, text: &str) -> Author {
 }
 
 /// Calls the plugin on a device whose folder `rails` contains what is to be read, and links that lead out of it.
-async fn check(author: &Author, expected: Value) {
+async fn check(author: &Author, expected: Value, written: usize) {
     let policy = r#"[plugins.rails]
 grants = ["files"]
 files = [
@@ -129,7 +193,7 @@ files = [
     let content = |name: &str| fs::read(folder.join(name)).unwrap();
     assert_eq!(content("rails/5v"), "off é".as_bytes());
     assert_eq!(content("rails/bytes"), [0, 255]);
-    assert_eq!(content("rails/written"), [1; 1 << 20]);
+    assert_eq!(content("rails/written"), vec![1; written]);
     assert_eq!(content("secret"), b"secret");
     assert!(!folder.join("settings/a").exists());
 }
@@ -138,7 +202,7 @@ files = [
 async fn a_plugin_in_javascript_reads_and_writes_the_files_that_the_policy_maps_and_no_others() {
     if can_build("javascript") {
         let author = author_with_files("javascript", "src/plugin.js", JAVASCRIPT);
-        check(&author, expected()).await;
+        check(&author, expected(), 1 << 20).await;
     }
 }
 
@@ -155,18 +219,34 @@ async fn a_plugin_in_typescript_reads_and_writes_the_files_that_the_policy_maps_
                 "(name: string, action: () => Promise<unknown>)",
             );
         let author = author_with_files("typescript", "src/plugin.ts", &typed);
-        check(&author, expected()).await;
+        check(&author, expected(), 1 << 20).await;
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_in_python_writes_the_files_that_the_policy_maps_and_no_others() {
+    if can_build("python") {
+        let author = author_with_files("python", "src/plugin.py", PYTHON);
+        check(&author, expected_in_python(), 256 << 10).await;
     }
 }
 
 #[test]
 fn files_that_plugin_toml_does_not_ask_for_are_found_by_the_build() {
-    for (language, source, text, line) in [(
-        "javascript",
-        "src/plugin.js",
-        "import { files } from \"supervisor-sdk\";\n\nexport const hello = () => files.list(\"/rails\");\n",
-        1,
-    )] {
+    for (language, source, text, line) in [
+        (
+            "javascript",
+            "src/plugin.js",
+            "import { files } from \"supervisor-sdk\";\n\nexport const hello = () => files.list(\"/rails\");\n",
+            1,
+        ),
+        (
+            "python",
+            "src/plugin.py",
+            "\nfrom supervisor_sdk import files\n\n\ndef hello():\n    files.write(\"/rails/5v\", \"on\")\n",
+            2,
+        ),
+    ] {
         if !can_build(language) {
             continue;
         }
