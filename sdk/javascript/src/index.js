@@ -28,6 +28,7 @@ export * as journal from "./journal.js";
 export * as led from "./led.js";
 export * as log from "./log.js";
 export * as metrics from "./metrics.js";
+export * as proxyRedirector from "./proxy-redirector.js";
 export * as report from "./report.js";
 export * as serial from "./serial.js";
 export * as store from "./store.js";

@@ -1,10 +1,11 @@
-/** Converts between the values of a provider of `proxy-redirector` and those of `wit/proxy-redirector.wit`. */
+/** Converts between the values of `proxy-redirector` in the SDK, for providers and callers, and those of
+ * `wit/proxy-redirector.wit`. */
 
 import { text, wholeNumber } from "./capability.js";
 
 const KINDS = ["socks4", "socks5", "http-connect", "http-relay"];
 
-/** Returns the configuration that a provider should write; nothing for none. */
+/** Converts a configuration of the interface; nothing stands for none. */
 export function redirectionOf(redirection) {
   if (redirection == null) return undefined;
   const { proxy, dns } = redirection;
@@ -16,8 +17,12 @@ export function redirectionOf(redirection) {
 export function stateOf(state) {
   if (state === "direct") return { tag: "direct" };
   if (state.unusable !== undefined) return { tag: "unusable", val: text(state.unusable) };
-  const { proxy, dns } = state;
-  return { tag: "redirected", val: { proxy: proxyOf(proxy), dns: dns && remoteOf(dns) } };
+  return { tag: "redirected", val: redirectedOf(state) };
+}
+
+/** Converts a configuration that connections are redirected by. */
+export function redirectedOf({ proxy, dns }) {
+  return { proxy: proxyOf(proxy), dns: dns == null ? undefined : remoteOf(dns) };
 }
 
 function proxyOf({ kind, address, port, login, password }) {
@@ -28,4 +33,4 @@ function proxyOf({ kind, address, port, login, password }) {
 
 const remoteOf = ({ address, port }) => ({ address: text(address), port: wholeNumber(port, 16) });
 
-const optional = (value) => (value === undefined ? undefined : text(value));
+const optional = (value) => (value == null ? undefined : text(value));

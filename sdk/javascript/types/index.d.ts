@@ -619,6 +619,23 @@ export namespace identify {
   function run(): Promise<void>;
 }
 
+/** The program on the host that sends the device's connections through a proxy. A plugin calls the provider of the action
+ * `proxy-redirector`, and so cannot provide it as well. All functions throw `Unavailable` if no plugin of the device
+ * provides the action, and `Internal` if the configuration cannot be read, written or applied. */
+export namespace proxyRedirector {
+  /** Returns the present configuration. */
+  function get(): Promise<ProxyState>;
+  /** Writes the configuration, or removes it if there is no target, completely or not at all. Takes effect with `apply`.
+   * Throws `BadRequest` if a value cannot be configured. */
+  function set(target: Redirection | undefined): Promise<void>;
+  /** Returns the addresses and subnets that are reached without the proxy. */
+  function noProxy(): Promise<string[]>;
+  /** Replaces these addresses and subnets. Takes effect with `apply`. Throws `BadRequest` if one is not an address. */
+  function setNoProxy(addresses: string[]): Promise<void>;
+  /** Makes the redirector use what was written. Open connections may stay as they are. */
+  function apply(): Promise<void>;
+}
+
 /** The update locks of all apps, held until `release` or the end of the call. */
 export namespace updateLock {
   class AllLocks {

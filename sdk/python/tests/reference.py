@@ -15,8 +15,8 @@ WIDTH = 120
 
 FREE = ["caller", "config", "events", "log", "timer"]
 """The modules that need no capability."""
-PROVIDERS = ["boot_config", "identify_window", "os_update", "proxy_redirector"]
-"""The modules for typed actions that a plugin provides."""
+PROVIDERS = ["boot_config", "identify_window", "os_update"]
+"""The modules that are only for typed actions that a plugin provides."""
 HANDLERS = ["request", "body", "response"]
 """The modules whose classes handlers receive or return; plugins import these classes from `supervisor_sdk`."""
 RECEIVED = {"Headers", "Request"}

@@ -156,7 +156,7 @@ fn author_with_files(language: &str, source: &str, text: &str) -> Author {
     author
 }
 
-/// Calls the plugin on a device whose folder `rails` contains what is to be read, and links that lead out of it.
+/// Calls the plugin on a device whose folder `rails` contains files that it reads, and links that lead out of it.
 async fn check(author: &Author, expected: Value, written: usize) {
     let policy = r#"[plugins.rails]
 grants = ["files"]
