@@ -93,6 +93,7 @@ class Descriptor extends Resource {
     return call("openAt", () => {
       if (write) this.#checkWrite();
       const path = this.#path(name, symlinkFollow);
+      if (fs.statSync(path, { throwIfNoEntry: false })?.isFIFO()) throw new Error("a device would wait for the other end");
       const handle = fs.openSync(path, create && truncate ? "w" : "r");
       return new Descriptor(this.root, path, handle);
     });

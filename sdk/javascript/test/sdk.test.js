@@ -173,10 +173,12 @@ test("the proxy of the device is read and written through its provider", async (
   const dns = { address: "10.0.0.53", port: 53 };
   await proxyRedirector.set(await proxyRedirector.get());
   await proxyRedirector.set({ proxy: { kind: "http-relay", address: "proxy", port: 3128 }, dns });
+  await proxyRedirector.set({ proxy: { ...socks, login: null }, dns: null });
   await proxyRedirector.set(undefined);
   await proxyRedirector.setNoProxy(["10.0.0.1"]);
   const relay = { kind: "http-relay", address: "proxy", port: 3128, login: undefined, password: undefined };
-  assert.deepEqual(transferred, [{ proxy: socks, dns: undefined }, { proxy: relay, dns }, null, ["10.0.0.1"]]);
+  const noDns = { proxy: socks, dns: undefined };
+  assert.deepEqual(transferred, [noDns, { proxy: relay, dns }, noDns, null, ["10.0.0.1"]]);
   assert.deepEqual(await proxyRedirector.noProxy(), ["10.0.0.0/8"]);
 
   const odd = { proxy: { ...socks, address: "odd" } };
@@ -190,7 +192,7 @@ test("the proxy of the device is read and written through its provider", async (
     await assert.rejects(proxyRedirector.set({ proxy: { ...socks, ...wrong } }), Error, JSON.stringify(wrong));
   }
   await assert.rejects(proxyRedirector.setNoProxy([7]), TypeError);
-  assert.equal(transferred.length, 4);
+  assert.equal(transferred.length, 5);
 });
 
 test("an error before the first piece of a stream is an answer", async () => {
