@@ -1,7 +1,8 @@
 //! Small files in a folder that the policy grants to the plugin. Capability `files`.
 //!
 //! A file is written under a temporary name and then renamed, so a power cut leaves either the old or the new file,
-//! also on FAT. A temporary file that a power cut left behind is overwritten the next time.
+//! also on FAT. A temporary file that a power cut left behind is overwritten the next time. After a failure it is removed:
+//! a disk that is full would otherwise keep a part of it.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -38,16 +39,22 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     if matches!(read(folder, name), Ok(Some(before)) if before == bytes) {
         return Ok(());
     }
-    let replace = || {
-        let beside = folder.join(format!("{name}.new"));
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        drop(file);
-        fs::rename(beside, folder.join(name))?;
-        sync(folder)
-    };
-    replace().map_err(|error| format!("failed to write `{name}`: {error}"))
+    replace(folder, name, bytes).map_err(|error| format!("failed to write `{name}`: {error}"))
+}
+
+fn replace(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let beside = folder.join(format!("{name}.new"));
+    let mut file = File::create(&beside)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&beside, folder.join(name)));
+    if written.is_err() {
+        // The caller gets the first error, which says more.
+        let _ = fs::remove_file(&beside);
+    }
+    written?;
+    sync(folder)
 }
 
 /// Removes a file if it exists.
@@ -92,6 +99,16 @@ mod tests {
         remove(folder, "a").unwrap();
         remove(folder, "a").unwrap();
         assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_failure_leaves_no_temporary_file() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("a")).unwrap();
+        write(folder.path(), "a", b"one").unwrap_err();
+        let names = fs::read_dir(folder.path()).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["a"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! the manifest asks for. Except in Rust, everything that a world imports ends up in the component, and a device
 //! refuses imports that the manifest does not ask for.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -16,13 +17,30 @@ pub(crate) static WIT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 /// The name of the world.
 pub(crate) const WORLD: &str = "plugin";
 
-/// The interface of WASI for random numbers, for the SDK of JavaScript, whose engine does not import it itself.
-const RANDOM: &str = "package wasi:random@0.2.6;
-
-interface random {
-    get-random-bytes: func(len: u64) -> list<u8>;
+/// A part of WASI that the SDK of JavaScript uses, whose engine imports it only for itself, or not at all.
+pub(crate) struct WasiPart {
+    interfaces: &'static [&'static str],
+    /// The packages with these interfaces and their types: names of files, and texts. They have only the functions that the
+    /// SDK calls.
+    packages: &'static [(&'static str, &'static str)],
 }
-";
+
+/// Random numbers.
+pub(crate) const RANDOM: WasiPart = WasiPart {
+    interfaces: &["wasi:random/random@0.2.6"],
+    packages: &[("random.wit", include_str!("world/random.wit"))],
+};
+/// Files of the host. They have times, in a type of the clock's.
+pub(crate) const FILES: WasiPart = WasiPart {
+    interfaces: &[
+        "wasi:filesystem/types@0.2.6",
+        "wasi:filesystem/preopens@0.2.6",
+    ],
+    packages: &[
+        ("clocks.wit", include_str!("world/clocks.wit")),
+        ("filesystem.wit", include_str!("world/filesystem.wit")),
+    ],
+};
 
 /// The interfaces that every plugin may import without asking.
 const ALWAYS: [&str; 4] = ["log", "config", "timer", "caller"];
@@ -91,18 +109,24 @@ pub(crate) fn write_without_async_imports(folder: &Path, manifest: &Manifest) ->
     Ok(())
 }
 
-/// Adds the device's random bytes to the world in `folder`.
+/// Adds a part of WASI to the imports of the world in `folder`.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub(crate) fn import_random(folder: &Path) -> Result<()> {
+pub(crate) fn import_wasi(folder: &Path, part: &WasiPart) -> Result<()> {
     let world = folder.join("plugin.wit");
     let text = std::fs::read_to_string(&world)
         .with_context(|| format!("cannot read `{}`", world.display()))?;
     let begin = format!("world {WORLD} {{\n");
-    let with_import = format!("{begin}    import wasi:random/random@0.2.6;\n");
-    write_file(&world, text.replacen(&begin, &with_import, 1).as_bytes())?;
-    write_file(&folder.join("deps/random.wit"), RANDOM.as_bytes())
+    let mut with_imports = begin.clone();
+    for interface in part.interfaces {
+        let _ = writeln!(with_imports, "    import {interface};");
+    }
+    write_file(&world, text.replacen(&begin, &with_imports, 1).as_bytes())?;
+    for (name, package) in part.packages {
+        write_file(&folder.join("deps").join(name), package.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn interfaces() -> impl Iterator<Item = &'static File<'static>> {
@@ -184,6 +208,36 @@ mod tests {
              export action-provider;\n}\n"
         );
         assert!(!uses_wasi(&project("[routes]\n\"GET /v3/a\" = \"a\"\n")));
+    }
+
+    #[test]
+    fn parts_of_wasi_are_imported_in_addition_to_what_the_manifest_asks_for() {
+        let text = "name = \"a\"\nversion = \"0.1.0\"\n[routes]\n\"GET /v3/a\" = \"a\"\n";
+        let manifest = Project::parse(text).unwrap().manifest;
+        let folder = tempfile::tempdir().unwrap();
+        write_without_async_imports(folder.path(), &manifest).unwrap();
+        for part in [RANDOM, FILES] {
+            import_wasi(folder.path(), &part).unwrap();
+        }
+        let World { resolve, id } = read(folder.path()).unwrap();
+        let imports = resolve.worlds[id].imports.keys();
+        let imports: Vec<String> = imports.map(|key| resolve.name_world_key(key)).collect();
+        for expected in [
+            "platform:supervisor/log@1.4.0",
+            "wasi:clocks/wall-clock@0.2.6",
+            "wasi:filesystem/preopens@0.2.6",
+            "wasi:filesystem/types@0.2.6",
+            "wasi:random/random@0.2.6",
+        ] {
+            let found = imports.iter().filter(|import| *import == expected);
+            assert_eq!(found.count(), 1, "{expected} in {imports:?}");
+        }
+        // A device refuses imports that no capability allows.
+        let allowed = [Capability::Files, Capability::Random].map(Capability::imports);
+        for import in imports.iter().filter(|import| import.starts_with("wasi:")) {
+            let interface = import.split('@').next().unwrap();
+            assert!(allowed.concat().contains(&interface), "{interface}");
+        }
     }
 
     #[test]

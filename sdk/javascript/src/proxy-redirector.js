@@ -1,31 +1,27 @@
-/** Converts between the values of a provider of `proxy-redirector` and those of `wit/proxy-redirector.wit`. */
+import wit from "platform:supervisor/proxy-redirector@1.4.0";
 
-import { text, wholeNumber } from "./capability.js";
+import { answers, text } from "./capability.js";
+import { BadRequest, Unavailable } from "./errors.js";
+import { redirectedOf, redirectionOf } from "./proxy-values.js";
 
-const KINDS = ["socks4", "socks5", "http-connect", "http-relay"];
+const answering = answers({ unavailable: Unavailable, invalid: BadRequest });
 
-/** Returns the configuration that a provider should write; nothing for none. */
-export function redirectionOf(redirection) {
-  if (redirection == null) return undefined;
-  const { proxy, dns } = redirection;
-  const { login, password } = proxy;
-  return { proxy: { ...proxy, login: login ?? undefined, password: password ?? undefined }, dns: dns ?? undefined };
-}
+export const get = answering(async () => {
+  const { tag, val } = await wit.get();
+  if (tag === "direct") return tag;
+  return tag === "unusable" ? { unusable: val } : redirectionOf(val);
+});
 
-/** Converts a configuration that a provider has read. */
-export function stateOf(state) {
-  if (state === "direct") return { tag: "direct" };
-  if (state.unusable !== undefined) return { tag: "unusable", val: text(state.unusable) };
-  const { proxy, dns } = state;
-  return { tag: "redirected", val: { proxy: proxyOf(proxy), dns: dns && remoteOf(dns) } };
-}
+export const set = answering(async (target) => {
+  await wit.set(target == null ? null : redirectedOf(target));
+});
 
-function proxyOf({ kind, address, port, login, password }) {
-  // The engine ends the plugin if it receives a word that the interface does not have.
-  if (!KINDS.includes(kind)) throw new TypeError(`\`${String(kind)}\` is not one of ${KINDS.join(", ")}`);
-  return { kind, ...remoteOf({ address, port }), login: optional(login), password: optional(password) };
-}
+export const noProxy = answering(() => wit.noProxy());
 
-const remoteOf = ({ address, port }) => ({ address: text(address), port: wholeNumber(port, 16) });
+export const setNoProxy = answering(async (addresses) => {
+  await wit.setNoProxy(addresses.map(text));
+});
 
-const optional = (value) => (value === undefined ? undefined : text(value));
+export const apply = answering(async () => {
+  await wit.apply();
+});

@@ -12,7 +12,7 @@ import { BadRequest, HttpError, Internal } from "./errors.js";
 import { answerOf, eventOf } from "./events.js";
 import { fail } from "./failure.js";
 import { validText } from "./json-text.js";
-import { redirectionOf, stateOf } from "./proxy-redirector.js";
+import { redirectionOf, stateOf } from "./proxy-values.js";
 import { Request } from "./request.js";
 import { Response } from "./response.js";
 import { beginCall } from "./serving.js";

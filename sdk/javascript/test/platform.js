@@ -1,4 +1,4 @@
-/** Replaces the interfaces of `platform:supervisor`, which only a device has: `node --import ./test/platform.js`. */
+/** Replaces the interfaces of `platform:supervisor` and of WASI, which only a device has: `node --import ./test/platform.js`. */
 import { register } from "node:module";
 
 const SOURCES = {
@@ -29,6 +29,20 @@ const SOURCES = {
     writeWord: async (...given) => { globalThis.transferred.push(given); },
     writeRead: async (...given) => { globalThis.transferred.push(given); },
   };`,
+  // A provider that keeps what it received, and refuses the address `odd`.
+  "platform:supervisor/proxy-redirector@1.4.0": `
+    const fail = (tag, val) => { throw Object.assign(new Error(), { payload: { tag, val } }); };
+    export default {
+      get: async () => globalThis.proxyState,
+      set: async (target) => {
+        if (target?.proxy.address === "odd") fail("invalid", "odd is not an address");
+        globalThis.transferred.push(target);
+      },
+      noProxy: async () => ["10.0.0.0/8"],
+      setNoProxy: async (addresses) => { globalThis.transferred.push(addresses); },
+      apply: async () => fail(globalThis.proxyFailure, "redsocks is missing"),
+    };`,
+  "wasi:filesystem/preopens@0.2.6": `export { default } from ${JSON.stringify(new URL("filesystem.js", import.meta.url).href)};`,
 };
 globalThis.logged = [];
 globalThis.ended = [];

@@ -15,6 +15,7 @@ const store = await import("../src/store.js");
 const gpio = await import("../src/gpio.js");
 const { inSources } = await import("../src/places.js");
 const i2c = await import("../src/i2c.js");
+const proxyRedirector = await import("../src/proxy-redirector.js");
 const { TextEncoder: Encoder, TextDecoder: Decoder } = globalThis;
 
 /** Returns the status and the text of an answer. */
@@ -155,6 +156,43 @@ test("a line is switched by true and false alone", async () => {
   }
   await gpio.write("relay", false);
   assert.deepEqual(transferred, [["relay", false]]);
+});
+
+test("the proxy of the device is read and written through its provider", async () => {
+  transferred.length = 0;
+  const socks = { kind: "socks5", address: "10.0.0.9", port: 1080, login: undefined, password: "p" };
+  for (const [state, expected] of [
+    [{ tag: "direct" }, "direct"],
+    [{ tag: "unusable", val: "no port" }, { unusable: "no port" }],
+    // The engine passes on what is missing as null.
+    [{ tag: "redirected", val: { proxy: { ...socks, login: null }, dns: null } }, { proxy: socks, dns: undefined }],
+  ]) {
+    globalThis.proxyState = state;
+    assert.deepEqual(await proxyRedirector.get(), expected);
+  }
+  const dns = { address: "10.0.0.53", port: 53 };
+  await proxyRedirector.set(await proxyRedirector.get());
+  await proxyRedirector.set({ proxy: { kind: "http-relay", address: "proxy", port: 3128 }, dns });
+  await proxyRedirector.set({ proxy: { ...socks, login: null }, dns: null });
+  await proxyRedirector.set(undefined);
+  await proxyRedirector.setNoProxy(["10.0.0.1"]);
+  const relay = { kind: "http-relay", address: "proxy", port: 3128, login: undefined, password: undefined };
+  const noDns = { proxy: socks, dns: undefined };
+  assert.deepEqual(transferred, [noDns, { proxy: relay, dns }, noDns, null, ["10.0.0.1"]]);
+  assert.deepEqual(await proxyRedirector.noProxy(), ["10.0.0.0/8"]);
+
+  const odd = { proxy: { ...socks, address: "odd" } };
+  await assert.rejects(proxyRedirector.set(odd), { name: "BadRequest", message: "odd is not an address" });
+  for (const [failure, name] of [["unavailable", "Unavailable"], ["other", "Internal"]]) {
+    globalThis.proxyFailure = failure;
+    await assert.rejects(proxyRedirector.apply(), { name, message: "redsocks is missing" });
+  }
+  // The engine would end the plugin.
+  for (const wrong of [{ kind: "socks" }, { port: 65_536 }, { port: "1080" }, { address: undefined }, { password: 7 }]) {
+    await assert.rejects(proxyRedirector.set({ proxy: { ...socks, ...wrong } }), Error, JSON.stringify(wrong));
+  }
+  await assert.rejects(proxyRedirector.setNoProxy([7]), TypeError);
+  assert.equal(transferred.length, 5);
 });
 
 test("an error before the first piece of a stream is an answer", async () => {

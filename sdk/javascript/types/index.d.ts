@@ -486,6 +486,30 @@ export namespace serial {
   }
 }
 
+/** Files of the host, in the folders that the policy maps into the plugin (`files` in its section), by whole paths such as
+ * `/rails/5v`. A file that is read or written has at most 1 MiB.
+ *
+ * All functions throw `Forbidden` if the policy does not map the folder, the path leads out of it, or the folder is
+ * read-only; `NotFound` if there is no such file or folder; `Conflict` if it is a folder instead of a plain file, or the
+ * other way round; `TooLarge` beyond the bounds; and `BadRequest` if no file can have the name. The message names the path
+ * and what to do. */
+export namespace files {
+  /** Returns the bytes of a file. */
+  function read(path: string): Promise<Uint8Array>;
+  /** Returns a file as text. What is not UTF-8 becomes U+FFFD. */
+  function readText(path: string): Promise<string>;
+  /** Writes a file completely or not at all, also if the power fails: it is written as `PATH.new` in the same folder, and
+   * then renamed. Does nothing if the file already has this content. Text is written as UTF-8. The folder must exist, and
+   * the policy must map it with `write = true`. */
+  function write(path: string, content: Uint8Array | string): Promise<void>;
+  /** Lists the names in a folder, sorted; at most 10,000. */
+  function list(folder: string): Promise<string[]>;
+  /** Removes a file; a missing file is not an error. */
+  function remove(path: string): Promise<void>;
+  /** Returns whether there is a file or a folder of this path. */
+  function exists(path: string): Promise<boolean>;
+}
+
 /** GPIO lines, under the names that the policy gives them. The device keeps a line from its first use until the policy no
  * longer grants it to the plugin: an output keeps its value after the call has ended. */
 export namespace gpio {
@@ -593,6 +617,23 @@ export namespace hostName {
 /** Makes the device identify itself, as `POST /v1/blink` does. */
 export namespace identify {
   function run(): Promise<void>;
+}
+
+/** The program on the host that sends the device's connections through a proxy. A plugin calls the provider of the action
+ * `proxy-redirector`, and so cannot provide it as well. All functions throw `Unavailable` if no plugin of the device
+ * provides the action, and `Internal` if the configuration cannot be read, written or applied. */
+export namespace proxyRedirector {
+  /** Returns the present configuration. */
+  function get(): Promise<ProxyState>;
+  /** Writes the configuration, or removes it if there is no target, completely or not at all. Takes effect with `apply`.
+   * Throws `BadRequest` if a value cannot be configured. */
+  function set(target: Redirection | undefined): Promise<void>;
+  /** Returns the addresses and subnets that are reached without the proxy. */
+  function noProxy(): Promise<string[]>;
+  /** Replaces these addresses and subnets. Takes effect with `apply`. Throws `BadRequest` if one is not an address. */
+  function setNoProxy(addresses: string[]): Promise<void>;
+  /** Makes the redirector use what was written. Open connections may stay as they are. */
+  function apply(): Promise<void>;
 }
 
 /** The update locks of all apps, held until `release` or the end of the call. */

@@ -56,8 +56,8 @@ from .response import Response
 
 if TYPE_CHECKING:
     from . import (
-        actions, api, cloud, config, dbus, device, gpio, host_name, http, i2c, identify, identify_window, journal, led,
-        log, metrics, report, serial, store, timer, units, update_lock,
+        actions, api, cloud, config, dbus, device, files, gpio, host_name, http, i2c, identify, identify_window, journal,
+        led, log, metrics, proxy_redirector, report, serial, store, timer, units, update_lock,
     )
 
 __all__ = [
@@ -68,8 +68,8 @@ __all__ = [
 
 _FREE = {"config", "log", "timer"}
 _CAPABILITIES = {
-    "actions", "api", "cloud", "dbus", "device", "gpio", "host_name", "http", "i2c", "identify", "journal", "led",
-    "metrics", "report", "serial", "store", "units", "update_lock",
+    "actions", "api", "cloud", "dbus", "device", "files", "gpio", "host_name", "http", "i2c", "identify", "journal",
+    "led", "metrics", "proxy_redirector", "report", "serial", "store", "units", "update_lock",
 }  # fmt: skip
 
 

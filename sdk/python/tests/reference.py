@@ -15,8 +15,8 @@ WIDTH = 120
 
 FREE = ["caller", "config", "events", "log", "timer"]
 """The modules that need no capability."""
-PROVIDERS = ["boot_config", "identify_window", "os_update", "proxy_redirector"]
-"""The modules for typed actions that a plugin provides."""
+PROVIDERS = ["boot_config", "identify_window", "os_update"]
+"""The modules that are only for typed actions that a plugin provides."""
 HANDLERS = ["request", "body", "response"]
 """The modules whose classes handlers receive or return; plugins import these classes from `supervisor_sdk`."""
 RECEIVED = {"Headers", "Request"}
@@ -162,7 +162,11 @@ def parameter(argument: ast.arg, default: ast.expr | None) -> str:
 
 def errors(module: str, tree: ast.Module) -> list[tuple[str, str]]:
     """Returns the errors of a capability: the class that the SDK raises, and when, as `wit/` says it."""
-    interface = (REPOSITORY / f"wit/{module.replace('_', '-')}.wit").read_text()
+    path = REPOSITORY / f"wit/{module.replace('_', '-')}.wit"
+    if not path.exists():
+        # The interface is one of WASI.
+        return []
+    interface = path.read_text()
     variant = re.search(r"variant [a-z0-9-]+-error \{\n(.*?)\n    \}", interface, re.DOTALL)
     if variant is None:
         return []

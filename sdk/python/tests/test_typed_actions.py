@@ -4,17 +4,19 @@ import asyncio
 import pathlib
 import sys
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 from componentize_py_types import Err  # noqa: E402
-from supervisor_sdk import BadRequest, Unavailable, boot_config, proxy_redirector, sealing  # noqa: E402
+from supervisor_sdk import BadRequest, Internal, Unavailable, boot_config, proxy_redirector, sealing  # noqa: E402
 from supervisor_sdk import handler as sdk  # noqa: E402
 from supervisor_sdk.boot_config import Comparison, Refusal, Setting  # noqa: E402
 from supervisor_sdk.proxy_redirector import Direct, DnsRemote, Proxy, Redirection, Unusable  # noqa: E402
 from wit_world.exports import boot_config as wit_boot  # noqa: E402
 from wit_world.imports import log  # noqa: E402
+from wit_world.imports import proxy_redirector as wit_redirector  # noqa: E402
 from wit_world.imports import proxy_types as wit_proxy  # noqa: E402
 
 # The tests continue to import modules after a call.
@@ -187,6 +189,50 @@ class ProxyRedirector(unittest.TestCase):
 
         with self.assertRaisesRegex(TypeError, "`Half` provides `proxy-redirector` without the method `set`"):
             sdk.proxy_configurator(Half)
+
+    def test_a_plugin_without_the_capability_cannot_call_the_action_and_the_error_says_so(self):
+        with mock.patch.object(proxy_redirector, "wit", None):
+            with self.assertRaisesRegex(ImportError, "`proxy_redirector.get` without asking .* `proxy-redirector = \"why\"`"):
+                asyncio.run(proxy_redirector.get())
+
+
+class CallsOfProxyRedirector(unittest.TestCase):
+    def test_the_configuration_is_read(self):
+        proxy = Proxy("http-connect", "10.0.0.9", 1080, password="p")
+        for state, expected in [
+            (wit_proxy.ProxyState_Direct(), Direct()),
+            (wit_proxy.ProxyState_Unusable("no port"), Unusable("no port")),
+            (wit_proxy.ProxyState_Redirected(wit_redirection("10.0.0.9")), Redirection(proxy, DnsRemote("dns", 53))),
+        ]:
+            wit_redirector.state = state
+            self.assertEqual(asyncio.run(proxy_redirector.get()), expected)
+        self.assertEqual(asyncio.run(proxy_redirector.no_proxy()), ["10.0.0.0/8"])
+
+    def test_the_configuration_is_written(self):
+        wit_redirector.received.clear()
+        proxy = Proxy("http-connect", "10.0.0.9", 1080, password="p")
+        asyncio.run(proxy_redirector.set(Redirection(proxy, DnsRemote("dns", 53))))
+        asyncio.run(proxy_redirector.set(None))
+        asyncio.run(proxy_redirector.set_no_proxy(["10.0.0.1"]))
+        self.assertEqual(wit_redirector.received, [wit_redirection("10.0.0.9"), None, ["10.0.0.1"]])
+
+    def test_an_error_of_the_provider_is_one_of_the_sdk(self):
+        with self.assertRaisesRegex(BadRequest, "`odd` is not an address"):
+            asyncio.run(proxy_redirector.set(Redirection(Proxy("socks5", "odd", 1080))))
+        for failure, kind in [(wit_proxy.ProxyError_Unavailable, Unavailable), (wit_proxy.ProxyError_Other, Internal)]:
+            wit_redirector.failure = failure("redsocks is missing")
+            with self.assertRaisesRegex(kind, "redsocks is missing"):
+                asyncio.run(proxy_redirector.apply())
+
+    def test_what_the_interface_does_not_take_is_refused_by_the_sdk(self):
+        wit_redirector.received.clear()
+        for call in [
+            lambda: proxy_redirector.set(Redirection(Proxy("socks5", None, 1))),
+            lambda: proxy_redirector.set_no_proxy([7]),
+        ]:
+            with self.assertRaises(TypeError):
+                asyncio.run(call())
+        self.assertEqual(wit_redirector.received, [])
 
 
 if __name__ == "__main__":

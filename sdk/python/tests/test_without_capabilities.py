@@ -12,7 +12,7 @@ from unittest import mock
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
-from supervisor_sdk import sealing, time_outs, without_clock, without_files  # noqa: E402, F401
+from supervisor_sdk import Forbidden, files, sealing, time_outs, without_clock, without_files  # noqa: E402, F401
 
 
 class Datetime(datetime.datetime):
@@ -82,6 +82,8 @@ class WithoutCapabilities(unittest.TestCase):
         # A module that can do without a file does so.
         with mock.patch.object(sealing, "is_serving", True):
             self.assertFalse(os.path.exists(__file__))
+            with self.assertRaisesRegex(Forbidden, 'failed to write `/a`: .* add `files = "why"` to \\[capabilities\\]'):
+                files.write("/a", "")
 
 
 if __name__ == "__main__":

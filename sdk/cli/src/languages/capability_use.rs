@@ -93,6 +93,15 @@ pub(super) fn find_capability(name: &str) -> Option<Capability> {
     all.find(|capability| capability.imports().contains(&interface.as_str()))
 }
 
+/// Returns the capability of a module of the SDK in JavaScript or Python. Most modules have the name of their interface;
+/// `files` wraps interfaces of WASI.
+pub(super) fn capability_of_module(name: &str) -> Option<Capability> {
+    if name == "files" {
+        return Some(Capability::Files);
+    }
+    find_capability(name)
+}
+
 /// Returns the files in `folder` whose names end with `extension`, sorted, so that the same sources result in the same
 /// component and the same message.
 ///
@@ -238,7 +247,11 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(find_capability(name), expected, "{name}");
+            assert_eq!(capability_of_module(name), expected, "{name}");
         }
+        // In Go and C, `files` is a name of the author's own.
+        assert_eq!(find_capability("files"), None);
+        assert_eq!(capability_of_module("files"), Some(Capability::Files));
     }
 
     #[test]

@@ -90,8 +90,13 @@ pub(super) fn build(
     let world = world::load(&build.join("wit"), manifest)?;
     let wit = build.join("wit-without-async-imports");
     world::write_without_async_imports(&wit, manifest)?;
-    if has_random(project) {
-        world::import_random(&wit)?;
+    for (capability, part) in [
+        (Capability::Random, world::RANDOM),
+        (Capability::Files, world::FILES),
+    ] {
+        if manifest.asks_for(capability) {
+            world::import_wasi(&wit, &part)?;
+        }
     }
     let sdk = build.join("sdk");
     write_folder(&sdk, &SDK)?;

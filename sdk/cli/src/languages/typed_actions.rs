@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use plugin_manifest::{Action, Language};
+use plugin_manifest::{Action, Capability, Language};
 
 use crate::project::ProjectFolder;
 
@@ -65,15 +65,30 @@ pub(super) fn find_provider_use(module: &str, file: &Path, line: usize) -> Optio
 /// # Errors
 /// It does not; the error names the first place and the line to add.
 pub(super) fn check(project: &ProjectFolder, uses: Vec<ProviderUse>) -> Result<()> {
-    let is_missing = |used: &ProviderUse| project.provider(used.action).is_none();
+    let language = project.language();
+    let calls = |action| match callable(language, action) {
+        Some(capability) => project.project.manifest.asks_for(capability),
+        None => false,
+    };
+    let is_missing =
+        |used: &ProviderUse| project.provider(used.action).is_none() && !calls(used.action);
     let Some(ProviderUse { action, file, line }) = uses.into_iter().find(is_missing) else {
         return Ok(());
     };
     let file = file.strip_prefix(&project.path).unwrap_or(&file);
+    let or_call = callable(language, action).map_or(String::new(), |capability| {
+        format!("; to call the action instead, add `{capability} = \"why\"` to [capabilities]")
+    });
     bail!(
         "{}:{line} uses the SDK's part for providers of `{action}`, but [provides] in plugin.toml does not name one: add \
-         `{action} = \"{}\"`",
+         `{action} = \"{}\"`{or_call}",
         file.display(),
-        provider_kind(project.language(), action).to_uppercase()
+        provider_kind(language, action).to_uppercase()
     );
+}
+
+/// Returns the capability with which the module for providers of an action is also the module that calls the action.
+fn callable(language: Language, action: Action) -> Option<Capability> {
+    let has_calls = language == Language::Python && action == Action::ProxyRedirector;
+    action.capability().filter(|_| has_calls)
 }

@@ -9,6 +9,7 @@ mod leds_and_units;
 mod lines_and_chips;
 mod other_plugins;
 mod ports_and_locks;
+mod proxy;
 mod report_fields;
 mod store_in_c;
 mod streams_and_files;
@@ -40,7 +41,7 @@ struct Capability {
     steps: &'static str,
 }
 
-const ALL: [Capability; 10] = [
+const ALL: [Capability; 11] = [
     whole_numbers::CAPABILITY,
     report_fields::CAPABILITY,
     whole_answers::CAPABILITY,
@@ -50,6 +51,7 @@ const ALL: [Capability; 10] = [
     cloud_and_bus::CAPABILITY,
     ports_and_locks::CAPABILITY,
     other_plugins::CAPABILITY,
+    proxy::CAPABILITY,
     clocks_and_files::CAPABILITY,
 ];
 /// The number of steps of all of them.
@@ -103,6 +105,7 @@ async fn check(language: &str, source: &str, more: fn(&Capability) -> &'static s
     let port = PseudoTerminal::open();
     let host = start_beside_others(&author, port.name()).await;
     uses_a_port_under_the_locks(&host, &port).await;
+    uses_the_proxy(&host).await;
     uses_other_plugins(&host).await;
 }
 
@@ -116,12 +119,16 @@ async fn start_beside_others(author: &Author, port: &str) -> RunningHost {
     let policy = format!(
         "[plugins.rails]\ngrants = {grants:?}\nserial = [{port:?}]\n\
          actions = [\"acme-rails/set\", \"acme-rails/list\", \"gone/set\"]\n\
-         [plugins.acme-rails]\ngrants = [\"store\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n"
+         [plugins.acme-rails]\ngrants = [\"store\"]\n[plugins.led-blink]\ngrants = [\"led\"]\n\
+         [plugins.proxy-redirector]\ngrants = [\"files\", \"units\"]\nunits = [\"redsocks-conf.target\", \
+         \"platform-proxy-config.service\", \"redsocks.service\"]\n\
+         files = [{{ host = \"mnt/boot/system-proxy\", guest = \"/system-proxy\", write = true, create = true }}]\n"
     );
     Host::new()
         .plugin(component)
         .plugin(guest("acme_rails"))
         .plugin(guest("led_blink"))
+        .plugin(guest("proxy_redirector"))
         .policy(policy)
         .led("ACT", 7, 255)
         // The tool has compiled the plugin a moment ago.
@@ -149,6 +156,23 @@ async fn uses_a_port_under_the_locks(host: &RunningHost, port: &PseudoTerminal) 
     let answer = host.post(&path, json!({})).await;
     assert_eq!(answer.status, 423, "{}", answer.text());
     assert_eq!(answer.json()["message"], "the press is running");
+}
+
+async fn uses_the_proxy(host: &RunningHost) {
+    let answer = host.post("/v3/proxy", json!({})).await;
+    let expected = json!({
+        "before": "direct",
+        "written": [
+            {
+                "proxy": { "kind": "socks5", "address": "10.0.0.9", "port": 1080, "login": "ada", "password": "p" },
+                "dns": { "address": "10.0.0.53", "port": 53 },
+            },
+            ["10.0.0.0/8", "192.0.2.7"],
+        ],
+        "refused": "BadRequest: `odd` is neither an address nor a subnet",
+        "after": "direct",
+    });
+    assert_eq!(answer.json(), expected, "{}", answer.text());
 }
 
 async fn uses_other_plugins(host: &RunningHost) {

@@ -16,6 +16,7 @@ mod documented_code;
 mod documented_way;
 mod ended_calls;
 mod events;
+mod files;
 mod first_plugin;
 mod harness;
 mod hostile_requests;

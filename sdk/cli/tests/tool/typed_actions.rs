@@ -639,6 +639,17 @@ fn what_provides_an_action_is_missing_or_not_declared_and_the_build_says_so() {
         let expected = format!("error: {place} uses the SDK's part for providers of `");
         assert!(built.err.contains(&expected), "{}", built.err);
     }
+    // In Python, the module that provides this action also calls it.
+    let author = Author::with_project("python");
+    let import = "from supervisor_sdk import proxy_redirector\n";
+    author.write(
+        "rails/src/plugin.py",
+        &format!("{import}\n\ndef hello():\n    return proxy_redirector\n"),
+    );
+    let built = author.run_in("rails", "build").fails();
+    let expected = "does not name one: add `proxy-redirector = \"CLASS\"`; to call the action instead, add \
+                    `proxy-redirector = \"why\"` to [capabilities]\n";
+    assert!(built.err.ends_with(expected), "{}", built.err);
     for language in ["c", "go", "javascript", "typescript", "python"] {
         if can_build(language) {
             let author = Author::with_project(language);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::languages::capability_use::{CapabilityUse, code_of, find_capability};
+use crate::languages::capability_use::{CapabilityUse, capability_of_module, code_of};
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The name of the SDK in the sources.
@@ -143,7 +143,7 @@ fn capability_of(module: &str) -> Option<plugin_manifest::Capability> {
         }
         name.push(char.to_ascii_lowercase());
     }
-    find_capability(&name)
+    capability_of_module(&name)
 }
 
 /// Returns the file that `file` imports as `module`, which may lack its extension, or name the JavaScript that
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_capability_is_used_where_its_module_is_imported_and_used() {
-        use Capability::{HostName, Led, Store};
+        use Capability::{Files, HostName, Led, Store};
         for (text, expected) in [
             (
                 "import { store } from \"supervisor-sdk\";\nstore.get(\"a\");",
@@ -219,6 +219,10 @@ mod tests {
                 &[(Store, 3), (HostName, 3)],
             ),
             ("export { store } from \"supervisor-sdk\";", &[(Store, 1)]),
+            (
+                "import { files } from \"supervisor-sdk\";\nfiles.read(\"/rails/5v\");",
+                &[(Files, 1)],
+            ),
             // The bundle does not contain what is only imported.
             ("import { store } from \"supervisor-sdk\";", &[]),
             (

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use plugin_manifest::Capability;
 
 use super::code::without_comments_and_strings;
-use crate::languages::capability_use::{CapabilityUse, find_capability};
+use crate::languages::capability_use::{CapabilityUse, capability_of_module};
 use crate::languages::source_functions::{SourceFunctions, first_word, name_after};
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
@@ -48,7 +48,7 @@ pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
             };
             match import {
                 Import::Name { module: SDK, name } => {
-                    if let Some(capability) = find_capability(name) {
+                    if let Some(capability) = capability_of_module(name) {
                         add(capability, line);
                     }
                 }
@@ -59,7 +59,7 @@ pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
                 }
                 Import::Module { module, .. } | Import::Name { module, .. } => {
                     let of_sdk = module.strip_prefix("supervisor_sdk.");
-                    match of_sdk.map(find_capability) {
+                    match of_sdk.map(capability_of_module) {
                         Some(Some(capability)) => add(capability, line),
                         Some(None) => {}
                         None => files.extend(imported_file(folder, module)),
@@ -150,7 +150,7 @@ fn members<'a>(code: &'a str, module: &'a str) -> impl Iterator<Item = (usize, C
         words.filter_map(move |word| {
             let member = word.strip_prefix(module)?.strip_prefix('.')?;
             let name = member.split('.').next().unwrap_or_default();
-            Some((index + 1, find_capability(name)?))
+            Some((index + 1, capability_of_module(name)?))
         })
     })
 }

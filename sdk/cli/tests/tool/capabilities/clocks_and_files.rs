@@ -1,4 +1,4 @@
-//! Parts of WASI: the clock, random numbers, and in Python files of the host.
+//! Parts of WASI: the clock, random numbers and files of the host.
 
 use super::Capability;
 
@@ -18,11 +18,14 @@ guest = "/rails"
 };
 
 const JAVASCRIPT: &str = r#"
+import { files } from "supervisor-sdk";
+
 export async function wasi() {
   const key = crypto.randomUUID();
   const before = await store.getText("key");
   await store.set("key", key);
-  return { isLate: Date.now() > 1_700_000_000_000, rail: "on", isNew: key !== before };
+  const rail = await files.readText("/rails/5v");
+  return { isLate: Date.now() > 1_700_000_000_000, rail, isNew: key !== before };
 }
 "#;
 

@@ -49,6 +49,11 @@ ProxyState = ProxyState_Direct | ProxyState_Unusable | ProxyState_Redirected
 
 
 @dataclass
+class ProxyError_Unavailable:
+    value: str
+
+
+@dataclass
 class ProxyError_Invalid:
     value: str
 
