@@ -135,11 +135,11 @@ function contentOf(folder, name) {
     let length = 0;
     for (;;) {
       const [piece, isEnd] = file.read(PIECE, length);
-      if (isEnd) return concatenate(pieces, length);
       pieces.push(piece);
       length += piece.length;
       // Files of the kernel have no size, and others may grow.
       if (length > MOST_BYTES) throw tooLarge("the file", `${length} bytes or more`);
+      if (isEnd) return concatenate(pieces, length);
     }
   });
 }

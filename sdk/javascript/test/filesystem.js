@@ -1,7 +1,8 @@
 /**
  * `wasi:filesystem` around folders of this machine: those of `globalThis.folders`, each with `host`, `guest` and `write`.
  * Like a device, it refuses paths that lead out of them. `globalThis.opened` counts descriptors that are not closed, and
- * `globalThis.faults` has an error code for each function that should fail.
+ * `globalThis.faults` has an error code for each function that should fail, and `globalThis.endsWithLastBytes` says how the
+ * end of a file is reported.
  */
 import fs from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -103,7 +104,9 @@ class Descriptor extends Resource {
     return call("read", () => {
       const bytes = new Uint8Array(length);
       const count = fs.readSync(this.handle, bytes, 0, length, offset);
-      return [bytes.subarray(0, count), count === 0];
+      // A device may say that the file ends with its last bytes, or after them.
+      const isEnd = globalThis.endsWithLastBytes ? count < length : count === 0;
+      return [bytes.subarray(0, count), isEnd];
     });
   }
 
