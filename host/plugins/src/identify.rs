@@ -94,12 +94,9 @@ impl Identify {
     /// Returns how much of the window is left, in milliseconds.
     pub(crate) fn remaining_ms(&self) -> u32 {
         let mut state = self.shared.state.lock();
-        let left = state
-            .until
-            .saturating_duration_since(Instant::now())
-            .as_millis();
+        let left = whole_milliseconds(state.until.saturating_duration_since(Instant::now()));
         state.over |= left == 0;
-        u32::try_from(left).unwrap_or(u32::MAX)
+        left
     }
 
     /// Waits until the current run has ended, and returns its result. Without a run, nothing identifies the device.
@@ -188,9 +185,33 @@ impl IdentifyState {
     }
 }
 
+/// Returns a time in milliseconds, rounded up: a provider that sees 0 returns, and one that returned while part of a
+/// millisecond was left would count as having nothing to identify the device with.
+fn whole_milliseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u32::MAX)
+}
+
 async fn call(provider: &LoadedPlugin, origin: Origin) -> Result<Result<(), String>, Failure> {
     match provider.act(origin, ActionCall::Identify).await? {
         ActionAnswer::Identify(answer) => Ok(answer),
         _ => Err(Failure::BadAnswer("it answered another call".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_over_only_once_nothing_of_it_is_left() {
+        for (left, expected) in [
+            (Duration::ZERO, 0),
+            (Duration::from_nanos(1), 1),
+            (Duration::from_micros(1000), 1),
+            (Duration::from_micros(1001), 2),
+            (Duration::MAX, u32::MAX),
+        ] {
+            assert_eq!(whole_milliseconds(left), expected, "{left:?}");
+        }
     }
 }
