@@ -13,6 +13,7 @@
 //! requests    to other hosts, and to the device's own API: at a time and by length HTTP_REQUESTS, HTTP_ANSWER, and `HTTP_…` of `host/plugin-protocol`; half for one at a time
 //! host calls  bytes of arguments and of answers, by plugin and over all HOST_CALL_BYTES, HOST_ANSWER_BYTES and `ALL_…` of `host/plugin-protocol`
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
+//! jobs        that may wait for the disk, and as many for hardware BLOCKING_JOBS; half for one
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
 //! journal     readers                            `os::Journal`
 //! ```
@@ -46,6 +47,10 @@ pub(crate) const LABEL_VALUE: usize = 128;
 pub(crate) const FIELDS: usize = 16;
 /// The fields of all plugins together.
 pub(crate) const FIELDS_OF_ALL: usize = 64;
+
+/// How many jobs of all plugins together can wait for the disk at a time, and as many for hardware; half for one plugin. Each
+/// takes a thread.
+pub(crate) const BLOCKING_JOBS: usize = 4;
 
 /// How many requests to other hosts all plugins together can have under way, and as
 /// many to the device's own API; half for one plugin.

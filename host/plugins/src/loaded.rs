@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument as _;
 
 use crate::actions::Actions;
-use crate::blocking::blocking;
+use crate::blocking::BlockingShare;
 use crate::config::HostServices;
 use crate::failure;
 use crate::grants;
@@ -87,7 +87,7 @@ impl LoadedPlugin {
     /// `event` is for readers of the device's events, `last_error` for the plugin's author.
     fn count_failure(&self, event: &str, last_error: String) {
         let line = one_line(&last_error, LONGEST);
-        let recent = &self.context.recent;
+        let recent = &self.context.log.recent;
         recent.add(&self.manifest.name, PluginLogLevel::Error, line);
         let device = &self.context.services.device;
         device.faulted(&self.manifest.name, event);
@@ -120,7 +120,7 @@ impl LoadedPlugin {
                 secure_fs::check_location(&host).map_err(io::Error::other)?;
                 fs::create_dir_all(host)
             };
-            let made = blocking(make).await;
+            let made = self.context.jobs.run(make).await;
             if let Some(Err(error)) = made {
                 let (host, plugin) = (folder.host.display(), &*self.context.name);
                 tracing::warn!(
@@ -363,8 +363,8 @@ impl LoadContext {
             hardware,
             grants,
             is_developers: self.allow_unpinned,
-            lines: self.shares.logs.budget.share(),
-            recent: self.shares.logs.recent.clone(),
+            log: self.shares.logs.share(),
+            jobs: BlockingShare::default(),
             services: Arc::clone(&self.services),
             metrics: PluginMetrics::default(),
             fields: PluginFields::new(&self.shares.fields),

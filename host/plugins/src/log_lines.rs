@@ -16,6 +16,14 @@ pub(crate) struct PluginLogs {
     pub(crate) recent: RecentLines,
 }
 
+/// The part of one plugin in [`PluginLogs`].
+#[derive(Debug, Clone)]
+pub(crate) struct LogShare {
+    pub(crate) lines: LineShare,
+    /// The place for its last lines, together with those of others.
+    pub(crate) recent: RecentLines,
+}
+
 /// How many lines all plugins together may write.
 #[derive(Debug)]
 pub(crate) struct LineBudget(Mutex<Allowance>);
@@ -68,6 +76,16 @@ impl Allowance {
 impl Default for LineBudget {
     fn default() -> Self {
         LineBudget(Mutex::new(Allowance::new(1)))
+    }
+}
+
+impl PluginLogs {
+    /// Creates the part of a plugin.
+    pub(crate) fn share(&self) -> LogShare {
+        LogShare {
+            lines: self.budget.share(),
+            recent: self.recent.clone(),
+        }
     }
 }
 

@@ -7,15 +7,15 @@ use plugin_manifest::{Manifest, Pattern};
 use plugin_protocol::{Blueprint, FolderView, Limits};
 
 use crate::actions::Actions;
+use crate::blocking::BlockingShare;
 use crate::config::HostServices;
 use crate::identify::Identify;
-use crate::log_lines::LineShare;
+use crate::log_lines::LogShare;
 use crate::pins::Pin;
 use crate::policy::Grants;
 use crate::provision::hardware::Hardware;
 use crate::provision::metrics::PluginMetrics;
 use crate::provision::report::PluginFields;
-use crate::recent_lines::RecentLines;
 
 /// The data that all instances of one version of a plugin share.
 pub(crate) struct PluginContext {
@@ -27,10 +27,10 @@ pub(crate) struct PluginContext {
     pub(crate) grants: Grants,
     /// Whether the device is in developer mode: callers then get the messages for the plugin's author.
     pub(crate) is_developers: bool,
-    /// The lines that it may write to the log.
-    pub(crate) lines: LineShare,
-    /// The place for its last lines, together with those of others.
-    pub(crate) recent: RecentLines,
+    /// The lines that it may write to the log, and the place for its last ones.
+    pub(crate) log: LogShare,
+    /// Its jobs that may wait for the disk or for hardware.
+    pub(crate) jobs: BlockingShare,
     pub(crate) services: Arc<HostServices>,
     /// Its metrics for `GET /metrics`.
     pub(crate) metrics: PluginMetrics,

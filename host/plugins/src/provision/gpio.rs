@@ -8,7 +8,7 @@ use plugin_protocol::wit::gpio::{Edge, EdgeEvent, GpioError, Host};
 use tokio::time::timeout;
 
 use super::InstanceCall;
-use crate::blocking::blocking_on_hardware;
+use crate::blocking::BlockingShare;
 use crate::gpio_grants::{Direction, GpioGrant};
 use crate::holdings::HeldResource;
 use crate::provision::gpio_lines::{EdgeWatch, GrantedLine};
@@ -27,6 +27,7 @@ struct UsedLine {
     line: Arc<GrantedLine>,
     chips: Arc<dyn GpioChips>,
     consumer: String,
+    jobs: BlockingShare,
 }
 
 impl UsedLine {
@@ -37,7 +38,7 @@ impl UsedLine {
         + Send
         + 'static,
     ) -> Result<R, GpioError> {
-        let used = Arc::clone(self);
+        let (used, jobs) = (Arc::clone(self), self.jobs.clone());
         let working = async move {
             let mut held = Arc::clone(&used.line.held).lock_owned().await;
             // Released while this waited for its turn.
@@ -47,7 +48,7 @@ impl UsedLine {
             // Others get their turn once the kernel has returned, even if this call ends before.
             let work = move || work(&used, &mut held).map_err(protocol_error);
             let stopping = || GpioError::Other("the supervisor is stopping".to_owned());
-            blocking_on_hardware(work).await.ok_or_else(stopping)?
+            jobs.run_on_hardware(work).await.ok_or_else(stopping)?
         };
         match timeout(ANSWERED_WITHIN, working).await {
             Ok(done) => done,
@@ -111,6 +112,7 @@ impl InstanceCall<'_> {
             grant: grant.clone(),
             chips: Arc::clone(&plugin.services.gpio),
             consumer: format!("plugin {}", plugin.name),
+            jobs: plugin.jobs.clone(),
         }))
     }
 

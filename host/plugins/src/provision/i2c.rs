@@ -13,7 +13,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::InstanceCall;
-use crate::blocking::blocking_on_hardware;
 use crate::i2c_grants::I2cGrant;
 use crate::text::{cut, one_line};
 
@@ -57,7 +56,7 @@ impl InstanceCall<'_> {
         let transferring = async {
             let (buses, bus) = (Arc::clone(&plugin.services.i2c), chip.bus.clone());
             let find = move || buses.find(&bus);
-            let bus = blocking_on_hardware(find).await.ok_or_else(stopping)?;
+            let bus = plugin.jobs.run_on_hardware(find).await.ok_or_else(stopping)?;
             let bus = bus.map_err(protocol_error)?;
             let turn = plugin
                 .hardware
@@ -72,7 +71,7 @@ impl InstanceCall<'_> {
                 let _turn = turn;
                 buses.run(&bus, address, &operation)
             };
-            let done = blocking_on_hardware(run).await.ok_or_else(stopping)?;
+            let done = plugin.jobs.run_on_hardware(run).await.ok_or_else(stopping)?;
             done.map_err(protocol_error)
         };
         match timeout(ANSWERED_WITHIN, transferring).await {

@@ -11,7 +11,6 @@ use plugin_protocol::{LedError, LedNames, LedOpen, LedSet, OpenLed, Provide};
 use serde::{Deserialize, Serialize};
 
 use super::{InstanceCall, Refusal};
-use crate::blocking::blocking;
 use crate::holdings::HeldResource;
 use crate::provision::led_memory::{LedHold, LedMemory};
 
@@ -188,7 +187,7 @@ impl InstanceCall<'_> {
     async fn led_names(&self) -> Result<Vec<String>, LedError> {
         let context = Arc::clone(self.plugin);
         let names = move || context.hardware.leds.names(context.grants.leds.as_ref());
-        let names = blocking(names).await.ok_or_else(stopping)?;
+        let names = self.plugin.jobs.run(names).await.ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
 
@@ -201,7 +200,7 @@ impl InstanceCall<'_> {
                 .leds
                 .open(&name, context.grants.leds.as_ref())
         };
-        let light = blocking(open).await.ok_or_else(stopping)??;
+        let light = self.plugin.jobs.run(open).await.ok_or_else(stopping)??;
         let max = light.most;
         self.holdings
             .add(HeldResource::Light(Arc::new(Mutex::new(light))))
@@ -236,7 +235,7 @@ impl Provide<LedSet, Refusal> for InstanceCall<'_> {
             let mut light = light.lock();
             light.set(brightness)
         };
-        Ok(match blocking(set).await {
+        Ok(match self.plugin.jobs.run(set).await {
             Some(set) => set.map_err(|error| LedError::Other(error.to_string())),
             None => Err(stopping()),
         })

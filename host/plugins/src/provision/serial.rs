@@ -14,7 +14,6 @@ use plugin_protocol::{
 use serial2_tokio::{CharSize, FlowControl, SerialPort, Settings, StopBits};
 
 use super::{InstanceCall, Refusal};
-use crate::blocking::blocking;
 use crate::holdings::HeldResource;
 use crate::text::cut;
 
@@ -141,7 +140,7 @@ impl InstanceCall<'_> {
         }
         check(settings)?;
         // A driver may take time.
-        let opening = blocking(move || open(&name, settings)).await;
+        let opening = self.plugin.jobs.run(move || open(&name, settings)).await;
         let stopping = || SerialError::Other("the supervisor is stopping".to_owned());
         let port = opening.ok_or_else(stopping)??;
         self.holdings

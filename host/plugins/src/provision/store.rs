@@ -6,7 +6,6 @@ use std::time::Duration;
 use plugin_protocol::wit::store::{Host, StoreError};
 
 use super::InstanceCall;
-use crate::blocking::blocking;
 use crate::config::{Condition, PluginData, ValueChange};
 
 impl InstanceCall<'_> {
@@ -15,10 +14,10 @@ impl InstanceCall<'_> {
         &self,
         operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, StoreError> {
-        let plugin = Arc::clone(self.plugin);
+        let (plugin, jobs) = (Arc::clone(self.plugin), &self.plugin.jobs);
         let operation = move || operation(&*plugin.services.data, &plugin.data_owner());
         let stopping = || StoreError::Other("the store is shutting down".to_owned());
-        blocking(operation).await.ok_or_else(stopping)?
+        jobs.run(operation).await.ok_or_else(stopping)?
     }
 
     async fn set_value(

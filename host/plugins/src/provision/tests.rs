@@ -17,9 +17,10 @@ use plugin_protocol::{
 
 use super::*;
 use crate::actions::Actions;
+use crate::blocking::BlockingShare;
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::identify::Identify as IdentifyAction;
-use crate::log_lines::LineBudget;
+use crate::log_lines::PluginLogs;
 use crate::policy::Grants;
 use crate::provision::hardware::Hardware;
 use crate::provision::led::Leds;
@@ -84,8 +85,8 @@ impl Fixture {
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
-            lines: Arc::new(LineBudget::default()).share(),
-            recent: crate::recent_lines::RecentLines::default(),
+            log: PluginLogs::default().share(),
+            jobs: BlockingShare::default(),
             services: Arc::new(crate::HostServices {
                 device: Arc::new(TestDevice),
                 data: Arc::new(NoData),
