@@ -56,7 +56,11 @@ impl InstanceCall<'_> {
         let transferring = async {
             let (buses, bus) = (Arc::clone(&plugin.services.i2c), chip.bus.clone());
             let find = move || buses.find(&bus);
-            let bus = plugin.jobs.run_on_hardware(find).await.ok_or_else(stopping)?;
+            let bus = plugin
+                .jobs
+                .run_on_hardware(find)
+                .await
+                .ok_or_else(stopping)?;
             let bus = bus.map_err(protocol_error)?;
             let turn = plugin
                 .hardware
@@ -71,7 +75,11 @@ impl InstanceCall<'_> {
                 let _turn = turn;
                 buses.run(&bus, address, &operation)
             };
-            let done = plugin.jobs.run_on_hardware(run).await.ok_or_else(stopping)?;
+            let done = plugin
+                .jobs
+                .run_on_hardware(run)
+                .await
+                .ok_or_else(stopping)?;
             done.map_err(protocol_error)
         };
         match timeout(ANSWERED_WITHIN, transferring).await {
