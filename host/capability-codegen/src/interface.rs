@@ -200,6 +200,20 @@ impl Interface<'_> {
         }))
     }
 
+    /// Returns whether a value is `list<u8>` or `option<list<u8>>`.
+    pub(crate) fn is_bytes(&self, kind: Type) -> bool {
+        let definition = self.definition(kind);
+        definition.is_some_and(|definition| {
+            match definition.kind {
+            TypeDefKind::List(entry) => self.resolved(entry) == Type::U8,
+            TypeDefKind::Option(inner) => self.definition(inner).is_some_and(|inner| {
+                matches!(inner.kind, TypeDefKind::List(entry) if self.resolved(entry) == Type::U8)
+            }),
+            _ => false,
+        }
+        })
+    }
+
     fn resolved(&self, mut kind: Type) -> Type {
         while let Type::Id(id) = kind
             && let TypeDefKind::Type(named) = self.resolve.types[id].kind

@@ -7,6 +7,8 @@ use crate::interface::{Interface, cases, snake_case};
 
 /// The attribute of lists, whose number of entries has a limit.
 const BOUNDED: &str = "#[serde(with = \"crate::bounded_list\")]\n";
+/// The attribute of bytes, which serde would otherwise write and read one after the other.
+const BYTES: &str = "#[serde(with = \"serde_bytes\")]\n";
 const DERIVED: &str = "#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]";
 
 /// Returns a module with the types and the trait `Host` of each interface, and the macro `with_wit_calls!`, which adds a
@@ -49,8 +51,8 @@ fn type_definition(interface: &Interface<'_>, name: &str, definition: &TypeDef) 
     if let TypeDefKind::Record(record) = &definition.kind {
         let fields = record.fields.iter();
         let fields = fields.map(|field| {
-            let (bound, declared) = declaration(interface, &field.name, field.ty, "")?;
-            Ok(format!("{}{bound}pub {declared},\n", docs(&field.docs)))
+            let (attribute, declared) = declaration(interface, &field.name, field.ty, "")?;
+            Ok(format!("{}{attribute}pub {declared},\n", docs(&field.docs)))
         });
         let fields = fields.collect::<Result<String>>()?;
         return Ok(code + &format!("{DERIVED}\npub struct {name} {{\n{fields}}}\n"));
@@ -74,7 +76,7 @@ fn type_definition(interface: &Interface<'_>, name: &str, definition: &TypeDef) 
         let content = match content {
             Some(kind) => format!(
                 "({}{})",
-                bound(interface, kind)?,
+                attribute(interface, kind)?,
                 interface.in_rust(content, "")?
             ),
             None => String::new(),
@@ -97,8 +99,8 @@ fn signature_and_row(interface: &Interface<'_>, function: &Function) -> Result<(
             declared.with_context(|| format!("the parameter `{}`", parameter.name))
         };
         parameters += &format!(", {}", declared("")?.1);
-        let (bound, field) = declared(&path)?;
-        fields.push(bound.to_owned() + &field);
+        let (attribute, field) = declared(&path)?;
+        fields.push(attribute.to_owned() + &field);
     }
     let signature = format!(
         "{text}fn {name}(&self{parameters}) -> impl Future<Output = {}> + Send;\n",
@@ -123,12 +125,15 @@ fn declaration(
     path: &str,
 ) -> Result<(&'static str, String)> {
     let (name, rust) = (snake_case(name), interface.in_rust(Some(kind), path)?);
-    Ok((bound(interface, kind)?, format!("{name}: {rust}")))
+    Ok((attribute(interface, kind)?, format!("{name}: {rust}")))
 }
 
-fn bound(interface: &Interface<'_>, kind: Type) -> Result<&'static str> {
+/// Returns the attribute of a value for messages.
+fn attribute(interface: &Interface<'_>, kind: Type) -> Result<&'static str> {
     Ok(if interface.is_list(kind)? {
         BOUNDED
+    } else if interface.is_bytes(kind) {
+        BYTES
     } else {
         ""
     })

@@ -32,7 +32,7 @@ const CONTENT: &str = "
         unknown(string),
     }
     /// The longest of these.
-    longest: async func(spans: list<span>, bytes: list<u8>) -> result<option<span>, uptime-error>;
+    longest: async func(spans: list<span>, bytes: list<u8>, before: option<list<u8>>) -> result<option<span>, uptime-error>;
     seconds: func() -> u64;";
 
 #[test]
@@ -65,7 +65,7 @@ fn a_function_is_a_row_of_the_table_of_calls_and_a_function_of_the_host() {
             /// What the host does for plugins: the functions of `wit/uptime.wit`.
             pub trait Host {
                 /// The longest of these.
-                fn longest(&self, spans: Vec<Span>, bytes: Vec<u8>) -> impl Future<Output = Result<Option<Span>, UptimeError>> + Send;
+                fn longest(&self, spans: Vec<Span>, bytes: Vec<u8>, before: Option<Vec<u8>>) -> impl Future<Output = Result<Option<Span>, UptimeError>> + Send;
                 fn seconds(&self) -> impl Future<Output = u64> + Send;
             }
         }
@@ -78,7 +78,10 @@ fn a_function_is_a_row_of_the_table_of_calls_and_a_function_of_the_host() {
                     UptimeLongest needs [Uptime] by [crate::wit::uptime::Host: longest] {
                         #[serde(with = "crate::bounded_list")]
                         spans: Vec<crate::wit::uptime::Span>,
-                        bytes: Vec<u8>
+                        #[serde(with = "serde_bytes")]
+                        bytes: Vec<u8>,
+                        #[serde(with = "serde_bytes")]
+                        before: Option<Vec<u8>>
                     } -> Result<Option<crate::wit::uptime::Span>, crate::wit::uptime::UptimeError>;
                     #[allow(missing_docs, reason = "described in `wit/`")]
                     UptimeSeconds needs [Uptime] by [crate::wit::uptime::Host: seconds] {
@@ -110,10 +113,11 @@ fn a_function_sends_its_call_and_its_types_are_converted() {
                 }
             }
             impl wit::HostWithStore<Guest> for GuestData {
-                async fn longest(access: &GuestAccess, spans: Vec<wit::Span>, bytes: Vec<u8>) -> Answer<Option<wit::Span>, wit::UptimeError> {
+                async fn longest(access: &GuestAccess, spans: Vec<wit::Span>, bytes: Vec<u8>, before: Option<Vec<u8>>) -> Answer<Option<wit::Span>, wit::UptimeError> {
                     let call = plugin_protocol::UptimeLongest {
                         spans: spans.into_iter().map(|entry| entry.into()).collect(),
                         bytes: bytes,
+                        before: before,
                     };
                     let answer = host(access).try_ask(call).await?;
                     Ok(answer.map(|value| value.map(|value| value.into())))

@@ -62,6 +62,7 @@ pub struct OwnCall {
     /// A name from the plugin's manifest.
     pub name: String,
     /// The action's input.
+    #[serde(with = "serde_bytes")]
     pub input: Vec<u8>,
 }
 

@@ -183,6 +183,7 @@ with_wit_calls! {
             /// The port.
             port: Handle,
             /// The bytes to write.
+            #[serde(with = "serde_bytes")]
             bytes: Vec<u8>
         } -> Result<(), SerialError>;
     }

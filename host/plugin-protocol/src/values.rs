@@ -33,7 +33,7 @@ pub struct JournalOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
     /// At least one byte.
-    Bytes(Vec<u8>),
+    Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The stream has ended.
     End,
     /// It broke off; the host's log says why.

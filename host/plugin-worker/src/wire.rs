@@ -88,7 +88,7 @@ pub(crate) enum Question {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum BodyHead {
     Empty,
-    Whole(Vec<u8>),
+    Whole(#[serde(with = "serde_bytes")] Vec<u8>),
     /// In the pieces that follow.
     Stream,
 }

@@ -84,13 +84,16 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
 
     use tokio::task::JoinHandle;
 
     use super::*;
 
-    /// Jobs that wait until the test lets them go.
+    /// Jobs of one plugin that wait until the test lets them go.
     struct Jobs {
+        share: BlockingShare,
+        #[expect(dead_code, reason = "lets the jobs go when it is dropped")]
         let_go: Sender<()>,
         gone: Arc<Mutex<Receiver<()>>>,
         begun: Arc<AtomicUsize>,
@@ -100,14 +103,15 @@ mod tests {
         fn new() -> Jobs {
             let (let_go, gone) = channel();
             Jobs {
+                share: BlockingShare::default(),
                 let_go,
                 gone: Arc::new(Mutex::new(gone)),
                 begun: Arc::default(),
             }
         }
 
-        fn begin(&self, share: &BlockingShare) -> JoinHandle<Option<()>> {
-            let (share, gone, begun) = (share.clone(), self.gone.clone(), self.begun.clone());
+        fn begin(&self) -> JoinHandle<Option<()>> {
+            let (share, gone, begun) = (self.share.clone(), self.gone.clone(), self.begun.clone());
             let work = move || {
                 begun.fetch_add(1, SeqCst);
                 let _ = gone.lock().unwrap().recv();
@@ -116,47 +120,42 @@ mod tests {
         }
 
         async fn until_begun(&self, number: usize) {
-            while self.begun.load(SeqCst) < number {
+            until(|| self.begun.load(SeqCst) >= number).await;
+        }
+    }
+
+    async fn until(holds: impl Fn() -> bool) {
+        let waiting = async {
+            while !holds() {
                 tokio::task::yield_now().await;
             }
-        }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(240), waiting).await;
+        waited.unwrap();
     }
 
-    /// All plugins share the places, and so do the steps of this test.
+    /// The plugins of all tests share the places, so this is one test.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn work_of_plugins_takes_few_threads_and_that_of_one_plugin_half_of_them() {
-        let jobs = Jobs::new();
-        let (one, other, third) = Default::default();
-        let mut works: Vec<_> = (0..5 * BLOCKING_JOBS).map(|_| jobs.begin(&one)).collect();
-        jobs.until_begun(BLOCKING_JOBS / 2).await;
-        // Of another plugin, as many begin, although the first one began more before.
-        works.extend((0..BLOCKING_JOBS).map(|_| jobs.begin(&other)));
-        jobs.until_begun(BLOCKING_JOBS).await;
+        let [one, other, third] = [(); 3].map(|()| Jobs::new());
+        let mut works: Vec<_> = (0..5 * BLOCKING_JOBS).map(|_| one.begin()).collect();
+        one.until_begun(BLOCKING_JOBS / 2).await;
+        // That of another plugin begins, although the first one requested more before.
+        works.extend((0..BLOCKING_JOBS).map(|_| other.begin()));
+        other.until_begun(BLOCKING_JOBS / 2).await;
         // Other work of the supervisor continues, but no further work of plugins begins.
-        works.push(jobs.begin(&third));
+        works.push(third.begin());
         tokio::task::spawn_blocking(|| {}).await.unwrap();
-        assert_eq!(jobs.begun.load(SeqCst), BLOCKING_JOBS);
-        let number = works.len();
-        drop(jobs.let_go);
+        let begun = [&one, &other, &third].map(|jobs| jobs.begun.load(SeqCst));
+        assert_eq!(begun, [BLOCKING_JOBS / 2, BLOCKING_JOBS / 2, 0]);
+
+        // Work that was begun keeps its place after its caller has gone.
+        works.remove(0).abort();
+        tokio::task::spawn_blocking(|| {}).await.unwrap();
+        assert_eq!(one.share.disk.available_permits(), 0);
+        drop((one, other, third));
         for work in works {
             assert_eq!(work.await.unwrap(), Some(()));
-        }
-        assert_eq!(jobs.begun.load(SeqCst), number);
-    }
-
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn work_that_was_begun_keeps_its_place_after_its_caller_has_gone() {
-        let jobs = Jobs::new();
-        let share = BlockingShare::default();
-        let work = jobs.begin(&share);
-        jobs.until_begun(1).await;
-        work.abort();
-        assert!(work.await.is_err());
-        let free = share.disk.available_permits();
-        assert_eq!(free, BLOCKING_JOBS / 2 - 1);
-        drop(jobs.let_go);
-        while share.disk.available_permits() == free {
-            tokio::task::yield_now().await;
         }
     }
 }

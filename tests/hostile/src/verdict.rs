@@ -10,7 +10,7 @@ use ::tests::{Supervisor, children_of, until_within};
 
 use crate::attack::Attack;
 use crate::memory;
-use crate::probes::{self, Probes};
+use crate::probes::{self, LongestAnswers, Probes};
 
 /// How many rounds of requests are sent to the quiet device, and once an attack is over.
 const QUIET_ROUNDS: u64 = 20;
@@ -32,6 +32,8 @@ pub struct Victim {
     state: Vec<Value>,
     /// The longest time for an answer before the first attack.
     quiet: Duration,
+    /// The longest times for an answer during the latest attack.
+    pub longest: LongestAnswers,
     /// The memory before the first attack, in KiB.
     memory: u64,
     /// The length of the log before this attack, in bytes.
@@ -60,6 +62,7 @@ impl Victim {
             other,
             state: Vec::new(),
             quiet,
+            longest: LongestAnswers::default(),
             memory: memory::held_by(device.pid()),
             log_before: 0,
             probes,
@@ -77,6 +80,7 @@ impl Victim {
     pub async fn judge(&mut self, attack: &Attack, outcome: Outcome<'_>) -> Result<()> {
         self.probes.rounds(ROUNDS_AFTER).await;
         let longest = self.probes.longest().context("others were harmed")?;
+        self.longest = longest;
         let allowed = probes::allowed(self.quiet, longest.other);
         ensure!(
             longest.attacked <= allowed,

@@ -50,9 +50,10 @@ async fn attack_with(
             failures.push((attack.name.clone(), failure));
         }
         println!(
-            "{}, {:?}: {}",
+            "{}, {:?}, others waited at most {:?}: {}",
             attack.name,
             began.elapsed(),
+            victim.longest.attacked,
             attack.sentence
         );
     }
@@ -71,9 +72,10 @@ async fn callers_harm_nobody_and_are_refused() {
             failures.push((attack.name.clone(), failure));
         }
         println!(
-            "{}, {:?}: {}",
+            "{}, {:?}, others waited at most {:?}: {}",
             attack.name,
             began.elapsed(),
+            victim.longest.attacked,
             attack.sentence
         );
     }
