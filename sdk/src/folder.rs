@@ -14,10 +14,10 @@ const SIZE: usize = 256 << 10;
 /// Returns the bytes of a file; `None` if there is no such file.
 ///
 /// # Errors
-/// If the file cannot be read, or has more than 256 KiB.
+/// If the file cannot be read, is not a plain file, or has more than 256 KiB.
 pub fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
     let failed = |error: io::Error| format!("failed to read `{name}`: {error}");
-    let file = match File::open(folder.join(name)) {
+    let file = match open(&folder.join(name)) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
@@ -28,6 +28,14 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, String> {
         .map_err(failed)?;
     check(name, &bytes)?;
     Ok(Some(bytes))
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    // Opening a pipe would wait for its other end.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    File::open(path)
 }
 
 /// Writes a file completely or not at all; does nothing if it already has these bytes.
@@ -109,6 +117,19 @@ mod tests {
         let names = fs::read_dir(folder.path()).unwrap();
         let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["a"]);
+    }
+
+    /// Nobody opens its other end.
+    #[test]
+    fn a_pipe_is_not_read_and_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("a");
+        let made = std::process::Command::new("mkfifo").arg(pipe).status();
+        assert!(made.unwrap().success());
+        let error = read(folder.path(), "a").unwrap_err();
+        assert_eq!(error, "failed to read `a`: it is not a plain file");
+        write(folder.path(), "a", b"one").unwrap();
+        assert_eq!(read(folder.path(), "a"), Ok(Some(b"one".to_vec())));
     }
 
     #[test]
