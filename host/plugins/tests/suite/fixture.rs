@@ -485,6 +485,22 @@ impl Fixture {
         text(self.call(request).await).await
     }
 
+    /// Returns status and body of `GET path`, tried again while there is no room: the memory of a call before it is free
+    /// only some time after its answer.
+    pub(crate) async fn get_with_room(&self, path: &str) -> (StatusCode, String) {
+        let answered = async {
+            loop {
+                let answer = self.get(path).await;
+                if answer.0 != StatusCode::SERVICE_UNAVAILABLE {
+                    return answer;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let answer = tokio::time::timeout(DEADLINE, answered).await;
+        answer.expect("there is room in time")
+    }
+
     /// Returns status and body of `POST path`.
     pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
         let request = Request::builder()

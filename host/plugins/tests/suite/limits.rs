@@ -209,7 +209,8 @@ async fn what_is_too_large_to_be_passed_at_once_is_named() {
                    bytes (the limit `body_kib`, which may be 16384 at most), and it must pass less in each call";
     for path in ["large-answer?bytes=", "large-line?bytes=", "store?set="] {
         for bytes in exceeds {
-            let answer = device.get(&format!("/v3/bad/{path}{bytes}")).await;
+            let of_bytes = format!("/v3/bad/{path}{bytes}");
+            let answer = device.get_with_room(&of_bytes).await;
             let expected = (StatusCode::BAD_GATEWAY, failure(message));
             assert_eq!(answer, expected, "{path}{bytes}");
         }
@@ -242,9 +243,8 @@ async fn an_answer_of_the_longest_body_is_passed_and_the_next_one_is_a_502() {
             "passed more than 17408 KiB to the host at once: the body of its answer may have 16777216 bytes",
         ),
     ] {
-        let (status, body) = device
-            .get(&format!("/v3/bad/large-answer?bytes={bytes}"))
-            .await;
+        let path = format!("/v3/bad/large-answer?bytes={bytes}");
+        let (status, body) = device.get_with_room(&path).await;
         assert_eq!(status, StatusCode::BAD_GATEWAY, "{body}");
         let message = format!("plugin `bad` {what} (the limit `body_kib`");
         assert!(body.contains(&message), "{body}");
