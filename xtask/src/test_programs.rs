@@ -339,18 +339,21 @@ fn failed_tests(printed: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the last lines that each failed test printed, indented, according to the program's output: where the whole
-/// output of thousands of tests is cut, the reason of a failure stands at the end of it.
+/// Returns the last lines that each failed test printed, without backtraces, indented, according to the program's output:
+/// where the whole output of thousands of tests is cut, the reason of a failure stands at the end of it.
 fn ends_of_failures(printed: &str) -> String {
     let (mut ends, mut lines) = (String::new(), VecDeque::new());
-    let mut in_failure = false;
+    let (mut in_failure, mut in_backtrace) = (false, false);
     for line in printed.lines().chain(["failures:"]) {
         let is_heading = line.starts_with("---- ") && line.ends_with(" ----");
         if is_heading || line == "failures:" {
             ends.extend(lines.drain(..).map(|line| format!("\n    {line}")));
-            in_failure = is_heading;
+            (in_failure, in_backtrace) = (is_heading, false);
         }
-        if in_failure && !line.is_empty() {
+        in_backtrace |= line == "stack backtrace:";
+        if in_backtrace {
+            in_backtrace = !line.starts_with("note: ");
+        } else if in_failure && !line.is_empty() {
             // The heading stays.
             if lines.len() > LINES_OF_FAILURE {
                 lines.remove(1);
@@ -429,14 +432,17 @@ mod tests {
     fn the_last_lines_of_each_failure_are_repeated() {
         let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
         let printed = format!(
-            "running 3 tests\ntest a ... FAILED\n\nfailures:\n\n---- a stdout ----\n{many}\n---- b stdout ----\nno\n\n\nfailures:\n    a\n    b\n\ntest result: FAILED.\n"
+            "running 3 tests\ntest a ... FAILED\n\nfailures:\n\n---- a stdout ----\n{many}\n---- b stdout ----\nno\nstack backtrace:\n   0: f\nnote: Some\nlog\n\n\nfailures:\n    a\n    b\n\ntest result: FAILED.\n"
         );
         let ends = ends_of_failures(&printed);
         let lines: Vec<&str> = ends.lines().map(str::trim).collect();
-        assert_eq!(lines.len(), 1 + 1 + LINES_OF_FAILURE + 2, "{ends}");
+        assert_eq!(lines.len(), 1 + 1 + LINES_OF_FAILURE + 3, "{ends}");
         assert_eq!(lines[1], "---- a stdout ----");
         assert_eq!(lines[2], format!("line {}", 100 - LINES_OF_FAILURE));
-        assert_eq!(&lines[LINES_OF_FAILURE + 2..], ["---- b stdout ----", "no"]);
+        assert_eq!(
+            &lines[LINES_OF_FAILURE + 2..],
+            ["---- b stdout ----", "no", "log"]
+        );
         assert_eq!(ends_of_failures("test a ... ok\n"), "");
     }
 
