@@ -1,16 +1,16 @@
-//! Lets a tool see when the device has called a plugin for an event or an action, and what the call has used: around the
-//! plugins of a runtime, so that neither the runtime nor the host knows of it.
+//! Lets a tool see when the device has called a plugin for an event or an action, and what the call has used.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
-    ActionAnswer, ActionCall, Blueprint, CallUsage, ComponentFacts, Failure, GuestCode,
-    GuestPlugin, GuestRequest, GuestRuntime, HostCalls, Outcome, ServedCall, UsedResources,
+    ActionAnswer, ActionCall, Blueprint, CallUsage, Failure, GuestCode, GuestPlugin, GuestRequest,
+    HostCalls, Outcome, ServedCall, UsedResources,
 };
+
+use crate::wrapped_runtime::PluginWrapper;
 
 /// Sees the calls of plugins for events and actions.
 pub trait ActionObserver: Send + Sync + 'static {
@@ -42,50 +42,19 @@ pub enum ActionEnd {
     Cancelled,
 }
 
-/// A runtime whose plugins are observed.
-pub(crate) struct ObservedRuntime {
-    pub(crate) runtime: Arc<dyn GuestRuntime>,
-    pub(crate) observer: Arc<dyn ActionObserver>,
-}
+/// Has an observer see the calls of each plugin.
+pub(crate) struct ObserveActions(pub(crate) Arc<dyn ActionObserver>);
 
-impl GuestRuntime for ObservedRuntime {
-    fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
-        let opening = self.runtime.open(file);
-        let observer = Arc::clone(&self.observer);
-        async move {
-            let code = opening.await?;
-            Ok(Arc::new(ObservedCode { code, observer }) as Arc<dyn GuestCode>)
-        }
-        .boxed()
-    }
-
-    fn slots(&self) -> usize {
-        self.runtime.slots()
-    }
-
-    fn set_memory(&self, bytes: usize) {
-        self.runtime.set_memory(bytes);
-    }
-
-    fn problems(&self) -> Vec<String> {
-        self.runtime.problems()
-    }
-}
-
-struct ObservedCode {
-    code: Arc<dyn GuestCode>,
-    observer: Arc<dyn ActionObserver>,
-}
-
-impl GuestCode for ObservedCode {
-    fn facts(&self) -> &ComponentFacts {
-        self.code.facts()
-    }
-
-    fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
+impl PluginWrapper for ObserveActions {
+    fn plugin(
+        &self,
+        code: &dyn GuestCode,
+        blueprint: Blueprint,
+        host: Arc<dyn HostCalls>,
+    ) -> Arc<dyn GuestPlugin> {
         Arc::new(ObservedPlugin {
-            plugin: self.code.plugin(blueprint, host),
-            observer: Arc::clone(&self.observer),
+            plugin: code.plugin(blueprint, host),
+            observer: Arc::clone(&self.0),
         })
     }
 }

@@ -1,15 +1,15 @@
-//! Lets a tool see what plugins request from their host, and change the answers: between the runtime and the host, so
-//! that neither of the two knows of it.
+//! Lets a tool see what plugins request from their host, and change the answers.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
-    Blueprint, CallRefusal, CapabilityAnswer, CapabilityCall, ComponentFacts, GuestCode,
-    GuestPlugin, GuestRuntime, Handle, HostCalls, InstanceId, LogEntry, ServedCall,
+    Blueprint, CallRefusal, CapabilityAnswer, CapabilityCall, GuestCode, GuestPlugin, Handle,
+    HostCalls, InstanceId, LogEntry, ServedCall,
 };
+
+use crate::wrapped_runtime::PluginWrapper;
 
 /// Sees what plugins request from their host, and changes what they are answered.
 pub trait CallFilter: Send + Sync + 'static {
@@ -27,50 +27,18 @@ pub trait CallFilter: Send + Sync + 'static {
 pub type AnswerChange =
     Box<dyn FnOnce(CapabilityAnswer) -> BoxFuture<'static, CapabilityAnswer> + Send>;
 
-/// A runtime whose plugins receive filtered answers.
-pub(crate) struct FilteredRuntime {
-    pub(crate) runtime: Arc<dyn GuestRuntime>,
-    pub(crate) filter: Arc<dyn CallFilter>,
-}
+/// Has a filter see and change what each plugin is answered.
+pub(crate) struct FilterCalls(pub(crate) Arc<dyn CallFilter>);
 
-impl GuestRuntime for FilteredRuntime {
-    fn open(&self, file: File) -> BoxFuture<'static, Result<Arc<dyn GuestCode>, String>> {
-        let opening = self.runtime.open(file);
-        let filter = Arc::clone(&self.filter);
-        async move {
-            let code = opening.await?;
-            Ok(Arc::new(FilteredCode { code, filter }) as Arc<dyn GuestCode>)
-        }
-        .boxed()
-    }
-
-    fn slots(&self) -> usize {
-        self.runtime.slots()
-    }
-
-    fn set_memory(&self, bytes: usize) {
-        self.runtime.set_memory(bytes);
-    }
-
-    fn problems(&self) -> Vec<String> {
-        self.runtime.problems()
-    }
-}
-
-struct FilteredCode {
-    code: Arc<dyn GuestCode>,
-    filter: Arc<dyn CallFilter>,
-}
-
-impl GuestCode for FilteredCode {
-    fn facts(&self) -> &ComponentFacts {
-        self.code.facts()
-    }
-
-    fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
-        let filter = Arc::clone(&self.filter);
-        self.code
-            .plugin(blueprint, Arc::new(FilteredCalls { host, filter }))
+impl PluginWrapper for FilterCalls {
+    fn plugin(
+        &self,
+        code: &dyn GuestCode,
+        blueprint: Blueprint,
+        host: Arc<dyn HostCalls>,
+    ) -> Arc<dyn GuestPlugin> {
+        let filter = Arc::clone(&self.0);
+        code.plugin(blueprint, Arc::new(FilteredCalls { host, filter }))
     }
 }
 

@@ -18,6 +18,7 @@ mod call_filter;
 mod fakes;
 mod host;
 mod running;
+mod wrapped_runtime;
 
 pub use action_observer::{ActionEnd, ActionObserver, EndedAction};
 pub use call_filter::{AnswerChange, CallFilter};

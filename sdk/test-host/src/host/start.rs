@@ -10,10 +10,11 @@ use plugin_runtime::{Resources, Runtime};
 use plugins::{HostServices, Manifest, Plugins, PluginsConfig};
 
 use super::{Host, Pins};
-use crate::action_observer::ObservedRuntime;
-use crate::call_filter::FilteredRuntime;
+use crate::action_observer::ObserveActions;
+use crate::call_filter::FilterCalls;
 use crate::fakes::{FakeHostName, FakeLocks};
 use crate::running::{DeviceFolder, RunningHost};
+use crate::wrapped_runtime::WrappedRuntime;
 
 impl Host {
     /// Loads the plugins.
@@ -75,10 +76,12 @@ impl Host {
         })?;
         let mut runtime: Arc<dyn GuestRuntime> = Arc::new(runtime);
         if let Some(filter) = self.call_filter {
-            runtime = Arc::new(FilteredRuntime { runtime, filter });
+            let wrapper = Arc::new(FilterCalls(filter));
+            runtime = Arc::new(WrappedRuntime { runtime, wrapper });
         }
         if let Some(observer) = self.action_observer {
-            runtime = Arc::new(ObservedRuntime { runtime, observer });
+            let wrapper = Arc::new(ObserveActions(observer));
+            runtime = Arc::new(WrappedRuntime { runtime, wrapper });
         }
         let plugins = Plugins::start(PluginsConfig {
             runtime,
