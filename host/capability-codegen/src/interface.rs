@@ -193,25 +193,24 @@ impl Interface<'_> {
                 "a list inside another value has no limit in messages: declare a record with the list as a field"
             );
         }
-        let definition = self.definition(kind);
-        Ok(definition.is_some_and(|definition| match definition.kind {
-            TypeDefKind::List(entry) => self.resolved(entry) != Type::U8,
-            _ => false,
-        }))
+        Ok(self.entry(kind).is_some_and(|entry| entry != Type::U8))
     }
 
     /// Returns whether a value is `list<u8>` or `option<list<u8>>`.
     pub(crate) fn is_bytes(&self, kind: Type) -> bool {
-        let definition = self.definition(kind);
-        definition.is_some_and(|definition| {
-            match definition.kind {
-            TypeDefKind::List(entry) => self.resolved(entry) == Type::U8,
-            TypeDefKind::Option(inner) => self.definition(inner).is_some_and(|inner| {
-                matches!(inner.kind, TypeDefKind::List(entry) if self.resolved(entry) == Type::U8)
-            }),
-            _ => false,
+        let list = match self.definition(kind).map(|definition| &definition.kind) {
+            Some(TypeDefKind::Option(inner)) => *inner,
+            _ => kind,
+        };
+        self.entry(list) == Some(Type::U8)
+    }
+
+    /// Returns the type of a list's entries; `None` for anything else.
+    fn entry(&self, kind: Type) -> Option<Type> {
+        match self.definition(kind)?.kind {
+            TypeDefKind::List(entry) => Some(self.resolved(entry)),
+            _ => None,
         }
-        })
     }
 
     fn resolved(&self, mut kind: Type) -> Type {

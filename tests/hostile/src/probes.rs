@@ -48,7 +48,6 @@ struct ProbeResults {
 }
 
 /// Where to send requests.
-#[derive(Clone)]
 struct Target {
     client: reqwest::Client,
     base: String,

@@ -32,8 +32,8 @@ pub struct Victim {
     state: Vec<Value>,
     /// The longest time for an answer before the first attack.
     quiet: Duration,
-    /// The longest times for an answer during the latest attack.
-    pub longest: LongestAnswers,
+    /// The longest times for an answer during the latest attack that came to a verdict.
+    longest: Option<LongestAnswers>,
     /// The memory before the first attack, in KiB.
     memory: u64,
     /// The length of the log before this attack, in bytes.
@@ -62,7 +62,7 @@ impl Victim {
             other,
             state: Vec::new(),
             quiet,
-            longest: LongestAnswers::default(),
+            longest: None,
             memory: memory::held_by(device.pid()),
             log_before: 0,
             probes,
@@ -80,7 +80,7 @@ impl Victim {
     pub async fn judge(&mut self, attack: &Attack, outcome: Outcome<'_>) -> Result<()> {
         self.probes.rounds(ROUNDS_AFTER).await;
         let longest = self.probes.longest().context("others were harmed")?;
-        self.longest = longest;
+        self.longest = Some(longest);
         let allowed = probes::allowed(self.quiet, longest.other);
         ensure!(
             longest.attacked <= allowed,
@@ -113,6 +113,18 @@ impl Victim {
             self.state
         );
         self.until_memory_returns().await
+    }
+
+    /// Returns the line about the attack that is over; a failed one may have ended before others were looked at.
+    pub fn line(&mut self, attack: &Attack, took: Duration) -> String {
+        let (name, sentence) = (&attack.name, &attack.sentence);
+        match self.longest.take() {
+            Some(longest) => {
+                let waited = longest.attacked;
+                format!("{name}, {took:?}, others waited at most {waited:?}: {sentence}")
+            }
+            None => format!("{name}, {took:?}: {sentence}"),
+        }
     }
 
     /// Whether the original process is running: a replacement would not be our child.

@@ -49,13 +49,7 @@ async fn attack_with(
         if let Err(failure) = calls::attack(&mut victim, &folder, attack, file).await {
             failures.push((attack.name.clone(), failure));
         }
-        println!(
-            "{}, {:?}, others waited at most {:?}: {}",
-            attack.name,
-            began.elapsed(),
-            victim.longest.attacked,
-            attack.sentence
-        );
+        println!("{}", victim.line(attack, began.elapsed()));
     }
     failures
 }
@@ -71,13 +65,7 @@ async fn callers_harm_nobody_and_are_refused() {
         if let Err(failure) = exchange::attack(&mut victim, attack).await {
             failures.push((attack.name.clone(), failure));
         }
-        println!(
-            "{}, {:?}, others waited at most {:?}: {}",
-            attack.name,
-            began.elapsed(),
-            victim.longest.attacked,
-            attack.sentence
-        );
+        println!("{}", victim.line(attack, began.elapsed()));
     }
     report(&failures);
 }
