@@ -48,8 +48,8 @@ pub struct ComponentFacts {
     pub has_handler: bool,
     /// The actions that it exports.
     pub actions: BTreeSet<Action>,
-    /// How many memories an instance has.
-    pub memories: u32,
+    /// How many of the places for calls an instance takes.
+    pub places: u32,
     /// Why it cannot be linked with everything that a plugin can be granted, or which of its exports does not have our
     /// type.
     pub link_error: Option<String>,

@@ -79,6 +79,6 @@ fn facts(shared: &RuntimeState, component: &Component) -> ComponentFacts {
         }
         Err(error) => facts.link_error = Some(format!("it cannot be linked: {error:#}")),
     }
-    facts.memories = pool::memories(component);
+    facts.places = pool::places(component);
     facts
 }

@@ -26,8 +26,8 @@ use crate::warm_pool::WarmPool;
 pub(crate) struct Plugin {
     blueprint: Arc<Blueprint>,
     linked: Result<LinkedComponent, String>,
-    /// How many memories an instance has, at least one.
-    pub(crate) memories: u32,
+    /// How many places of the pool an instance takes.
+    pub(crate) places: u32,
     pub(crate) memory_share: Arc<MemoryShare>,
     host: Arc<dyn HostCalls>,
     shared: Arc<RuntimeState>,
@@ -60,7 +60,7 @@ impl Plugin {
                 }),
                 Err(error) => Err(format!("it cannot be linked: {error:#}")),
             },
-            memories: pool::memories(component),
+            places: pool::places(component),
             blueprint: Arc::new(blueprint),
             memory_share: shared.pool.memory.share(),
             host,
@@ -130,11 +130,11 @@ impl Plugin {
         }
         // If no slot is free, another plugin's spare is less urgent than this call.
         let slot = loop {
-            if let Some(slot) = pool.try_slot(self.memories) {
+            if let Some(slot) = pool.try_slot(self.places) {
                 break slot;
             }
             if !spares.give_up_one() {
-                let slot = pool.slot(self.memories).await;
+                let slot = pool.slot(self.places).await;
                 break slot.ok_or_else(|| Failure::Busy(pool.full()))?;
             }
         };
@@ -152,7 +152,7 @@ impl Plugin {
     /// Calls an action in a new instance, within its CPU time; the caller limits the wall-clock time.
     async fn act(&self, serving: ServedCall, call: ActionCall) -> Result<ActionAnswer, Failure> {
         let pool = self.pool();
-        let Some(slot) = pool.slot(self.memories).await else {
+        let Some(slot) = pool.slot(self.places).await else {
             return Err(Failure::Busy(pool.full()));
         };
         let mut instance = Instance::new(pool, self, slot).await?;

@@ -32,6 +32,13 @@ const ADDRESS_SPACE: u64 = if usize::BITS == 32 { 3 << 29 } else { u64::MAX };
 const TABLE_ELEMENT: u64 = 8;
 /// The largest page of a supported processor, in bytes: each stack has one below it that is never mapped.
 const PAGE: u64 = 64 << 10;
+/// How many memories an instance in one place may have. On 64 bits address space costs nothing, so every instance takes
+/// one place. On 32 bits it is scarce: an instance takes a place for each of its memories.
+const MEMORIES_PER_PLACE: u32 = if usize::BITS == 32 {
+    1
+} else {
+    PLUGIN_PARTS.memories
+};
 
 /// The engine of all plugins.
 pub(crate) struct Pool {
@@ -48,14 +55,15 @@ pub(crate) struct Pool {
 /// The places of one instance in the pool. Must be dropped after the store that uses them.
 pub(crate) struct Slot(#[expect(dead_code, reason = "held for its drop")] OwnedSemaphorePermit);
 
-/// Returns how many memories an instance of the component has. A component without any counts as having one.
-pub(crate) fn memories(component: &Component) -> u32 {
+/// Returns how many places an instance of the component takes.
+pub(crate) fn places(component: &Component) -> u32 {
     let parts = component.resources_required();
-    parts.map_or(1, |parts| parts.num_memories.max(1))
+    let memories = parts.map_or(1, |parts| parts.num_memories.max(1));
+    memories.div_ceil(MEMORIES_PER_PLACE)
 }
 
-/// Returns the address space that a pool with this many slots reserves, in bytes: for each slot a memory with its guard,
-/// the tables, and a stack, and one more guard before the first memory.
+/// Returns the address space that a pool with this many slots of one memory each reserves, in bytes: for each slot the
+/// memory with its guard, the tables, and a stack, and one more guard before the first memory.
 fn address_space(slots: usize) -> u64 {
     let Settings { memory, stack, .. } = Settings::for_profile(Profile::Plugin);
     let (memory, guard) = memory.map_or((0, 0), |memory| (memory.reservation, memory.guard));
@@ -85,12 +93,14 @@ impl Pool {
             .total_component_instances(count)
             .total_stacks(count)
             .total_core_instances(count.saturating_mul(PLUGIN_PARTS.core_instances))
-            // A slot has one memory: an instance with more memories takes as many slots. So address space, which is
-            // scarce on 32-bit devices, is only reserved for what can exist at a time ([`address_space`]).
-            .total_memories(count)
+            .total_memories(count.saturating_mul(MEMORIES_PER_PLACE))
             .total_tables(count.saturating_mul(PLUGIN_PARTS.tables))
             .max_core_instances_per_component(PLUGIN_PARTS.core_instances)
-            .max_memories_per_component(PLUGIN_PARTS.memories.min(count))
+            .max_memories_per_component(
+                PLUGIN_PARTS
+                    .memories
+                    .min(count.saturating_mul(MEMORIES_PER_PLACE)),
+            )
             .max_tables_per_component(PLUGIN_PARTS.tables)
             .table_elements(PLUGIN_PARTS.table_elements)
             .max_memory_size(sandbox::PLUGIN_MEMORY)
@@ -124,15 +134,15 @@ impl Pool {
         Bound::Places(self.slots)
     }
 
-    /// Returns room for an instance with this many memories, if there is any.
-    pub(crate) fn try_slot(&self, memories: u32) -> Option<Slot> {
+    /// Returns room for an instance that takes this many places, if there is any.
+    pub(crate) fn try_slot(&self, places: u32) -> Option<Slot> {
         let free = Arc::clone(&self.free);
-        free.try_acquire_many_owned(memories).ok().map(Slot)
+        free.try_acquire_many_owned(places).ok().map(Slot)
     }
 
-    /// Waits for room for an instance with this many memories; returns `None` after [`PATIENCE`].
-    pub(crate) async fn slot(&self, memories: u32) -> Option<Slot> {
-        let acquire = Arc::clone(&self.free).acquire_many_owned(memories);
+    /// Waits for room for an instance that takes this many places; returns `None` after [`PATIENCE`].
+    pub(crate) async fn slot(&self, places: u32) -> Option<Slot> {
+        let acquire = Arc::clone(&self.free).acquire_many_owned(places);
         let slot = tokio::time::timeout(PATIENCE, acquire).await;
         let slot = slot.ok().and_then(Result::ok).map(Slot);
         let mut starved = self.starved.lock();

@@ -197,7 +197,7 @@ impl WarmPoolState {
     /// Creates instances of `plugin` until it has [`EACH`], at the expense of plugins called less recently.
     async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
         while self.make_room(plugin) {
-            let Some(slot) = pool.try_slot(plugin.memories) else {
+            let Some(slot) = pool.try_slot(plugin.places) else {
                 break;
             };
             let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;

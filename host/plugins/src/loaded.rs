@@ -324,8 +324,8 @@ impl LoadContext {
         let is_boards_own = grants
             .boards
             .include(&self.services.device.identity().device_type);
-        // However many calls a plugin asks for, others must get their turn. Each memory takes a slot.
-        let most = self.runtime.slots() / 2 / facts.memories.max(1) as usize;
+        // However many calls a plugin asks for, others must get their turn.
+        let most = self.runtime.slots() / 2 / facts.places.max(1) as usize;
         let at_once = limits.concurrency.min(most.max(1));
         let host = PluginHost::new(self.plugin_context(&manifest.name, grants));
         let host = Arc::new(host);

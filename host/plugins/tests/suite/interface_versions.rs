@@ -5,7 +5,9 @@ mod capabilities;
 
 use std::fs;
 
+use bytes::Bytes;
 use http::StatusCode;
+use http_body_util::{BodyExt as _, Empty};
 use plugins::{BootSetting, CallerScope, INTERFACE};
 use tests::{kept_plugin, kept_plugins, repository};
 
@@ -274,4 +276,36 @@ async fn greets_and_streams(device: &Fixture, name: &str) {
     );
     let (status, body) = device.get(&format!("{path}?language=de")).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "{name}: {body}");
+}
+
+/// A component in JavaScript has three memories: the engine's, and those of two components that replace imports.
+#[cfg(target_pointer_width = "64")]
+#[tokio::test]
+async fn a_call_takes_one_place_however_many_memories_its_component_has() {
+    let device = setup()
+        .file("hello.wasm", &kept_plugin("1.4", "hello_javascript"))
+        .policy("[plugins.hello-javascript]\ngrants = [\"store\"]\n")
+        .slots(4)
+        .start()
+        .await;
+    let concurrency = device
+        .report("hello-javascript")
+        .limits
+        .unwrap()
+        .concurrency;
+    assert_eq!(concurrency, 2, "half of the places");
+
+    let mut streams = Vec::new();
+    for name in ["Ada", "Grace"] {
+        let path = format!("/v3/hello-javascript/{name}/countdown?seconds=1000");
+        let request = http::Request::get(path)
+            .body(Empty::<Bytes>::new())
+            .unwrap();
+        let answer = device.call(request).await;
+        assert_eq!(answer.status(), StatusCode::OK, "{name}");
+        let mut body = answer.into_body();
+        let first = body.frame().await.unwrap().unwrap();
+        assert_eq!(first.into_data().unwrap(), "1000\n", "{name}");
+        streams.push(body);
+    }
 }

@@ -45,7 +45,7 @@ pub(crate) fn check_new_project(author: &Author, language: &str) {
     assert_eq!(file.json()["sdk"], sdk);
     // The engine's memory and those of two components that replace imports: a call takes three places.
     let checked = author.run("check rails/rails.wasm").succeeds();
-    let fewer = "5 calls at a time, rather than the 8 of `concurrency`";
+    let fewer = "5 calls at a time on a device of 32 bits, rather than the 8 of `concurrency`";
     let is_javascript = matches!(language, "javascript" | "typescript");
     assert_eq!(
         checked.out.contains(fewer),

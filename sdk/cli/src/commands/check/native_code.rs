@@ -66,7 +66,7 @@ impl NativeCode {
         ]
     }
 
-    /// Says how many calls a device lets run at a time, if that is fewer than the `concurrency` of its limits.
+    /// Says how many calls a device of 32 bits lets run at a time, if that is fewer than the `concurrency` of the limits.
     pub(super) fn fewer_calls(&self, limits: &WrittenLimits) -> Option<String> {
         let memories = self.parts.memories.max(1);
         let calls = (DEFAULT_SLOTS / 2 / memories).max(1);
@@ -74,8 +74,9 @@ impl NativeCode {
         let concurrency = limits.concurrency.unwrap_or_default();
         (calls < concurrency as usize).then(|| {
             format!(
-                "{calls} calls at a time, rather than the {concurrency} of `concurrency`: a call takes one of the device's \
-                 {DEFAULT_SLOTS} places for each of its {memories} memories, and a plugin gets at most half of the places"
+                "{calls} calls at a time on a device of 32 bits, rather than the {concurrency} of `concurrency`: a call \
+                 takes one of its {DEFAULT_SLOTS} places for each of the {memories} memories, and a plugin gets at most \
+                 half of the places"
             )
         })
     }
@@ -118,8 +119,8 @@ mod tests {
         assert_eq!(
             with(3).fewer_calls(&limits("")).as_deref(),
             Some(
-                "5 calls at a time, rather than the 8 of `concurrency`: a call takes one of the device's 32 places for each \
-                 of its 3 memories, and a plugin gets at most half of the places"
+                "5 calls at a time on a device of 32 bits, rather than the 8 of `concurrency`: a call takes one of its 32 \
+                 places for each of the 3 memories, and a plugin gets at most half of the places"
             )
         );
         let most = native_code(module).fewer_calls(&limits("concurrency = 16"));
