@@ -89,17 +89,21 @@ pub(crate) fn built() -> Result<Layout> {
 pub(crate) fn build_for_tests() -> Result<Layout> {
     let components = ComponentsBuild::start(&[crates_in("plugins")?, guest_crates()?].concat())?;
     let mut steps = Steps::new(STEPS - 1);
-    build_around_programs(&BuildArguments { release: false }, components, &mut steps)
+    let arguments = BuildArguments { release: false };
+    build_compiler(&arguments, &mut steps)?;
+    install_around_programs(&arguments, components, &mut steps)
 }
 
 /// Like [`build`], as the first [`STEPS`] of more.
 pub(crate) fn build_in(arguments: &BuildArguments, steps: &mut Steps) -> Result<Layout> {
     let components = ComponentsBuild::start(&crates_in("plugins")?)?;
+    // First, since the code generator is one crate, which takes a minute: the components are built beside it.
+    build_compiler(arguments, steps)?;
     steps.begin("the programs of devices and of the cloud");
     for program in program_builds(arguments)? {
         cargo::finish(cargo::cargo(&program))?;
     }
-    let layout = build_around_programs(arguments, components, steps)?;
+    let layout = install_around_programs(arguments, components, steps)?;
     install_programs(&layout, arguments)?;
     sbom::write(&layout.folder)?;
     Ok(layout)
@@ -210,22 +214,23 @@ pub(crate) fn install_programs(layout: &Layout, arguments: &BuildArguments) -> R
     Ok(())
 }
 
-/// Builds the compiler of plugins, and puts it, the plugins from `components` and the policy into the layout.
-fn build_around_programs(
+fn build_compiler(arguments: &BuildArguments, steps: &mut Steps) -> Result<()> {
+    steps.begin("the compiler of plugins");
+    cargo::finish(cargo::cargo(compiler_build(arguments)?))
+}
+
+/// Puts the compiler, the plugins from `components` and the policy into the layout.
+fn install_around_programs(
     arguments: &BuildArguments,
     components: ComponentsBuild,
     steps: &mut Steps,
 ) -> Result<Layout> {
-    let folder = cargo::target_folder().join("dist");
-
-    steps.begin("the compiler of plugins");
-    cargo::finish(cargo::cargo(compiler_build(arguments)?))?;
-
     steps.begin("the plugins");
     components.finish()?;
     let plugins = crates_in("plugins")?;
 
     steps.begin("the layout");
+    let folder = cargo::target_folder().join("dist");
     let compiler = cargo::target_folder().join(folder_of(compiler_profile(arguments)));
     install(&compiler.join(COMPILER), &folder.join("bin").join(COMPILER))?;
     for plugin in &plugins {
