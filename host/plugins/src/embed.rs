@@ -1,6 +1,7 @@
 //! Putting a signature into the file that it signs, so that only one file has to be shipped.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use model::error_chain;
@@ -55,6 +56,28 @@ fn embed(file: &Path) -> Result<(), String> {
     wasm.extend(signature::section(&text));
     replace_alone(file, &wasm).map_err(|error| format!("it cannot be written: {error}"))?;
     fs::remove_file(&beside).map_err(failed)
+}
+
+/// Replaces the plugin in `file`, in one step, by `content` with its signature at the end. A signature beside the file
+/// is removed.
+///
+/// # Errors
+/// [`EmbedError`] if a file cannot be written.
+pub fn write_signed(file: &Path, content: &[u8], signature: &str) -> Result<(), EmbedError> {
+    let failed = |reason| EmbedError {
+        file: file.display().to_string(),
+        reason,
+    };
+    let mut wasm = content.to_vec();
+    wasm.extend(signature::section(signature.as_bytes()));
+    replace_alone(file, &wasm).map_err(|error| failed(format!("it cannot be written: {error}")))?;
+    let beside = signature::file_beside(file);
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(failed(format!("`{}`: {error}", beside.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ pub use config::{
 };
 pub use confinement_rule::ConfinementRule;
 pub use device_types::PluginMetricValue;
-pub use embed::{EmbedError, embed_signature};
+pub use embed::{EmbedError, embed_signature, write_signed};
 pub use grant::{GrantError, PolicyAddition};
 pub use install_check::{InstallCheckError, InstallDevice, check_install};
 pub use installation::PluginUpload;

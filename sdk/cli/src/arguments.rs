@@ -145,7 +145,8 @@ pub(crate) struct Run {
     /// device.toml, if there is one
     #[arg(long, value_name = "FILE")]
     pub(crate) device: Option<PathBuf>,
-    /// Keep the plugin's stored data in this folder; without it, the data is deleted when the command ends
+    /// Keep the simulated device in this new or empty folder: the plugin's stored data and, below `root`, the host's
+    /// files; without it, they are deleted when the command ends
     #[arg(long)]
     pub(crate) state_dir: Option<PathBuf>,
     /// Grant only what this policy grants; without it, everything that the plugin asks for

@@ -1,5 +1,6 @@
 //! The initial files of a new project, in each language.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -20,6 +21,8 @@ static TYPESCRIPT: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/typescript"
 
 /// The placeholder for the plugin's name in the templates.
 const NAME: &str = "PLUGIN_NAME";
+/// The placeholder for the name of the plugin's crate.
+const CRATE: &str = "CRATE_NAME";
 
 /// Writes a new project into `folder`, which exists and is empty.
 ///
@@ -58,7 +61,17 @@ pub(crate) fn write_device(folder: &Path, name: &str) -> Result<()> {
 
 /// Returns the text of a template for the plugin of this name.
 fn text_of(template: &[u8], name: &str) -> String {
-    String::from_utf8_lossy(template).replace(NAME, name)
+    let text = String::from_utf8_lossy(template);
+    text.replace(NAME, name).replace(CRATE, &crate_name(name))
+}
+
+/// Returns the name of a plugin's crate: the plugin's, but cargo refuses names that begin with a digit.
+fn crate_name(plugin: &str) -> Cow<'_, str> {
+    if plugin.starts_with(|char: char| char.is_ascii_digit()) {
+        format!("plugin-{plugin}").into()
+    } else {
+        plugin.into()
+    }
 }
 
 /// Writes the files of a template. `Cargo.toml`, `go.mod` and `.gitignore` have other names in it, because cargo, Go
@@ -91,6 +104,21 @@ mod tests {
         });
         let with_examples = with_examples.collect();
         (text, with_examples)
+    }
+
+    #[test]
+    fn the_crate_of_a_plugin_whose_name_begins_with_a_digit_has_a_name_that_cargo_accepts() {
+        for (plugin, expected) in [("rails", "rails"), ("3v3", "plugin-3v3")] {
+            let folder = tempfile::tempdir().unwrap();
+            write(folder.path(), plugin, Language::Rust).unwrap();
+            let table = |file: &str| {
+                let text = std::fs::read_to_string(folder.path().join(file)).unwrap();
+                text.parse::<toml::Table>().unwrap()
+            };
+            let cargo = table("Cargo.toml");
+            assert_eq!(cargo["package"]["name"].as_str(), Some(expected));
+            assert_eq!(table("plugin.toml")["name"].as_str(), Some(plugin));
+        }
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub(crate) struct NodePackage {
     pub(crate) version: &'static str,
 }
 
+/// Python's options for running a module. By default, Python looks for modules in the current folder first, and a project
+/// of somebody else could contain one of the same name.
+const MODULE: [&str; 2] = ["-I", "-m"];
+
 /// Returns the program of this name on the author's path.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -63,7 +67,7 @@ pub(crate) fn python_program(
 /// Python is missing, or the package cannot be installed.
 pub(crate) fn python_module(package: &PythonPackage, output: &Output) -> Result<Command> {
     let mut command = Command::new(python_package(package, output)?.join("bin/python"));
-    command.args(["-m", package.name]);
+    command.args(MODULE).arg(package.name);
     Ok(command)
 }
 
@@ -73,8 +77,7 @@ fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
     installed(&format!("{name}-{version}"), |folder| {
         output.note(&format!("installing {name} {version} from PyPI (once)"));
         let python = on_path("python3").context("Python 3 is not installed: install it")?;
-        let environment = ["-m", "venv"].map(OsStr::new);
-        run(Command::new(python).args(environment).arg(folder)).context(
+        run(Command::new(python).args(MODULE).arg("venv").arg(folder)).context(
             "failed to create a virtual environment; on Debian, `apt-get install python3-venv` helps",
         )?;
         let hashes = HASHES.get_file(format!("{name}-{version}.txt"));
@@ -253,9 +256,9 @@ fn status(command: &mut Command, name: &str) -> Result<ExitStatus> {
 
 /// Returns the name of a program. To the author, a Python module is a program.
 fn name(command: &Command) -> String {
-    let mut arguments = command.get_args();
-    let name = match (arguments.next(), arguments.next()) {
-        (Some(first), Some(module)) if first == "-m" => module,
+    let arguments: Vec<&OsStr> = command.get_args().take(MODULE.len() + 1).collect();
+    let name = match arguments.as_slice() {
+        [options @ .., module] if options == MODULE.map(OsStr::new) => module,
         _ => Path::new(command.get_program())
             .file_name()
             .unwrap_or_default(),
@@ -268,6 +271,16 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+
+    #[test]
+    fn a_module_of_python_is_a_program_to_the_author() {
+        let mut zig = Command::new("/cache/bin/python");
+        zig.args(MODULE).args(["ziglang", "cc", "-m"]);
+        assert_eq!(name(&zig), "ziglang");
+        let mut node = Command::new("/usr/bin/node");
+        node.args(["-m", "script.mjs", "x"]);
+        assert_eq!(name(&node), "node");
+    }
 
     #[test]
     fn each_package_that_is_installed_has_hashes() {

@@ -1,11 +1,11 @@
 //! `inspect`: shows the properties, imports and contents of a component, and the limits that a device gives it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use plugin_manifest::WrittenLimits;
+use plugin_test_host::protocol::text::{LONGEST, one_line};
 use plugins::{SignaturePlace, embedded_signature, signature_place};
 use serde_json::json;
 
@@ -45,9 +45,7 @@ pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Resu
         manifest.version,
         size(component.wasm.len() as u64)
     );
-    let mut row = |title: &str, value: &str| {
-        let _ = writeln!(text, "  {title:<12} {value}");
-    };
+    let mut row = |title: &str, value: &str| text.push_str(&row(title, value));
     for (key, text) in about.texts() {
         row(key, text);
     }
@@ -111,6 +109,11 @@ pub(crate) async fn run(arguments: &ComponentArguments, output: &Output) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns one row. The file may be a stranger's, whose texts must not pass for other rows or control the terminal.
+fn row(title: &str, value: &str) -> String {
+    format!("  {title:<12} {}\n", one_line(value, LONGEST))
+}
+
 /// Returns the text about the SDK that a component claims to be built with.
 fn sdk_text(sdk: &Result<Option<String>>) -> String {
     match sdk {
@@ -142,6 +145,20 @@ fn limit_texts(manifest: &WrittenLimits) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_of_the_file_is_one_row() {
+        let shown = row(
+            "asks for",
+            "led: it blinks\n  signature    in the file\u{1b}[1A\u{202e}",
+        );
+        assert_eq!(
+            shown,
+            "  asks for     led: it blinks\\n  signature    in the file\\u{1b}[1A\\u{202e}\n"
+        );
+        let long = row("board", &"x".repeat(100_000));
+        assert!(long.len() < 5_000 && long.ends_with("...\n"), "{long}");
+    }
 
     #[test]
     fn the_page_shows_the_sdk_and_the_limits_as_they_are_printed() {

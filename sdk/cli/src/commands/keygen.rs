@@ -23,6 +23,12 @@ pub(crate) fn run(arguments: &Keygen, output: &Output) -> Result<ExitCode> {
     let secret = pair.sk.to_box(Some("signs plugins"))?.into_string();
     let public = pair.pk.to_box()?.into_string();
     let beside = beside(&arguments.file);
+    // Otherwise there would be a secret key whose public key nobody has, and which keeps the next try from creating one.
+    ensure!(
+        !beside.exists(),
+        "cannot create `{}`, the file of the public key, because it exists: choose another name for the key",
+        beside.display()
+    );
     write_new(&arguments.file, &secret, 0o600)?;
     write_new(&beside, &public, 0o644)?;
     let key = pair.pk.to_base64();

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
 use stop_signals::StopSignals;
@@ -61,8 +61,13 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
     let mut stop_signals = StopSignals::listen()?;
     // Kept across reloads, like the store of a device across updates.
     let state = tempfile::tempdir().context("failed to create a temporary folder")?;
-    let folder = arguments.state_dir.clone();
-    let folder = folder.unwrap_or_else(|| state.path().to_owned());
+    let folder = match &arguments.state_dir {
+        Some(folder) => {
+            occupy(folder)?;
+            folder.clone()
+        }
+        None => state.path().to_owned(),
+    };
     let served = Arc::new(RwLock::new(ServedPlugin::Nothing));
     let serving = async {
         start(&component, arguments, &folder, &served, output).await?;
@@ -73,11 +78,45 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         _ = stop_signals.received() => {}
         ended = serving => ended?,
     }
-    let last = std::mem::replace(&mut *served.write().await, ServedPlugin::Nothing);
-    if let ServedPlugin::Device(device) = last {
-        drop(device.host.stop().await);
+    let stopped = async {
+        // Calls in progress finish first.
+        let last = std::mem::replace(&mut *served.write().await, ServedPlugin::Nothing);
+        if let ServedPlugin::Device(device) = last {
+            drop(device.host.stop().await);
+        }
+    };
+    tokio::select! {
+        () = stopped => {}
+        // Somebody does not want to wait for them.
+        _ = stop_signals.received() => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file by which `run` knows a folder of its own again.
+const MARK: &str = "supervisor-plugin-run.txt";
+
+/// Creates the folder of the simulated device, or checks that it is one: starting a device deletes and overwrites files in
+/// it, such as its plugins and its policy.
+///
+/// # Errors
+/// It contains something else, or cannot be written.
+fn occupy(folder: &Path) -> Result<()> {
+    let shown = folder.display();
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create `{shown}`"))?;
+    let mark = folder.join(MARK);
+    if mark.is_file() {
+        return Ok(());
+    }
+    let mut entries =
+        std::fs::read_dir(folder).with_context(|| format!("cannot list `{shown}`"))?;
+    ensure!(
+        entries.next().is_none(),
+        "`{shown}` contains files that are not of a simulated device, and `run` would replace some of them: name a new or \
+         empty folder in `--state-dir`"
+    );
+    let text = "`supervisor-plugin run --state-dir` keeps a simulated device in this folder, and replaces files in it.\n";
+    std::fs::write(&mark, text).with_context(|| format!("cannot write `{}`", mark.display()))
 }
 
 /// Answers requests, and builds the plugin again whenever a file is saved.
@@ -181,5 +220,31 @@ async fn start(
             *place = ServedPlugin::Refused(format!("{error:#}"));
             Err(error.context("a device would not load the plugin"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starting a device deletes the folder `plugins`, and overwrites the policy.
+    #[test]
+    fn the_folder_of_a_device_is_a_new_or_empty_one_or_that_of_an_earlier_run() {
+        let parent = tempfile::tempdir().unwrap();
+        for name in ["new", "empty"] {
+            let folder = parent.path().join(name);
+            if name == "empty" {
+                std::fs::create_dir(&folder).unwrap();
+            }
+            occupy(&folder).unwrap();
+            std::fs::write(folder.join("policy.toml"), "").unwrap();
+            occupy(&folder).unwrap();
+        }
+        let device = parent.path().join("device");
+        std::fs::create_dir_all(device.join("plugins/rails")).unwrap();
+        let error = occupy(&device).unwrap_err().to_string();
+        assert!(error.contains("name a new or empty folder"), "{error}");
+        let entries = std::fs::read_dir(&device).unwrap();
+        assert_eq!(entries.count(), 1, "it stays as it was");
     }
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use minisign::{SecretKey, SecretKeyBox};
-use plugins::{SignaturePlace, embed_signature, signature_place, signed_content};
+use plugins::{SignaturePlace, signature_place, signed_content, write_signed};
 use serde_json::json;
 
 use crate::arguments::Sign;
@@ -37,10 +37,11 @@ pub(crate) fn run(arguments: Sign, output: &Output) -> Result<ExitCode> {
 }
 
 /// Signs a component in its file or, if `detached`, in a file beside it, instead of any signature that is in that place.
-/// Returns the public key, in base64.
+/// Returns the public key, in base64. A file that cannot be written stays as it was.
 ///
 /// # Errors
-/// If a file cannot be written, or the component has a signature in its middle.
+/// If a file cannot be written, or the component has a signature in its middle, or a signature in a place that a detached
+/// one leaves unchanged.
 pub(super) fn sign(component: &Component, key: &SecretKey, detached: bool) -> Result<String> {
     let Component {
         file,
@@ -54,18 +55,22 @@ pub(super) fn sign(component: &Component, key: &SecretKey, detached: bool) -> Re
         "`{}` contains a signature that is not at its end: build it again, and sign that",
         file.display()
     );
+    ensure!(
+        !detached || content.len() == wasm.len(),
+        "`{}` contains a signature, and a detached one leaves the file unchanged: sign it without `--detached`, or build it \
+         again",
+        file.display()
+    );
     let comment = format!("{} {}", manifest.name, manifest.version);
     let signature = minisign::sign(None, key, Cursor::new(content), Some(&comment), None)
         .context("failed to sign")?;
-    let written = |path: &Path| format!("cannot write `{}`", path.display());
-    if content.len() < wasm.len() {
-        // The new signature replaces the existing one.
-        std::fs::write(file, content).with_context(|| written(file))?;
-    }
+    let signature = signature.into_string();
     let beside = signature_file(file);
-    std::fs::write(&beside, signature.into_string()).with_context(|| written(&beside))?;
-    if !detached {
-        embed_signature(file)?;
+    if detached {
+        std::fs::write(&beside, signature)
+            .with_context(|| format!("cannot write `{}`", beside.display()))?;
+    } else {
+        write_signed(file, content, &signature)?;
     }
     Ok(minisign::PublicKey::from_secret_key(key)?.to_base64())
 }

@@ -20,17 +20,47 @@ impl Journal {
     /// It cannot be written.
     pub(super) fn program(&self, folder: &Path) -> Result<PathBuf> {
         let program = folder.join("journal");
-        let mut text = "#!/bin/sh\ncat <<'END OF THE JOURNAL'\n".to_owned();
-        for line in &self.lines {
-            text.push_str(line);
-            text.push('\n');
-        }
-        text.push_str("END OF THE JOURNAL\n");
-        std::fs::write(&program, text)
+        // In a file of their own: the shell must not read them, since a device file may come from somebody else.
+        let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(program.with_extension("lines"), lines)
+            .and_then(|()| std::fs::write(&program, "#!/bin/sh\nexec cat \"$0.lines\"\n"))
             .and_then(|()| {
                 std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))
             })
             .with_context(|| format!("cannot write `{}`", program.display()))?;
         Ok(program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn the_lines_are_printed_and_nothing_in_them_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines = [
+            "END OF THE JOURNAL",
+            "EOF",
+            "touch run",
+            "$(touch run) `touch run`",
+            "'",
+            "",
+        ];
+        let journal = Journal {
+            lines: lines.map(str::to_owned).to_vec(),
+        };
+        let program = journal.program(folder.path()).unwrap();
+        let printed = Command::new(program)
+            .args(["--follow", "--unit", "x"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(printed.status.success());
+        let expected = lines.map(|line| format!("{line}\n")).concat();
+        assert_eq!(String::from_utf8(printed.stdout).unwrap(), expected);
+        assert!(!folder.path().join("run").exists());
     }
 }

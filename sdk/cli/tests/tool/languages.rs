@@ -63,6 +63,14 @@ fn example(language: &str, requests: usize) {
     let author = Author::new();
     let name = format!("hello-{language}");
     author.copy_example(&name);
+    if language == "c" {
+        // A project of somebody else could contain a module with the name of the compiler's.
+        let module = format!("{name}/ziglang.py");
+        author.write(
+            &module,
+            "raise SystemExit(\"the project's own module was run\")\n",
+        );
+    }
     let file = if language == "rust" {
         // A member of this repository's workspace, which is built with it.
         let file = format!("{name}.wasm");

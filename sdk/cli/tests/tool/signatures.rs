@@ -17,10 +17,17 @@ fn a_signature_counts_for_its_key_and_its_content_alone() {
     author.run("keygen other.key --no-password").succeeds();
     let again = author.run("keygen acme.key --no-password").fails();
     assert!(
-        again.err.contains("cannot create `acme.key`"),
+        again.err.contains(
+            "cannot create `acme.key.pub`, the file of the public key, because it exists"
+        ),
         "{}",
         again.err
     );
+    fs::remove_file(author.path("other.key")).unwrap();
+    author.run("keygen other.key --no-password").fails();
+    assert!(!author.path("other.key").exists(), "nor half of a pair");
+    fs::remove_file(author.path("other.key.pub")).unwrap();
+    author.run("keygen other.key --no-password").succeeds();
 
     author
         .run("verify greeter.wasm --public-key acme.key.pub")
@@ -126,6 +133,34 @@ fn what_is_no_key_signs_nothing() {
         fs::read(author.path("greeter.wasm")).unwrap(),
         fs::read(guest("greeter")).unwrap()
     );
+}
+
+/// Policies may pin its digest.
+#[test]
+fn a_detached_signature_leaves_the_file_as_it_is_or_there_is_none() {
+    let author = Author::new();
+    fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
+    author.run("keygen acme.key --no-password").succeeds();
+    author.run("sign greeter.wasm --key acme.key").succeeds();
+    let signed = fs::read(author.path("greeter.wasm")).unwrap();
+    let refused = author
+        .run("sign greeter.wasm --key acme.key --detached")
+        .fails();
+    let expected = "`greeter.wasm` contains a signature, and a detached one leaves the file unchanged: sign it without \
+                    `--detached`, or build it again";
+    assert!(refused.err.contains(expected), "{}", refused.err);
+    assert_eq!(fs::read(author.path("greeter.wasm")).unwrap(), signed);
+    assert!(!author.path("greeter.wasm.minisig").exists());
+    // The signature in the file is replaced, and its content is the same.
+    author.run("keygen other.key --no-password").succeeds();
+    author.run("sign greeter.wasm --key other.key").succeeds();
+    author
+        .run("verify greeter.wasm --public-key other.key.pub")
+        .succeeds();
+    let other = fs::read(author.path("greeter.wasm")).unwrap();
+    let content = plugins::signed_content(&signed);
+    assert_eq!(plugins::signed_content(&other), content);
+    assert_eq!(content, fs::read(guest("greeter")).unwrap());
 }
 
 /// Whoever gives the digest to owners gives them that of the file that they will install.

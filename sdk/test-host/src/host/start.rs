@@ -1,6 +1,6 @@
 //! Starting a host: its folder, its compiler, and its plugins.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -149,14 +149,16 @@ impl Host {
         };
         std::fs::write(folder.join("stock-plugins.toml"), stock)?;
         for (name, brightness, max) in &self.leds {
-            let led = folder.join("root/sys/class/leds").join(name);
+            let led = below(&folder.join("root/sys/class/leds"), name)
+                .with_context(|| format!("`{name}` is not the name of an LED"))?;
             std::fs::create_dir_all(&led)?;
             std::fs::write(led.join("brightness"), format!("{brightness}\n"))?;
             std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
             std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
         }
         for (file, content) in &self.files {
-            let file = folder.join("root").join(file.trim_start_matches('/'));
+            let file = below(&folder.join("root"), file.trim_start_matches('/'))
+                .with_context(|| format!("`{file}` is not a path on a device"))?;
             if let Some(parent) = file.parent() {
                 std::fs::create_dir_all(parent)?;
             }
@@ -165,6 +167,14 @@ impl Host {
         }
         Ok(())
     }
+}
+
+/// Returns a path below `folder`; `None` if it is outside of it, or is the folder itself. The description of a device may
+/// come from somebody else.
+fn below(folder: &Path, path: &str) -> Option<PathBuf> {
+    let mut parts = Path::new(path).components();
+    let is_below = !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)));
+    is_below.then(|| folder.join(path))
 }
 
 /// Returns the list of stock plugins of a layout that ships with these files. Files that are not plugins are left out.
@@ -210,4 +220,22 @@ fn compiler() -> Result<PathBuf> {
         .context(
             "no compiler for plugins: run `cargo xtask build`, or set SUPERVISOR_DIST to a layout",
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_device_are_below_its_folder() {
+        let folder = Path::new("/tmp/device");
+        assert_eq!(
+            below(folder, "run/x").as_deref(),
+            Some(Path::new("/tmp/device/run/x"))
+        );
+        assert!(below(folder, "acme:green:left").is_some());
+        for path in ["", "/", "/etc/passwd", "..", "../x", "run/../../x", "./x"] {
+            assert_eq!(below(folder, path), None, "{path}");
+        }
+    }
 }
