@@ -6,6 +6,7 @@
 //! value that the cloud already has is not.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +92,7 @@ pub enum QueueError {
     Full,
     /// The store failed.
     #[error("failed to store data for the cloud")]
-    Store(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Store(#[source] Box<dyn Error + Send + Sync>),
 }
 
 /// Values by name.
@@ -110,7 +111,7 @@ struct QueueState {
     /// Waiting values, by kind. Never locked while the store works.
     waiting: Mutex<BTreeMap<&'static str, Values>>,
     /// Allows one caller to add at a time.
-    adding: tokio::sync::Mutex<()>,
+    adding: Arc<tokio::sync::Mutex<()>>,
     wake: Notify,
 }
 
@@ -142,7 +143,7 @@ impl Queue {
             sink,
             device,
             waiting: Mutex::new(waiting),
-            adding: tokio::sync::Mutex::default(),
+            adding: Arc::default(),
             wake: Notify::new(),
         });
         let running = Arc::clone(&shared);
@@ -162,10 +163,10 @@ impl Queue {
         values: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(), QueueError> {
         let kind = kind_named(kind).ok_or_else(|| QueueError::Kind(kind.to_owned()))?;
-        let shared = &self.shared;
-        let _one_at_a_time = shared.adding.lock().await;
+        let shared = Arc::clone(&self.shared);
+        let one_at_a_time = Arc::clone(&shared.adding).lock_owned().await;
         let waiting: usize = shared.waiting.lock().values().map(Values::len).sum();
-        let mut room = MAX_WAITING - waiting;
+        let mut room = MAX_WAITING.saturating_sub(waiting);
         let mut added = Values::new();
         for (name, value) in values {
             let length = name.chars().count();
@@ -179,21 +180,38 @@ impl Queue {
                 room = room.checked_sub(1).ok_or(QueueError::Full)?;
             }
         }
-        let (store, intents) = (shared.store.clone(), added.clone());
-        let stored = blocking(move || {
-            for (name, value) in intents {
-                store.put_intent(INTENT, &format!("{kind} {name}"), &Value::String(value))?;
-            }
-            Ok(())
+        // Goes on if the caller leaves: what is in the store must also be counted and sent.
+        let stored = tokio::spawn(async move {
+            let _one_at_a_time = one_at_a_time;
+            shared.store_and_wake(kind, added).await
         });
-        stored.await.map_err(QueueError::Store)?;
-        shared.waiting.lock().entry(kind).or_default().extend(added);
-        shared.wake.notify_one();
-        Ok(())
+        let stored = stored.await.unwrap_or_else(|error| Err(error.into()));
+        stored.map_err(QueueError::Store)
     }
 }
 
 impl QueueState {
+    /// Stores values and has them sent. No others may be added meanwhile.
+    async fn store_and_wake(
+        &self,
+        kind: &'static str,
+        added: Values,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let (store, intents) = (self.store.clone(), added.clone());
+        blocking(move || {
+            let intents = intents.into_iter();
+            let intents: Vec<(String, Value)> = intents
+                .map(|(name, value)| (format!("{kind} {name}"), Value::String(value)))
+                .collect();
+            let intents = intents.iter().map(|(key, value)| (key.as_str(), value));
+            Ok(store.put_intents(INTENT, intents)?)
+        })
+        .await?;
+        self.waiting.lock().entry(kind).or_default().extend(added);
+        self.wake.notify_one();
+        Ok(())
+    }
+
     async fn run(&self) {
         let mut accepted_by_kind: BTreeMap<&'static str, Values> = BTreeMap::new();
         let mut backoff = Backoff::new(retry::BASE);

@@ -23,12 +23,28 @@ impl Store {
     /// # Errors
     /// [`StoreError::Failed`] if it cannot be written.
     pub fn put_intent(&self, kind: &str, key: &str, value: &Value) -> Result<(), StoreError> {
-        self.execute(
-            "write an intent",
-            "INSERT INTO intent (kind, key, value) VALUES (?1, ?2, ?3)
-             ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
-            [kind, key, &value.to_string()],
-        )
+        self.put_intents(kind, [(key, value)])
+    }
+
+    /// Stores several intents of one kind, by their keys: all of them or none.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] if they cannot be written.
+    pub fn put_intents<'a>(
+        &self,
+        kind: &str,
+        intents: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    ) -> Result<(), StoreError> {
+        self.write("write an intent", |work| {
+            let mut insert = work.prepare_cached(
+                "INSERT INTO intent (kind, key, value) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
+            )?;
+            for (key, value) in intents {
+                insert.execute([kind, key, &value.to_string()])?;
+            }
+            Ok(())
+        })
     }
 
     /// Returns all intents, in the order in which they were stored.

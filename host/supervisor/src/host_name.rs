@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use futures::FutureExt;
@@ -23,6 +24,8 @@ const SIZE: u64 = 4096;
 pub(crate) struct HostName {
     file: PathBuf,
     host: Host,
+    /// Allows one renaming at a time: one that fails restores the name that it has found.
+    renaming: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl HostName {
@@ -30,15 +33,16 @@ impl HostName {
         HostName {
             file: host_root.join("etc/hostname"),
             host: host.clone(),
+            renaming: Arc::default(),
         }
     }
+}
 
+impl Host {
     /// Renames the host. `config.json` comes first: a host that loses power in between gets the name at its next start.
     /// If the running system refuses the name, the previous one is restored in `config.json`.
     async fn rename(&self, name: String) -> anyhow::Result<()> {
-        // Otherwise an invalid name would stay in `config.json` if the power fails before the system refuses it.
-        os::check_host_name(&name)?;
-        let (config, new_name) = (self.host.config_json.clone(), name.clone());
+        let (config, new_name) = (self.config_json.clone(), name.clone());
         let update = move |value: Option<Value>| {
             config.update(|map| match value {
                 Some(value) => map.insert(KEY.to_owned(), value),
@@ -51,7 +55,7 @@ impl HostName {
         })
         .await?;
         let before = before?;
-        let named = self.host.os.act(Action::SetHostName(name)).await;
+        let named = self.os.act(Action::SetHostName(name)).await;
         if named.is_err() {
             let undone = tokio::task::spawn_blocking(move || update(before)).await?;
             undone.context("failed to restore the host's name in `config.json`")?;
@@ -74,15 +78,27 @@ impl plugins::HostName for HostName {
 
     fn set(&self, name: String) -> BoxFuture<'_, Result<(), HostNameError>> {
         async move {
-            self.rename(name).await.map_err(|error| {
-                let text = format!("{error:#}");
-                match error.downcast_ref() {
-                    Some(OsError::InvalidHostName(_)) => HostNameError::Invalid(text),
-                    _ => HostNameError::Other(text),
-                }
-            })
+            // Otherwise an invalid name would stay in `config.json` if the power fails before the system refuses it.
+            os::check_host_name(&name).map_err(|error| host_name_error(&error.into()))?;
+            let one_at_a_time = Arc::clone(&self.renaming).lock_owned().await;
+            let host = self.host.clone();
+            // Goes on if the caller leaves, or `config.json` could keep a name that the system has refused.
+            let renamed = tokio::spawn(async move {
+                let _one_at_a_time = one_at_a_time;
+                host.rename(name).await
+            });
+            let renamed = renamed.await.unwrap_or_else(|error| Err(error.into()));
+            renamed.map_err(|error| host_name_error(&error))
         }
         .boxed()
+    }
+}
+
+fn host_name_error(error: &anyhow::Error) -> HostNameError {
+    let text = format!("{error:#}");
+    match error.downcast_ref() {
+        Some(OsError::InvalidHostName(_)) => HostNameError::Invalid(text),
+        _ => HostNameError::Other(text),
     }
 }
 
@@ -102,9 +118,9 @@ fn read(file: &Path) -> io::Result<Option<String>> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
-    use std::sync::Arc;
+    use std::time::Duration;
 
-    use os::{ConfigJson, DBus, HostOs, Rehearsal};
+    use os::{ConfigJson, DBus, HostOs, MethodCall, MethodError, Rehearsal, UnitName, UnitState};
     use plugins::HostName as _;
     use serde_json::json;
 
@@ -154,6 +170,76 @@ mod tests {
         }
         name.set("gate-2".to_owned()).await.unwrap();
         assert_ne!(file(), before);
+    }
+
+    /// A system that refuses names, as soon as a test lets it.
+    struct RefusingOs {
+        others: Rehearsal,
+        refuses: tokio::sync::Semaphore,
+    }
+
+    impl HostOs for RefusingOs {
+        fn describe(&self) -> String {
+            self.others.describe()
+        }
+
+        fn act(&self, action: Action) -> BoxFuture<'_, Result<(), OsError>> {
+            async move {
+                let _ = self.refuses.acquire().await;
+                Err(OsError::Refused {
+                    call: format!("{action:?}"),
+                    name: "org.acme.Error".to_owned(),
+                    message: "not now".to_owned(),
+                })
+            }
+            .boxed()
+        }
+
+        fn unit<'a>(&'a self, unit: &'a UnitName) -> BoxFuture<'a, Result<UnitState, OsError>> {
+            self.others.unit(unit)
+        }
+
+        fn call_method<'a>(
+            &'a self,
+            call: &'a MethodCall,
+        ) -> BoxFuture<'a, Result<String, MethodError>> {
+            self.others.call_method(call)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_name_is_undone_although_its_caller_has_left() {
+        let root = tempfile::tempdir().unwrap();
+        let os = Arc::new(RefusingOs {
+            others: Rehearsal::new(root.path()),
+            refuses: tokio::sync::Semaphore::new(0),
+        });
+        let name = host_name(root.path(), os.clone());
+        let config = ConfigJson::open(root.path().join("config.json"));
+        let until_named = async |expected: Option<&str>| {
+            let expected = expected.map(|name| json!(name));
+            let named = async {
+                while config.get("hostname").unwrap() != expected {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(30), named)
+                .await
+                .unwrap();
+        };
+        let setting = name.set("gate-1".to_owned());
+        tokio::select! {
+            set = setting => panic!("{set:?}"),
+            () = until_named(Some("gate-1")) => {}
+        }
+        os.refuses.add_permits(1);
+        until_named(None).await;
+        // One that fails does not restore what the other has set.
+        let both = [name.set("gate-2".to_owned()), name.set("gate-3".to_owned())];
+        for set in futures::future::join_all(both).await {
+            assert!(matches!(set, Err(HostNameError::Other(_))), "{set:?}");
+        }
+        assert_eq!(config.get("hostname").unwrap(), None);
     }
 
     #[tokio::test]

@@ -1,15 +1,17 @@
 //! Requests of plugins to other hosts.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Uri};
 use model::error_chain;
 use names::SystemNames;
+use parking_lot::Mutex;
 use plugins::{AddressScope, HttpClient, HttpError, HttpResponse, OutgoingRequest};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
@@ -27,13 +29,47 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 const FIELDS: usize = 100;
 const FIELD_BYTES: usize = 64 << 10;
 
+/// How long a connection is kept for the next request.
+const IDLE: Duration = Duration::from_secs(30);
+/// To how many servers connections are kept. With a wildcard in its policy, a plugin could name any number.
+const KEPT_SERVERS: usize = 64;
+
 /// Sends the requests of all plugins. Uses no resources before the first.
 pub(crate) struct PluginHttp {
     /// The bridge of services that use the API.
     network: String,
-    to_other_machines: OnceLock<Client>,
-    to_everything: OnceLock<Client>,
+    to_other_machines: Clients,
+    to_everything: Clients,
+    servers: KeptServers,
     under_way: RequestPlaces,
+}
+
+/// The clients for one scope of addresses.
+#[derive(Default)]
+struct Clients {
+    /// Keeps connections.
+    keeping: OnceLock<Client>,
+    /// Closes each connection after its request.
+    closing: OnceLock<Client>,
+}
+
+/// The servers to which connections are kept, with the time of the last request.
+#[derive(Default)]
+struct KeptServers(Mutex<HashMap<String, Instant>>);
+
+impl KeptServers {
+    /// Returns whether the connection to this server, which a request will use now, may be kept.
+    fn keep(&self, url: &Url, now: Instant) -> bool {
+        let server = url.origin().ascii_serialization();
+        let mut servers = self.0.lock();
+        // An idle connection is closed after one to two times this.
+        servers.retain(|_, used| now.duration_since(*used) < 2 * IDLE + ANSWER_WITHIN);
+        let is_kept = servers.contains_key(&server) || servers.len() < KEPT_SERVERS;
+        if is_kept {
+            servers.insert(server, now);
+        }
+        is_kept
+    }
 }
 
 impl HttpClient for PluginHttp {
@@ -57,8 +93,9 @@ impl PluginHttp {
     pub(crate) fn new(network: &str) -> Self {
         PluginHttp {
             network: network.to_owned(),
-            to_other_machines: OnceLock::new(),
-            to_everything: OnceLock::new(),
+            to_other_machines: Clients::default(),
+            to_everything: Clients::default(),
+            servers: KeptServers::default(),
             under_way: RequestPlaces::default(),
         }
     }
@@ -71,7 +108,6 @@ impl PluginHttp {
             plugin,
         } = outgoing;
         let _place = self.under_way.wait(&plugin).await;
-        let client = self.client(reachable)?;
         let checked = request.uri().clone();
         let request = reqwest::Request::try_from(request).map_err(unreachable)?;
         if !is_same_host(&checked, request.url()) {
@@ -79,6 +115,7 @@ impl PluginHttp {
                 "the host in `url` is not in normalized form".to_owned(),
             ));
         }
+        let client = self.client(reachable, request.url())?;
         let mut answer = client.execute(request).await.map_err(unreachable)?;
         let too_large =
             |what: &str| HttpError::TooLarge(format!("the answer has more than {what}"));
@@ -99,10 +136,15 @@ impl PluginHttp {
         })
     }
 
-    fn client(&self, reachable: AddressScope) -> Result<&Client, HttpError> {
-        let cell = match reachable {
+    fn client(&self, reachable: AddressScope, url: &Url) -> Result<&Client, HttpError> {
+        let clients = match reachable {
             AddressScope::OtherMachines => &self.to_other_machines,
             AddressScope::Everything => &self.to_everything,
+        };
+        let (cell, kept_connections) = if self.servers.keep(url, Instant::now()) {
+            (&clients.keeping, 1)
+        } else {
+            (&clients.closing, 0)
         };
         if let Some(client) = cell.get() {
             return Ok(client);
@@ -121,7 +163,8 @@ impl PluginHttp {
             .redirect(Policy::none())
             // A proxy would resolve the names itself.
             .no_proxy()
-            .pool_max_idle_per_host(1)
+            .pool_max_idle_per_host(kept_connections)
+            .pool_idle_timeout(IDLE)
             .build()
             .map_err(unreachable)?;
         Ok(cell.get_or_init(|| client))
@@ -325,6 +368,42 @@ mod tests {
             reachable: AddressScope::Everything,
             longest_answer: 1000,
         }
+    }
+
+    #[test]
+    fn connections_to_so_many_servers_are_kept_and_to_others_once_these_are_closed() {
+        let servers = KeptServers::default();
+        let url = |number: usize| format!("https://{number}.acme.example/x").parse().unwrap();
+        let now = Instant::now();
+        assert!((0..KEPT_SERVERS).all(|number| servers.keep(&url(number), now)));
+        assert!(!servers.keep(&url(KEPT_SERVERS), now));
+        assert!(servers.keep(&url(0), now), "it has its place already");
+        let later = now + 2 * IDLE + ANSWER_WITHIN;
+        assert!(servers.keep(&url(KEPT_SERVERS), later));
+        assert_eq!(servers.0.lock().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn no_connection_is_kept_to_a_server_beyond_the_most() {
+        let http = PluginHttp::new("supervisor0");
+        let now = Instant::now();
+        for number in 0..KEPT_SERVERS {
+            let url = format!("https://{number}.acme.example/").parse().unwrap();
+            assert!(http.servers.keep(&url, now));
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let serving = async {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            assert!(connection.read(&mut request).await.unwrap() > 0);
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx";
+            connection.write_all(answer).await.unwrap();
+            // Closed by the client, and not by the server.
+            connection.read(&mut request).await.unwrap()
+        };
+        let (answer, after) = tokio::join!(http.send(request(&url)), serving);
+        assert_eq!((answer.unwrap().status, after), (200, 0));
     }
 
     #[tokio::test]

@@ -145,6 +145,36 @@ async fn what_waits_outlives_a_restart() {
     );
 }
 
+/// Otherwise it would be sent only after the next start, and not count towards what may wait.
+#[tokio::test]
+async fn what_is_in_the_store_is_sent_although_its_caller_has_left() {
+    let (store, _folder) = store();
+    let mut rig = start(store, Vec::new());
+    let adding = rig
+        .queue
+        .add("device_tag", pairs(&[("a", "1"), ("b", "2")]));
+    assert!(adding.now_or_never().is_none(), "the store takes longer");
+    assert_eq!(rig.seen.recv().await.unwrap(), json!({"a": "1", "b": "2"}));
+    while !rig.store.intents().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// An earlier version could store more.
+#[tokio::test]
+async fn more_than_may_wait_is_sent_and_refuses_further_values() {
+    let (store, _folder) = store();
+    for number in 0..=MAX_WAITING {
+        let key = format!("device_tag {number}");
+        store.put_intent(INTENT, &key, &json!("x")).unwrap();
+    }
+    let mut rig = start(store, (0..9999).map(|_| status(500)).collect());
+    let full = rig.queue.add("device_tag", pairs(&[("a", "1")])).await;
+    assert!(matches!(full, Err(QueueError::Full)), "{full:?}");
+    let sent = rig.seen.recv().await.unwrap();
+    assert_eq!(sent.as_object().unwrap().len(), MAX_WAITING + 1);
+}
+
 #[tokio::test]
 async fn what_the_cloud_refuses_for_good_is_given_up() {
     let (store, _folder) = store();
