@@ -175,8 +175,9 @@ files = [
         .file("/run/rails/more/a", "")
         .file("/run/settings/b", "")
         .file("/run/secret", "secret")
-        // The tool has compiled the plugin a moment ago.
+        // The tool has compiled most of it for other tests.
         .code_cache(compiled_code())
+        .reuse_functions()
         .start()
         .await;
     let folder = host.root().join("run");

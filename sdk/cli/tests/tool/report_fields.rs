@@ -5,7 +5,7 @@ use std::time::Duration;
 use plugin_test_host::Host;
 use tests::guest;
 
-use crate::author::Author;
+use crate::author::{Author, compiled_code};
 use crate::languages::can_build;
 
 /// Takes a while for each event, and fails if the device is connected.
@@ -63,6 +63,9 @@ async fn a_plugin_that_reports_at_events_is_never_without_its_fields() {
     let host = Host::new()
         .plugin(author.path("rails/rails.wasm"))
         .policy(POLICY)
+        // The tool has compiled most of it for other tests.
+        .code_cache(compiled_code())
+        .reuse_functions()
         .start()
         .await;
     let deadline = tokio::time::Instant::now() + tests::DEADLINE;
