@@ -18,7 +18,9 @@ A plugin is a `plugin.toml` and a module with one function for each of its route
   not fit is answered with a 400 that names the parameter, before the function runs.
 - **Out**: text, a `dict`, a `list` or a dataclass (JSON), `bytes`, `None`, a `Response`, or a generator, whose pieces
   are streamed.
-- **Errors**: `raise NotFound(...)` and similar errors are answered in the format that all errors of the device have.
+- **Errors**: `raise NotFound(...)` and similar errors are answered in the format that all errors of the device have,
+  also in a generator before its first piece. An error after that closes the connection, so the caller sees that the
+  answer is incomplete.
 - **Actions**: a function that `[actions]` names takes the input of its caller, another plugin: `bytes`, or JSON as the
   annotation says. It returns `bytes`, or anything that JSON can express, and an error is for the caller.
 - **Capabilities**: the modules `store`, `led`, `units` and so on need a line in `[capabilities]` of `plugin.toml`;

@@ -74,34 +74,48 @@ class Body:
         return b"".join(pieces)
 
 
-def stream_of(pieces, report) -> wit.Body:
-    """Returns a body that a separate task writes from a generator's pieces. The body ends with the last piece, or with
-    an exception, for which `report` is called."""
+async def stream_of(pieces, report) -> wit.Body:
+    """Returns a body that a separate task writes from a generator's pieces. Raises the error of a generator that fails
+    before its first piece: nothing has been sent, so it is still an answer. The body ends with the last piece, or with an
+    exception, for which `report` is called."""
+    rest = _bytes_of(pieces)
+    first = await anext(rest, None)
     writer, reader = wit_world.byte_stream()
 
     async def write() -> None:
         with writer:
+            piece = first
             try:
-                async for piece in _asynchronous(pieces):
-                    piece = piece.encode() if isinstance(piece, str) else bytes(piece)
+                while piece is not None:
                     if await writer.write_all(piece) < len(piece):
                         return  # The caller has disconnected: nobody reads the rest.
+                    piece = await anext(rest, None)
             except Exception as error:
                 report(error)
                 # The host closes the connection of a call that fails, so the caller sees that data is missing.
                 raise
             finally:
-                if hasattr(pieces, "aclose"):
-                    await pieces.aclose()
+                await rest.aclose()
 
     componentize_py_async_support.spawn(write())
     return wit.Body_Stream(reader)
 
 
-async def _asynchronous(pieces):
-    if hasattr(pieces, "__aiter__"):
-        async for piece in pieces:
-            yield piece
-    else:
-        for piece in pieces:
-            yield piece
+async def _bytes_of(pieces) -> AsyncIterator[bytes]:
+    """Yields the pieces of a generator, which may be asynchronous, as bytes. The generator is closed with this one."""
+    try:
+        if hasattr(pieces, "__aiter__"):
+            async for piece in pieces:
+                yield _encoded(piece)
+        else:
+            for piece in pieces:
+                yield _encoded(piece)
+    finally:
+        if hasattr(pieces, "aclose"):
+            await pieces.aclose()
+        elif hasattr(pieces, "close"):
+            pieces.close()
+
+
+def _encoded(piece) -> bytes:
+    return piece.encode() if isinstance(piece, str) else bytes(piece)

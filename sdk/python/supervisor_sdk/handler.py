@@ -31,7 +31,7 @@ def handler(routes: dict[str, Callable]) -> type:
             sealing.seal()
             function, parameters = table[req.method, req.route]
             try:
-                return (await _call(function, parameters, Request(req))).into_wit(_report)
+                return await (await _call(function, parameters, Request(req))).into_wit(_report)
             except Error as error:
                 raise Err(_answer_of(error)) from None
             except (Exception, SystemExit) as error:

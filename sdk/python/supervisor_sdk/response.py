@@ -23,6 +23,8 @@ class Response:
 
         return Response({"id": 7}, status=201, headers={"location": "/v3/things/7"})
         return Response(rows(), content_type="text/csv")
+
+    The status and the headers are sent with a generator's first piece.
     """
 
     def __init__(
@@ -38,8 +40,8 @@ class Response:
         self.headers = list(headers.items() if isinstance(headers, dict) else headers)
         self.content_type = content_type
 
-    def into_wit(self, report: Callable[[Exception], None]) -> wit.Response:
-        body, content_type = _body(self.content, report)
+    async def into_wit(self, report: Callable[[Exception], None]) -> wit.Response:
+        body, content_type = await _body(self.content, report)
         headers = [(name.lower(), str(value).encode()) for name, value in self.headers]
         content_type = self.content_type or content_type
         if content_type and not any(name == "content-type" for name, _ in headers):
@@ -47,7 +49,7 @@ class Response:
         return wit.Response(self.status, headers, body)
 
 
-def _body(content: Content, report: Callable[[Exception], None]) -> tuple[wit.Body, str | None]:
+async def _body(content: Content, report: Callable[[Exception], None]) -> tuple[wit.Body, str | None]:
     """Returns the body, and its type unless the answer names another one."""
     match content:
         case None:
@@ -59,7 +61,7 @@ def _body(content: Content, report: Callable[[Exception], None]) -> tuple[wit.Bo
         case Body():
             return content.into_wit(), None
     if hasattr(content, "__aiter__") or hasattr(content, "__next__"):
-        return stream_of(content, report), TEXT
+        return await stream_of(content, report), TEXT
     return wit.Body_Bytes(json_of(content, "text, bytes, a generator")), JSON
 
 

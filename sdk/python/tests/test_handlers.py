@@ -25,8 +25,12 @@ from wit_world.imports import types as wit  # noqa: E402
 sealing.seal = lambda: None
 
 
-def call(function, *, route="/v3/x", params=(), query="", body=None, headers=()):
+def call(function, **parts):
     """Returns the status and the text of an answer."""
+    return asyncio.run(answer(function, **parts))
+
+
+async def answer(function, *, route="/v3/x", params=(), query="", body=None, headers=()):
     request = wit.Request(
         "POST",
         route,
@@ -37,10 +41,10 @@ def call(function, *, route="/v3/x", params=(), query="", body=None, headers=())
         wit.Body_Empty() if body is None else wit.Body_Bytes(body.encode()),
     )
     try:
-        answer = asyncio.run(handler({f"POST {route}": function})().handle(request))
+        found = await handler({f"POST {route}": function})().handle(request)
     except Err as error:
         return error.value.status, error.value.message
-    return answer.status, getattr(answer.body, "value", b"").decode()
+    return found.status, getattr(found.body, "value", b"").decode()
 
 
 class Kind(enum.Enum):
@@ -180,8 +184,9 @@ class Answers(unittest.TestCase):
 class Streams(unittest.TestCase):
     """Replaces the task in which a stream is written: it runs when the test reads the stream."""
 
-    def read(self, generator):
-        """Returns the pieces of a stream, and the error that ended the call."""
+    def read(self, generator, reads=99, begun=lambda: None):
+        """Returns the pieces of a stream of which the caller reads so many, and the error that ended the call. `begun` is
+        called when the status is sent."""
         pieces, tasks = [], []
 
         class Writer:
@@ -192,19 +197,109 @@ class Streams(unittest.TestCase):
                 pass
 
             async def write_all(self, piece):
+                if len(pieces) == reads:
+                    return 0
                 pieces.append(piece)
                 return len(piece)
+
+        async def read():
+            self.assertEqual((await answer(generator))[0], 200)
+            begun()
+            await tasks[0]
 
         with (
             mock.patch.object(wit_world, "byte_stream", lambda: (Writer(), b""), create=True),
             mock.patch("componentize_py_async_support.spawn", tasks.append),
         ):
-            self.assertEqual(call(generator)[0], 200)
             try:
-                asyncio.run(tasks[0])
+                asyncio.run(read())
             except Exception as error:
                 return pieces, error
         return pieces, None
+
+    def test_an_error_before_the_first_piece_is_an_answer(self):
+        async def asynchronous():
+            await asyncio.sleep(0)
+            raise NotFound("there is no rail `x`")
+            yield "a"
+
+        def synchronous():
+            raise NotFound("there is no rail `x`")
+            yield "a"
+
+        for generator in [asynchronous, synchronous, lambda: Response(asynchronous(), status=201)]:
+            self.assertEqual(call(generator), (404, "there is no rail `x`"))
+
+        async def bug():
+            yield {}["x"]
+
+        log.lines.clear()
+        with self.assertRaises(KeyError):
+            call(bug)
+        self.assertIn("KeyError: 'x'\n    at bug (", log.lines[0][1])
+
+    def test_the_status_is_sent_with_the_first_piece(self):
+        places = []
+
+        async def pieces():
+            places.append("first")
+            yield "a"
+            await asyncio.sleep(0)
+            places.append("second")
+            yield ""
+            yield "b"
+
+        found = self.read(pieces, begun=lambda: places.append("status"))
+        self.assertEqual(found, ([b"a", b"", b"b"], None))
+        self.assertEqual(places, ["first", "status", "second"])
+
+    def test_a_generator_without_pieces_is_an_empty_answer(self):
+        async def asynchronous():
+            return
+            yield
+
+        for generator in [asynchronous, lambda: iter([])]:
+            self.assertEqual(self.read(generator), ([], None))
+
+    def test_a_generator_is_closed_when_the_caller_leaves_and_when_it_ends(self):
+        places = []
+
+        async def asynchronous():
+            try:
+                yield "a"
+                yield "b"
+                yield "c"
+            finally:
+                await asyncio.sleep(0)
+                places.append("closed")
+
+        def synchronous():
+            try:
+                yield from ["a", "b", "c"]
+            finally:
+                places.append("closed")
+
+        class Rows:
+            def __init__(self):
+                self.rows = iter("abc")
+
+            def __aiter__(self):
+                return self
+
+            async def __anext__(self):
+                return next(self.rows)
+
+            async def aclose(self):
+                places.append("closed")
+
+        for generator in [asynchronous, synchronous, Rows]:
+            # A reference that outlives the call.
+            content = generator()
+            self.assertEqual(self.read(lambda: content, reads=1), ([b"a"], None))
+            self.assertEqual(places, ["closed"], generator)
+            places.clear()
+        self.assertEqual(self.read(asynchronous), ([b"a", b"b", b"c"], None))
+        self.assertEqual(places, ["closed"])
 
     def test_an_error_after_the_first_piece_is_logged_and_ends_the_call(self):
         async def asynchronous():

@@ -12,6 +12,7 @@ mod ports_and_locks;
 mod proxy;
 mod report_fields;
 mod store_in_c;
+mod streams;
 mod streams_and_files;
 mod whole_answers;
 mod whole_numbers;
@@ -41,7 +42,7 @@ struct Capability {
     steps: &'static str,
 }
 
-const ALL: [Capability; 11] = [
+const ALL: [Capability; 12] = [
     whole_numbers::CAPABILITY,
     report_fields::CAPABILITY,
     whole_answers::CAPABILITY,
@@ -53,9 +54,10 @@ const ALL: [Capability; 11] = [
     other_plugins::CAPABILITY,
     proxy::CAPABILITY,
     clocks_and_files::CAPABILITY,
+    streams::CAPABILITY,
 ];
 /// The number of steps of all of them.
-const STEPS: usize = 20;
+const STEPS: usize = 22;
 
 /// Returns the part of each capability in the plugin's source in JavaScript.
 pub(crate) fn javascript() -> String {
