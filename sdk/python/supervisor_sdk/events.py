@@ -9,7 +9,8 @@ The function that `events` in `[provides]` names receives an instance of one of 
             case UpdateGate(services=services) if "press" in services:
                 return Postpone("the press is running", seconds=60)
 
-Its return value matters only for `UpdateGate` and `HealthGate`.
+Its return value matters only for `UpdateGate` and `HealthGate`: it is a `Postpone`, a `Refuse`, or `None`, which lets the
+device go on. Anything else counts as a failure of the plugin.
 """
 
 import json

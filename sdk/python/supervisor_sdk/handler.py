@@ -12,8 +12,8 @@ from wit_world.imports import types as wit
 from . import json_text, log, places, sealing
 from .capability import text, whole_number
 from .errors import BadRequest, Error
-from .parameters import Taker, action_takers, takers
-from .provider import check_class, check_function
+from .parameters import SHOWN, Taker, action_takers, takers
+from .provider import check_class, check_function, check_result
 from .request import Request
 from .response import Response, json_of
 
@@ -42,20 +42,32 @@ def handler(routes: dict[str, Callable]) -> type:
 
 
 def watcher(function: Callable) -> type:
-    """Returns the class that a component exports to be called for events."""
+    """Returns the class that a component exports to be called for events. Raises a `TypeError` if the function yields."""
     from wit_world.exports import events as wit_events
 
-    from .events import Postpone, Refuse, event_of
+    from .events import HealthGate, Postpone, Refuse, UpdateGate, event_of
+
+    name = check_result(function, "events")
+
+    async def answer_to(event: wit_events.Event) -> wit_events.Answer:
+        event = event_of(event)
+        answer = await _finished(function(event))
+        if isinstance(answer, Postpone):
+            reason = json_text.valid(answer.reason)
+            return wit_events.Answer_Postpone(wit_events.Postponement(reason, answer.seconds))
+        if isinstance(answer, Refuse):
+            return wit_events.Answer_Refuse(json_text.valid(answer.reason))
+        # `return False` would let the update go on. What is returned for other events does not matter.
+        if answer is not None and isinstance(event, UpdateGate | HealthGate):
+            raise TypeError(
+                f"`{name}` answers `{type(event).__name__}` with `{repr(answer)[:SHOWN]}`: it must return `None`, which lets"
+                " the device go on, a `Postpone`, or for `HealthGate` a `Refuse`"
+            )
+        return wit_events.Answer_GoOn()
 
     class Events(exports.Events):
         async def handle(self, event: wit_events.Event) -> wit_events.Answer:
-            answer = await _perform(lambda: function(event_of(event)))
-            if isinstance(answer, Postpone):
-                reason = json_text.valid(answer.reason)
-                return wit_events.Answer_Postpone(wit_events.Postponement(reason, answer.seconds))
-            if isinstance(answer, Refuse):
-                return wit_events.Answer_Refuse(json_text.valid(answer.reason))
-            return wit_events.Answer_GoOn()
+            return await _perform(lambda: answer_to(event))
 
     return Events
 

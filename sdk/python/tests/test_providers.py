@@ -1,4 +1,4 @@
-"""Actions of a plugin's own, and updates of the operating system, without a device."""
+"""Events, actions of a plugin's own, and updates of the operating system, without a device."""
 
 import asyncio
 import json
@@ -13,8 +13,10 @@ sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 from componentize_py_types import Err  # noqa: E402
 from supervisor_sdk import Caller, Json, NotFound, Unavailable, sealing  # noqa: E402
 from supervisor_sdk import log as sdk_log  # noqa: E402
-from supervisor_sdk.handler import action_provider, os_updater  # noqa: E402
+from supervisor_sdk.events import HealthGate, Postpone, Refuse, Schedule, UpdateGate  # noqa: E402
+from supervisor_sdk.handler import action_provider, os_updater, watcher  # noqa: E402
 from supervisor_sdk.os_update import Provider, Status  # noqa: E402
+from wit_world.exports import events as wit_events  # noqa: E402
 from wit_world.exports.os_update import OsStatus  # noqa: E402
 from wit_world.imports import log  # noqa: E402
 
@@ -155,6 +157,75 @@ class Actions(unittest.TestCase):
         for function in [twice, all, union, pieces, later]:
             with self.assertRaises(TypeError):
                 action_provider({"set": function})
+
+
+UPDATE = wit_events.Event_UpdateGate(wit_events.Update(7, "u", ["press"], None, "c2"))
+RELEASE = wit_events.Event_HealthGate(wit_events.Release(7, "u", ["press"], "c2"))
+SCHEDULE = wit_events.Event_Schedule("nightly")
+
+
+class Events(unittest.TestCase):
+    def answers(self, function):
+        """Returns the answers to a gate for updates, to one for releases, and to a schedule."""
+        return [asyncio.run(watcher(function)().handle(event)) for event in [UPDATE, RELEASE, SCHEDULE]]
+
+    def test_a_gate_goes_on_postpones_or_refuses(self):
+        async def watch(event):
+            match event:
+                case UpdateGate(services=["press"], running_commit=None, target_commit="c2"):
+                    return Postpone("the press is running \ud800", seconds=60)
+                case HealthGate(commit="c2"):
+                    return Refuse("it prints blank pages \ud800")
+                case Schedule(name="nightly"):
+                    return None
+            raise AssertionError(event)
+
+        postponement = wit_events.Postponement("the press is running \ufffd", 60)
+        expected = [wit_events.Answer_Postpone(postponement), wit_events.Answer_Refuse("it prints blank pages \ufffd")]
+        self.assertEqual(self.answers(watch), [*expected, wit_events.Answer_GoOn()])
+        self.assertEqual(self.answers(lambda event: None), [wit_events.Answer_GoOn()] * 3)
+
+    def test_a_gate_that_returns_something_else_fails_and_other_events_go_on(self):
+        def pieces():
+            yield Postpone("the press is running", seconds=60)
+
+        for value, shown in [
+            (False, "False"),
+            (True, "True"),
+            ({"seconds": 60}, "{'seconds': 60}"),
+            (Postpone, "<class 'supervisor_sdk.events.Postpone'>"),
+            (pieces(), "<generator object "),
+            ("x" * 100_000, "'xx"),
+        ]:
+
+            def watch(event):
+                return value
+
+            for event, name in [(UPDATE, "UpdateGate"), (RELEASE, "HealthGate")]:
+                log.lines.clear()
+                with self.assertRaises(TypeError) as raised:
+                    asyncio.run(watcher(watch)().handle(event))
+                message = str(raised.exception)
+                self.assertTrue(message.startswith(f"`watch` answers `{name}` with `{shown}"), message)
+                self.assertIn("must return `None`", message)
+                self.assertLess(len(message), 300)
+                self.assertIn(message, log.lines[0][1])
+            self.assertEqual(asyncio.run(watcher(watch)().handle(SCHEDULE)), wit_events.Answer_GoOn())
+
+    def test_a_function_that_yields_is_refused_at_the_build(self):
+        def pieces(event):
+            yield Postpone("the press is running", seconds=60)
+
+        async def later(event):
+            yield Postpone("the press is running", seconds=60)
+
+        for function, message in [
+            (pieces, "`pieces` provides `events` and yields"),
+            (later, "`later` provides `events` and yields"),
+            ("watch", "not a function"),
+        ]:
+            with self.assertRaisesRegex(TypeError, message):
+                watcher(function)
 
 
 class Slots:

@@ -2,6 +2,10 @@ class Handler:
     pass
 
 
+class Events:
+    pass
+
+
 class ActionProvider:
     pass
 
