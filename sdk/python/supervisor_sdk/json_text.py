@@ -5,6 +5,7 @@ notices, and the call ends as a failure of the plugin, although only the caller 
 """
 
 import json
+import math
 import re
 from typing import Any
 
@@ -19,22 +20,54 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 def parse(content: bytes) -> Any:
     """Parses JSON. Raises a `ValueError` whose text continues a sentence such as "the body …": it is not JSON, it is
-    nested too deep, or a text in it contains half of a surrogate pair, which no answer, log line or key of the store
-    can contain."""
+    nested too deep, a number in it is not finite, or a text in it contains half of a surrogate pair, which no answer, log
+    line or key of the store can contain."""
     # Some editors and shells write a byte-order mark (RFC 8259, section 8.1).
     content = content.removeprefix(b"\xef\xbb\xbf")
     if _is_too_deep(content):
         raise ValueError(f"is nested more than {DEPTH} deep")
+    not_finite = []
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            not_finite.append(text)
+        return value
+
     try:
-        value = json.loads(content.decode())
+        # The parser accepts `NaN` and `Infinity`, which JSON does not have, and reads `1e999` as infinity.
+        value = json.loads(content.decode(), parse_float=number, parse_constant=number)
     except ValueError as error:
         raise ValueError(f"is not JSON: {str(error)[:200]}") from None
+    if not_finite:
+        path = _path_of_not_finite(value) or []
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+        place = f" in field `{place[:200]}`" if place else ""
+        raise ValueError(f"has the number `{not_finite[0][:64]}`{place}, which is not finite")
     if _HALF.search(content):
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise ValueError("contains half of a surrogate pair, which is not text") from None
     return value
+
+
+def _path_of_not_finite(value: Any) -> list[str | int] | None:
+    """Returns the names and indexes that lead to a number that is infinite or `NaN`, if there is one."""
+    match value:
+        case float():
+            return None if math.isfinite(value) else []
+        case dict():
+            entries = value.items()
+        case list():
+            entries = enumerate(value)
+        case _:
+            return None
+    for name, entry in entries:
+        path = _path_of_not_finite(entry)
+        if path is not None:
+            return [name, *path]
+    return None
 
 
 def _is_too_deep(content: bytes) -> bool:

@@ -7,6 +7,8 @@ its route makes the build fail.
 import dataclasses
 import enum
 import inspect
+import math
+import re
 import types
 import typing
 from collections.abc import Awaitable, Callable
@@ -20,6 +22,9 @@ from .request import Headers, Request
 
 SHOWN = 64
 """The number of characters of a refused value that an error shows."""
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Json:
@@ -206,12 +211,9 @@ def from_text(text: str, annotation: Any) -> Any:
             return int(text)
         raise Misfit(f"must be a whole number, not `{_shown(text)}`")
     if kind is float:
-        try:
-            number = float(text)
-            if number - number == 0:
-                return number
-        except ValueError:
-            pass
+        # As above; `1e999` would be infinite.
+        if _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+            return number
         raise Misfit(f"must be a number, not `{_shown(text)}`")
     if kind is bool:
         if text in ("true", "false"):
@@ -245,7 +247,10 @@ def from_json(value: Any, annotation: Any, at: str = "") -> Any:
         _expect(isinstance(value, int) and not isinstance(value, bool), "a whole number", value, at)
     elif kind is float:
         _expect(isinstance(value, int | float) and not isinstance(value, bool), "a number", value, at)
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise Misfit(f"must be from -1.8e308 to 1.8e308, not `{_shown(value)}`", at) from None
     elif kind is str:
         _expect(isinstance(value, str), "text", value, at)
     else:

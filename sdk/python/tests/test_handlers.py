@@ -8,6 +8,7 @@ import unittest
 from dataclasses import dataclass
 from typing import Literal
 from unittest import mock
+from urllib.parse import unquote
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
@@ -91,11 +92,51 @@ class Parameters(unittest.TestCase):
             "count=1&count=2": "query parameter `count` is given more than once",
             "count=1&on=yes": "query parameter `on` must be `true` or `false`, not `yes`",
             "count=1&ids=1&ids=x": "query parameter `ids` must be a whole number, not `x`",
-            "count=1&ratio=nan": "query parameter `ratio` must be a number, not `nan`",
+            **{
+                f"count=1&ratio={text}": f"query parameter `ratio` must be a number, not `{unquote(text)}`"
+                for text in ["nan", "Infinity", "1e999", "1_000", "%205", "5%0A", "%D9%A3", "", ".", "1e", "0x1", "--1"]
+            },
             "count=1&kind=c": "query parameter `kind` must be one of `a`, `b`, not `c`",
         }
         for query, message in table.items():
             self.assertEqual(call(rows, query=query), (400, message))
+        for text, ratio in [("-1.5e3", "-1500.0"), ("%2B5.", "5.0"), ("1E-2", "0.01"), ("0" * 400 + "1", "1.0")]:
+            self.assertEqual(call(rows, query=f"count=1&ratio={text}"), (200, f'[1,false,[],{ratio},"b"]'))
+        self.assertEqual(call(rows, query="count=1&ratio=" + "1" * 100_000)[0], 400)
+
+    def test_a_number_that_is_not_finite_is_refused_and_its_field_is_named(self):
+        @dataclass
+        class Rail:
+            volts: float
+            limits: list[float]
+
+        def rail(rail: Rail):
+            return [rail.volts, *rail.limits]
+
+        def any(value: Json):
+            return value
+
+        digits = "1" * 400
+        literals = ["NaN", "Infinity", "-Infinity", "1e999", "-1E+400", "0.1e000999"]
+        for text in [*literals, f"{digits}.0", f"{digits}e0", f"{'1' * 250}e99"]:
+            table = {
+                f'{{"volts":{text},"limits":[]}}': " in field `volts`",
+                f'{{"volts":1,"limits":[0.5, {text}]}}': " in field `limits[1]`",
+                f'{{"volts":1,"limits":[],"more":{{"a":[{text}]}}}}': " in field `more.a[0]`",
+                text: "",
+            }
+            for body, place in table.items():
+                message = f"the body has the number `{text[:64]}`{place}, which is not finite"
+                for function in [rail, any]:
+                    self.assertEqual(call(function, body=body), (400, message))
+        # Of two fields with one name, the last one counts.
+        message = "the body has the number `NaN`, which is not finite"
+        self.assertEqual(call(any, body='{"a":NaN,"a":1}'), (400, message))
+        message = f"field `volts` of the body must be from -1.8e308 to 1.8e308, not `{'1' * 64}...`"
+        self.assertEqual(call(rail, body=f'{{"volts":{digits},"limits":[]}}'), (400, message))
+        body = '{"volts":1e308,"limits":[-1.7E+308,1e-999,5]}'
+        self.assertEqual(call(rail, body=body), (200, "[1e+308,-1.7e+308,0.0,5.0]"))
+        self.assertEqual(call(any, body=f'["NaN", "1e999", {digits}]'), (200, f'["NaN","1e999",{digits}]'))
 
     def test_a_json_body_becomes_a_dataclass_and_a_misfit_names_its_field(self):
         def order(order: Order):
