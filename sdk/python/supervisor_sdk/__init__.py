@@ -13,9 +13,11 @@ A plugin is a `plugin.toml` and a module with one function for each of its route
         return {"rail": name, "volts": round(RAILS[name], digits)}
 
 - **In**: a parameter with the name of one of the route's `:names` receives that value; any other receives the query's
-  parameter of the same name. Annotations say what the text is parsed as. A parameter that is a `dict`, a dataclass or
-  `Json` receives the JSON body; one that is `Request`, `Body`, `Headers` or `Caller` receives that. A value that does
-  not fit is answered with a 400 that names the parameter, before the function runs.
+  parameter of the same name. Annotations say what the text is parsed as: `str`, `int`, `float`, `bool`, a `Literal`, an
+  `Enum`, or in a query a `list` of one of these. A parameter that is a `dict`, a dataclass or `Json` receives the JSON
+  body, or its default if there is no body; one that is `Request`, `Body`, `Headers` or `Caller` receives that. A value
+  that does not fit is answered with a 400 that names the parameter, before the function runs. A build refuses other
+  types.
 - **Out**: text, a `dict`, a `list` or a dataclass (JSON), `bytes`, `None`, a `Response`, or a generator, whose pieces
   are streamed.
 - **Errors**: `raise NotFound(...)` and similar errors are answered in the format that all errors of the device have,

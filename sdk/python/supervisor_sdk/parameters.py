@@ -18,12 +18,13 @@ from . import json_text
 from .body import Body
 from .caller import Caller
 from .errors import BadRequest
-from .request import Headers, Request
+from .request import Headers, MissingBody, Request
 
 SHOWN = 64
 """The number of characters of a refused value that an error shows."""
 
-
+_OF_TEXT = "`str`, `int`, `float`, `bool`, a `Literal` or an `Enum`"
+_OF_JSON = "`str`, `int`, `float`, `bool`, a `Literal`, an `Enum`, a dataclass, a `list`, a `dict`, `Any` or `Json`"
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -54,7 +55,10 @@ def takers(function: Callable, route: str) -> dict[str, Taker]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise TypeError(f"parameter `{name}` of `{function.__name__}`: a handler's parameters are given by name")
         annotation = annotations.get(name, str)
-        found[name] = taker = _taker(name, annotation, parameter.default, in_path)
+        try:
+            found[name] = taker = _taker(name, annotation, parameter.default, in_path)
+        except TypeError as error:
+            raise TypeError(f"parameter `{name}` of `{function.__name__}`: {error}") from None
         if taker.takes_body:
             if of_body is not None:
                 raise TypeError(f"`{function.__name__}` takes the body twice: as `{of_body}` and as `{name}`")
@@ -84,14 +88,17 @@ def action_takers(function: Callable) -> dict[str, InputTaker]:
         if of_input is not None:
             raise TypeError(f"`{name}` takes the input twice: as `{of_input}` and as `{parameter.name}`")
         of_input = parameter.name
-        found[parameter.name] = _of_input(annotation, parameter.default)
+        try:
+            found[parameter.name] = _of_input(annotation, parameter.default)
+        except TypeError as error:
+            raise TypeError(f"parameter `{parameter.name}` of `{name}`: {error}") from None
     return found
 
 
 def _of_input(annotation: Any, default: Any) -> InputTaker:
     if annotation is bytes:
         return lambda content: content
-    _without_none(annotation)
+    _check_json(annotation, "the input")
 
     def take(content: bytes) -> Any:
         if not content:
@@ -128,8 +135,8 @@ def _taker(name: str, annotation: Any, default: Any, in_path: set[str]) -> _Taki
         return _Taking(_caller)
     if name in in_path:
         return _Taking(_of_path(name, annotation))
-    if annotation is Json or _is_structure(annotation):
-        return _Taking(_of_json(annotation), True)
+    if _is_structure(annotation):
+        return _Taking(_of_json(annotation, default), True)
     return _Taking(_of_query(name, annotation, default))
 
 
@@ -150,6 +157,10 @@ async def _caller(_: Request) -> Caller:
 
 
 def _of_path(name: str, annotation: Any) -> Taker:
+    _, kind = _without_none(annotation)
+    if not _is_of_text(kind):
+        raise TypeError(f"a path parameter cannot be of the type `{inspect.formatannotation(annotation)}`, only {_OF_TEXT}")
+
     async def take(request: Request) -> Any:
         try:
             return from_text(request.params[name], annotation)
@@ -163,6 +174,12 @@ def _of_query(name: str, annotation: Any, default: Any) -> Taker:
     optional, inner = _without_none(annotation)
     is_list = inner is list or typing.get_origin(inner) is list
     item = (typing.get_args(inner) or (str,))[0] if is_list else inner
+    _, kind = _without_none(item)
+    if not _is_of_text(kind):
+        raise TypeError(
+            f"a query parameter cannot be of the type `{inspect.formatannotation(annotation)}`, only {_OF_TEXT}, or a list of them;"
+            " the body is a dataclass, a `dict`, `Json` or a `Body`"
+        )
 
     async def take(request: Request) -> Any:
         values = request.query.get(name)
@@ -186,11 +203,16 @@ def _of_query(name: str, annotation: Any, default: Any) -> Taker:
     return take
 
 
-def _of_json(annotation: Any) -> Taker:
+def _of_json(annotation: Any, default: Any) -> Taker:
+    _check_json(annotation, "the body")
+
     async def take(request: Request) -> Any:
-        value = await request.json()
-        if annotation is Json:
-            return value
+        try:
+            value = await request.json()
+        except MissingBody:
+            if default is inspect.Parameter.empty:
+                raise
+            return default
         try:
             return from_json(value, annotation)
         except Misfit as misfit:
@@ -263,6 +285,9 @@ def _record(value: Any, kind: type, at: str) -> Any:
     annotations = typing.get_type_hints(kind)
     fields = {}
     for field in dataclasses.fields(kind):
+        if not field.init:
+            # The dataclass sets it itself.
+            continue
         place = _below(at, field.name)
         if field.name in value:
             fields[field.name] = from_json(value[field.name], annotations[field.name], place)
@@ -273,17 +298,52 @@ def _record(value: Any, kind: type, at: str) -> Any:
 
 def _of_choice(value: Any, kind: Any, at: str = "") -> Any:
     """Returns the value of a `Literal` or an `Enum` that `value` names."""
-    if typing.get_origin(kind) is Literal:
-        choices = {str(choice): choice for choice in typing.get_args(kind)}
-    elif isinstance(kind, type) and issubclass(kind, enum.Enum):
-        choices = {str(member.value): member for member in kind}
-    else:
-        raise TypeError(f"a parameter cannot be of the type `{kind}`")
+    choices = _choices(kind)
     try:
         return choices[value if isinstance(value, str) else str(value)]
     except KeyError:
         names = ", ".join(f"`{choice}`" for choice in choices)
         raise Misfit(f"must be one of {names}, not `{_shown(value)}`", at) from None
+
+
+def _choices(kind: Any) -> dict[str, Any] | None:
+    """Returns the values of a `Literal` or an `Enum` by their texts; `None` for another type."""
+    if typing.get_origin(kind) is Literal:
+        return {str(choice): choice for choice in typing.get_args(kind)}
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return {str(member.value): member for member in kind}
+    return None
+
+
+def _is_of_text(kind: Any) -> bool:
+    """Returns whether `from_text` parses texts as this type."""
+    return kind in (str, int, float, bool, Any) or _choices(kind) is not None
+
+
+def _check_json(annotation: Any, source: str) -> None:
+    """Raises a `TypeError` if `from_json` cannot create a value of this type, or of a type in it."""
+    records = set()
+
+    def check(annotation: Any, at: str) -> None:
+        _, kind = _without_none(annotation)
+        origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
+        if dataclasses.is_dataclass(kind):
+            # A record may contain records of its own type.
+            if kind not in records:
+                records.add(kind)
+                annotations = typing.get_type_hints(kind)
+                for field in dataclasses.fields(kind):
+                    if field.init:
+                        check(annotations[field.name], _below(at, field.name))
+        elif origin is list:
+            check((arguments or (Any,))[0], f"{at}[]")
+        elif origin is dict:
+            check((arguments or (str, Any))[1], _below(at, "*"))
+        elif kind is not Json and not _is_of_text(kind):
+            place = f"field `{at}` of {source}" if at else source
+            raise TypeError(f"{place} cannot be of the type `{inspect.formatannotation(annotation)}`, only {_OF_JSON}")
+
+    check(annotation, "")
 
 
 def _expect(fits: bool, expected: str, value: Any, at: str) -> None:
@@ -292,18 +352,17 @@ def _expect(fits: bool, expected: str, value: Any, at: str) -> None:
 
 
 def _is_structure(annotation: Any) -> bool:
+    """Returns whether a parameter of this type receives the JSON body."""
     _, kind = _without_none(annotation)
-    return kind is dict or typing.get_origin(kind) is dict or dataclasses.is_dataclass(kind)
+    return kind in (Json, dict) or typing.get_origin(kind) is dict or dataclasses.is_dataclass(kind)
 
 
 def _without_none(annotation: Any) -> tuple[bool, Any]:
-    """Returns whether `None` is one of the types, and the other type."""
+    """Returns whether `None` is one of two types, and the other type."""
     if typing.get_origin(annotation) not in (Union, types.UnionType):
         return False, annotation
     kinds = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
-    if len(kinds) != 1:
-        raise TypeError(f"a parameter cannot be of the type `{annotation}`")
-    return True, kinds[0]
+    return (True, kinds[0]) if len(kinds) == 1 else (False, annotation)
 
 
 def _below(at: str, name: str) -> str:

@@ -11,6 +11,10 @@ from .body import Body
 from .errors import BadRequest, UnsupportedType
 
 
+class MissingBody(BadRequest):
+    """The request has no body, for which a handler's parameter may have a default."""
+
+
 class Headers:
     """Header fields in the order in which they were received. Names are in lower case, and may occur more than once."""
 
@@ -75,7 +79,7 @@ class Request:
             raise UnsupportedType("compressed bodies are not supported: send it without `Content-Encoding`")
         content = await self.body.bytes()
         if not content:
-            raise BadRequest("the body is missing: it must be JSON")
+            raise MissingBody("the body is missing: it must be JSON")
         try:
             return json_text.parse(content)
         except ValueError as error:

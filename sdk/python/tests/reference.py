@@ -21,7 +21,7 @@ HANDLERS = ["request", "body", "response"]
 """The modules whose classes handlers receive or return; plugins import these classes from `supervisor_sdk`."""
 RECEIVED = {"Headers", "Request"}
 """Classes of which the SDK creates all instances."""
-INTERNAL = {"event_of", "into_wit", "of_stream", "of_wit", "stream_of"}
+INTERNAL = {"MissingBody", "event_of", "into_wit", "of_stream", "of_wit", "stream_of"}
 """Public names that only the SDK itself uses."""
 
 INTRODUCTION = """\

@@ -1,12 +1,14 @@
 """`python -m unittest discover sdk/python/tests`: the input and the answers of handlers, without a device."""
 
 import asyncio
+import datetime
 import enum
+import inspect
 import pathlib
 import sys
 import unittest
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, Optional
 from unittest import mock
 from urllib.parse import unquote
 
@@ -167,6 +169,42 @@ class Parameters(unittest.TestCase):
         self.assertEqual(call(any, body="[1]", headers=[("content-type", "application/a+json; charset=utf-8")])[0], 200)
         self.assertEqual(call(any, body="[1]", headers=[("content-encoding", "gzip")])[0], 415)
 
+    def test_a_missing_body_is_the_parameters_default(self):
+        def order(order: Order | None = None):
+            return order and order.name
+
+        def rails(names: dict = {"5v": 5}):
+            return names
+
+        def any(value: Json = 7):
+            return value
+
+        def json_or_none(value: Json | None = None):
+            return [value]
+
+        for function, default in [(order, ""), (rails, '{"5v":5}'), (any, "7"), (json_or_none, "[null]")]:
+            self.assertEqual(call(function), (200, default))
+        self.assertEqual(call(order, body='{"name":"x","items":[]}'), (200, "x"))
+        self.assertEqual(call(order, body="null"), (200, ""))
+        self.assertEqual(call(order, body="{}"), (400, "field `name` of the body is missing"))
+        self.assertEqual(call(json_or_none, body="[1]"), (200, "[[1]]"))
+
+        def needed(order: Order | None): ...
+
+        self.assertEqual(call(needed), (400, "the body is missing: it must be JSON"))
+
+    def test_a_field_that_a_dataclass_sets_itself_is_not_read(self):
+        @dataclass
+        class Rail:
+            name: str
+            since: datetime.date = field(init=False, default=datetime.date(2024, 5, 6))
+
+        def rail(rail: Rail):
+            return f"{rail.name} {rail.since}"
+
+        for body in ['{"name":"5v"}', '{"name":"5v","since":"2025-01-01"}']:
+            self.assertEqual(call(rail, body=body), (200, "5v 2024-05-06"))
+
     def test_the_request_and_the_caller_are_given_as_they_are(self):
         def seen(request: Request, caller: Caller):
             return [request.method, request.headers.get("X-A"), caller.app_id, caller.covers(7), caller.covers(8)]
@@ -176,11 +214,79 @@ class Parameters(unittest.TestCase):
     def test_a_handler_that_cannot_serve_its_route_is_refused_at_the_build(self):
         def twice(a: dict, b: dict): ...
         def all(**values): ...
-        def union(a: int | str): ...
 
-        for function in [twice, all, union]:
+        for function in [twice, all]:
             with self.assertRaises(TypeError):
                 handler({"GET /v3/x": function})
+
+    def test_a_parameter_of_a_type_that_cannot_be_read_is_refused_at_the_build(self):
+        @dataclass
+        class Rail:
+            since: datetime.date
+
+        @dataclass
+        class Rails:
+            rails: dict[str, list[Rail | None]]
+
+        @dataclass
+        class Union:
+            volts: int | str | None = None
+
+        leaves = "`str`, `int`, `float`, `bool`, a `Literal` or an `Enum`"
+        query = f"only {leaves}, or a list of them; the body is a dataclass, a `dict`, `Json` or a `Body`"
+        path = f"only {leaves}"
+        body = "only `str`, `int`, `float`, `bool`, a `Literal`, an `Enum`, a dataclass, a `list`, a `dict`, `Any` or `Json`"
+
+        def of(annotation, name="a", default=None):
+            def act(**_): ...
+
+            parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            act.__signature__ = inspect.Signature([parameter])
+            act.__annotations__ = {name: annotation}
+            return act
+
+        shown = "test_handlers.Parameters.test_a_parameter_of_a_type_that_cannot_be_read_is_refused_at_the_build.<locals>"
+        table = [
+            (datetime.date, "a query parameter cannot be of the type `datetime.date`, " + query),
+            (Optional[bytes], "a query parameter cannot be of the type `Optional[bytes]`, " + query),
+            (int | str, "a query parameter cannot be of the type `int | str`, " + query),
+            (list[Rail], f"a query parameter cannot be of the type `list[{shown}.Rail]`, " + query),
+            (list[list[int]], "a query parameter cannot be of the type `list[list[int]]`, " + query),
+            (Request | None, "a query parameter cannot be of the type `supervisor_sdk.request.Request | None`, " + query),
+            (Rail, "field `since` of the body cannot be of the type `datetime.date`, " + body),
+            (Rails, "field `rails.*[].since` of the body cannot be of the type `datetime.date`, " + body),
+            (Union, "field `volts` of the body cannot be of the type `int | str | None`, " + body),
+            (dict[str, set], "field `*` of the body cannot be of the type `set`, " + body),
+        ]
+        for annotation, message in table:
+            with self.assertRaises(TypeError) as raised:
+                handler({"GET /v3/x": of(annotation)})
+            self.assertEqual(str(raised.exception), f"parameter `a` of `act`: {message}")
+        for annotation, name in [(datetime.date, "datetime.date"), (list[int], "list[int]"), (dict, "dict")]:
+            with self.assertRaises(TypeError) as raised:
+                handler({"GET /v3/:a": of(annotation)})
+            message = f"a path parameter cannot be of the type `{name}`, {path}"
+            self.assertEqual(str(raised.exception), f"parameter `a` of `act`: {message}")
+
+        @dataclass
+        class Tree:
+            kind: Kind
+            of_either: dict[str, "list[Tree] | None"]
+            anything: Any = None
+            more: Json | None = None
+
+        # `get_type_hints` finds the class there.
+        with mock.patch.dict(globals(), {"Tree": Tree}):
+            for annotation in [str, Any, Optional[int], list, list[float | None], Optional[list[Kind]], Tree, dict, Json]:
+                handler({"GET /v3/x": of(annotation)})
+            for annotation in [str, Any, float | None, Kind, Literal[1, 2]]:
+                handler({"GET /v3/:a": of(annotation)})
+
+            def depth(tree: Tree):
+                return list(tree.of_either["x"][0].of_either)
+
+            tree = '{"kind":"a","of_either":{"x":[{"kind":"b","of_either":{"y":null}}]}}'
+            self.assertEqual(call(depth, body=tree), (200, '["y"]'))
 
 
 class Answers(unittest.TestCase):

@@ -1,6 +1,7 @@
 """Events, actions of a plugin's own, and updates of the operating system, without a device."""
 
 import asyncio
+import datetime
 import json
 import pathlib
 import sys
@@ -157,6 +158,21 @@ class Actions(unittest.TestCase):
         for function in [twice, all, union, pieces, later]:
             with self.assertRaises(TypeError):
                 action_provider({"set": function})
+
+        @dataclass
+        class Visit:
+            at: datetime.datetime
+
+        def visits(visits: list[Visit]): ...
+        def on(day: datetime.date): ...
+
+        for function, message in [
+            (visits, "parameter `visits` of `visits`: field `[].at` of the input cannot be of the type `datetime.datetime`, only "),
+            (on, "parameter `day` of `on`: the input cannot be of the type `datetime.date`, only "),
+        ]:
+            with self.assertRaises(TypeError) as raised:
+                action_provider({"set": function})
+            self.assertTrue(str(raised.exception).startswith(message), raised.exception)
 
 
 UPDATE = wit_events.Event_UpdateGate(wit_events.Update(7, "u", ["press"], None, "c2"))
