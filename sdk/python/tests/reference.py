@@ -147,8 +147,11 @@ def signature(node, name: str) -> str:
 def parameters(node) -> str:
     """Returns the parameters in parentheses, without `self` and `cls`."""
     arguments = node.args
-    pairs = zip(reversed(arguments.args), [*reversed(arguments.defaults), *[None] * len(arguments.args)])
+    by_place = arguments.posonlyargs + arguments.args
+    pairs = zip(reversed(by_place), [*reversed(arguments.defaults), *[None] * len(by_place)])
     texts = [parameter(*pair) for pair in reversed(list(pairs)) if pair[0].arg not in ("self", "cls")]
+    if arguments.posonlyargs:
+        texts.insert(len(arguments.posonlyargs), "/")
     if arguments.kwonlyargs:
         texts += ["*", *map(parameter, arguments.kwonlyargs, arguments.kw_defaults)]
     if arguments.kwarg:

@@ -17,10 +17,11 @@ sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 import wit_world  # noqa: E402
 from componentize_py_types import Err  # noqa: E402
-from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, places, sealing, store  # noqa: E402
+from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, metrics, places, sealing, store  # noqa: E402
 from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
 from supervisor_sdk.handler import handler  # noqa: E402
 from wit_world.imports import log  # noqa: E402
+from wit_world.imports import metrics as wit_metrics  # noqa: E402
 from wit_world.imports import store as wit_store  # noqa: E402
 from wit_world.imports import types as wit  # noqa: E402
 
@@ -506,6 +507,31 @@ class Store(unittest.TestCase):
         wit_store.interferences[:] = [b"5"]
         found = asyncio.run(store.update("count", lambda count: str(int(count or 0) + 1)))
         self.assertEqual((found, wit_store.values), (b"6", {"count": b"6"}))
+
+
+class Metrics(unittest.TestCase):
+    def test_a_label_may_have_the_name_of_a_parameter(self):
+        table = [
+            (metrics.set_gauge("level", 0.5, tank=1), ("level", {"tank": "1"}, 0.5)),
+            (metrics.set_gauge("level", 1, name="a", value="b"), ("level", {"name": "a", "value": "b"}, 1.0)),
+            (metrics.add_to_counter("refills"), ("refills", {}, 1)),
+            (metrics.add_to_counter("refills", 3, increment="a"), ("refills", {"increment": "a"}, 3)),
+            (metrics.add_to_counter("refills", name="a", value="b"), ("refills", {"name": "a", "value": "b"}, 1)),
+            # As before labels could have these names.
+            (metrics.set_gauge("level", value=2, tank="a"), ("level", {"tank": "a"}, 2.0)),
+            (metrics.set_gauge(tank="a", value=2, name="level"), ("level", {"tank": "a"}, 2.0)),
+            (metrics.add_to_counter("refills", increment=2), ("refills", {}, 2)),
+            (metrics.add_to_counter(increment=2, name="refills", tank="a"), ("refills", {"tank": "a"}, 2)),
+        ]
+        for call, expected in table:
+            wit_metrics.calls.clear()
+            asyncio.run(call)
+            self.assertEqual(wit_metrics.calls, [expected])
+        for call in [lambda: metrics.set_gauge("level"), lambda: metrics.set_gauge(value=1), metrics.add_to_counter]:
+            with self.assertRaises(TypeError):
+                asyncio.run(call())
+        with self.assertRaises(ValueError):
+            asyncio.run(metrics.add_to_counter("refills", increment="a"))
 
 
 if __name__ == "__main__":
