@@ -1,5 +1,5 @@
-//! The checks before a commit: formatting, names of types and locals, phrases, struct sizes, imports, citations of the contract,
-//! lints and dependencies. Components are linted for the target that they run on.
+//! The checks before a commit: formatting, names of types and locals, phrases, struct sizes, imports, documentation
+//! tests, citations of the contract, lints and dependencies. Components are linted for the target that they run on.
 
 use std::process::Command;
 

@@ -70,7 +70,8 @@ enum Command {
     /// Start the PostgreSQL server of the tests, and keep it running until Ctrl-C
     #[command(hide = true)]
     PostgresForTests,
-    /// Check formatting, names, phrases, struct sizes, imports, citations, lints, dependencies, as continuous integration does
+    /// Check formatting, names, phrases, struct sizes, imports, documentation tests, citations, lints, dependencies, as
+    /// continuous integration does
     Check,
     /// Fuzz parsers, statements and endpoints
     Fuzz(fuzz::FuzzArguments),

@@ -99,7 +99,7 @@ pub(crate) struct Serve {
         hide_env_values = true
     )]
     pub(crate) admin_password: Option<String>,
-    /// The address at which devices and people reach this cloud, if it differs from `--listen`.
+    /// The address at which devices and people reach this cloud; required unless `--listen` is a loopback address.
     #[arg(long, env = "FLEET_CLOUD_PUBLIC_URL", value_name = "URL")]
     pub(crate) public_url: Option<String>,
     /// The registry that stores images of releases.
