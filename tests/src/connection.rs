@@ -155,7 +155,7 @@ impl StreamBody {
     /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// If the stream breaks off.
+    /// If the stream ends early.
     pub async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.is_chunked {
             return self.connection.chunk().await;

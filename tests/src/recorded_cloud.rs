@@ -346,7 +346,7 @@ impl RecordedCloud {
     /// As [`RecordedCloud::ask`]; returns status and text.
     ///
     /// # Errors
-    /// As [`RecordedCloud::ask`], or if the answer breaks off.
+    /// As [`RecordedCloud::ask`], or if the answer ends early.
     pub async fn ask_for_text(
         &self,
         method: &str,

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use crate::text_files::{TextFile, numbered};
 
 /// A phrase in lower case, and what to write in its place.
-const PHRASES: [(&str, &str); 40] = [
+const PHRASES: [(&str, &str); 42] = [
     ("anew", "again"),
     ("are said", "are stated"),
     ("are to be", "must be, should be, or will be"),
@@ -16,6 +16,8 @@ const PHRASES: [(&str, &str); 40] = [
     ("are told", "receive, or are notified"),
     ("as it says", "claimed, or according to it"),
     ("becomes of it", "the result"),
+    ("breaks off", "ends early"),
+    ("broke off", "ended early, or ended unexpectedly"),
     ("broken off", "interrupted"),
     ("finds out by itself", "computes"),
     ("goes before", "takes precedence over"),

@@ -58,7 +58,7 @@ impl Repository<'_> {
     /// Reads the body of an answer.
     ///
     /// # Errors
-    /// It is longer than `most` bytes, or breaks off.
+    /// It is longer than `most` bytes, or ends early.
     pub(crate) async fn bounded(&self, answer: Response, most: usize) -> Result<Vec<u8>> {
         let body = Limited::new(Body::from(answer), most).collect().await;
         match body {

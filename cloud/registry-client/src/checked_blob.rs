@@ -34,7 +34,7 @@ impl CheckedBlob {
     /// Reads the whole blob into memory. The caller must have bounded the length that the manifest states.
     ///
     /// # Errors
-    /// It breaks off, or does not match its digest and length.
+    /// It ends early, or does not match its digest and length.
     pub async fn bytes(mut self) -> io::Result<Vec<u8>> {
         // Memory is allocated only as data arrives: the stated length cannot be trusted.
         let likely = usize::try_from(self.size.min(1 << 20)).unwrap_or_default();

@@ -170,7 +170,7 @@ mod tests {
         let slot = places.take(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap();
         let slot = Arc::new(slot);
         let service = service_fn(|_| {
-            let pieces = [Ok("begun"), Err(std::io::Error::other("it broke off"))];
+            let pieces = [Ok("begun"), Err(std::io::Error::other("the source failed"))];
             let answer = AnswerBody {
                 body: Body::from_stream(futures::stream::iter(pieces)),
                 failure: None,

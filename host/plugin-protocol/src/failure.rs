@@ -53,7 +53,7 @@ pub enum Failure {
         /// Bytes.
         limit: usize,
     },
-    /// The request's body broke off or took too long: the caller's fault.
+    /// The request's body ended early or took too long: the caller's fault.
     BodyIncomplete(String),
     /// There is no room for the call.
     Busy(Bound),

@@ -36,7 +36,7 @@ pub enum Piece {
     Bytes(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The stream has ended.
     End,
-    /// It broke off; the host's log says why.
+    /// The stream ended early; the host's log says why.
     Broken,
 }
 

@@ -15,7 +15,7 @@ pub(crate) type RequestPieces = HostStream<RequestSource>;
 pub(crate) struct RequestSource {
     /// `None` once it has ended.
     rest: Option<RequestStream>,
-    /// Why it broke off, if it did: a guest cannot distinguish that from a proper end.
+    /// Why it ended early, if it did: a guest cannot distinguish that from a proper end.
     broken: Option<String>,
 }
 

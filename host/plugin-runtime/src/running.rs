@@ -258,7 +258,7 @@ struct GuestStream {
     /// `None` once the guest is done.
     running: Option<RunningGuest>,
     pieces: AnswerPieces,
-    /// Why it broke off: reported after the pieces before it.
+    /// Why it ended early: reported after the pieces before it.
     failure: Option<Failure>,
 }
 

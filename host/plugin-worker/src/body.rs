@@ -10,7 +10,7 @@ use http_body::Body;
 use crate::frames::Frames;
 use crate::socket::WriteHalf;
 
-/// Writes a body as it arrives, and its end. If it breaks off, returns the reason, for the caller to pass on.
+/// Writes a body as it arrives, and its end. If it ends early, returns the reason, for the caller to pass on.
 pub(crate) async fn write_body<E>(
     write: &mut WriteHalf,
     mut body: Pin<Box<dyn Body<Data = Bytes, Error = E> + Send>>,

@@ -29,7 +29,7 @@ pub(crate) enum FrameKind {
     Piece,
     /// A body's end.
     End,
-    /// A body broke off; a message says why.
+    /// A body ended early; a message says why.
     Broken,
 }
 
@@ -126,7 +126,7 @@ impl Frames {
         Frames::from_message(FrameKind::Message, message)
     }
 
-    /// Creates a frame with the reason why a body broke off.
+    /// Creates a frame with the reason why a body ended early.
     pub(crate) fn broken<T: Serialize>(reason: &T) -> Result<Frames> {
         Frames::from_message(FrameKind::Broken, reason)
     }

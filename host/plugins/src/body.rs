@@ -7,8 +7,8 @@ use http_body_util::{BodyExt as _, Full};
 /// The body of a plugin's answer. Dropping it ends the guest that produces it.
 pub type Body = UnsyncBoxBody<Bytes, BodyError>;
 
-/// A stream that broke off. The connection is closed without the end that HTTP requires, so that the client notices the
-/// missing part; the reason is in the log.
+/// A stream that ended early. The connection is closed without the end that HTTP requires, so that the client notices
+/// the missing part; the reason is in the log.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("plugin `{plugin}` did not finish its answer")]
 pub struct BodyError {

@@ -40,9 +40,9 @@ where
         let _ = stream_fault.set(if error.is::<LengthLimitError>() {
             Failure::BodyTooLarge { limit }
         } else {
-            Failure::BodyIncomplete("it broke off".to_owned())
+            Failure::BodyIncomplete("the connection ended before all of it arrived".to_owned())
         });
-        "it broke off, or is too large".to_owned()
+        "the connection ended before all of it arrived, or it is too large".to_owned()
     }));
     if size.lower() > WHOLE as u64 {
         return Ok(RequestBody::Stream(stream));

@@ -37,7 +37,8 @@ impl StepReport {
 impl Drop for StepReport {
     fn drop(&mut self) {
         if let Some(subject) = self.subject.take() {
-            let failure = StepFailure::new("the step broke off");
+            let failure =
+                StepFailure::new("the task of this step ended unexpectedly; the log has the cause");
             self.context.send(Message::Finished(subject, Err(failure)));
         }
     }

@@ -66,7 +66,7 @@ impl PluginApi {
                 let most = call.longest_answer >> 10;
                 ApiError::TooLarge(format!("the answer has more than {most} KiB"))
             } else {
-                ApiError::Unavailable(format!("the answer broke off: {error}"))
+                ApiError::Unavailable(format!("the answer ended early: {error}"))
             }
         })?;
         let content_type = parts.headers.get(CONTENT_TYPE);

@@ -136,7 +136,7 @@ impl<'a> DeviceClient<'a> {
         })?;
         let status = answer.status();
         let body = Limited::new(Body::from(answer), MOST).collect().await;
-        let body = body.map_err(|error| anyhow::anyhow!("its answer broke off: {error}"))?;
+        let body = body.map_err(|error| anyhow::anyhow!("failed to read its answer: {error}"))?;
         let body = body.to_bytes();
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
         if status.is_success() && answer.is_object() {

@@ -74,7 +74,7 @@ impl RunningHost {
     /// Makes any call whose body is text or bytes, and reads the answer to its end.
     ///
     /// # Panics
-    /// If the request is not valid, or the answer breaks off.
+    /// If the request is not valid, or the answer ends early.
     pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
         self.send_by(CallerScope::DeviceKey, request).await
     }
@@ -96,7 +96,7 @@ impl RunningHost {
     /// Like [`Self::send_by`], for programs.
     ///
     /// # Errors
-    /// If the answer breaks off.
+    /// If the answer ends early.
     pub async fn try_send_by<B: Into<bytes::Bytes>>(
         &self,
         caller: CallerScope,
@@ -321,7 +321,7 @@ async fn whole(response: Response<Body>) -> Answer {
 
 async fn try_whole(response: Response<Body>) -> Result<Answer> {
     let (parts, body) = response.into_parts();
-    let body = body.collect().await.context("the answer broke off")?;
+    let body = body.collect().await.context("failed to read the answer")?;
     Ok(Answer {
         status: parts.status,
         headers: parts.headers,

@@ -52,7 +52,7 @@ impl RunningHost {
     /// Makes any call whose body is text or bytes, and reads the answer to its end.
     ///
     /// # Panics
-    /// If the request is not valid, or the answer breaks off.
+    /// If the request is not valid, or the answer ends early.
     pub async fn send<B: Into<Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
         self.send_by(CallerScope::DeviceKey, request).await
     }
@@ -76,7 +76,7 @@ impl RunningHost {
 
     async fn whole(&self, caller: &CallerScope, request: Request<Full<Bytes>>) -> Result<Answer> {
         let (parts, body) = self.try_call(caller, request).await?.into_parts();
-        let body = body.collect().await.context("the answer broke off")?;
+        let body = body.collect().await.context("failed to read the answer")?;
         Ok(Answer {
             status: parts.status,
             headers: parts.headers,
@@ -132,7 +132,10 @@ impl RunningHost {
             .header(header::HOST, HARNESS)
             .body(Full::<Bytes>::from(body))?;
         let answer = self.tool.send(request).await?.into_body();
-        let answer = answer.collect().await.context("the answer broke off")?;
+        let answer = answer
+            .collect()
+            .await
+            .context("failed to read the answer")?;
         serde_json::from_slice(&answer.to_bytes())
             .context("the tool gave an unexpected answer: update it and `supervisor-testing`")
     }

@@ -171,7 +171,7 @@ async fn a_plugin_that_traps_loops_floods_or_blocks_costs_the_others_nothing() {
                 let client = tests::client();
                 hostile.push(tokio::spawn(async move {
                     // This test only checks that an answer arrives; another test checks its content. A stream that has
-                    // begun has to end, even if it breaks off.
+                    // begun has to end, even if it is incomplete.
                     let answer = client
                         .execute(request)
                         .await

@@ -352,7 +352,7 @@ async fn a_stream_that_is_read_too_slowly_breaks_off_and_gives_its_connection_ba
                     SELECT CAST(x AS TEXT) FROM n";
         let mut slow = database.stream(&text(many));
         assert_eq!(slow.next().await.unwrap().unwrap().as_deref(), Some("1"));
-        // There is one connection, which the stream occupies until it breaks off.
+        // There is one connection, which the stream occupies until it fails.
         let fine = database.texts(&text("SELECT 'fine'")).await.unwrap();
         assert_eq!(fine, [Some("fine".to_owned())]);
         let rest: Vec<_> = slow.collect().await;

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Returns the bytes of an answer, or `None` if there are more than `most`.
 ///
 /// # Errors
-/// If it breaks off.
+/// If it ends early.
 pub(super) async fn bounded(mut answer: Response, most: usize) -> reqwest::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     while let Some(piece) = answer.chunk().await? {

@@ -391,7 +391,7 @@ fn stored(size: u64) -> String {
 #[test]
 fn a_file_that_breaks_off_leaves_what_was_there() {
     for (size, expected) in [
-        (9, "broke off 6 bytes before its end"),
+        (9, "the download ended 6 bytes early"),
         (2, "more than the 2 bytes"),
     ] {
         let (url, requests) = recorded(vec![

@@ -39,7 +39,9 @@ pub(crate) async fn put(
     let mut body = body.into_data_stream();
     while let Some(some) = body.next().await {
         let some = some.map_err(|error| {
-            Refusal::Wrong(format!("part {number} broke off; send it again: {error}"))
+            Refusal::Wrong(format!(
+                "part {number} did not arrive completely; send it again: {error}"
+            ))
         })?;
         left = left
             .checked_sub(some.len() as u64)

@@ -240,7 +240,7 @@ fn bounded(failure: Failure) -> Failure {
 
 /// Writes a request's body until it ends, or is no longer read.
 async fn pump(stream: RequestStream, mut write: WriteHalf) {
-    // If the socket just ends, the worker knows that the body broke off.
+    // If the socket just ends, the worker knows that the body is incomplete.
     if let Ok(Some(_)) = write_body(&mut write, stream).await {
         write.finish();
     }

@@ -263,7 +263,7 @@ impl Body for RequestPieces {
                 return Poll::Ready(Some(Ok(BodyFrame::data(content))));
             }
             Ok(Some(Frame(FrameKind::End, _))) => None,
-            Ok(_) => Some("it broke off".to_owned()),
+            Ok(_) => Some("the connection ended before all of it arrived".to_owned()),
             Err(error) => Some(error.to_string()),
         };
         self.reader = None;

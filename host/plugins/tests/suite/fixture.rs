@@ -603,7 +603,7 @@ impl Fixture {
     }
 }
 
-/// Returns status and whole body; if a stream broke off, the part before that, with `(broken)`.
+/// Returns status and whole body; if a stream ended early, the part before that, with `(broken)`.
 pub(crate) async fn text(response: http::Response<Body>) -> (StatusCode, String) {
     let status = response.status();
     let mut body = response.into_body();

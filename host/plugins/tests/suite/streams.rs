@@ -138,7 +138,7 @@ async fn a_body_that_grows_over_the_limit_ends_the_call() {
         (StatusCode::PAYLOAD_TOO_LARGE, expected)
     );
     sending.await.unwrap();
-    // If the answer has already begun, it breaks off.
+    // If the answer has already begun, it ends early.
     for path in ["/v3/a/shout", "/v3/a/echo"] {
         let (sender, request) = send(path);
         let sending = flood(sender);
@@ -164,7 +164,9 @@ async fn a_request_that_breaks_off_is_no_short_request() {
             (status, body),
             (
                 StatusCode::BAD_REQUEST,
-                failure("the request's body is incomplete: it broke off")
+                failure(
+                    "the request's body is incomplete: the connection ended before all of it arrived"
+                )
             )
         );
         sending.await.unwrap();

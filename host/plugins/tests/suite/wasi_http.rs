@@ -162,7 +162,7 @@ async fn bad_answers_and_failures_are_those_of_every_plugin() {
     ] {
         let (answered, body) = device.get(&format!("/v3/w/{path}")).await;
         // On a busy machine, the component may have used up its time slice before it fails. By then the answer has
-        // begun, and breaks off instead.
+        // begun, and ends early instead.
         if answered == StatusCode::OK && ["given-up", "short"].contains(&path) {
             assert!(body.ends_with("(broken)"), "{path}: {body}");
             continue;

@@ -98,8 +98,11 @@ impl ReconcilerTask {
                 let host = Arc::clone(&context.host);
                 let reboot = async move { host.reboot(force).await };
                 let going = tokio::spawn(reboot.in_current_span()).await;
-                let going =
-                    going.unwrap_or_else(|_| Err(ActionError::Failed("it broke off".into())));
+                let going = going.unwrap_or_else(|_| {
+                    let why =
+                        "the task that reboots the host ended unexpectedly; the log has the cause";
+                    Err(ActionError::Failed(why.into()))
+                });
                 match going {
                     Ok(()) => {
                         context.log(format!("Rebooting for {reasons}"));

@@ -50,7 +50,9 @@ impl ReconcilerTask {
                 let listing = match listing.await {
                     Ok(Ok(listing)) => listing,
                     Ok(Err(_)) => failed("it did not list what it holds in time"),
-                    Err(_) => failed("it broke off while listing what it holds"),
+                    Err(_) => failed(
+                        "the task that lists what it holds ended unexpectedly; the log has the cause",
+                    ),
                 };
                 context.send(Message::Listed(listing));
             });

@@ -58,7 +58,10 @@ impl ReconcilerTask {
             context.send(Message::OsLooked(match look {
                 Ok(Ok(look)) => look,
                 Ok(Err(_)) => OsLook::Failed(late("report the state of the operating system")),
-                Err(_) => OsLook::Failed("the check of the operating system broke off".to_owned()),
+                Err(_) => OsLook::Failed(
+                    "the task that checks the operating system ended unexpectedly; the log has the cause"
+                        .to_owned(),
+                ),
             }));
         });
     }
@@ -233,7 +236,10 @@ pub(super) fn outcome_of(
     match outcome {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(late(words(action))),
-        Err(_) => Err("it broke off".to_owned()),
+        Err(_) => Err(format!(
+            "the attempt to {} ended unexpectedly; the log has the cause",
+            words(action)
+        )),
     }
 }
 

@@ -42,7 +42,7 @@ impl Call {
     /// Sends the request, and returns how long it took.
     ///
     /// # Errors
-    /// The answer is an error, or breaks off.
+    /// The answer is an error, or ends early.
     async fn make(&self, host: &RunningHost) -> Result<Duration> {
         let request = Request::builder()
             .method(self.method.clone())

@@ -106,10 +106,9 @@ async fn copy(
     }
     match left {
         0 => place.flush().map_err(not_written),
-        left => Err(
-            Failure::failed(format!("the file broke off {left} bytes before its end"))
-                .hint("try again"),
-        ),
+        left => {
+            Err(Failure::failed(format!("the download ended {left} bytes early")).hint("try again"))
+        }
     }
 }
 

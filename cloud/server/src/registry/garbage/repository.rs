@@ -292,7 +292,9 @@ impl<'a> Repository<'a> {
                 }
                 Err(error) => {
                     let error = anyhow::Error::from(error.without_url());
-                    return Err(Failure::Registry(format!("it broke off: {error:#}")));
+                    return Err(Failure::Registry(format!(
+                        "its answer ended early: {error:#}"
+                    )));
                 }
             }
         }
