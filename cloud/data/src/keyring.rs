@@ -98,8 +98,9 @@ pub enum UnreadableSecret {
     },
     /// It was not encrypted with this key for this place.
     #[error(
-        "{place} does not open with the key `{key}`: either that is another key of the same name than the one that \
-         encrypted it, or the value was changed or moved in the database; give the right key, or set the value again"
+        "{place} cannot be decrypted with the key `{key}`: either a different key had this name when the value was \
+         encrypted, or the value was changed or moved in the database; put the right key into the file that \
+         `secrets_key_file` names, or set the value again"
     )]
     Refused {
         /// Its place.

@@ -98,7 +98,9 @@ pub(crate) fn load(arguments: Serve) -> Result<(Configuration, LogFormat)> {
         .or(file.database)
         .unwrap_or_else(|| "sqlite:fleet-cloud.sqlite".to_owned());
     if bus.is_some() && database.starts_with("sqlite:") {
-        bail!("several replicas (`--bus`) share a PostgreSQL database: `--database postgres://…`");
+        bail!(
+            "`--bus` requires PostgreSQL, but `database` is `{database}`; set `--database postgres://…`"
+        );
     }
     let registry = arguments.registry.or(file.registry);
     let registry_url = arguments.registry_url.or(file.registry_url);
@@ -110,7 +112,7 @@ pub(crate) fn load(arguments: Serve) -> Result<(Configuration, LogFormat)> {
         }
         if registry.is_none() {
             bail!(
-                "`registry_url` is given, and `registry`, the host of it in names of images, is missing"
+                "`registry_url` is set, but `registry` is not; set it to the host with which names of images begin"
             );
         }
     }

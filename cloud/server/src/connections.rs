@@ -97,7 +97,7 @@ pub(crate) async fn serve(
                     None => refuse(&stream, peer),
                 },
                 Err(error) => {
-                    tracing::warn!("no connection can be taken: {error}");
+                    tracing::warn!("failed to accept a connection: {error}");
                     sleep(AFTER_FAILURE).await;
                 }
             }

@@ -43,7 +43,7 @@ pub(crate) async fn tidying(cloud: SharedCloud, stop: CancellationToken) {
     while stop.run_until_cancelled(times.tick()).await.is_some() {
         let since = now() - ABANDONED_AFTER;
         if let Err(error) = cloud.database.drop_abandoned_files(since).await {
-            tracing::warn!("uploads that were given up stay for now: {error}");
+            tracing::warn!("failed to delete abandoned uploads: {error}");
         }
     }
 }

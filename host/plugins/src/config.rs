@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use model::error_chain;
 pub use plugin_protocol::{
     ApiError, ApiResponse, CloudRefusal, DEFAULT_SLOTS, DataError, HostNameError, HttpError,
     HttpResponse, Identity, LocksError,
@@ -230,28 +231,37 @@ pub trait PluginData: Send + Sync + 'static {
 
 impl PluginData for store::Store {
     fn get(&self, plugin: &str, key: &str) -> Result<Option<Vec<u8>>, DataError> {
-        self.plugin_get(plugin, key).map_err(data_error)
+        self.plugin_get(plugin, key)
+            .map_err(|error| data_error("read", plugin, error))
     }
 
     fn change(&self, plugin: &str, key: &str, change: &ValueChange<'_>) -> Result<bool, DataError> {
-        self.plugin_change(plugin, key, change).map_err(data_error)
+        self.plugin_change(plugin, key, change)
+            .map_err(|error| data_error("change", plugin, error))
     }
 
     fn delete(&self, plugin: &str, key: &str) -> Result<(), DataError> {
-        self.plugin_delete(plugin, key).map_err(data_error)
+        self.plugin_delete(plugin, key)
+            .map_err(|error| data_error("delete", plugin, error))
     }
 
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, DataError> {
-        self.plugin_keys(plugin, prefix).map_err(data_error)
+        self.plugin_keys(plugin, prefix)
+            .map_err(|error| data_error("list", plugin, error))
     }
 }
 
-fn data_error(error: store::PluginDataError) -> DataError {
+/// Returns the error for a plugin, and logs the cause. `action` is a verb whose object is the plugin's data.
+fn data_error(action: &str, plugin: &str, error: store::PluginDataError) -> DataError {
     match error {
         store::PluginDataError::TooLarge(what) => DataError::TooLarge(what),
         // The internal cause is for the log, and not for a plugin.
         store::PluginDataError::Store(error) => {
-            tracing::error!("a plugin's data: {error}");
+            tracing::error!(
+                plugin,
+                "failed to {action} the stored data of the plugin `{plugin}`: {}",
+                error_chain(&error)
+            );
             DataError::Other("the store failed".to_owned())
         }
     }

@@ -291,7 +291,7 @@ mod tests {
             };
             assert!(error.to_string().ends_with(section), "{error}");
             assert!(
-                section.starts_with("# The plugin `a` 1.0.0 asks:"),
+                section.starts_with("# The plugin `a` 1.0.0 asks for permission:"),
                 "{section}"
             );
             let merged: toml::Table = section.parse().unwrap();

@@ -127,7 +127,7 @@ impl KeptVersions {
                 let file = file.display();
                 tracing::warn!(
                     %file,
-                    "it will not be possible to go back to the version that `{file}` has now: {}",
+                    "failed to keep a copy of the present version of `{file}`; it cannot be restored later: {}",
                     error_chain(&error)
                 );
             }

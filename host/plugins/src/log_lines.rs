@@ -110,7 +110,10 @@ impl LineShare {
         }
         let lost = std::mem::take(&mut own.lost);
         if lost > 0 {
-            tracing::warn!(plugin, "{lost} lines were not written: it writes too many");
+            tracing::warn!(
+                plugin,
+                "{lost} lines of the plugin were not written, because it or all plugins together wrote too many"
+            );
         }
         true
     }

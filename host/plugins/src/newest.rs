@@ -59,7 +59,7 @@ impl NewestVersions {
             if let Err(error) = data.change(&owner(&name), KEY, &change) {
                 tracing::warn!(
                     plugin = name,
-                    "after a restart an older version of the plugin `{name}` than {version} could be loaded: {error}"
+                    "failed to store that version {version} of the plugin `{name}` was accepted; after a restart an older version could be loaded: {error}"
                 );
             }
         });

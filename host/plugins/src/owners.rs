@@ -54,14 +54,14 @@ fn check_one(path: &Path, meta: &Metadata, around: bool, own: Identity) -> Resul
     let word = shell_words::quote(&lossy);
     if owner != 0 && owner != user {
         return Err(OwnerError(format!(
-            "`{place}` belongs to the user {owner}, who could change it, and neither to root nor to the supervisor's own user {user}: after a look at it, `chown {user} {word}`; nothing there is used"
+            "the supervisor does not use `{place}`: it belongs to the user {owner}, not to root or the supervisor's own user {user}; check its content, then run `chown {user} {word}`"
         )));
     }
     let by_group = mode & GROUP_WRITES != 0 && group != 0 && group != own.group;
     let by_others = mode & OTHERS_WRITE != 0;
     if (by_group || by_others) && !(around && mode & STICKY != 0) {
         return Err(OwnerError(format!(
-            "`{place}` can be written by others than its owner (mode {mode:04o}, group {group}): after a look at it, `chmod go-w {word}`; nothing there is used"
+            "the supervisor does not use `{place}`: others than its owner can write it (mode {mode:04o}, group {group}); check its content, then run `chmod go-w {word}`"
         )));
     }
     Ok(())

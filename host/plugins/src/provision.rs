@@ -36,10 +36,10 @@ pub(crate) enum Refusal {
         call: &'static str,
         capability: Capability,
     },
-    #[error("the instance does not hold {0:?}, or not as that")]
+    #[error("the instance used {0:?}, which it does not hold or which is of another kind")]
     Handle(Handle),
     #[error(
-        "the instance claims to have used {used} bytes of a stream, which is not what it was given"
+        "the instance acknowledged {used} bytes of a stream, which does not match what it received"
     )]
     Position { used: u64 },
 }

@@ -116,7 +116,10 @@ impl LogHub {
         stop: CancellationToken,
     ) -> Self {
         let positions = store.log_positions().unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was printed while the supervisor was down is not sent to the cloud");
+            tracing::warn!(
+                %error,
+                "failed to read how far the logs were read; output from before this start is not sent to the cloud"
+            );
             BTreeMap::new()
         });
         let hub = LogHub {

@@ -15,7 +15,12 @@ pub(crate) fn read(
     let access = access?;
     let keys = config
         .read()
-        .inspect_err(|error| tracing::warn!(%error, "images are pulled without an account"))
+        .inspect_err(|error| {
+            tracing::warn!(
+                %error,
+                "failed to read the registry's address from config.json; images are pulled without credentials"
+            );
+        })
         .ok()?;
     let endpoint = keys.get("registryEndpoint")?.as_str()?;
     let host = endpoint

@@ -83,15 +83,15 @@ macro_rules! limits {
 
 limits! {
     /// The linear memory of a call.
-    memory_mib: "MiB of memory", default 16, most 32;
+    memory_mib: "MiB of memory per call", default 16, most 32;
     /// The CPU time of a call; time spent waiting does not count.
-    cpu_ms: "ms of CPU time", default 1_000, most 60_000;
+    cpu_ms: "ms of CPU time per call", default 1_000, most 60_000;
     /// The wall time until the answer begins.
-    wall_ms: "ms until its answer begins", default 10_000, most 900_000;
+    wall_ms: "ms until an answer begins", default 10_000, most 900_000;
     /// A request's body, and an answer's unless it is a stream.
-    body_kib: "KiB of a body", default 1_024, most 16_384;
+    body_kib: "KiB per body", default 1_024, most 16_384;
     /// The number of simultaneous calls.
-    concurrency: "places at a time", default 8, most 16;
+    concurrency: "calls at a time", default 8, most 16;
 }
 
 impl WrittenLimits {

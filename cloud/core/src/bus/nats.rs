@@ -210,7 +210,7 @@ impl Nats {
                 what: payload,
             }) = Envelope::read(&message)
             else {
-                tracing::warn!("ignoring something on the bus that is not a message of a replica");
+                tracing::warn!("ignored a bus message that is not from a replica");
                 continue;
             };
             let own = from == self.name;
@@ -263,11 +263,11 @@ fn on_event(event: &Event, dropped: &AtomicBool) {
     match event {
         Event::SlowConsumer(_) => {
             tracing::warn!(
-                "the bus sends more than this replica reads; it will look up what it missed"
+                "the bus sends more than this replica reads, so it will read again what it missed"
             );
             dropped.store(true, Ordering::SeqCst);
         }
-        Event::ServerError(error) => tracing::warn!("the bus refuses something: {error}"),
+        Event::ServerError(error) => tracing::warn!("the NATS server reported an error: {error}"),
         // Sent with each attempt; that the bus is down is logged only once.
         other => tracing::debug!("the bus: {other}"),
     }

@@ -92,7 +92,10 @@ pub(super) async fn run(
         tokio::select! {
             () = stop.cancelled() => break,
             _ = renewals.tick() => if let Err(error) = renew(&connections, &mut instance).await {
-                tracing::warn!("this replica's time cannot be renewed: {error:#}");
+                tracing::warn!(
+                    "failed to renew this replica's heartbeat in the database; if that continues, other replicas mark \
+                     its devices as disconnected: {error:#}"
+                );
             },
             () = presence.wake.notified() => if let Err(error) = write(&connections, &instance).await {
                 tracing::warn!("cannot record which devices are connected, trying again: {error}");
@@ -108,7 +111,10 @@ pub(super) async fn run(
         timeout(LONGEST_END, tunnels.carrying.wait()),
     );
     if let Err(error) = left {
-        tracing::warn!("devices stay connected in the database for a while: {error}");
+        tracing::warn!(
+            "failed to mark this replica's devices as disconnected; another replica does so within 45 s, or this one \
+             at its next start: {error}"
+        );
     }
     if notification.is_err() {
         tracing::warn!("some devices were not notified that this replica is stopping");

@@ -63,30 +63,31 @@ quotas! {
     /// Images of the services of all of its fleets.
     images: u32 = 200_000, Images "Images";
     /// Release assets of all of its fleets.
-    release_assets: u32 = 10_000, ReleaseAssets "Files beside releases";
+    release_assets: u32 = 10_000, ReleaseAssets "Files attached to releases";
     /// Total size of these files in bytes.
-    release_asset_bytes: u64 = 20_000_000_000, ReleaseAssetBytes "Bytes of these files";
+    release_asset_bytes: u64 = 20_000_000_000, ReleaseAssetBytes "Bytes of files attached to releases";
     /// Members of an organization; people with whom one fleet is shared.
     members: u32 = 5_000, Members "Members; people with whom a fleet is shared";
     /// Open invites to an organization; open invites to one fleet.
-    invites: u32 = 1_000, Invites "Open invites; those to a fleet";
+    invites: u32 = 1_000, Invites "Open invites to the organization; to one fleet";
     /// Teams of an organization.
     teams: u32 = 500, Teams "Teams";
     /// Log lines per second of all its devices, at each replica.
     organization_log_lines_per_second: u32 = 20_000,
-        OrganizationLogLines "Lines of logs a second, of all devices";
+        OrganizationLogLines "Log lines per second, all devices";
     /// Log lines per second of one device, at each replica.
-    log_lines_per_second: u32 = 100, LogLines "Lines of logs a second, of a device";
+    log_lines_per_second: u32 = 100, LogLines "Log lines per second, one device";
     /// Services of one fleet.
     services: u32 = 1_000, Services "Services of a fleet";
     /// Tags of one device, fleet or release.
     tags: u32 = 500, Tags "Tags of a device, fleet or release";
     /// Bytes of these tags' values.
-    tag_bytes: u64 = 1_048_576, TagBytes "Bytes of these tags";
+    tag_bytes: u64 = 1_048_576, TagBytes "Bytes of tags of a device, fleet or release";
     /// Variables or labels of one kind of one device, fleet, service or image.
     variables: u32 = 1000, Variables "Variables of a device, fleet, service or image";
     /// Bytes of these variables' values.
-    variable_bytes: u64 = 4_194_304, VariableBytes "Bytes of these variables";
+    variable_bytes: u64 = 4_194_304,
+        VariableBytes "Bytes of variables of a device, fleet, service or image";
     /// Keys of one user, fleet or device.
     keys: u32 = 1_000, Keys "Keys of a user, fleet or device";
     /// SSH keys of one user.

@@ -128,7 +128,7 @@ pub(crate) async fn expiring(cloud: SharedCloud, stop: CancellationToken) {
                 Ok(found) if found >= AT_ONCE && !stop.is_cancelled() => {}
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::warn!("devices that are silent cannot be found: {error}");
+                    tracing::warn!("failed to find devices that no longer poll: {error}");
                     break;
                 }
             }

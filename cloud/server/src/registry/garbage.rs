@@ -51,7 +51,7 @@ pub(crate) async fn collecting(server: ServerState, stop: CancellationToken) {
     let client = match client() {
         Ok(client) => client,
         Err(error) => {
-            tracing::error!("deleted images stay in the registry: {error:#}");
+            tracing::error!("images are not deleted from the registry: {error:#}");
             return;
         }
     };
@@ -69,7 +69,9 @@ pub(crate) async fn collecting(server: ServerState, stop: CancellationToken) {
                 continue;
             }
             if let Err(error) = collect_due(&server, &client, &url, &mut registry).await {
-                tracing::warn!("deleted images wait in the registry: {error:#}");
+                tracing::warn!(
+                    "failed to delete images from the registry, trying again: {error:#}"
+                );
             }
             log_if_late(&server).await;
         }
@@ -175,7 +177,7 @@ async fn collect_due(
             Err(Failure::Registry(reason)) => {
                 let pause = registry.failed();
                 tracing::warn!(
-                    "deleted images stay in the registry for now, trying again in {pause:?}: {reason}"
+                    "failed to delete images from the registry, trying again in {pause:?}: {reason}"
                 );
                 return Ok(database
                     .put_off_image_garbage(&garbage, pause, garbage.failures)

@@ -32,7 +32,7 @@ impl Lock {
             let plugin: &str = &plugin;
             tracing::warn!(
                 plugin,
-                "it held the update locks of all apps for {} s, which is the longest: they are released",
+                "the plugin held the update locks of all apps for {} s, the longest time allowed; the supervisor released them",
                 LONGEST_HOLD.as_secs()
             );
         });
@@ -61,7 +61,7 @@ impl InstanceCall<'_> {
             let plugin: &str = &context.name;
             tracing::warn!(
                 plugin,
-                "it would override update locks, which requires the grant `{}` in the policy: they are respected",
+                "the plugin tried to override update locks without the grant `{}` in the policy; the supervisor respects them",
                 Capability::UpdateLockForce
             );
         }

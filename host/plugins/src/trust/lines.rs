@@ -41,7 +41,9 @@ impl Lines {
                 self.comment(&format!("{what}: {text}"));
             }
         }
-        self.comment(&format!("The plugin `{name}` {version} asks:"));
+        self.comment(&format!(
+            "The plugin `{name}` {version} asks for permission:"
+        ));
         for route in &manifest.routes {
             let mut text = format!("- to answer {route}");
             if is_of_stock_plugins(&route.pattern) {
@@ -67,7 +69,7 @@ impl Lines {
         }
         for limit in manifest.limits.beyond_defaults() {
             self.comment(&format!(
-                "- for {} {} in a call, where others have {}",
+                "- for {} {} (the default is {})",
                 limit.value, limit.range.what, limit.range.default
             ));
         }
@@ -159,11 +161,11 @@ fn describe_action(action: Action) -> &'static str {
     match action {
         Action::Identify => "show people which device this is",
         Action::ProxyRedirector => {
-            "read and write the proxy of the device's connections, with its password, for all who ask for that"
+            "read and write the proxy of the device's connections, with its password, for every caller"
         }
         Action::BootConfig => "write the boot configuration of the board",
         Action::OsUpdate => {
-            "install, start and take back versions of the operating system, as the device's target says"
+            "install, start and roll back versions of the operating system, as the device's target says"
         }
         Action::ActionProvider => "do actions of its own for plugins that you let call them",
         Action::Events => "be notified of what happens on the device",

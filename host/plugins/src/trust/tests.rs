@@ -66,7 +66,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
     assert_eq!(
         lines,
         format!(
-            "# The plugin `acme` 1.2.3 asks:\n\
+            "# The plugin `acme` 1.2.3 asks for permission:\n\
              # - to answer GET /v3/acme/:id\n\
              # - to answer PUT /v3/acme/:id\n\
              # - to show people which device this is (`identify`)\n\
@@ -74,7 +74,7 @@ fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
              #   because, in its maker's words: flashes\n\
              # - to read folders of the host, and change those for which you allow it (`files`)\n\
              #   because, in its maker's words: logs\n\
-             # - for 32 MiB of memory in a call, where others have 16\n\
+             # - for 32 MiB of memory per call (the default is 16)\n\
              # It is made for boards of these types: acme-*, *\n\
              [plugins.acme]\n\
              sha256 = [\"{digest}\"]\n\

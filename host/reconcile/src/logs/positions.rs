@@ -77,7 +77,10 @@ impl Positions {
             table.of.clone()
         };
         if let Err(error) = store.set_log_positions(&of) {
-            tracing::warn!(%error, "lines may reach the cloud twice after a restart");
+            tracing::warn!(
+                %error,
+                "failed to store how far the logs were read; after a restart lines may reach the cloud twice"
+            );
         }
     }
 }

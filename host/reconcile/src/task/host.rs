@@ -86,7 +86,10 @@ impl ReconcilerTask {
         let count = self.host.begin_reboot(activates);
         let (context, force) = (Arc::clone(&self.context), self.target.force);
         if count == MOST_REBOOTS {
-            tracing::warn!(count, "reboot {count}, and the last one, for {reasons}");
+            tracing::warn!(
+                count,
+                "rebooting for {reasons}: reboot {count}, after which the supervisor does not reboot for this target again"
+            );
         }
         let running = async move {
             let outcome = async {

@@ -76,7 +76,7 @@ impl ReconcilerTask {
         if as_it_is.is_none() {
             tracing::info!(
                 %app,
-                "it is not known from what all parts of app `{app}` were created: the app is restored as its target describes it"
+                "the store lacks the definition of some services, volumes or networks of app `{app}`, so the app is restored as its target describes it"
             );
         }
         as_it_is
