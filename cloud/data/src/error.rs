@@ -92,7 +92,7 @@ pub enum DataError {
     #[error("the connection to the database was lost")]
     Lost(#[source] sqlx::Error),
     /// The database server did not answer for this long, though the connection is open.
-    #[error("the database said nothing for {} s", .0.as_secs())]
+    #[error("the database did not respond for {} s", .0.as_secs())]
     Silent(std::time::Duration),
     /// A value of the request is outside the database's range (PostgreSQL's class 22).
     #[error("a value of the request is out of range")]
@@ -110,7 +110,7 @@ pub enum DataError {
     #[error(transparent)]
     Unreadable(#[from] UnreadableSecret),
     /// Nothing can be encrypted.
-    #[error("the system gives no random numbers")]
+    #[error("the operating system provided no random numbers")]
     NoRandomNumbers(#[from] getrandom::Error),
     /// Anything else.
     #[error("a statement failed")]

@@ -323,8 +323,8 @@ impl Cloud {
             },
             StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
                 Failure::failed(match message {
-                    Some(message) => format!("the cloud refused it: {message}"),
-                    None => format!("the cloud refused it ({status})"),
+                    Some(message) => format!("the cloud refused the request: {message}"),
+                    None => format!("the cloud refused the request ({status})"),
                 })
             }
             status => Failure::failed(with(&format!("the cloud answered {status}"))),

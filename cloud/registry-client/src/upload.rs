@@ -21,7 +21,7 @@ const PIECE: usize = 16 << 10;
 /// Why an upload was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UploadPause {
-    #[error("it took nothing for {} seconds", SILENCE.as_secs())]
+    #[error("it accepted no data for {} seconds", SILENCE.as_secs())]
     Pieces,
     #[error("it did not answer within {} seconds after the upload", STORING.as_secs())]
     Answer,

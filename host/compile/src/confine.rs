@@ -48,7 +48,7 @@ pub(crate) fn confine(memory: u64, cpu: u64, required: bool) -> Result<Report> {
         .context("failed to confine the compiler")?;
     ensure!(
         !required || report.missing.is_empty(),
-        "the policy requires walls that are missing here: {}; set `require_confinement = false` in the policy to run without them",
+        "the policy requires restrictions that this system lacks: {}; set `require_confinement = false` in the policy to run without them",
         report.missing_in_words()
     );
     Ok(report)

@@ -71,7 +71,7 @@ fn compile(arguments: &Arguments) -> anyhow::Result<()> {
     eprintln!(
         "{}{}",
         compiled_code::WALLS,
-        serde_json::to_string(&report).context("failed to report which walls are up")?
+        serde_json::to_string(&report).context("failed to report the restrictions in force")?
     );
     let mut input = std::io::stdin().lock();
     let functions = arguments

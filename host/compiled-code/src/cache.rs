@@ -69,7 +69,7 @@ impl SharedCache {
         {
             if !walls.missing.is_empty() {
                 tracing::warn!(
-                    "walls around the compiler are missing here: {}",
+                    "the compiler runs without restrictions that this system lacks: {}",
                     walls.missing_in_words()
                 );
             }

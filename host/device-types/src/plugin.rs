@@ -1,4 +1,4 @@
-//! Plugins and the walls around foreign code: the answer of `GET /v3/plugins`.
+//! Plugins and the restrictions on foreign code: the answer of `GET /v3/plugins`.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -154,11 +154,11 @@ pub struct PluginRoutes {
     pub description: Option<Value>,
 }
 
-/// The walls around processes that run foreign code, in addition to the sandbox of WebAssembly.
+/// The restrictions on processes that run foreign code, in addition to the sandbox of WebAssembly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confinement {
-    /// Whether the policy refuses to start such a process if a wall is missing.
+    /// Whether the policy refuses to start such a process if a restriction is missing.
     pub required: bool,
     /// The last run of the compiler, the processes of plugins, and each running service of the wasm engine.
     pub processes: Vec<ConfinedProcess>,
@@ -170,18 +170,18 @@ pub struct Confinement {
 pub struct ConfinedProcess {
     /// `compiler`, `plugins`, `plugins with` and their folders, or `service` with the name of its container.
     pub process: String,
-    /// The walls in force.
+    /// The restrictions in force.
     pub in_force: Vec<String>,
-    /// The missing walls.
+    /// The missing restrictions.
     pub missing: Vec<MissingWall>,
-    /// Those walls in force of which this system has only a weaker form.
+    /// Those restrictions in force of which this system has only a weaker form.
     pub lower: Vec<MissingWall>,
 }
 
-/// A wall that is missing or weaker than it should be.
+/// A restriction that is missing or weaker than it should be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MissingWall {
-    /// The wall's name.
+    /// The restriction's name.
     pub wall: String,
     /// What the system lacks, or its error.
     pub reason: String,

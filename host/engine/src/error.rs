@@ -82,7 +82,7 @@ pub enum EngineError {
     },
     /// The engine refuses to start the container because of what it kept of an earlier start. That may end by itself; if it
     /// does not, only another container in its place can run.
-    #[error("failed to start `{name}`, of which the engine still has an earlier start on record")]
+    #[error("failed to start `{name}`: the engine still keeps state of an earlier start")]
     StuckInRuntime {
         /// The container's name.
         name: String,

@@ -41,9 +41,8 @@ impl ConfinementRule {
             }
             Err(error) => {
                 let required = latest.unwrap_or(true);
-                let words = if required { "required" } else { "not required" };
                 tracing::warn!(
-                    "the walls around services and the compiler are {words}: {}",
+                    "failed to read `require_confinement` from the policy; it counts as `{required}`: {}",
                     error_chain(&error)
                 );
                 required

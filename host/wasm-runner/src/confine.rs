@@ -84,7 +84,7 @@ pub(crate) fn confine(launch: &Launch, folder: &Path, settled: Report) -> Result
     }
     if launch.requires_confinement && !report.missing.is_empty() {
         bail!(
-            "the policy requires walls that are missing here: {}; set `require_confinement = false` in the policy to run without them",
+            "the policy requires restrictions that this system lacks: {}; set `require_confinement = false` in the policy to run without them",
             report.missing_in_words()
         );
     }

@@ -74,8 +74,8 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     }
     let log = device.log();
     for message in [
-        "walls around the compiler are missing here: user (",
-        "runs without walls that are missing here: ",
+        "the compiler runs without restrictions that this system lacks: user (",
+        "the container runs without restrictions that this system lacks: ",
     ] {
         assert!(log.contains(message), "{message}: {log}");
     }
@@ -86,7 +86,7 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
     assert!(is_required(&device).await);
     let another = stamped(&guest("guest"), folder.path(), "second.wasm");
     device.set_target(&hello(&another)).await;
-    let refused = "the policy requires walls that are missing here: user (";
+    let refused = "the policy requires restrictions that this system lacks: user (";
     until("it to be refused", || async {
         let log = device.log();
         if log.contains(refused) {

@@ -5,7 +5,9 @@ use crate::refusal::{WriteError, WriteResult};
 fn bytes<const N: usize>() -> WriteResult<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| {
-        WriteError::Broken(format!("the system gives no random bytes: {error}"))
+        WriteError::Broken(format!(
+            "the operating system provided no random bytes: {error}"
+        ))
     })?;
     Ok(bytes)
 }

@@ -65,7 +65,7 @@ pub(crate) async fn run(
         None => (false, None),
         Some(VariableValue { value: None }) => {
             return Err(Failure::not_allowed(format!(
-                "whether {called} is in local mode is set on the {owner}, where you may not read values"
+                "you may not read the variable of the {owner} that decides whether {called} is in local mode"
             ))
             .hint("those who may change the device may read it"));
         }

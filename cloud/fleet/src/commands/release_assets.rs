@@ -155,9 +155,9 @@ async fn found(cloud: &Cloud, release: &Release, key: &str) -> Result<AssetRow> 
 fn on_the_cloud(address: &str) -> Result<&str> {
     match address.find(FILES) {
         Some(at) => Ok(&address[at..]),
-        None => Err(Failure::failed(
-            "the cloud named an address for its file that is not its own",
-        )),
+        None => Err(Failure::failed(format!(
+            "the cloud returned the address `{address}`, which is not that of a file attached to a release"
+        ))),
     }
 }
 

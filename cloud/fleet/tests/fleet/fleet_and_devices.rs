@@ -25,7 +25,10 @@ fn fleets_are_made_listed_shown_and_deleted() {
         "{message}"
     );
     let message = ann.refused(1, &["create", "p p", "--type", "raspberrypi4-64"]);
-    assert!(message.contains("the cloud refused it"), "{message}");
+    assert!(
+        message.contains("the cloud refused the request"),
+        "{message}"
+    );
 
     let listed = ann.json(&["fleets"]);
     assert_eq!(listed[0]["slug"], json!("admin/pump"));

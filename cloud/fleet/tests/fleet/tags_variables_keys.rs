@@ -172,7 +172,10 @@ fn variables_are_of_fleets_devices_and_services_and_configuration_by_its_name() 
     );
     assert!(message.contains("it has main"), "{message}");
     let message = ann.refused(1, &["variable", "set", "1A=1", "--fleet", "pump"]);
-    assert!(message.contains("the cloud refused it"), "{message}");
+    assert!(
+        message.contains("the cloud refused the request"),
+        "{message}"
+    );
     ann.refused(2, &["variable", "set", "A", "--fleet", "pump"]);
     ann.refused(
         2,

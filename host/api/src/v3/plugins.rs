@@ -20,7 +20,7 @@ pub(crate) fn routes() -> Vec<Route> {
     let mut routes = vec![
         Route::get("/v3/plugins", plugins)
             .summary(
-                "the plugins with their routes, grants, state and calls, and the walls around foreign code",
+                "the plugins with their routes, grants, state and calls, and the restrictions on foreign code",
             )
             .answering([Answer::json("the plugins", schema::<Plugins>)]),
         Route::get("/v3/plugins/:name/log", log)
@@ -55,7 +55,7 @@ struct Plugins {
     /// What is wrong with the policy, and what is in force instead; absent if the policy is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     policy_error: Option<String>,
-    /// The walls around the processes that run foreign code.
+    /// The restrictions on the processes that run foreign code.
     confinement: Confinement,
     /// The plugins, one object each.
     plugins: Vec<PluginReport>,

@@ -33,7 +33,7 @@ pub(super) fn note_missing(container: &str, walls: Option<&Report>) {
     {
         tracing::warn!(
             container,
-            "the container runs without walls that are missing here: {}",
+            "the container runs without restrictions that this system lacks: {}",
             walls.missing_in_words()
         );
     }

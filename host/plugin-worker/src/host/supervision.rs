@@ -190,7 +190,7 @@ impl Worker {
             let required = tokio::task::spawn_blocking(move || required()).await;
             if required.unwrap_or(true) {
                 return Err(Error::other(format!(
-                    "the policy requires walls that are missing here: {missing}; set `require_confinement = false` in the policy to run without them"
+                    "the policy requires restrictions that this system lacks: {missing}; set `require_confinement = false` in the policy to run without them"
                 )));
             }
         }
@@ -242,7 +242,9 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
                 *of.problem.lock() = None;
                 if !process.walls.missing.is_empty() && !reported {
                     let missing = process.walls.missing_in_words();
-                    tracing::warn!("the process that runs plugins lacks walls: {missing}");
+                    tracing::warn!(
+                        "the process of plugins runs without restrictions that this system lacks: {missing}"
+                    );
                     reported = true;
                 }
                 let registry = Arc::clone(&of.registry);

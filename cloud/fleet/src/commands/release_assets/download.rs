@@ -3,7 +3,7 @@
 
 use std::error::Error as _;
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use reqwest::Method;
@@ -46,7 +46,8 @@ pub(super) async fn download(
     let bar = output.bytes(key, stored.size);
     if is_output {
         let mut place = io::stdout();
-        return match copy(cloud, answer, stored.size, &bar, &mut place).await {
+        let to = Path::new("standard output");
+        return match copy(cloud, answer, stored.size, &bar, &mut place, to).await {
             // A reader that stops early (`… --output - | head`) is not a failure.
             Err(failure) if is_unread(&failure) => Ok(()),
             result => result,
@@ -54,9 +55,9 @@ pub(super) async fn download(
     }
     let unwritable = |error| Failure::unwritable(&to, error);
     let mut beside = files::beside(&to, 0o666).map_err(unwritable)?;
-    copy(cloud, answer, stored.size, &bar, &mut beside).await?;
+    copy(cloud, answer, stored.size, &bar, &mut beside, &to).await?;
     drop(bar);
-    beside.as_file().sync_all().map_err(not_written)?;
+    beside.as_file().sync_all().map_err(unwritable)?;
     let placed = if overwrite {
         beside.persist(&to)
     } else {
@@ -71,10 +72,6 @@ pub(super) async fn download(
     Ok(())
 }
 
-fn not_written(error: io::Error) -> Failure {
-    Failure::failed("the file cannot be written").because(error)
-}
-
 /// Returns whether writing failed because nobody reads the output any more.
 fn is_unread(failure: &Failure) -> bool {
     let cause = failure.source();
@@ -82,14 +79,16 @@ fn is_unread(failure: &Failure) -> bool {
     error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Copies until the file is complete, or somebody stops the program.
+/// Copies until the file is complete, or somebody stops the program. Errors call `place` by the name `to`.
 async fn copy(
     cloud: &Cloud,
     mut answer: reqwest::Response,
     size: u64,
     bar: &indicatif::ProgressBar,
     place: &mut impl Write,
+    to: &Path,
 ) -> Result<()> {
+    let unwritable = |error| Failure::unwritable(to, error);
     let mut left = size;
     let mut stopped = pin!(wait_for_interrupt());
     while let Some(piece) = tokio::select! {
@@ -101,11 +100,11 @@ async fn copy(
                 "the cloud sent more than the {size} bytes of the file"
             ))
         })?;
-        place.write_all(&piece).map_err(not_written)?;
+        place.write_all(&piece).map_err(unwritable)?;
         bar.inc(piece.len() as u64);
     }
     match left {
-        0 => place.flush().map_err(not_written),
+        0 => place.flush().map_err(unwritable),
         left => {
             Err(Failure::failed(format!("the download ended {left} bytes early")).hint("try again"))
         }

@@ -144,7 +144,7 @@ async fn require_developer(api: &Api, caller: &Caller) -> Result<(), Failure> {
     }
     Err(Failure::Refused(
         StatusCode::FORBIDDEN,
-        "the device is not in developer mode, and accepts plugins in its plugin folders alone: copy the file to the \
+        "the device is not in developer mode, and accepts plugins only in its plugin folders: copy the file to the \
          device and run `supervisor plugins install FILE` there, or start the supervisor of a device of your own with `--allow-unpinned`"
             .into(),
     ))
