@@ -144,7 +144,7 @@ fn user_application_membership() -> Resource {
 fn direct_access() -> Resource {
     Resource::new(
         "user__has_direct_access_to__application",
-        "the fleets to which a user has access for other reasons than that they are public",
+        "the fleets to which a user has access, without those that are only public",
     )
     .view(
         "SELECT CAST(NULL AS BIGINT) AS id, m.\"user\" AS \"user\", a.id AS has_direct_access_to__application \

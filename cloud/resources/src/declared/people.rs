@@ -44,7 +44,7 @@ fn user() -> Resource {
                     "id eq @user \
                      or organization_membership/any(m:m/is_member_of__organization/any(o:o/organization_membership/any(x:x/user eq @user and x/organization_membership_role/any(r:r/name eq 'administrator'))))",
                 ))
-                .doc("unique, whatever its case; null to others than the user and administrators of an organization that both are in"),
+                .doc("unique, whatever its case; null for everybody except the user and administrators of an organization that both are in"),
             short("password").by(Writer::Platform).secret(),
             short("jwt_secret").by(Writer::Platform).secret(),
             flag("is_cloud_administrator")

@@ -41,7 +41,7 @@ pub(super) fn role() -> Field {
 }
 
 fn team() -> Resource {
-    Resource::new("team", "people whom fleets are shared with together")
+    Resource::new("team", "a group of people with whom fleets are shared")
         .fields([
             words("name", 1, 100).required(),
             owner("belongs_to__organization", "organization"),
@@ -57,7 +57,7 @@ fn team() -> Resource {
 }
 
 fn team_membership() -> Resource {
-    Resource::new("team_membership", "that a user belongs to a team")
+    Resource::new("team_membership", "says that a user belongs to a team")
         .also("user__is_member_of__team")
         .fields([
             link("user", "user", OnDelete::Cascade)
@@ -95,7 +95,7 @@ fn team_membership() -> Resource {
 fn team_application_access() -> Resource {
     Resource::new(
         "team_application_access",
-        "that a fleet is shared with a team",
+        "says that a fleet is shared with a team",
     )
     .fields([
         link("team", "team", OnDelete::Cascade).required().by(Writer::Creator),

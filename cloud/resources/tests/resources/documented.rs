@@ -241,7 +241,14 @@ fn actions() -> String {
     for action in Action::VARIANTS {
         for resource in v7().resources() {
             let permits = resource.permits.iter().filter(|it| it.action == *action);
-            let roles: Vec<&str> = permits.map(|it| it.role.into()).collect();
+            // A role has several permits if it may act on rows for different reasons.
+            let mut roles: Vec<&str> = Vec::new();
+            for permit in permits {
+                let role: &str = permit.role.into();
+                if !roles.contains(&role) {
+                    roles.push(role);
+                }
+            }
             if !roles.is_empty() {
                 let _ = writeln!(
                     text,

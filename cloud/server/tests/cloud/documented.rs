@@ -275,7 +275,7 @@ const BESIDE: [(&str, &str); 66] = [
         "accounts.rs::an_administrator_makes_users_who_see_what_is_theirs",
     ),
     (
-        "`/user/register`, where it is open",
+        "`/user/register`, if registration is open",
         "accounts.rs::where_everybody_may_register_nobody_does_so_without_end",
     ),
     (
@@ -447,41 +447,35 @@ const BESIDE: [(&str, &str); 66] = [
         "reach/tunnel.rs::a_device_is_connected_for_as_long_as_it_holds_a_tunnel",
     ),
     (
-        "theme 1, isolation",
+        "isolation",
         "accounts.rs::an_administrator_makes_users_who_see_what_is_theirs",
     ),
     (
-        "theme 2, what online means",
+        "what online means",
         "device_heartbeat.rs::a_device_that_polls_is_online_and_one_that_stops_is_so_no_more",
     ),
     (
-        "theme 3, operating systems of hosts",
+        "operating systems of hosts",
         "device_state.rs::the_supervisor_and_the_operating_system_are_apps_of_their_own",
     ),
     (
-        "theme 5, order by counts",
+        "order by counts",
         "examples.rs::counts_aliases_navigation_rights_and_history",
     ),
+    ("one request that makes or changes", "examples.rs::tags"),
     (
-        "theme 6, one request that makes or changes",
-        "examples.rs::tags",
-    ),
-    (
-        "theme 7, a change for many devices",
+        "a change for many devices",
         "reach/push.rs::the_devices_that_a_change_concerns_are_told_to_look_and_no_others",
     ),
     (
-        "theme 8, what the command line asks",
+        "what the command line asks",
         "clients.rs::boards_are_listed_and_found_by_any_of_their_names",
     ),
     (
-        "theme 9, names and options that are mistyped",
+        "names and options that are mistyped",
         "examples.rs::likely_mistakes",
     ),
-    (
-        "theme 10, moves and pins",
-        "examples.rs::devices_are_written",
-    ),
+    ("moves and pins", "examples.rs::devices_are_written"),
     (
         "v1 to v7, every operation",
         "version_operations.rs::every_operation_of_the_page_is_done_in_every_version",
