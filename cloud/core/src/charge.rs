@@ -7,13 +7,13 @@ use http::Extensions;
 use http::request::Parts;
 
 use crate::credential::Identity;
-use crate::limits::{Network, Payer};
+use crate::limits::{Network, RateLimitKey};
 
 /// Returns whom a request is counted for.
-pub fn payer(identity: &Identity, parts: &Parts) -> Payer {
+pub fn payer(identity: &Identity, parts: &Parts) -> RateLimitKey {
     match identity.actor() {
-        Some(actor) => Payer::Actor(actor),
-        None => Payer::Network(Network::from_address(address(&parts.extensions))),
+        Some(actor) => RateLimitKey::Actor(actor),
+        None => RateLimitKey::Network(Network::from_address(address(&parts.extensions))),
     }
 }
 

@@ -54,7 +54,7 @@ impl Lease {
     }
 
     /// Returns when the right no longer exists. May be dropped and called again.
-    pub async fn over(&mut self) {
+    pub async fn wait_for_end(&mut self) {
         loop {
             if !self.due {
                 // A timeout means that the next check is due.

@@ -11,7 +11,7 @@ use crate::configuration::Limits;
 
 /// Whom requests are counted for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Payer {
+pub enum RateLimitKey {
     /// An actor with a credential.
     Actor(i64),
     /// Any other caller, by network.
@@ -20,7 +20,7 @@ pub enum Payer {
 
 /// Rate limits of requests.
 pub struct RateLimits {
-    requests: DefaultKeyedRateLimiter<Payer>,
+    requests: DefaultKeyedRateLimiter<RateLimitKey>,
     pub attempts: Attempts,
     clock: DefaultClock,
 }
@@ -38,7 +38,7 @@ impl RateLimits {
     ///
     /// # Errors
     /// The seconds until the next request is accepted.
-    pub fn request(&self, payer: &Payer) -> Result<(), u64> {
+    pub fn request(&self, payer: &RateLimitKey) -> Result<(), u64> {
         self.requests
             .check_key(payer)
             .map_err(|until| whole_seconds(until.wait_time_from(self.clock.now())))

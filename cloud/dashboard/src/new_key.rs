@@ -24,7 +24,7 @@ impl SessionUser {
         back: (&str, &str),
     ) -> PageResult<Response> {
         let key = random_text(16).map_err(Refusal::Fault)?;
-        keys::kept(&self.cloud, actor, role, &key, description).await?;
+        keys::store_key(&self.cloud, actor, role, &key, description).await?;
         let notice = html! {
             div.once {
                 p { "The key, shown this once:" }

@@ -16,7 +16,7 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 
 use crate::dialect::Dialect;
-pub use place::Place;
+pub use place::SecretLocation;
 
 mod place;
 #[cfg(test)]
@@ -92,7 +92,7 @@ pub enum UnreadableSecret {
     )]
     NoKey {
         /// Its place.
-        place: Place,
+        place: SecretLocation,
         /// The name of the key.
         key: String,
     },
@@ -104,7 +104,7 @@ pub enum UnreadableSecret {
     )]
     Refused {
         /// Its place.
-        place: Place,
+        place: SecretLocation,
         /// The name of the key.
         key: String,
     },
@@ -112,7 +112,7 @@ pub enum UnreadableSecret {
     #[error("{place} is encrypted in a form that this version does not know; set the value again")]
     Form {
         /// Its place.
-        place: Place,
+        place: SecretLocation,
     },
 }
 
@@ -196,7 +196,7 @@ impl Keyring {
     ///
     /// # Errors
     /// If the system has no random numbers.
-    pub fn seal(&self, place: &Place, value: &str) -> Result<String, getrandom::Error> {
+    pub fn seal(&self, place: &SecretLocation, value: &str) -> Result<String, getrandom::Error> {
         let Some(key) = self.keys.first() else {
             return Ok(Self::unsealed(value));
         };
@@ -227,7 +227,7 @@ impl Keyring {
     ///
     /// # Errors
     /// If it is encrypted, but not with one of these keys for this place.
-    pub fn open(&self, place: &Place, stored: &str) -> Result<String, UnreadableSecret> {
+    pub fn open(&self, place: &SecretLocation, stored: &str) -> Result<String, UnreadableSecret> {
         let Some(sealed) = stored.strip_prefix(SEALED) else {
             return Ok(stored.to_owned());
         };

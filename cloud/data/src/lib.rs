@@ -49,7 +49,7 @@ pub use dialect::Dialect;
 pub use effect::{DeviceGone, Effect};
 pub use error::DataError;
 pub use image_garbage::ImageGarbage;
-pub use keyring::{Keyring, KeyringError, Place, UnreadableSecret, is_key_name};
+pub use keyring::{Keyring, KeyringError, SecretLocation, UnreadableSecret, is_key_name};
 pub use options::{Options, Pool, PoolOptions};
 pub use right::RowRight;
 pub use row::Row;

@@ -9,7 +9,7 @@ pub use rotation::{ColumnRotation, Direction, rotate};
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::keyring::{self, Keyring, Place, UnreadableSecret};
+use crate::keyring::{self, Keyring, SecretLocation, UnreadableSecret};
 use crate::setting;
 use crate::statement::{Sql, sql};
 
@@ -68,8 +68,8 @@ impl SealedColumn {
         format!("substr(\"{}\", 1, {})", self.column, prefix.len())
     }
 
-    fn place(&self, id: i64) -> Place {
-        Place::from_row(self.table, self.column, id)
+    fn place(&self, id: i64) -> SecretLocation {
+        SecretLocation::from_row(self.table, self.column, id)
     }
 }
 
@@ -79,7 +79,7 @@ impl SealedColumn {
 /// [`DataError::Keys`] if a key is missing, or differs from the one of its name; if the database fails.
 pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), DataError> {
     for (name, stored) in records(database).await? {
-        let place = Place::from_setting(&name);
+        let place = SecretLocation::from_setting(&name);
         match keyring.open(&place, &stored) {
             Ok(_) => {}
             Err(UnreadableSecret::NoKey { key, .. }) => {
@@ -104,7 +104,7 @@ pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), Da
         return Ok(());
     };
     let name = format!("{RECORD}{first}");
-    let place = Place::from_setting(&name);
+    let place = SecretLocation::from_setting(&name);
     let stored = setting::read_or_write(database, &name, &keyring.seal(&place, KNOWN)?).await?;
     // If two programs start to use different keys of one name, one of them is wrong.
     keyring.open(&place, &stored)?;
@@ -119,7 +119,7 @@ async fn records(database: &Database) -> Result<Vec<(String, String)>, DataError
 }
 
 /// Returns the place of a value that is encrypted with a key.
-async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataError> {
+async fn use_of(database: &Database, key: &str) -> Result<Option<SecretLocation>, DataError> {
     let prefix = keyring::prefix(key);
     for column in columns() {
         let sealed = format!("AND {} = ? ORDER BY id LIMIT 1", column.beginning(&prefix));
@@ -136,7 +136,7 @@ async fn use_of(database: &Database, key: &str) -> Result<Option<Place>, DataErr
     .with(prefix)
     .with(format!("{RECORD}%"));
     let setting = database.row(&settings).await?;
-    let place = setting.map(|row| Ok(Place::from_setting(&row.some_text(0)?)));
+    let place = setting.map(|row| Ok(SecretLocation::from_setting(&row.some_text(0)?)));
     place.transpose()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::error::DataError;
-use crate::keyring::{Keyring, Place};
+use crate::keyring::{Keyring, SecretLocation};
 use crate::statement::sql;
 use crate::transaction::Transaction;
 
@@ -47,7 +47,7 @@ pub async fn read_or_write_secret(
     name: &str,
     value: &str,
 ) -> Result<String, DataError> {
-    let place = Place::from_setting(name);
+    let place = SecretLocation::from_setting(name);
     let stored = read_or_write(database, name, &keyring.seal(&place, value)?).await?;
     Ok(keyring.open(&place, &stored)?)
 }

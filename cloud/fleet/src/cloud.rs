@@ -168,7 +168,7 @@ impl Cloud {
         body: Option<&Value>,
     ) -> Result<Vec<u8>> {
         let answer = self.send(method, path, body, Some(WHOLE)).await?;
-        let answer = self.good(answer).await?;
+        let answer = self.require_success(answer).await?;
         self.read(answer).await
     }
 
@@ -176,7 +176,7 @@ impl Cloud {
     ///
     /// # Errors
     /// What the cloud says if it is not.
-    pub(crate) async fn good(&self, answer: Response) -> Result<Response> {
+    pub(crate) async fn require_success(&self, answer: Response) -> Result<Response> {
         if answer.status().is_success() {
             Ok(answer)
         } else {

@@ -141,7 +141,7 @@ impl Repository<'_> {
         }
         let answer = request.send().await;
         let answer = answer.map_err(|error| self.unreachable(error))?;
-        let answer = self.good(answer, "a token").await?;
+        let answer = self.require_success(answer, "a token").await?;
         serde_json::from_slice(&self.bounded(answer, MAX_ANSWER).await?)
             .map_err(|error| self.failed("gave no token").because(error))
     }

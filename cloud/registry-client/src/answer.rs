@@ -16,7 +16,7 @@ impl Repository<'_> {
     ///
     /// # Errors
     /// What the registry says if it is not.
-    pub(crate) async fn good(&self, answer: Response, what: &str) -> Result<Response> {
+    pub(crate) async fn require_success(&self, answer: Response, what: &str) -> Result<Response> {
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);

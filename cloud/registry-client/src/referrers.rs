@@ -90,7 +90,9 @@ impl Repository<'_> {
                 list => list?,
             }
         } else {
-            let answer = self.good(answer, "the list of signatures").await?;
+            let answer = self
+                .require_success(answer, "the list of signatures")
+                .await?;
             Manifest::parse(self.bounded(answer, MAX_MANIFEST).await?, INDEX_TYPE)?
         };
         let Content::Index(list) = list.content else {

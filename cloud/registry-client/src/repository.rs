@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use registry_protocol::{Place, is_digest};
+use registry_protocol::{RepositoryName, is_digest};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use reqwest::{Body, Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode, Url};
 use tokio::sync::Mutex;
@@ -45,7 +45,7 @@ pub(crate) struct Clients {
 
 /// One repository.
 pub struct Repository<'a> {
-    pub(crate) place: Place,
+    pub(crate) place: RepositoryName,
     pub(crate) clients: Clients,
     pub(crate) access: Access<'a>,
     /// The credential that `docker login` has stored, as the value of a header, if the account is that one.
@@ -87,7 +87,7 @@ impl Registries {
 
     /// Returns a repository without sending anything.
     #[must_use]
-    pub fn repository<'a>(&self, place: &Place, access: Access<'a>) -> Repository<'a> {
+    pub fn repository<'a>(&self, place: &RepositoryName, access: Access<'a>) -> Repository<'a> {
         let clients = if place.is_loopback() {
             &self.plain
         } else {
@@ -121,7 +121,7 @@ impl Repository<'_> {
         let kind = answer.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
-        let answer = self.good(answer, "the image").await?;
+        let answer = self.require_success(answer, "the image").await?;
         let stored = header(&answer, "docker-content-digest");
         let manifest = Manifest::parse(self.bounded(answer, MAX_MANIFEST).await?, &kind)?;
         let wrong = if is_digest(reference) {
@@ -143,7 +143,7 @@ impl Repository<'_> {
     pub async fn blob(&self, blob: &Blob) -> Result<CheckedBlob> {
         let url = self.url(&format!("blobs/{}", blob.digest))?;
         let answer = self.send(Method::GET, &url, |request| request).await?;
-        let answer = self.good(answer, "a part of the image").await?;
+        let answer = self.require_success(answer, "a part of the image").await?;
         let pieces = answer.bytes_stream().map_err(io::Error::other);
         Ok(CheckedBlob::new(pieces, blob))
     }
@@ -160,7 +160,10 @@ impl Repository<'_> {
         match answer.status() {
             StatusCode::NOT_FOUND => Ok(false),
             status if status.is_success() => Ok(true),
-            _ => self.good(answer, "a part of the image").await.map(|_| true),
+            _ => self
+                .require_success(answer, "a part of the image")
+                .await
+                .map(|_| true),
         }
     }
 
@@ -168,7 +171,7 @@ impl Repository<'_> {
     ///
     /// # Errors
     /// The registry cannot be reached.
-    pub async fn take_over(&self, digest: &str, from: &Place) -> Result<bool> {
+    pub async fn take_over(&self, digest: &str, from: &RepositoryName) -> Result<bool> {
         let mut url = self.url("blobs/uploads/")?;
         url.query_pairs_mut()
             .append_pair("mount", digest)
@@ -200,7 +203,7 @@ impl Repository<'_> {
                 request.header(CONTENT_LENGTH, 0).timeout(SHORT)
             })
             .await?;
-        let answer = self.good(answer, "an upload").await?;
+        let answer = self.require_success(answer, "an upload").await?;
         let mut place = self
             .place_of_upload(&url, &answer)
             .ok_or_else(|| self.failed("does not say where to upload"))?;
@@ -214,7 +217,7 @@ impl Repository<'_> {
         let answer = upload::answer_to(request.body(body).send(), progress).await;
         let answer = answer.map_err(|pause| self.failed("stopped the upload").because(pause))?;
         let answer = answer.map_err(|error| self.unreachable(error))?;
-        self.good(answer, "the upload").await.map(drop)
+        self.require_success(answer, "the upload").await.map(drop)
     }
 
     /// Uploads a manifest under its digest or a tag.
@@ -240,7 +243,7 @@ impl Repository<'_> {
                     .body(manifest.bytes.clone())
             })
             .await?;
-        let answer = self.good(answer, "the manifest").await?;
+        let answer = self.require_success(answer, "the manifest").await?;
         match header(&answer, "docker-content-digest") {
             Some(digest) if digest != manifest.digest => {
                 Err(self.failed("stored the manifest under another digest"))
@@ -354,7 +357,7 @@ mod tests {
         // Programs choose the provider of TLS; a second choice is refused.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let registries = Registries::with_silence("test", Duration::from_secs(3)).unwrap();
-        let place = Place::from_location(&format!("{host}/app")).unwrap();
+        let place = RepositoryName::from_location(&format!("{host}/app")).unwrap();
         let access = Access::push(Account::Stored(None), Vec::new());
         let repository = registries.repository(&place, access);
         let blob = serde_json::json!({ "digest": format!("sha256:{:064}", 1), "size": 5 });

@@ -8,7 +8,7 @@ const DEFAULT_REGISTRY: &str = "registry-1.docker.io";
 
 /// A repository of a registry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct RepositoryName {
     /// The host name, with its port if it has one.
     pub host: String,
     /// Its parts are letters, digits, `.`, `_` and `-`, so it cannot change the rest of a URL path.
@@ -19,7 +19,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageName {
     /// The repository.
-    pub place: Place,
+    pub place: RepositoryName,
     /// A tag, or a digest (then it has a colon).
     pub reference: String,
 }
@@ -59,7 +59,7 @@ impl FromStr for ImageName {
         } else {
             repository
         };
-        let place = Place { host, repository };
+        let place = RepositoryName { host, repository };
         let is_right = place.is_right()
             && is_plain(tag)
             && digest.is_none_or(|digest| digest.split(':').all(is_plain));
@@ -74,12 +74,12 @@ impl FromStr for ImageName {
     }
 }
 
-impl Place {
+impl RepositoryName {
     /// Parses a repository with its registry, such as `registry.example.com/v2/abc`.
     #[must_use]
     pub fn from_location(location: &str) -> Option<Self> {
         let (host, repository) = location.split_once('/')?;
-        let place = Place {
+        let place = RepositoryName {
             host: host.to_owned(),
             repository: repository.to_owned(),
         };
@@ -210,9 +210,9 @@ mod tests {
         ] {
             assert!(text.parse::<ImageName>().is_err(), "{text}");
         }
-        assert!(Place::from_location("r.io/v2/ab").is_some());
-        assert!(Place::from_location("r.io/v2/../ab").is_none());
-        assert!(Place::from_location("r.io").is_none());
+        assert!(RepositoryName::from_location("r.io/v2/ab").is_some());
+        assert!(RepositoryName::from_location("r.io/v2/../ab").is_none());
+        assert!(RepositoryName::from_location("r.io").is_none());
     }
 
     #[test]

@@ -5,4 +5,4 @@ mod challenge;
 mod image_name;
 
 pub use challenge::Challenge;
-pub use image_name::{ImageName, ImageNameError, Place, is_digest};
+pub use image_name::{ImageName, ImageNameError, RepositoryName, is_digest};

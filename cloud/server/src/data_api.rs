@@ -14,7 +14,7 @@ use cloud_core::answer::{Answer, Refusal};
 use cloud_core::body;
 use cloud_core::charge::payer;
 use cloud_core::credential::{Credential, Identity, STALE};
-use cloud_core::limits::Payer;
+use cloud_core::limits::RateLimitKey;
 use cloud_core::public_url::public_url;
 use data::query::{self, Caller, QueryContext, ReadStatement};
 use data::write::{Verb, Write};
@@ -171,7 +171,7 @@ struct ReadRequest<'a> {
     /// The address of this cloud.
     origin: &'a str,
     /// The payer that it is counted for.
-    payer: &'a Payer,
+    payer: &'a RateLimitKey,
 }
 
 async fn get(

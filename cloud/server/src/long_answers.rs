@@ -5,7 +5,7 @@
 
 use axum::body::Bytes;
 use cloud_core::answer::Refusal;
-use cloud_core::limits::Payer;
+use cloud_core::limits::RateLimitKey;
 
 use crate::bounds::{LONG_ANSWER, UNREAD_BYTES};
 use cloud_core::concurrency::{ConcurrencyLimit, Permit};
@@ -15,14 +15,14 @@ const AGAIN: u64 = 5;
 
 /// Answers held for clients that have not read them.
 pub(crate) struct LongAnswers {
-    bytes: ConcurrencyLimit<Payer>,
-    streams: ConcurrencyLimit<Payer>,
+    bytes: ConcurrencyLimit<RateLimitKey>,
+    streams: ConcurrencyLimit<RateLimitKey>,
 }
 
 /// Bytes, with the permit to hold them.
 struct UnreadAnswer {
     text: Vec<u8>,
-    _permit: Permit<Payer>,
+    _permit: Permit<RateLimitKey>,
 }
 
 impl AsRef<[u8]> for UnreadAnswer {
@@ -44,7 +44,7 @@ impl LongAnswers {
     ///
     /// # Errors
     /// 429 if too much is held already.
-    pub(crate) fn hold(&self, payer: &Payer, text: Vec<u8>) -> Result<Bytes, Refusal> {
+    pub(crate) fn hold(&self, payer: &RateLimitKey, text: Vec<u8>) -> Result<Bytes, Refusal> {
         if text.len() <= LONG_ANSWER {
             return Ok(text.into());
         }
@@ -60,7 +60,7 @@ impl LongAnswers {
     ///
     /// # Errors
     /// 429 if there are too many of them.
-    pub(crate) fn stream(&self, payer: &Payer) -> Result<Permit<Payer>, Refusal> {
+    pub(crate) fn stream(&self, payer: &RateLimitKey) -> Result<Permit<RateLimitKey>, Refusal> {
         let permit = self.streams.enter(payer, 1);
         permit.ok_or(Refusal::TooMany(AGAIN))
     }

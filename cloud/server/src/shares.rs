@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::HttpBody as _;
 use axum::response::Response;
-use cloud_core::limits::Payer;
+use cloud_core::limits::RateLimitKey;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,7 +17,7 @@ const WAIT: Duration = Duration::from_secs(10);
 /// The callers that use the database.
 #[derive(Default)]
 pub(crate) struct Shares {
-    turns_of: Mutex<HashMap<Payer, Arc<Semaphore>>>,
+    turns_of: Mutex<HashMap<RateLimitKey, Arc<Semaphore>>>,
 }
 
 /// One caller's turn at the database, until it is dropped.
@@ -29,7 +29,7 @@ pub(crate) struct Share {
 impl Shares {
     /// Waits for a turn; none if the payer's other requests held all turns for as long as a request
     /// waits.
-    pub(crate) async fn share(&self, payer: Payer, most: usize) -> Option<Share> {
+    pub(crate) async fn share(&self, payer: RateLimitKey, most: usize) -> Option<Share> {
         let turns = self
             .turns_of
             .lock()
@@ -73,14 +73,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_caller_waits_for_itself_and_for_nobody_else() {
         let shares = Shares::default();
-        let first = shares.share(Payer::Actor(1), 1).await.expect("a turn");
-        let other = shares.share(Payer::Actor(2), 1).await.expect("another's");
-        let refused = shares.share(Payer::Actor(1), 1).await;
+        let first = shares
+            .share(RateLimitKey::Actor(1), 1)
+            .await
+            .expect("a turn");
+        let other = shares
+            .share(RateLimitKey::Actor(2), 1)
+            .await
+            .expect("another's");
+        let refused = shares.share(RateLimitKey::Actor(1), 1).await;
         assert!(refused.is_none(), "{refused:?}");
         shares.tidy();
         assert_eq!(shares.turns_of.lock().len(), 2, "they are at it");
         drop((first, other));
-        shares.share(Payer::Actor(1), 1).await.expect("a turn");
+        shares
+            .share(RateLimitKey::Actor(1), 1)
+            .await
+            .expect("a turn");
         shares.tidy();
         assert_eq!(shares.turns_of.lock().len(), 0);
     }

@@ -66,13 +66,13 @@ impl Client {
     #[must_use]
     pub fn new(identity: Identity, agent: &str) -> Client {
         let connections = Arc::new(Connections::new(&identity, agent));
-        Client::over(connections, identity)
+        Client::with_connections(connections, identity)
     }
 
     /// As [`Client::new`], with connections that other devices of this process also use. They are for the cloud of this
     /// identity.
     #[must_use]
-    pub fn over(connections: Arc<Connections>, identity: Identity) -> Client {
+    pub fn with_connections(connections: Arc<Connections>, identity: Identity) -> Client {
         let number = identity.device_id.filter(|_| identity.is_provisioned());
         Client {
             device_id: Mutex::new(number),

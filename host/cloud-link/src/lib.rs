@@ -33,7 +33,7 @@ use std::error::Error;
 pub use client::{Client, CloudError, Connections, TargetAnswer, user_agent};
 pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, DeviceIdentity, Identity, IdentityError, PlainHttp, establish};
-pub use logs::{LogEnd, LogLine, LogShipping, LogSink, LogSource, upload_logs};
+pub use logs::{CloudLogSink, LogLine, LogShipping, LogSink, LogSource, upload_logs};
 pub use poll::{Device, Poll, Settings, Source, TargetRefusal};
 pub use provisioning::{Description, IntroductionRecord, IntroductionSource, ProvisioningState};
 pub use queue::{Queue, QueueError, Sink};

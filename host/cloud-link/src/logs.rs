@@ -74,9 +74,9 @@ pub trait LogSink: Send + Sync + 'static {
 }
 
 /// A client as a receiver of lines.
-pub struct LogEnd(pub Arc<Client>);
+pub struct CloudLogSink(pub Arc<Client>);
 
-impl LogSink for LogEnd {
+impl LogSink for CloudLogSink {
     fn stream(
         &self,
         body: BoxStream<'static, Bytes>,

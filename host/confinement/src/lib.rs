@@ -100,22 +100,22 @@ impl Confinement {
                     gid: identity.gid,
                     source: source.into(),
                 })?;
-            report.holds(Wall::User);
+            report.record_in_force(Wall::User);
         } else {
             report.note(Wall::User, identity::is_nobody_special());
         }
         let privileges = set_no_new_privs(true).and_then(|()| no_new_privs());
         match privileges {
-            Ok(true) => report.holds(Wall::NoNewPrivileges),
-            Ok(false) => report.lacks(Wall::NoNewPrivileges, "the kernel did not keep it"),
-            Err(error) => report.lacks(Wall::NoNewPrivileges, error),
+            Ok(true) => report.record_in_force(Wall::NoNewPrivileges),
+            Ok(false) => report.record_missing(Wall::NoNewPrivileges, "the kernel did not keep it"),
+            Err(error) => report.record_missing(Wall::NoNewPrivileges, error),
         }
         report.note(Wall::Capabilities, capabilities::give_up(bounding));
         if let Some(files) = &self.files {
             match files.enforce() {
-                Ok(Enforcement::Whole) => report.holds(Wall::Files),
+                Ok(Enforcement::Whole) => report.record_in_force(Wall::Files),
                 Ok(Enforcement::Partial(reason)) => report.is_lower(Wall::Files, reason),
-                Err(reason) => report.lacks(Wall::Files, reason),
+                Err(reason) => report.record_missing(Wall::Files, reason),
             }
         }
         // Late, since each step above opens something, but before the calls that set limits are refused.

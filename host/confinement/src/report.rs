@@ -64,14 +64,14 @@ pub struct Report {
 
 impl Report {
     /// Records a wall that is in force.
-    pub fn holds(&mut self, wall: Wall) {
+    pub fn record_in_force(&mut self, wall: Wall) {
         if !self.in_force.contains(&wall) {
             self.in_force.push(wall);
         }
     }
 
     /// Records a missing wall.
-    pub fn lacks(&mut self, wall: Wall, reason: impl Display) {
+    pub fn record_missing(&mut self, wall: Wall, reason: impl Display) {
         self.missing.push(MissingWall {
             wall,
             reason: reason.to_string(),
@@ -80,7 +80,7 @@ impl Report {
 
     /// Records a wall that is in force, but weaker than elsewhere.
     pub fn is_lower(&mut self, wall: Wall, reason: impl Display) {
-        self.holds(wall);
+        self.record_in_force(wall);
         self.lower.push(MissingWall {
             wall,
             reason: reason.to_string(),
@@ -90,14 +90,17 @@ impl Report {
     /// Records the outcome of setting up a wall.
     pub fn note(&mut self, wall: Wall, outcome: Result<(), String>) {
         match outcome {
-            Ok(()) => self.holds(wall),
-            Err(reason) => self.lacks(wall, reason),
+            Ok(()) => self.record_in_force(wall),
+            Err(reason) => self.record_missing(wall, reason),
         }
     }
 
     /// Adds the findings about other walls.
     pub fn merge(&mut self, other: Report) {
-        other.in_force.into_iter().for_each(|wall| self.holds(wall));
+        other
+            .in_force
+            .into_iter()
+            .for_each(|wall| self.record_in_force(wall));
         self.missing.extend(other.missing);
         self.lower.extend(other.lower);
     }

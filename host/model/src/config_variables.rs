@@ -136,7 +136,10 @@ pub fn prefixes(branding: &Branding) -> Vec<String> {
 /// Strips the first of `prefixes` that a key has, and drops unknown keys. If a key is given both
 /// with and without a prefix, the one without it takes precedence.
 #[must_use]
-pub fn known(given: BTreeMap<String, String>, prefixes: &[String]) -> BTreeMap<String, String> {
+pub fn retain_known(
+    given: BTreeMap<String, String>,
+    prefixes: &[String],
+) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
     let mut legacy = None;
     for (key, value) in &given {
@@ -280,7 +283,7 @@ mod tests {
             ..Branding::default()
         };
         assert_eq!(
-            known(given, &prefixes(&branding)),
+            retain_known(given, &prefixes(&branding)),
             config(&[
                 ("SUPERVISOR_DELTA", "1"),
                 ("SUPERVISOR_POLL_INTERVAL", "60000"),
@@ -298,7 +301,7 @@ mod tests {
             ("ZZ_SUPERVISOR_DELTA", "1"),
         ]);
         assert_eq!(
-            known(given, &["PLATFORM_".into(), "ZZ_".into()]),
+            retain_known(given, &["PLATFORM_".into(), "ZZ_".into()]),
             config(&[("SUPERVISOR_DELTA", "0")])
         );
     }
@@ -350,10 +353,10 @@ mod tests {
     #[test]
     fn the_override_of_locks_has_an_older_name() {
         let branding = prefixes(&Branding::default());
-        let older = known(config(&[("PLATFORM_OVERRIDE_LOCK", "1")]), &branding);
+        let older = retain_known(config(&[("PLATFORM_OVERRIDE_LOCK", "1")]), &branding);
         assert_eq!(older, config(&[("SUPERVISOR_OVERRIDE_LOCK", "1")]));
         let both = config(&[("OVERRIDE_LOCK", "1"), ("SUPERVISOR_OVERRIDE_LOCK", "0")]);
-        let both = known(both, &branding);
+        let both = retain_known(both, &branding);
         assert_eq!(both, config(&[("SUPERVISOR_OVERRIDE_LOCK", "0")]));
     }
 

@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 8;
 
 /// The properties of a device that contracts can require. Any other need is not met.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Offers {
+pub struct DeviceProperties {
     /// `sw.supervisor`: [`Branding::api_level`].
     pub supervisor: String,
     /// `sw.os`: the `ID` and `VERSION_ID` of its os-release.
@@ -49,7 +49,7 @@ pub struct ContractOutcome {
 /// [`TargetErrors`] if a contract cannot be interpreted.
 pub fn hold_to(
     target: &mut TargetState,
-    offers: &Offers,
+    offers: &DeviceProperties,
     branding: &Branding,
 ) -> Result<ContractOutcome, TargetErrors> {
     let optional = branding.label("features.optional");
@@ -95,7 +95,7 @@ fn unmet(
     problems: &mut Problems,
     at: &Path<'_>,
     contract: &Value,
-    offers: &Offers,
+    offers: &DeviceProperties,
 ) -> Option<String> {
     let at = at.at("requires");
     let needs = match contract {
@@ -130,7 +130,7 @@ fn check(
     problems: &mut Problems,
     at: &Path<'_>,
     need: &Value,
-    offers: &Offers,
+    offers: &DeviceProperties,
     depth: usize,
 ) -> Option<bool> {
     const EXPECTED: &str = "a need: a map with a `type` of `sw.supervisor`, `sw.os`, `sw.kernel`, `sw.l4t`, \
@@ -195,7 +195,7 @@ fn check(
     Some(is_it && fits)
 }
 
-impl Offers {
+impl DeviceProperties {
     /// Returns the version of the board support package, which NVIDIA kernels include in their
     /// release: `4.9.140-l4t-r32.2`.
     fn l4t(&self) -> Option<String> {

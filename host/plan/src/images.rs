@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{DesiredService, DesiredState, EngineKind, ImageRef};
 
-use crate::placement::{familiar, is_same_image, names};
+use crate::placement::{is_same_image, names, short_reference};
 use crate::{CurrentState, ImageUser, Plan, Step};
 
 /// The images to pull, each once, no matter how many services need it.
@@ -73,7 +73,7 @@ fn is_kept(current: &CurrentState, image: &ImageRef) -> bool {
 
 fn is_used(current: &CurrentState, image: &ImageRef) -> bool {
     current.services.iter().any(|service| {
-        familiar(&service.image) == familiar(image.as_str())
+        short_reference(&service.image) == short_reference(image.as_str())
             || current
                 .images
                 .iter()

@@ -89,7 +89,7 @@ fn kind_of(current: &CurrentState, image: &ImageRef) -> Option<EngineKind> {
 /// Returns whether two references name the same image: an engine may list one in a shorter form.
 #[must_use]
 pub fn is_same_image(one: &ImageRef, other: &ImageRef) -> bool {
-    familiar(one.as_str()) == familiar(other.as_str())
+    short_reference(one.as_str()) == short_reference(other.as_str())
 }
 
 /// Returns whether `image_ref` is one of the references of `image`.
@@ -102,7 +102,7 @@ pub fn names(image: &Image, image_ref: &ImageRef) -> bool {
 }
 
 /// Returns a reference as Docker lists it: without the name of its own registry, and without `library/` there.
-pub(crate) fn familiar(reference: &str) -> &str {
+pub(crate) fn short_reference(reference: &str) -> &str {
     for registry in ["docker.io/", "index.docker.io/"] {
         if let Some(name) = reference.strip_prefix(registry) {
             return name.strip_prefix("library/").unwrap_or(name);

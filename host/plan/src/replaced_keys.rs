@@ -20,7 +20,7 @@ impl ReplacedKeys {
 
     /// Returns whether a container was created with a key that its service has replaced since.
     #[must_use]
-    pub fn concern(&self, container: &CurrentService) -> bool {
+    pub fn concerns(&self, container: &CurrentService) -> bool {
         let digest = container.digest.as_deref();
         digest.is_some_and(|digest| self.contain(&container.key, digest))
     }

@@ -11,7 +11,7 @@ use model::{
 
 use crate::app::App;
 use crate::components::ComponentState;
-use crate::placement::familiar;
+use crate::placement::short_reference;
 use crate::{CurrentState, Subject};
 
 /// The fate of the newest container of a service of the target.
@@ -215,10 +215,11 @@ fn check_current(
         return Err(StepReason::ImageChanged);
     }
     let is_made_so = container.digest.as_deref() == Some(desired.digest.as_str())
-        || app.current.replaced_keys.concern(container);
+        || app.current.replaced_keys.concerns(container);
     if !is_made_so {
         // An image that is not present yet can be compared with the container's only by its name.
-        let has_other_name = familiar(&container.image) != familiar(desired.config.image.as_str());
+        let has_other_name =
+            short_reference(&container.image) != short_reference(desired.config.image.as_str());
         return Err(if image.is_none() && has_other_name {
             StepReason::ImageChanged
         } else {

@@ -65,7 +65,7 @@ impl ServedCall {
 
     /// Creates the placeholder for an instance that is starting.
     #[must_use]
-    pub fn nothing() -> ServedCall {
+    pub fn placeholder() -> ServedCall {
         ServedCall {
             origin: Origin::outside(CallerScope::NoCall),
             call: ServedCall::NO_CALL,

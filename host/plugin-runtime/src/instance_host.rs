@@ -28,7 +28,7 @@ impl InstanceHost {
         let instance = InstanceId(LATEST.fetch_add(1, Relaxed) + 1);
         InstanceHost {
             link: Arc::new(Link { instance, calls }),
-            serving: Arc::new(ServedCall::nothing()),
+            serving: Arc::new(ServedCall::placeholder()),
         }
     }
 

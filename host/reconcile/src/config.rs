@@ -7,7 +7,7 @@ use std::time::Duration;
 use device_types::event::{Audience, Event};
 use engine::Engines;
 use model::compose::DeviceFacts;
-use model::contracts::Offers;
+use model::contracts::DeviceProperties;
 use store::Store;
 
 use crate::{Host, Moments, ReadTargetPolicy};
@@ -34,7 +34,7 @@ pub struct ReconcilerConfig {
     /// Called with each event, from the loop itself: it must not wait for anything.
     pub on_event: EventSubscriber,
     /// The offers that the contracts of services are checked against.
-    pub offers: Offers,
+    pub offers: DeviceProperties,
     /// The policy on signatures of targets; read on threads that may block.
     pub target_policy: ReadTargetPolicy,
     /// Limits on parallel work and on waiting times.

@@ -19,9 +19,9 @@ pub trait Host: Send + Sync + 'static {
     fn boot(&self) -> Option<BootId>;
 
     /// Compares the host with the desired configuration; changes nothing. May take as long as loading the plugins.
-    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook>;
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostComparison>;
 
-    /// Applies the desired configuration of one part. If it takes effect with the next boot, [`HostLook::reboot_due`]
+    /// Applies the desired configuration of one part. If it takes effect with the next boot, [`HostComparison::reboot_due`]
     /// says so from then on, even after a restart of the supervisor.
     ///
     /// # Errors
@@ -40,7 +40,7 @@ pub trait Host: Send + Sync + 'static {
     fn reboot(&self, force: bool) -> BoxFuture<'_, Result<(), ActionError>>;
 
     /// Returns the state of the operating system. Answers within seconds, unless plugins are still being loaded.
-    fn look_at_os(&self) -> BoxFuture<'_, OsLook>;
+    fn look_at_os(&self) -> BoxFuture<'_, OsObservation>;
 
     /// Does something with the operating system, or begins to.
     ///
@@ -64,7 +64,7 @@ pub trait Host: Send + Sync + 'static {
 
 /// The state of the operating system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OsLook {
+pub enum OsObservation {
     /// This device has no provider for it.
     Unavailable,
     /// The status as its provider reports it.
@@ -151,7 +151,7 @@ pub struct UpdatePostponement {
 
 /// The result of comparing the host with its desired configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct HostLook {
+pub struct HostComparison {
     /// Whether something was configured in this boot that takes effect with the next.
     pub reboot_due: bool,
     /// Parts that differ from the desired configuration.

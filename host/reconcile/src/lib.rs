@@ -66,8 +66,8 @@ mod view;
 pub use abort::AbortAt;
 pub use config::{EventSubscriber, Limits, ReconcilerConfig};
 pub use host::{
-    EffectiveSettings, Exposure, Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate,
-    ReleaseVerdict, UpdatePostponement,
+    EffectiveSettings, Exposure, Host, HostComparison, InstalledRelease, OsAction, OsObservation,
+    PendingUpdate, ReleaseVerdict, UpdatePostponement,
 };
 pub use locks::{AllLocks, LockError, LockPolicy, Locks, UpdateLocks};
 pub use logs::LogSubscription;

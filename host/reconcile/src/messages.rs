@@ -16,7 +16,9 @@ use crate::actions::ActionReply;
 use crate::device_plan::LoopSnapshot;
 use crate::locks::LockSubjects;
 use crate::view::{Effect, Listing};
-use crate::{HostLook, OsAction, OsLook, ReleaseVerdict, UpdateLocks, UpdatePostponement};
+use crate::{
+    HostComparison, OsAction, OsObservation, ReleaseVerdict, UpdateLocks, UpdatePostponement,
+};
 
 pub(crate) enum Message {
     Listed(Listing),
@@ -40,11 +42,11 @@ pub(crate) enum Message {
     /// The clean-up on leaving local mode is done.
     LeftLocalMode,
     /// The result of comparing the host with its desired configuration.
-    HostLooked(HostLook),
+    HostLooked(HostComparison),
     /// The host may have changed.
     HostChanged,
     /// The state of the operating system.
-    OsLooked(OsLook),
+    OsLooked(OsObservation),
     /// The outcome of an operation on the operating system.
     OsDone(OsAction, Result<(), String>),
     /// The outcome of its activation, while the locks of all apps are held.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use device_types::{DevicePlan, ReconcilerStats};
 use model::compose::DeviceFacts;
-use model::contracts::Offers;
+use model::contracts::DeviceProperties;
 use model::{ActionError, DeviceStatus};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot::error::RecvError;
@@ -38,7 +38,7 @@ struct SharedReconciler {
     facts: Arc<dyn Fn() -> DeviceFacts + Send + Sync>,
     /// The device's name until a target names it.
     unnamed: String,
-    offers: Offers,
+    offers: DeviceProperties,
     judge: Arc<TargetJudge>,
     /// Whether the device has a cloud.
     managed: bool,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::compose::{DeviceFacts, ResolvedTarget, resolve};
-use model::contracts::{self, Offers};
+use model::contracts::{self, DeviceProperties};
 use model::{
     DesiredState, LocalDefaults, SetTargetError, TargetState, config_variables, read_flag,
 };
@@ -29,7 +29,7 @@ pub(crate) struct ParsedTarget {
 /// The inputs for reading targets.
 pub(crate) struct TargetReader {
     pub facts: DeviceFacts,
-    pub offers: Offers,
+    pub offers: DeviceProperties,
     pub store: Store,
 }
 

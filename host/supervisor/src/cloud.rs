@@ -13,7 +13,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use api::App;
 use cloud_link::{
-    Client, CloudError, ConfigFile, Connectivity, Identity, LogEnd, PlainHttp, Poll,
+    Client, CloudError, CloudLogSink, ConfigFile, Connectivity, Identity, PlainHttp, Poll,
     ProvisioningState, Queue, QueueError, establish, keep_tunnel, user_agent,
 };
 use model::compose::CloudAccess;
@@ -155,7 +155,7 @@ impl Membership {
             stop.clone(),
         );
         cloud_link::upload_logs(
-            Arc::new(LogEnd(client.clone())),
+            Arc::new(CloudLogSink(client.clone())),
             Arc::new(LogLines::new(reconciler)),
             configuration.state_dir.join(LOGS),
             ready.clone(),

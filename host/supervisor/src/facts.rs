@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::Branding;
-use model::contracts::Offers;
+use model::contracts::DeviceProperties;
 use parking_lot::Mutex;
 use serde::Deserialize;
 
@@ -87,9 +87,9 @@ impl Board {
     }
 
     /// Returns the properties that contracts of services are checked against.
-    pub(crate) fn offers(&self, branding: &Branding) -> Offers {
+    pub(crate) fn offers(&self, branding: &Branding) -> DeviceProperties {
         let kernel = rustix::system::uname();
-        Offers {
+        DeviceProperties {
             supervisor: branding.api_level.clone(),
             os: self.os.clone(),
             kernel: Some(kernel.release().to_string_lossy().into_owned()),

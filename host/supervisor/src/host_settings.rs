@@ -17,7 +17,9 @@ use os::ConfigJson;
 use plugins::{
     Action, BootConfigError, GateVerdict, InstalledRelease, OsCall, OsUpdateError, PendingUpdate,
 };
-use reconcile::{HostLook, OsAction, OsLook, Reconciler, ReleaseVerdict, UpdatePostponement};
+use reconcile::{
+    HostComparison, OsAction, OsObservation, Reconciler, ReleaseVerdict, UpdatePostponement,
+};
 use tokio::sync::watch;
 
 use crate::boots::Boots;
@@ -128,11 +130,11 @@ impl reconcile::Host for HostSettings {
         self.boots.current()
     }
 
-    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostComparison> {
         async move {
-            let mut look = HostLook {
+            let mut look = HostComparison {
                 reboot_due: self.boots.is_reboot_due(),
-                ..HostLook::default()
+                ..HostComparison::default()
             };
             match self.persistent_logging().await {
                 Ok(is) if is != desired.persistent_logging => {
@@ -172,19 +174,19 @@ impl reconcile::Host for HostSettings {
         .boxed()
     }
 
-    fn look_at_os(&self) -> BoxFuture<'_, OsLook> {
+    fn look_at_os(&self) -> BoxFuture<'_, OsObservation> {
         async move {
             let parts = match self.parts().await {
                 Ok(parts) => parts,
-                Err(why) => return OsLook::Failed(why),
+                Err(why) => return OsObservation::Failed(why),
             };
             let Some(plugins) = parts.plugins.settled_in_time(Action::OsUpdate).await else {
-                return OsLook::Failed("plugins have not been loaded".to_owned());
+                return OsObservation::Failed("plugins have not been loaded".to_owned());
             };
             match plugins.os_status().await {
                 Ok(status) => os_look(status),
-                Err(OsUpdateError::Unavailable) => OsLook::Unavailable,
-                Err(OsUpdateError::Failed(why)) => OsLook::Failed(why),
+                Err(OsUpdateError::Unavailable) => OsObservation::Unavailable,
+                Err(OsUpdateError::Failed(why)) => OsObservation::Failed(why),
             }
         }
         .boxed()
@@ -276,10 +278,10 @@ impl reconcile::Host for HostSettings {
 }
 
 /// Converts the status, whose versions have been checked before.
-fn os_look(status: plugins::OsStatus) -> OsLook {
+fn os_look(status: plugins::OsStatus) -> OsObservation {
     let staged = status.staged.map(OsVersion::try_from).transpose();
     match (OsVersion::try_from(status.running), staged) {
-        (Ok(running), Ok(staged)) => OsLook::Status {
+        (Ok(running), Ok(staged)) => OsObservation::Status {
             status: reconcile::OsStatus {
                 running,
                 staged,
@@ -288,7 +290,7 @@ fn os_look(status: plugins::OsStatus) -> OsLook {
             },
             failure: status.failure,
         },
-        (Err(error), _) | (_, Err(error)) => OsLook::Failed(error.to_string()),
+        (Err(error), _) | (_, Err(error)) => OsObservation::Failed(error.to_string()),
     }
 }
 

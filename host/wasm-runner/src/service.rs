@@ -147,7 +147,7 @@ impl Process {
                 let (address, ports) = (network.address, ports.clone());
                 (network.clone(), Some(Target { address, ports }))
             }
-            Network::None | Network::Host => (OwnNetwork::nowhere(), None),
+            Network::None | Network::Host => (OwnNetwork::unreachable(), None),
         };
         let routes = Routes::open().inspect_err(|error| {
             log.note(&format!(

@@ -141,7 +141,7 @@ pub struct OwnNetwork {
 impl OwnNetwork {
     /// Returns a network in which nothing can be reached.
     #[must_use]
-    pub fn nowhere() -> Self {
+    pub fn unreachable() -> Self {
         OwnNetwork {
             address: Ipv4Addr::UNSPECIFIED,
             tables: Vec::new(),

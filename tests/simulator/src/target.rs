@@ -40,7 +40,7 @@ impl Target {
             Some((name.clone(), value.to_owned()))
         });
         let prefixes = config_variables::prefixes(&Branding::default());
-        let variables = config_variables::known(given.collect(), &prefixes);
+        let variables = config_variables::retain_known(given.collect(), &prefixes);
         Some(Target {
             apps,
             settings: Settings::from_variables(&variables),

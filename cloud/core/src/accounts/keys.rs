@@ -33,7 +33,7 @@ pub fn require_user(identity: &Identity) -> Result<i64, Refusal> {
 ///
 /// # Errors
 /// 401 if it may not create keys for it, or cannot even see it.
-pub async fn permitted(
+pub async fn find_permitted_actor(
     cloud: &Cloud,
     identity: &Identity,
     resource: &'static str,
@@ -57,7 +57,7 @@ pub async fn permitted(
 ///
 /// # Errors
 /// As for [`create`].
-pub async fn kept(
+pub async fn store_key(
     cloud: &Cloud,
     actor: i64,
     role: Role,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
-use data::{DataError, Keyring, Place, RowRight, Sql, SystemPurpose};
+use data::{DataError, Keyring, RowRight, SecretLocation, Sql, SystemPurpose};
 use http::{Method, Request, Response, Uri, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -82,7 +82,7 @@ async fn read(
 /// Decrypts the stored key of a device's supervisor. A key that cannot be decrypted does not affect other devices: the
 /// request is sent without a key and refused, until the device reports its key again.
 pub fn supervisor_key(keyring: &Keyring, device: i64, stored: &str) -> Option<String> {
-    let place = Place::from_row("device", "api_secret", device);
+    let place = SecretLocation::from_row("device", "api_secret", device);
     keyring
         .open(&place, stored)
         .inspect_err(unreadable::log)

@@ -263,7 +263,7 @@ async fn one(
             };
             let mut lease = Lease::new(cloud, identity, need);
             Ok(answer.map(|body| {
-                let over = async move { lease.over().await };
+                let over = async move { lease.wait_for_end().await };
                 Body::from_stream(body.into_data_stream().take_until(Box::pin(over)))
             }))
         }

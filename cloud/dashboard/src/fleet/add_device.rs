@@ -105,7 +105,8 @@ pub(super) async fn config(
 }
 
 pub(super) async fn key(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let actor = keys::permitted(&visitor.cloud, &visitor.identity, "application", id).await?;
+    let actor =
+        keys::find_permitted_actor(&visitor.cloud, &visitor.identity, "application", id).await?;
     let description = KeyDescription {
         name: form.filled("name").map(str::to_owned),
         description: Some("created in the dashboard".to_owned()),

@@ -5,17 +5,17 @@ use super::VERSION;
 /// The place that a value belongs to. It can be decrypted nowhere else.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 #[display("`{column}` of the row {row} of `{table}`")]
-pub struct Place {
+pub struct SecretLocation {
     table: &'static str,
     column: &'static str,
     row: String,
 }
 
-impl Place {
+impl SecretLocation {
     /// Creates the place of a column in the row with this id.
     #[must_use]
     pub fn from_row(table: &'static str, column: &'static str, id: i64) -> Self {
-        Place {
+        SecretLocation {
             table,
             column,
             row: id.to_string(),
@@ -25,7 +25,7 @@ impl Place {
     /// Creates the place of one of the platform's settings ([`crate::setting`]).
     #[must_use]
     pub fn from_setting(name: &str) -> Self {
-        Place {
+        SecretLocation {
             table: "platform_setting",
             column: "value",
             row: name.to_owned(),
@@ -34,7 +34,7 @@ impl Place {
 
     /// No part can contain the separator between them.
     pub(super) fn authenticated(&self, key: &str) -> Vec<u8> {
-        let Place { table, column, row } = self;
+        let SecretLocation { table, column, row } = self;
         [VERSION, key, table, column, row].join("\0").into_bytes()
     }
 }

@@ -8,8 +8,8 @@ fn keyring(names: &[&str]) -> Keyring {
     Keyring::parse(&lines.join("\n")).expect("keys")
 }
 
-fn place() -> Place {
-    Place::from_row("device", "api_secret", 7)
+fn place() -> SecretLocation {
+    SecretLocation::from_row("device", "api_secret", 7)
 }
 
 proptest! {
@@ -54,10 +54,10 @@ fn a_value_opens_at_its_place_alone() {
     let keys = keyring(&["a"]);
     let kept = keys.seal(&place(), "value").expect("sealed");
     for other in [
-        Place::from_row("device", "api_secret", 8),
-        Place::from_row("device", "note", 7),
-        Place::from_row("device_environment_variable", "api_secret", 7),
-        Place::from_setting("7"),
+        SecretLocation::from_row("device", "api_secret", 8),
+        SecretLocation::from_row("device", "note", 7),
+        SecretLocation::from_row("device_environment_variable", "api_secret", 7),
+        SecretLocation::from_setting("7"),
     ] {
         let refused = keys.open(&other, &kept).expect_err("another place");
         assert!(

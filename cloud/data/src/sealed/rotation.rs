@@ -6,7 +6,7 @@ use super::{RECORD, SealedColumn, columns, records, use_of};
 use crate::database::Database;
 use crate::dialect::Dialect;
 use crate::error::DataError;
-use crate::keyring::{self, Keyring, Place, UnreadableSecret};
+use crate::keyring::{self, Keyring, SecretLocation, UnreadableSecret};
 use crate::setting;
 use crate::statement::sql;
 use crate::transaction::{Retries, Transaction};
@@ -103,7 +103,7 @@ impl Rotation<'_> {
     /// Returns the rewritten value. A value that stays unchanged is only counted.
     fn new_value(
         &self,
-        place: &Place,
+        place: &SecretLocation,
         stored: &str,
         rotated: &mut ColumnRotation,
     ) -> Result<Option<String>, DataError> {
@@ -115,7 +115,7 @@ impl Rotation<'_> {
         Ok(None)
     }
 
-    fn rewritten(&self, place: &Place, stored: &str) -> Result<Option<String>, DataError> {
+    fn rewritten(&self, place: &SecretLocation, stored: &str) -> Result<Option<String>, DataError> {
         let key = keyring::key_of(stored);
         Ok(match self.direction {
             Direction::ToFirstKey if key == self.keyring.names().next() => {
@@ -221,7 +221,7 @@ impl Rotation<'_> {
     async fn settings(&self, names: &[&str]) -> Result<ColumnRotation, DataError> {
         let mut rotated = ColumnRotation::new("platform_setting", "value");
         for name in names {
-            let place = Place::from_setting(name);
+            let place = SecretLocation::from_setting(name);
             let mut transaction = self.begin().await?;
             let Some(stored) = setting::read(&mut transaction, name).await? else {
                 continue;

@@ -7,7 +7,7 @@ use resources::{Resource, StoredValue};
 use super::change::Change;
 use super::{WriteResult, Writer};
 use crate::error::DataError;
-use crate::keyring::Place;
+use crate::keyring::SecretLocation;
 use crate::record::{self, Record};
 use crate::sealed;
 
@@ -21,7 +21,7 @@ impl Writer<'_> {
         let secrets = secrets(resource, change);
         let any = !secrets.is_empty();
         for (column, value) in secrets {
-            let place = Place::from_row(resource.name, column, change.id);
+            let place = SecretLocation::from_row(resource.name, column, change.id);
             change.new.set_text(column, self.sealed(&place, &value)?);
         }
         Ok(any)
@@ -43,14 +43,14 @@ impl Writer<'_> {
         let id = record::insert(self.transaction, resource, &change.new).await?;
         let mut sealed = Record::default();
         for (column, value) in secrets {
-            let place = Place::from_row(resource.name, column, id);
+            let place = SecretLocation::from_row(resource.name, column, id);
             sealed.set_text(column, self.sealed(&place, &value)?);
         }
         record::update(self.transaction, resource, &[id], &sealed).await?;
         Ok(id)
     }
 
-    fn sealed(&self, place: &Place, value: &str) -> WriteResult<String> {
+    fn sealed(&self, place: &SecretLocation, value: &str) -> WriteResult<String> {
         let keyring = &self.environment.keyring;
         Ok(keyring.seal(place, value).map_err(DataError::from)?)
     }

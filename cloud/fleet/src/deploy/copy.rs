@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use registry_client::{Blob, Content, Repository, sha256};
-use registry_protocol::Place;
+use registry_protocol::RepositoryName;
 use reqwest::Body;
 
 use super::progress::Bar;
@@ -20,9 +20,9 @@ const TRIES: u32 = 3;
 
 /// The destination of an image.
 pub(super) struct Destination {
-    pub(super) place: Place,
+    pub(super) place: RepositoryName,
     /// Repositories that may already have some of its blobs.
-    pub(super) beside: Vec<Place>,
+    pub(super) beside: Vec<RepositoryName>,
 }
 
 /// Copies the image and returns the digest of its manifest there.
@@ -77,7 +77,7 @@ struct ImageCopy<'a> {
     source: &'a Source,
     from: Option<Repository<'a>>,
     to: Repository<'a>,
-    beside: Vec<Place>,
+    beside: Vec<RepositoryName>,
     bar: &'a Bar,
 }
 

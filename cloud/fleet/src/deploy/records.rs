@@ -1,6 +1,6 @@
 //! The rows of a release in the cloud, from `running` to its final status.
 
-use registry_protocol::Place;
+use registry_protocol::RepositoryName;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ impl<'a> Records<'a> {
         });
         let body = json!({ "image": image, "is_part_of__release": self.release });
         self.cloud.create("release_image", &body).await?;
-        let place = Place::from_location(&location).ok_or_else(|| {
+        let place = RepositoryName::from_location(&location).ok_or_else(|| {
             Failure::failed(format!(
                 "the cloud assigned `{location}` to the image, which is not a place in a registry"
             ))
@@ -121,7 +121,7 @@ impl<'a> Records<'a> {
             place,
             beside: before
                 .iter()
-                .filter_map(|row| Place::from_location(&row.location))
+                .filter_map(|row| RepositoryName::from_location(&row.location))
                 .collect(),
         })
     }

@@ -6,7 +6,7 @@ use std::error::Error;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use registry_client::{Access, Account, Repository, Token, TokenSource};
-use registry_protocol::Place;
+use registry_protocol::RepositoryName;
 use reqwest::Url;
 
 use crate::cloud::Cloud;
@@ -33,14 +33,14 @@ impl<'a> Registries<'a> {
     }
 
     /// Returns a repository to read from.
-    pub(super) fn other(&self, place: &Place) -> Repository<'a> {
+    pub(super) fn other(&self, place: &RepositoryName) -> Repository<'a> {
         let access = Access::pull(Account::Stored(Some(self.cloud)));
         self.all.repository(place, access)
     }
 
     /// Returns a repository of the cloud to write to, with access to others of the same registry whose blobs may be
     /// taken over.
-    pub(super) fn own(&self, place: &Place, beside: &[Place]) -> Repository<'a> {
+    pub(super) fn own(&self, place: &RepositoryName, beside: &[RepositoryName]) -> Repository<'a> {
         let beside = beside
             .iter()
             .map(|other| other.repository.clone())

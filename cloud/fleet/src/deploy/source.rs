@@ -1,7 +1,7 @@
 //! The current place of a service's image, which is checked before anything is created.
 
 use registry_client::{Content, Image, Manifest};
-use registry_protocol::{ImageName, Place, is_digest};
+use registry_protocol::{ImageName, RepositoryName, is_digest};
 
 use super::component::Component;
 use super::compose::{ImageSource, Service};
@@ -14,7 +14,7 @@ pub(super) enum Source {
     /// In a registry.
     Remote {
         name: String,
-        place: Place,
+        place: RepositoryName,
         /// The manifest of the release's image: an image, or an index of all of them.
         top: Manifest,
         /// The images of the index, if it is one.

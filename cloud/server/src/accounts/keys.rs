@@ -1,7 +1,9 @@
 //! `/api-key/…`: creating keys of users, fleets and devices. A key is shown once, when it is created.
 
 use axum::extract::{Path, Request, State};
-use cloud_core::accounts::keys::{KeyDescription, chosen, kept, permitted, require_user};
+use cloud_core::accounts::keys::{
+    KeyDescription, chosen, find_permitted_actor, require_user, store_key,
+};
 use cloud_core::answer::{Answer, Refusal, ok};
 use cloud_core::body;
 use cloud_core::cloud::{Cloud, SharedCloud};
@@ -48,7 +50,7 @@ pub(crate) async fn provisioning(
     request: Request,
 ) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
-    let actor = permitted(&cloud, &identity, "application", number(&id)?).await?;
+    let actor = find_permitted_actor(&cloud, &identity, "application", number(&id)?).await?;
     made(&cloud, &identity, actor, Role::ProvisioningKey, key_request).await
 }
 
@@ -59,7 +61,7 @@ pub(crate) async fn device(
     request: Request,
 ) -> Answer {
     let (identity, key_request) = read(&cloud, request).await?;
-    let actor = permitted(&cloud, &identity, "device", number(&id)?).await?;
+    let actor = find_permitted_actor(&cloud, &identity, "device", number(&id)?).await?;
     made(&cloud, &identity, actor, Role::DeviceKey, key_request).await
 }
 
@@ -108,11 +110,11 @@ async fn any(cloud: &Cloud, identity: &Identity, key_request: KeyRequest) -> Ans
             (Role::UserKey, require_user(identity)?)
         }
         (Some("application"), "provisioning-api-key") => {
-            let actor = permitted(cloud, identity, "application", id).await?;
+            let actor = find_permitted_actor(cloud, identity, "application", id).await?;
             (Role::ProvisioningKey, actor)
         }
         (Some("device"), "device-api-key") => {
-            let actor = permitted(cloud, identity, "device", id).await?;
+            let actor = find_permitted_actor(cloud, identity, "device", id).await?;
             (Role::DeviceKey, actor)
         }
         (kind, role) => {
@@ -167,7 +169,7 @@ async fn made(
         expiry_date: key_request.expiry_date,
         limits,
     };
-    kept(cloud, actor, role, &key, more).await?;
+    store_key(cloud, actor, role, &key, more).await?;
     Ok(ok(&Value::String(key)))
 }
 

@@ -3,7 +3,7 @@
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use cloud_core::answer::{Answer, json as json_answer};
-use cloud_core::limits::Payer;
+use cloud_core::limits::RateLimitKey;
 use futures::{Stream, StreamExt, TryStreamExt};
 use http::{HeaderMap, StatusCode};
 
@@ -22,7 +22,7 @@ pub(super) async fn listing(
     rows: impl Stream<Item = Result<Option<String>, data::DataError>> + Send + Unpin + 'static,
     headers: &HeaderMap,
     answers: &LongAnswers,
-    payer: &Payer,
+    payer: &RateLimitKey,
 ) -> Answer {
     let mut rows = rows;
     let mut text = Vec::from(&b"{\"d\":["[..]);
@@ -47,7 +47,7 @@ pub(super) async fn listing(
 fn streamed(
     begun: Vec<u8>,
     rows: impl Stream<Item = Result<Option<String>, data::DataError>> + Send + 'static,
-    permit: Permit<Payer>,
+    permit: Permit<RateLimitKey>,
 ) -> Response {
     let begun = futures::stream::iter([Ok(Bytes::from(begun))]);
     let rest = rows.map_ok(move |row| {

@@ -3,8 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::{Branding, LocalDefaults};
 
-fn offers() -> Offers {
-    Offers {
+fn offers() -> DeviceProperties {
+    DeviceProperties {
         supervisor: "19.0.0".into(),
         os: Some(("someos".into(), "2.48.0+rev1".into())),
         kernel: Some("4.9.140-l4t-r32.2".into()),
@@ -91,7 +91,12 @@ fn an_unmet_need_rejects_its_app_and_no_other() {
     );
     // An unknown property is treated as missing.
     let mut unknown = needs(json!([{"type": "sw.os"}]));
-    let held = hold_to(&mut unknown, &Offers::default(), &Branding::default()).unwrap();
+    let held = hold_to(
+        &mut unknown,
+        &DeviceProperties::default(),
+        &Branding::default(),
+    )
+    .unwrap();
     assert_eq!(held.rejected.len(), 1);
 }
 

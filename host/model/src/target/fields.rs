@@ -207,7 +207,7 @@ impl<'a> Field<'a> {
                     .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'));
             (!valid).then_some("a configuration key (`[A-Za-z_][A-Za-z0-9_:]*`, at most 255)")
         });
-        config_variables::known(all, prefixes)
+        config_variables::retain_known(all, prefixes)
     }
 
     /// Reads definitions of volumes or networks by name.

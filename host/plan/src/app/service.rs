@@ -9,7 +9,7 @@ use strum::VariantArray;
 use super::{App, Draft, kill, reference};
 use crate::components::ComponentState;
 use crate::host::{boot_to_wait_for, waits_for_reboot};
-use crate::placement::{familiar, is_same_image};
+use crate::placement::{is_same_image, short_reference};
 use crate::services::{Disposition, ServicePlan, ServicePlans};
 use crate::strategy::{Replacement, goes_first, replace};
 use crate::{ComponentKind, CurrentState, LockedStep, ServiceWork, StartService, Step, Subject};
@@ -134,7 +134,8 @@ fn remove_image_of(
     container: &CurrentService,
 ) -> Option<LockedStep> {
     let mut recorded = app.current.recorded_images.iter();
-    let image = recorded.find(|image| familiar(image.as_str()) == familiar(&container.image))?;
+    let image = recorded
+        .find(|image| short_reference(image.as_str()) == short_reference(&container.image))?;
     let mut desired = services.desired.values();
     let is_wanted = desired.any(|planned| is_same_image(&planned.desired.config.image, image));
     let mut others = app.current.services.iter();

@@ -88,7 +88,7 @@ impl Causes {
         state: &CurrentState,
     ) -> StepReason {
         let is_for_its_key = |held: &CurrentService| {
-            held.container == container.id && self.replaced_keys.concern(held)
+            held.container == container.id && self.replaced_keys.concerns(held)
         };
         if reason == StepReason::ConfigurationChanged && state.services.iter().any(is_for_its_key) {
             StepReason::KeyReplaced

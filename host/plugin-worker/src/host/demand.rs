@@ -21,7 +21,7 @@ impl Demand {
     }
 
     /// Waits until a caller is waiting.
-    pub(super) async fn there(&self) {
+    pub(super) async fn wait_for_caller(&self) {
         while self.waiters.load(SeqCst) == 0 {
             self.notify.notified().await;
         }

@@ -92,7 +92,7 @@ impl PluginEntry {
     pub(super) fn serving(&self, call: u64, instance: InstanceId) -> ServedCall {
         let mut calls = self.calls.lock();
         let Some(record) = calls.get_mut(&call) else {
-            return ServedCall::nothing();
+            return ServedCall::placeholder();
         };
         if !record.instances.contains(&instance) && record.instances.len() < INSTANCES_OF_CALL {
             record.instances.push(instance);

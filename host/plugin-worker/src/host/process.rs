@@ -127,7 +127,7 @@ async fn enter_groups(
         Err(error) => {
             let mut report = Report::default();
             for wall in [Wall::Memory, Wall::Processes] {
-                report.lacks(wall, &error);
+                report.record_missing(wall, &error);
             }
             (None, report)
         }

@@ -230,7 +230,7 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
     let mut reported = false;
     loop {
         if let Some(demand) = &demand {
-            stopping.run_until_cancelled(demand.there()).await;
+            stopping.run_until_cancelled(demand.wait_for_caller()).await;
         }
         if stopping.is_cancelled() {
             return;

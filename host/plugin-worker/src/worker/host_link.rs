@@ -242,14 +242,14 @@ mod tests {
             key: "key".to_owned(),
             value: vec![7; value],
         };
-        host.ask(InstanceId(1), &ServedCall::nothing(), set.into())
+        host.ask(InstanceId(1), &ServedCall::placeholder(), set.into())
     }
 
     fn keys(host: &Arc<dyn HostCalls>) -> BoxFuture<'static, Answer> {
         let prefix = String::new();
         host.ask(
             InstanceId(1),
-            &ServedCall::nothing(),
+            &ServedCall::placeholder(),
             StoreKeys { prefix }.into(),
         )
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use super::ReconcilerTask;
-use crate::HostLook;
+use crate::HostComparison;
 use crate::messages::{Message, StepFailure};
 use crate::persistence::note_reboots;
 
@@ -43,14 +43,16 @@ impl ReconcilerTask {
             let host = Arc::clone(&context.host);
             // In a separate task, so that the loop is informed even if it panics.
             let look = tokio::spawn(async move { host.compare(&desired).await }).await;
-            context.send(Message::HostLooked(look.unwrap_or_else(|_| HostLook {
-                look_again: true,
-                ..HostLook::default()
+            context.send(Message::HostLooked(look.unwrap_or_else(|_| {
+                HostComparison {
+                    look_again: true,
+                    ..HostComparison::default()
+                }
             })));
         });
     }
 
-    pub(super) fn host_looked(&mut self, look: HostLook) {
+    pub(super) fn host_looked(&mut self, look: HostComparison) {
         let again_at = Instant::now() + self.target.settings.poll_interval;
         let Some(warnings) = self.host.accept(&look, again_at) else {
             return;

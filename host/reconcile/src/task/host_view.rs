@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::os_view::OsView;
 use super::quiesce_state::QuiesceState;
-use crate::HostLook;
+use crate::HostComparison;
 use crate::os_update::OsRecord;
 
 /// The known state of the host.
@@ -19,7 +19,7 @@ pub(super) struct HostView {
     target: Option<Arc<TargetState>>,
     pub boot: Option<BootId>,
     /// The last comparison.
-    look: HostLook,
+    look: HostComparison,
     /// Whether it must be compared.
     is_stale: bool,
     /// Whether it was compared at least once.
@@ -48,7 +48,7 @@ impl HostView {
             target,
             os: OsView::new(os, boot.as_ref()),
             boot,
-            look: HostLook::default(),
+            look: HostComparison::default(),
             is_stale: true,
             was_seen: false,
             is_looking: false,
@@ -123,7 +123,11 @@ impl HostView {
 
     /// Takes the result of a comparison, which may have to be repeated at `again_at`. Returns the warnings that were not
     /// logged yet, or `None` if the target or the host has changed meanwhile.
-    pub(super) fn accept(&mut self, look: &HostLook, again_at: Instant) -> Option<Vec<String>> {
+    pub(super) fn accept(
+        &mut self,
+        look: &HostComparison,
+        again_at: Instant,
+    ) -> Option<Vec<String>> {
         self.is_looking = false;
         self.was_seen = true;
         if self.is_stale {

@@ -14,7 +14,7 @@ use tracing::{Instrument, Span};
 use super::ReconcilerTask;
 use crate::messages::{Message, StepFailure};
 use crate::os_update::{OsNotice, OsTrialRules, RejectedOs};
-use crate::{OsAction, OsLook};
+use crate::{OsAction, OsObservation};
 
 /// The time limit for one call of the provider.
 pub(super) const CALL: Duration = Duration::from_secs(60);
@@ -57,8 +57,8 @@ impl ReconcilerTask {
             let look = tokio::spawn(async move { timeout(CALL, host.look_at_os()).await }).await;
             context.send(Message::OsLooked(match look {
                 Ok(Ok(look)) => look,
-                Ok(Err(_)) => OsLook::Failed(late("report the state of the operating system")),
-                Err(_) => OsLook::Failed(
+                Ok(Err(_)) => OsObservation::Failed(late("report the state of the operating system")),
+                Err(_) => OsObservation::Failed(
                     "the task that checks the operating system ended unexpectedly; the log has the cause"
                         .to_owned(),
                 ),
@@ -66,15 +66,15 @@ impl ReconcilerTask {
         });
     }
 
-    pub(super) fn os_looked(&mut self, look: OsLook) {
+    pub(super) fn os_looked(&mut self, look: OsObservation) {
         if !self.host.os.accept(&look) {
             return;
         }
         let now = Instant::now();
         let mut next = self.target.settings.poll_interval;
         match look {
-            OsLook::Unavailable => self.host.os.update.lost_sight(),
-            OsLook::Failed(why) => {
+            OsObservation::Unavailable => self.host.os.update.lost_sight(),
+            OsObservation::Failed(why) => {
                 self.host.os.note_unreadable();
                 let before = self.retries.steps.get(&Subject::Os);
                 if before.is_none_or(|before| before.reason != why) {
@@ -84,12 +84,12 @@ impl ReconcilerTask {
                 self.failed(Subject::Os, StepFailure::new(why));
                 next = self.retries.wait_of(&Subject::Os, now).unwrap_or(next);
             }
-            OsLook::Status { .. } if self.host.boot.is_none() => {
+            OsObservation::Status { .. } if self.host.boot.is_none() => {
                 let why = "failed to read the boot id, without which it is unknown whether a version was started";
                 self.host.os.update.lost_sight();
                 self.failed(Subject::Os, StepFailure::new(why));
             }
-            OsLook::Status { status, failure } => {
+            OsObservation::Status { status, failure } => {
                 if self.host.os.note_readable() {
                     self.retries.steps.remove(&Subject::Os);
                 }

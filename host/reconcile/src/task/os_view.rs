@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::messages::RecordWrite;
 use crate::os_update::{OsRecord, OsTrialRules, OsUpdate};
-use crate::{OsLook, UpdatePostponement};
+use crate::{OsObservation, UpdatePostponement};
 
 /// The interval between queries of the provider while an installation is under way.
 const WATCH: Duration = Duration::from_secs(5);
@@ -89,12 +89,12 @@ impl OsView {
 
     /// Takes the result of a query. Returns whether it counts: the target and the operating system have not changed
     /// meanwhile.
-    pub(super) fn accept(&mut self, look: &OsLook) -> bool {
+    pub(super) fn accept(&mut self, look: &OsObservation) -> bool {
         self.is_looking = false;
         if self.is_stale {
             return false;
         }
-        self.is_unavailable = *look == OsLook::Unavailable;
+        self.is_unavailable = *look == OsObservation::Unavailable;
         true
     }
 

@@ -58,7 +58,7 @@ impl ReconcilerTask {
                 let service = current.get(&desired.key.service);
                 service.is_some_and(|service| {
                     service.digest.as_deref() == Some(desired.digest.as_str())
-                        || self.target.replaced_keys.concern(service)
+                        || self.target.replaced_keys.concerns(service)
                 })
             });
         if is_reached || current.is_empty() {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::backoff;
 use crate::config::Limits;
 use crate::messages::StepFailure;
-use crate::{HostLook, UpdatePostponement};
+use crate::{HostComparison, UpdatePostponement};
 
 /// Failures in a row, each with the time of the next attempt.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Retries {
     }
 
     /// Forgets the failures of parts of the host that a comparison shows to be as desired.
-    pub(super) fn forget_parts_as_desired(&mut self, look: &HostLook) {
+    pub(super) fn forget_parts_as_desired(&mut self, look: &HostComparison) {
         self.steps.retain(|subject, _| match subject {
             Subject::Host(part) => look.failed.contains_key(part) || look.differs.contains(part),
             _ => true,

@@ -7,8 +7,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{ActionError, BootId, DesiredHost, HostPart};
 use reconcile::{
-    Host, HostLook, InstalledRelease, OsAction, OsLook, PendingUpdate, Reconciler, ReleaseVerdict,
-    UpdatePostponement,
+    Host, HostComparison, InstalledRelease, OsAction, OsObservation, PendingUpdate, Reconciler,
+    ReleaseVerdict, UpdatePostponement,
 };
 use tokio::sync::Notify;
 use tracing::{Metadata, Span};
@@ -165,11 +165,11 @@ impl Host for FakeHost {
         (!state.hides_boot_id).then_some(boot)
     }
 
-    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostLook> {
+    fn compare<'a>(&'a self, desired: &'a DesiredHost) -> BoxFuture<'a, HostComparison> {
         let state = self.state();
-        let mut look = HostLook {
+        let mut look = HostComparison {
             reboot_due: state.reboot_due,
-            ..HostLook::default()
+            ..HostComparison::default()
         };
         if let Some(why) = &state.refusal {
             look.failed.insert(HostPart::BootConfig, why.clone());
@@ -224,7 +224,7 @@ impl Host for FakeHost {
         .boxed()
     }
 
-    fn look_at_os(&self) -> BoxFuture<'_, OsLook> {
+    fn look_at_os(&self) -> BoxFuture<'_, OsObservation> {
         let state = self.state();
         let (look, hangs) = (state.os.look(), state.os.hangs.as_deref() == Some("look"));
         let answers = Arc::clone(&self.os_answers);

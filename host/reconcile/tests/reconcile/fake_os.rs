@@ -1,7 +1,7 @@
 //! An operating system in memory, with two slots to boot from.
 
 use model::OsVersion;
-use reconcile::{OsAction, OsLook, OsStatus};
+use reconcile::{OsAction, OsObservation, OsStatus};
 
 /// The provider's view of it.
 #[derive(Default)]
@@ -73,14 +73,14 @@ impl FakeOs {
         }
     }
 
-    pub(crate) fn look(&self) -> OsLook {
+    pub(crate) fn look(&self) -> OsObservation {
         let Some(running) = self.running.clone() else {
-            return OsLook::Unavailable;
+            return OsObservation::Unavailable;
         };
         if let Some(("look", why)) = self.failure {
-            return OsLook::Failed(why.to_owned());
+            return OsObservation::Failed(why.to_owned());
         }
-        OsLook::Status {
+        OsObservation::Status {
             status: OsStatus {
                 running,
                 staged: self.other.clone().filter(|_| self.installing.is_none()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use device_types::event::{Audience, Event};
 use engine::Engines;
 use model::compose::{DeviceFacts, HostFacts};
-use model::contracts::Offers;
+use model::contracts::DeviceProperties;
 use model::{AppId, Branding, DeviceStatus, DeviceUuid};
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use serde_json::{Map, Value, json};
@@ -82,10 +82,10 @@ fn start(
         host: Arc::new(host.clone()),
         managed,
         on_event,
-        offers: Offers {
+        offers: DeviceProperties {
             supervisor: "19.0.0".into(),
             arch: "amd64".into(),
-            ..Offers::default()
+            ..DeviceProperties::default()
         },
         target_policy: Arc::new(|| Ok(None)),
         limits: Limits::default(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{DesiredHost, HostPart};
 use plugins::{Action, BootComparison, BootConfigError, BootSetting};
-use reconcile::HostLook;
+use reconcile::HostComparison;
 
 use super::HostSettings;
 
@@ -20,7 +20,11 @@ impl HostSettings {
     }
 
     /// Adds what of the boot configuration differs from the target, and what prevents a change.
-    pub(super) async fn look_at_boot_config(&self, desired: &DesiredHost, look: &mut HostLook) {
+    pub(super) async fn look_at_boot_config(
+        &self,
+        desired: &DesiredHost,
+        look: &mut HostComparison,
+    ) {
         const PART: HostPart = HostPart::BootConfig;
         match self.compare_boot_config(desired).await {
             Ok(compared) => {

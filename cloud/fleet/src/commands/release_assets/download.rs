@@ -42,7 +42,7 @@ pub(super) async fn download(
     let answer = cloud
         .send(Method::GET, on_the_cloud(&stored.href)?, None, None)
         .await?;
-    let answer = cloud.good(answer).await?;
+    let answer = cloud.require_success(answer).await?;
     let bar = output.bytes(key, stored.size);
     if is_output {
         let mut place = io::stdout();

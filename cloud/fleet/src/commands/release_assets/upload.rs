@@ -236,5 +236,5 @@ async fn send_nothing(cloud: &Cloud, id: i64, source: &UploadFile) -> Result<()>
     let answer = cloud
         .send_bytes(Method::PATCH, &path, &kind, form.into(), PART)
         .await?;
-    cloud.good(answer).await.map(drop)
+    cloud.require_success(answer).await.map(drop)
 }

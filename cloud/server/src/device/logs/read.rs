@@ -59,7 +59,7 @@ pub(crate) async fn read(
         let next = live.next().await?;
         Some((Ok::<_, Infallible>(text(&next)), live))
     });
-    let body = body.take_until(async move { lease.over().await });
+    let body = body.take_until(async move { lease.wait_for_end().await });
     Ok((headers, Body::from_stream(body)).into_response())
 }
 

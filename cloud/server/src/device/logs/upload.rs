@@ -133,7 +133,7 @@ impl Upload<'_> {
                     // Not a success, so lines in transit are sent again, to the next replica.
                     return Err(unavailable());
                 }
-                () = self.lease.over() => {
+                () = self.lease.wait_for_end() => {
                     // Lines sent before are stored.
                     self.flush().await?;
                     return Err(Refusal::Unauthorized);

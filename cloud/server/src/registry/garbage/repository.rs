@@ -150,7 +150,7 @@ impl<'a> Repository<'a> {
         if answer.status() == StatusCode::NOT_FOUND {
             return Ok(None);
         }
-        let answer = self.good(answer, "a tag").await?;
+        let answer = self.require_success(answer, "a tag").await?;
         let digest = answer.headers().get("docker-content-digest");
         let digest = digest.and_then(|digest| digest.to_str().ok());
         match digest.filter(|digest| is_digest(digest)) {
@@ -205,7 +205,7 @@ impl<'a> Repository<'a> {
         if answer.status() == StatusCode::NOT_FOUND {
             return Ok(Vec::new());
         }
-        let answer = self.good(answer, "a manifest").await?;
+        let answer = self.require_success(answer, "a manifest").await?;
         let kind = answer.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -229,7 +229,10 @@ impl<'a> Repository<'a> {
                  `REGISTRY_STORAGE_DELETE_ENABLED=true` in its environment"
                     .to_owned(),
             )),
-            _ => self.good(answer, "a deletion").await.map(|_| true),
+            _ => self
+                .require_success(answer, "a deletion")
+                .await
+                .map(|_| true),
         }
     }
 
@@ -244,7 +247,7 @@ impl<'a> Repository<'a> {
     }
 
     /// Returns the answer, unless it is a refusal.
-    async fn good(&self, answer: Response, what: &str) -> Result<Response, Failure> {
+    async fn require_success(&self, answer: Response, what: &str) -> Result<Response, Failure> {
         let status = answer.status();
         if status.is_success() {
             return Ok(answer);
@@ -268,7 +271,7 @@ impl<'a> Repository<'a> {
         answer: Response,
         what: &str,
     ) -> Result<T, Failure> {
-        let answer = self.good(answer, what).await?;
+        let answer = self.require_success(answer, what).await?;
         let bytes = self.bytes(answer).await?;
         serde_json::from_slice(&bytes).map_err(|error| {
             Failure::Repository(format!(

@@ -9,7 +9,7 @@ fn view() -> HostView {
 }
 
 /// Returns a host of which the first comparison shows that the boot configuration differs.
-fn compared(look: &HostLook) -> HostView {
+fn compared(look: &HostComparison) -> HostView {
     let mut view = view();
     view.begin_look();
     assert_eq!(
@@ -19,10 +19,10 @@ fn compared(look: &HostLook) -> HostView {
     view
 }
 
-fn differs() -> HostLook {
-    HostLook {
+fn differs() -> HostComparison {
+    HostComparison {
         differs: [HostPart::BootConfig].into(),
-        ..HostLook::default()
+        ..HostComparison::default()
     }
 }
 
@@ -38,9 +38,9 @@ fn target(number: u32) -> Option<Arc<TargetState>> {
 fn the_host_is_compared_if_something_may_have_changed_or_it_is_time_to() {
     let now = Instant::now();
     let later = now + Duration::from_secs(900);
-    let look = HostLook {
+    let look = HostComparison {
         look_again: true,
-        ..HostLook::default()
+        ..HostComparison::default()
     };
     let mut view = view();
     assert!(view.needs_look(false, now));
@@ -104,9 +104,9 @@ fn an_empty_configuration_does_not_wait_for_the_first_comparison() {
 
 #[test]
 fn a_warning_is_logged_once_for_as_long_as_it_applies() {
-    let look = |warnings: &[&str]| HostLook {
+    let look = |warnings: &[&str]| HostComparison {
         warnings: warnings.iter().map(|&warning| warning.to_owned()).collect(),
-        ..HostLook::default()
+        ..HostComparison::default()
     };
     let mut view = compared(&look(&["a"]));
     for (warnings, new) in [
@@ -122,7 +122,7 @@ fn a_warning_is_logged_once_for_as_long_as_it_applies() {
 
 #[test]
 fn reboots_are_counted_until_the_target_is_reached_or_another_one() {
-    let mut view = compared(&HostLook::default());
+    let mut view = compared(&HostComparison::default());
     assert!(view.set_target(target(1)));
     let version: OsVersion = "2".parse().unwrap();
     assert_eq!(view.begin_reboot(Some(version.clone())), 1);

@@ -20,8 +20,8 @@ fn desired() -> DesiredOs {
     }
 }
 
-fn status() -> OsLook {
-    OsLook::Status {
+fn status() -> OsObservation {
+    OsObservation::Status {
         status: OsStatus {
             running: version("1"),
             staged: None,
@@ -151,9 +151,13 @@ fn the_blocker_says_why_nothing_leads_to_the_version() {
     let unavailable = Blocker::OsUnavailable { version };
     for (mut view, look, expected) in [
         (view(), status(), None),
-        (view(), OsLook::Unavailable, Some(unavailable)),
+        (view(), OsObservation::Unavailable, Some(unavailable)),
         (rejecting(), status(), Some(rejected.clone())),
-        (rejecting(), OsLook::Unavailable, Some(rejected.clone())),
+        (
+            rejecting(),
+            OsObservation::Unavailable,
+            Some(rejected.clone()),
+        ),
     ] {
         view.begin_look();
         assert!(view.accept(&look));
@@ -174,7 +178,7 @@ fn what_a_provider_reported_before_it_failed_does_not_count() {
         has_gates: false,
     };
     let mut view = view();
-    let OsLook::Status { status, failure } = status() else {
+    let OsObservation::Status { status, failure } = status() else {
         panic!("it is a status");
     };
     let look = view

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Engines;
-use model::contracts::Offers;
+use model::contracts::DeviceProperties;
 use model::{ActionError, DeviceStatus, Verb};
 use reconcile::{Limits, Moments, Reconciler, ReconcilerConfig};
 use serde_json::Value;
@@ -117,10 +117,10 @@ impl Device {
             host: Arc::new(FakeHost::default()),
             managed,
             on_event: Arc::new(|_, _| {}),
-            offers: Offers {
+            offers: DeviceProperties {
                 supervisor: "19.0.0".into(),
                 arch: "amd64".into(),
-                ..Offers::default()
+                ..DeviceProperties::default()
             },
             target_policy: Arc::new(|| Ok(None)),
             limits: Limits {
