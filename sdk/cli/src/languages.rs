@@ -11,6 +11,7 @@ mod javascript;
 mod last_build;
 mod python;
 mod rust;
+mod source_code;
 mod source_functions;
 mod typed_actions;
 mod wasi_stubs;

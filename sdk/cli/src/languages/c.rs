@@ -12,7 +12,8 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
-use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
+use super::capability_use::{self, CapabilityUse, files_in, find_capability};
+use super::source_code::code_of;
 use super::source_functions::{self, SourceFunctions};
 use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use, provider_kind};
 use super::{async_imports, core_module, is_identifier};

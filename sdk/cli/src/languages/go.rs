@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Language};
 
-use super::capability_use::{self, CapabilityUse, code_of, files_in, find_capability};
+use super::capability_use::{self, CapabilityUse, files_in, find_capability};
+use super::source_code::code_of;
 use super::source_functions::{self, SourceFunctions, SourcePlace, first_word, name_after};
 use super::typed_actions::{self, ProviderUse, find_provider_use};
 use super::{check_identifier, core_module};

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use plugin_test_host::BuiltPlugin;
 
-use super::capability_use::code_of;
+use super::source_code::code_of;
 use super::source_functions::{self, SourceFunctions, name_after};
 use crate::output::Output;
 use crate::project::ProjectFolder;

@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use plugin_manifest::Action;
 
-use crate::languages::capability_use::{bare_code_of, files_in};
+use crate::languages::capability_use::files_in;
+use crate::languages::source_code::bare_code_of;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::write_file;
 use crate::toolchain;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use plugin_manifest::Capability;
 
 use super::{DECLARATIONS, sources};
-use crate::languages::capability_use::{bare_code_of, code_of};
+use crate::languages::source_code::{bare_code_of, code_of};
 use crate::languages::source_functions::first_word;
 use crate::project::ProjectFolder;
 
@@ -65,7 +65,7 @@ fn name_of_time(code: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::languages::capability_use::{without_comments, without_texts};
+    use crate::languages::source_code::{without_comments, without_texts};
 
     #[test]
     fn a_call_is_found_under_the_name_of_the_import() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::calls::line_in_function;
 use super::imports::words;
-use crate::languages::capability_use::bare_code_of;
+use crate::languages::source_code::bare_code_of;
 use crate::project::ProjectFolder;
 
 /// How a source reads a clock: as a warning names it, and its first and second word.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::imports::words;
-use crate::languages::capability_use::code_of;
+use crate::languages::source_code::code_of;
 use crate::languages::source_functions::{SourceFunctions, first_word, name_after};
 
 /// Returns the functions that a source exports.

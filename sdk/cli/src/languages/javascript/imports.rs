@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::languages::capability_use::{CapabilityUse, capability_of_module, code_of};
+use crate::languages::capability_use::{CapabilityUse, capability_of_module};
+use crate::languages::source_code::code_of;
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The name of the SDK in the sources.

@@ -8,7 +8,8 @@ use plugin_manifest::Capability;
 
 use super::calls::line_in_function;
 use super::imports::words;
-use crate::languages::capability_use::{CapabilityUse, bare_code_of};
+use crate::languages::capability_use::CapabilityUse;
+use crate::languages::source_code::bare_code_of;
 use crate::project::ProjectFolder;
 
 /// The functions of `crypto`.
