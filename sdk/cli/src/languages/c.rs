@@ -13,7 +13,7 @@ use plugin_manifest::{Action, Capability, Language};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use super::capability_use::{self, CapabilityUse, files_in, find_capability};
-use super::source_code::code_of;
+use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions};
 use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use, provider_kind};
 use super::{async_imports, core_module, is_identifier};
@@ -180,7 +180,7 @@ fn blocking_imports(world: &World) -> AsyncFilterSet {
 fn functions(folder: &Path) -> Result<SourceFunctions> {
     let mut functions = SourceFunctions::default();
     for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
-        let code = code_of(&file);
+        let code = code_of(&file, Syntax::C);
         for line in code.lines() {
             if let Some(name) = answering_function(line) {
                 functions.add(name);
@@ -206,7 +206,7 @@ fn answering_function(line: &str) -> Option<&str> {
 fn capability_uses(folder: &Path) -> Result<Vec<CapabilityUse>> {
     let mut uses = Vec::new();
     for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
-        for (index, line) in code_of(&file).lines().enumerate() {
+        for (index, line) in code_of(&file, Syntax::C).lines().enumerate() {
             let header = header(line).filter(|name| !folder.join(name).is_file());
             let header = header.and_then(|name| find_capability(name.strip_suffix(".h")?));
             let bindings = line.split(|char: char| !(char.is_alphanumeric() || char == '_'));
@@ -230,7 +230,7 @@ fn capability_uses(folder: &Path) -> Result<Vec<CapabilityUse>> {
 fn provider_uses(folder: &Path) -> Result<Vec<ProviderUse>> {
     let mut uses = Vec::new();
     for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
-        for (index, line) in code_of(&file).lines().enumerate() {
+        for (index, line) in code_of(&file, Syntax::C).lines().enumerate() {
             let header = header(line).filter(|name| !folder.join(name).is_file());
             let module = match header.and_then(|name| name.strip_suffix(".h")) {
                 // The name of a capability too, but C has no header for that.

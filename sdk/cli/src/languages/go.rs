@@ -12,7 +12,7 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Language};
 
 use super::capability_use::{self, CapabilityUse, files_in, find_capability};
-use super::source_code::code_of;
+use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions, SourcePlace, first_word, name_after};
 use super::typed_actions::{self, ProviderUse, find_provider_use};
 use super::{check_identifier, core_module};
@@ -128,7 +128,7 @@ fn functions(package: &Path) -> Result<SourceFunctions> {
     let mut functions = SourceFunctions::default();
     for file in sources(package)? {
         let mut is_in_group = false;
-        for (index, line) in code_of(&file).lines().enumerate() {
+        for (index, line) in code_of(&file, Syntax::Go).lines().enumerate() {
             let function = name_after(line, &[], &["func"]);
             let other = name_after(line, &[], &["var", "type"]);
             let in_group = first_word(line.trim_start()).filter(|_| is_in_group);
@@ -169,7 +169,7 @@ struct Import {
 fn imports(package: &Path) -> Result<Vec<Import>> {
     let mut imports = Vec::new();
     for file in sources(package)? {
-        for (index, line) in code_of(&file).lines().enumerate() {
+        for (index, line) in code_of(&file, Syntax::Go).lines().enumerate() {
             // The imports are before everything else.
             if DECLARATIONS.iter().any(|keyword| line.starts_with(keyword)) {
                 break;

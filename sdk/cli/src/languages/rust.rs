@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use plugin_test_host::BuiltPlugin;
 
-use super::source_code::code_of;
+use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions, name_after};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -48,7 +48,7 @@ fn cause_for_author(error: anyhow::Error) -> anyhow::Error {
 /// contain it, so any word of the source may be the name of one.
 fn functions(source: &Path) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
-    let code = code_of(source);
+    let code = code_of(source, Syntax::Rust);
     for line in code.lines() {
         if let Some(name) = name_after(line, &MODIFIERS, &["fn"]) {
             functions.add(name);
@@ -105,6 +105,8 @@ mod tests {
             assert_eq!(found.names.contains(name), is_there, "{name}");
         }
         assert!(!found.has_others);
+        write("const USAGE: &str = \"\n    GET /v3/*\n\";\n\nasync fn hello() {}\n");
+        assert_eq!(functions(file.path()).listed, ["hello"]);
         write("use own::*;\n");
         assert!(functions(file.path()).has_others);
     }

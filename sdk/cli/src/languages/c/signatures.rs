@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use plugin_manifest::Action;
 
 use crate::languages::capability_use::files_in;
-use crate::languages::source_code::bare_code_of;
+use crate::languages::source_code::{Syntax, bare_code_of};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::write_file;
 use crate::toolchain;
@@ -194,7 +194,7 @@ fn assertions_of(functions: &[DefinedFunction]) -> String {
 fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<DefinedFunction>> {
     let mut found = Vec::new();
     for file in files_in(folder, "c")? {
-        let code = bare_code_of(&file);
+        let code = bare_code_of(&file, Syntax::C);
         for function in named_functions(project) {
             if let Some((line, text, is_static)) = definition(&code, &function.name) {
                 let definition = Definition {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use plugin_manifest::Capability;
 
 use super::{DECLARATIONS, sources};
-use crate::languages::source_code::{bare_code_of, code_of};
+use crate::languages::source_code::{Syntax, bare_code_of, code_of};
 use crate::languages::source_functions::first_word;
 use crate::project::ProjectFolder;
 
@@ -20,7 +20,8 @@ pub(super) fn check(project: &ProjectFolder, package: &Path) -> Result<()> {
         return Ok(());
     }
     for file in sources(package)? {
-        if let Some(line) = line_of_sleep(&code_of(&file), &bare_code_of(&file)) {
+        let code = code_of(&file, Syntax::Go);
+        if let Some(line) = line_of_sleep(&code, &bare_code_of(&file, Syntax::Go)) {
             let file = file.strip_prefix(&project.path).unwrap_or(&file);
             bail!(
                 "`time.Sleep` is used in {}:{line}, but without the capability `clock` it never returns: use `timer.Sleep` of \
@@ -89,15 +90,20 @@ mod tests {
             ("import \"time\"", "// time.Sleep(1)", None),
             ("import \"time\"", "log.Info(\"time.Sleep(1)\")", None),
             ("import \"time\"", "log.Info(`\n\ttime.Sleep(1)`)", None),
+            (
+                "import \"time\"",
+                "log.Info(`C:\\`)\n\ttime.Sleep(1)",
+                Some(7),
+            ),
             ("import \"time\"", "time.SleepUntil(1)", None),
             ("import \"time\"", "own.time.Sleep(1)", None),
             ("import \"time\"", "sometime.Sleep(1)", None),
             ("import \"supervisor/timer\"", "timer.Sleep(1)", None),
         ] {
             let text = file(import, body);
-            let code = without_comments(&text);
+            let code = without_comments(&text, Syntax::Go);
             assert_eq!(
-                line_of_sleep(&code, &without_texts(&text)),
+                line_of_sleep(&code, &without_texts(&text, Syntax::Go)),
                 expected,
                 "{text}"
             );

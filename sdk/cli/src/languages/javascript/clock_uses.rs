@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::calls::line_in_function;
 use super::imports::words;
-use crate::languages::source_code::bare_code_of;
+use crate::languages::source_code::{Syntax, bare_code_of};
 use crate::project::ProjectFolder;
 
 /// How a source reads a clock: as a warning names it, and its first and second word.
@@ -19,7 +19,7 @@ const CLOCKS: [(&str, &str, &str); 3] = [
 /// may be one that runs only while the plugin is imported.
 pub(super) fn warnings(project: &ProjectFolder, files: &[PathBuf]) -> Vec<String> {
     let found = files.iter().filter_map(|file| {
-        let (clock, line) = clock_and_line(&bare_code_of(file))?;
+        let (clock, line) = clock_and_line(&bare_code_of(file, Syntax::JavaScript))?;
         let file = file.strip_prefix(&project.path).unwrap_or(file);
         Some(format!(
             "{clock} is used in {}:{line}, but [capabilities] in plugin.toml does not ask for `clock`, without which it is an \

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::imports::words;
-use crate::languages::source_code::code_of;
+use crate::languages::source_code::{Syntax, code_of};
 use crate::languages::source_functions::{SourceFunctions, first_word, name_after};
 
 /// Returns the functions that a source exports.
 pub(super) fn functions(source: &Path) -> SourceFunctions {
-    let code = code_of(source);
+    let code = code_of(source, Syntax::JavaScript);
     let mut functions = SourceFunctions::default();
     for at in words(&code, "export") {
         let rest = code[at + "export".len()..].trim_start();
@@ -78,6 +78,10 @@ mod tests {
             ("export * as a from \"./own.js\";", &["a"]),
             ("// export function a() {}\nexport default 1;", &[]),
             ("export type A = string;\nexport interface B {}", &[]),
+            (
+                "export const a = (b) => b.replace(/\\/*$/, \"\");\nexport function c() {}",
+                &["a", "c"],
+            ),
             ("exported(a);", &[]),
             ("export", &[]),
             ("export {", &[]),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::languages::capability_use::{CapabilityUse, capability_of_module};
-use crate::languages::source_code::code_of;
+use crate::languages::source_code::{Syntax, code_of};
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The name of the SDK in the sources.
@@ -31,7 +31,7 @@ pub(super) fn files(source: &Path) -> Vec<PathBuf> {
         if files.contains(&file) {
             continue;
         }
-        let code = code_of(&file);
+        let code = code_of(&file, Syntax::JavaScript);
         let imports = imports(&code).into_iter();
         let of_project = imports.filter(|import| import.module.starts_with('.'));
         next.extend(of_project.filter_map(|import| imported_file(&file, import.module)));
@@ -45,7 +45,7 @@ pub(super) fn files(source: &Path) -> Vec<PathBuf> {
 pub(super) fn capability_uses(files: &[PathBuf]) -> Vec<CapabilityUse> {
     let mut uses = Vec::new();
     for file in files {
-        let code = code_of(file);
+        let code = code_of(file, Syntax::JavaScript);
         for import in imports(&code) {
             if import.module == SDK {
                 uses.extend(uses_of(&import, &code, file));
@@ -57,7 +57,7 @@ pub(super) fn capability_uses(files: &[PathBuf]) -> Vec<CapabilityUse> {
 
 /// Returns what a source imports of the SDK to provide actions.
 pub(super) fn provider_uses(source: &Path) -> Vec<ProviderUse> {
-    let code = code_of(source);
+    let code = code_of(source, Syntax::JavaScript);
     let of_sdk = imports(&code)
         .into_iter()
         .filter(|import| import.module == SDK);

@@ -9,7 +9,7 @@ use plugin_manifest::Capability;
 use super::calls::line_in_function;
 use super::imports::words;
 use crate::languages::capability_use::CapabilityUse;
-use crate::languages::source_code::bare_code_of;
+use crate::languages::source_code::{Syntax, bare_code_of};
 use crate::project::ProjectFolder;
 
 /// The functions of `crypto`.
@@ -19,7 +19,7 @@ const OF_CRYPTO: [&str; 2] = [".getRandomValues", ".randomUUID"];
 pub(super) fn of_crypto(files: &[PathBuf]) -> Vec<CapabilityUse> {
     let mut uses = Vec::new();
     for file in files {
-        let code = bare_code_of(file);
+        let code = bare_code_of(file, Syntax::JavaScript);
         uses.extend(crypto_line(&code).map(|line| CapabilityUse {
             capability: Capability::Random,
             file: file.clone(),
@@ -33,7 +33,7 @@ pub(super) fn of_crypto(files: &[PathBuf]) -> Vec<CapabilityUse> {
 /// error: the function may be one that runs only while the plugin is imported.
 pub(super) fn warnings(project: &ProjectFolder, files: &[PathBuf]) -> Vec<String> {
     let found = files.iter().filter_map(|file| {
-        let line = line_in_function(&bare_code_of(file), place_of_math_random)?;
+        let line = line_in_function(&bare_code_of(file, Syntax::JavaScript), place_of_math_random)?;
         let file = file.strip_prefix(&project.path).unwrap_or(file);
         Some(format!(
             "`Math.random` is used in {}:{line}, but [capabilities] in plugin.toml does not ask for `random`, without which it \
