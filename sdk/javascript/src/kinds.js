@@ -15,7 +15,8 @@ export class Misfit {
 }
 
 const shown = (value) => {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  // JSON has no word for a number that is too large.
+  const text = typeof value === "string" || typeof value === "number" ? String(value) : JSON.stringify(value);
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
 };
 
@@ -44,14 +45,14 @@ export const number = (...missing) =>
   kind(
     "a number",
     (value) => (value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
-    (value) => (typeof value === "number" ? value : undefined),
+    (value) => (Number.isFinite(value) ? value : undefined),
     missing,
   );
 
 export const flag = (...missing) =>
   kind(
     "`true` or `false`",
-    (value) => ({ true: true, false: false })[value],
+    (value) => (value === "true" || value === "false" ? value === "true" : undefined),
     (value) => (typeof value === "boolean" ? value : undefined),
     missing,
   );

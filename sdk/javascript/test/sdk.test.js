@@ -52,6 +52,9 @@ test("parameters are read as their kinds, and a misfit names its parameter", asy
   ]);
   const table = {
     "on=yes": "query parameter `on` must be `true` or `false`, not `yes`",
+    // A name that each object has.
+    "on=toString": "query parameter `on` must be `true` or `false`, not `toString`",
+    "ratio=1e999": "query parameter `ratio` must be a number, not `1e999`",
     "on=true&on=true": "query parameter `on` is given more than once",
     "ids=1&ids=x": "query parameter `ids[1]` must be a whole number, not `x`",
     "ratio=": "query parameter `ratio` must be a number, not ``",
@@ -77,7 +80,12 @@ test("a query is decoded as browsers decode it", async () => {
 
 test("a JSON body is read as kinds, and a misfit names its field", async () => {
   const handler = ({ json }) =>
-    json({ name: text(), items: listOf(record({ count: integer(), kind: oneOf(["a"], "a") })), speed: optional(text()) });
+    json({
+      name: text(),
+      items: listOf(record({ count: integer(), kind: oneOf(["a"], "a") })),
+      speed: optional(text()),
+      ratio: optional(number()),
+    });
   assert.deepEqual(await call(handler, { body: '\ufeff{"name":"x","items":[{"count":1}],"speed":null}' }), [
     200,
     '{"name":"x","items":[{"count":1,"kind":"a"}]}',
@@ -88,6 +96,8 @@ test("a JSON body is read as kinds, and a misfit names its field", async () => {
     '{"name":5}': "field `name` of the body must be text, not `5`",
     '{"name":"x","items":[{"count":1},{"count":"2"}]}': "field `items[1].count` of the body must be a whole number, not `2`",
     '{"name":"x","items":5}': "field `items` of the body must be a list, not `5`",
+    '{"name":"x","items":[{"count":1e999}]}': "field `items[0].count` of the body must be a whole number, not `Infinity`",
+    '{"name":"x","items":[],"ratio":-1e999}': "field `ratio` of the body must be a number, not `-Infinity`",
   };
   for (const [body, message] of Object.entries(table)) {
     assert.deepEqual(await call(handler, { body }), [400, message]);
