@@ -44,6 +44,11 @@ bool store_set(const char *key, store_value_t value) {
 }
 
 bool store_set_for(const char *key, store_value_t value, uint64_t milliseconds) {
+    // What was negative would be a lifetime of centuries.
+    if (milliseconds > INT64_MAX) {
+        failure = store_textf("failed to set `%s`: its lifetime of %lld ms is negative", key, (long long)milliseconds).bytes;
+        return false;
+    }
     platform_supervisor_store_store_error_t error;
     plugin_string_t name = string_of(key);
     plugin_list_u8_t list = list_of(value);

@@ -31,7 +31,8 @@ store_value_t store_textf(const char *format, ...) __attribute__((format(printf,
 bool store_get(const char *key, store_value_t *value);
 // Sets a key. The value has reached the disk when this returns.
 bool store_set(const char *key, store_value_t value);
-// Sets a key for so many milliseconds by the device's clock. After that the key no longer exists.
+// Sets a key for so many milliseconds by the device's clock. After that the key no longer exists. A negative number, such
+// as the time until a deadline that has passed, is refused: delete the key instead.
 bool store_set_for(const char *key, store_value_t value, uint64_t milliseconds);
 // Removes a key, if it exists.
 bool store_delete(const char *key);

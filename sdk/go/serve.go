@@ -3,6 +3,8 @@ package supervisor
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"math"
 	"net/url"
 	"strings"
 
@@ -34,7 +36,7 @@ func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
 	if response == nil {
 		response = &Response{Status: 200, body: wit.MakeBodyEmpty()}
 	}
-	answer := wit.Response{Status: uint16(response.Status), Body: response.body}
+	answer := wit.Response{Status: statusOf(response.Status), Body: response.body}
 	for _, field := range response.Headers {
 		header := witTypes.Tuple2[string, []uint8]{F0: strings.ToLower(field.Name), F1: []byte(field.Value)}
 		answer.Headers = append(answer.Headers, header)
@@ -63,9 +65,18 @@ func requestOf(request wit.Request) *Request {
 func errorOf(err error) wit.Error {
 	var answer *Error
 	if errors.As(err, &answer) {
-		return wit.Error{Status: uint16(answer.Status), Code: answer.Code, Message: validtext.Of(answer.Message)}
+		return wit.Error{Status: statusOf(answer.Status), Code: answer.Code, Message: validtext.Of(answer.Message)}
 	}
 	// The caller does not receive the text of any other error.
 	log.Error(err)
 	return wit.Error{Status: 500, Code: "internal", Message: "the plugin failed; its log says why"}
+}
+
+// statusOf converts a status for the interface. Of a larger number, a conversion would keep only the lowest bits: 65736
+// would be 200.
+func statusOf(status int) uint16 {
+	if status < 0 || status > math.MaxUint16 {
+		panic(fmt.Sprintf("the status of an answer is %d, which is not from 0 to %d", status, math.MaxUint16))
+	}
+	return uint16(status)
 }

@@ -4,6 +4,7 @@
 package store
 
 import (
+	"fmt"
 	"time"
 
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
@@ -26,8 +27,13 @@ func Set(key string, value []byte) error {
 	return err
 }
 
-// SetFor sets a value for this long by the device's clock; after that the key no longer exists.
+// SetFor sets a value for this long by the device's clock; after that the key no longer exists. A negative lifetime, such
+// as the time until a deadline that has passed, is an error: delete the key instead.
 func SetFor(key string, value []byte, lifetime time.Duration) error {
+	// The number for the interface has no sign, so that it would be a lifetime of centuries.
+	if lifetime < 0 {
+		return fmt.Errorf("failed to set `%s`: its lifetime of %v is negative", key, lifetime)
+	}
 	_, err := outcome(wit.SetFor(key, value, uint64(lifetime.Milliseconds())))
 	return err
 }

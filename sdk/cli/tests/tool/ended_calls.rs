@@ -157,6 +157,12 @@ func hello(r *supervisor.Request) (*supervisor.Response, error) {
 		os.Exit(3)
 	case "deep":
 		return supervisor.Textf("%d", deep(0)), nil
+	case "status":
+		answer := supervisor.Text("it goes on")
+		answer.Status = 1<<16 + 200
+		return answer, nil
+	case "error":
+		return nil, &supervisor.Error{Status: 404 - 1<<16, Message: "no such rail"}
 	}
 	return supervisor.Text("it goes on"), nil
 }
@@ -170,7 +176,16 @@ fn a_call_of_a_plugin_in_go_says_which_mistake_has_ended_it() {
     let author = author_of("go", "src/plugin.go", GO);
     let deep =
         "wasm trap: call stack exhausted, probably because of endless recursion, in `main.deep`";
-    let expected: [(&str, &[&str]); 3] = [("exit", &[ENDED]), ("deep", &[deep]), ("other", &[])];
+    let status =
+        |status: i32| format!("the status of an answer is {status}, which is not from 0 to 65535");
+    let (too_high, negative) = (status(65_736), status(-65_132));
+    let expected: [(&str, &[&str]); 5] = [
+        ("exit", &[ENDED]),
+        ("deep", &[deep]),
+        ("status", &[&too_high]),
+        ("error", &[&negative]),
+        ("other", &[]),
+    ];
     calls(&author, &expected);
     ask_for_clock(&author);
     calls(&author, &expected);

@@ -156,6 +156,10 @@ func watch(event events.Event) (events.Answer, error) {
 }
 
 func seen(*supervisor.Request) (*supervisor.Response, error) {
+	// The time until a deadline that has passed.
+	if err := store.SetFor("seen", []byte("late"), -time.Second); err == nil {
+		return supervisor.Text("a value with a negative lifetime"), nil
+	}
 	found, err := store.Get("seen")
 	return supervisor.Text(string(found)), err
 }
