@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"strconv"
 	"strings"
 
 	witTypes "go.bytecodealliance.org/pkg/wit/types"
@@ -45,11 +46,9 @@ func Handle(request wit.Request) witTypes.Result[wit.Response, wit.Error] {
 }
 
 func requestOf(request wit.Request) *Request {
-	// The package url leaves out a parameter with an invalid escape.
-	query, _ := url.ParseQuery(request.Query)
 	r := &Request{
 		Method: request.Method, Path: request.Path, Route: request.Route,
-		params: request.Params, query: query, headers: request.Headers,
+		params: request.Params, query: valuesOf(request.Query), headers: request.Headers,
 	}
 	switch request.Body.Tag() {
 	case wit.BodyBytes:
@@ -60,6 +59,38 @@ func requestOf(request wit.Request) *Request {
 		r.Body = bytes.NewReader(nil)
 	}
 	return r
+}
+
+// valuesOf reads a query as browsers do. The package url leaves out a parameter with an invalid escape or a semicolon, so a
+// handler would use its default, and the caller would not learn that the value is wrong.
+func valuesOf(query string) url.Values {
+	values := url.Values{}
+	for _, part := range strings.Split(query, "&") {
+		if part != "" {
+			name, value, _ := strings.Cut(part, "=")
+			values.Add(decoded(name), decoded(value))
+		}
+	}
+	return values
+}
+
+// decoded decodes %41 and +.
+func decoded(text string) string {
+	var result strings.Builder
+	for at := 0; at < len(text); at++ {
+		char := text[at]
+		if char == '+' {
+			char = ' '
+		} else if char == '%' && at+2 < len(text) {
+			// An invalid escape stays as it is.
+			if value, err := strconv.ParseUint(text[at+1:at+3], 16, 8); err == nil {
+				char = byte(value)
+				at += 2
+			}
+		}
+		result.WriteByte(char)
+	}
+	return result.String()
 }
 
 func errorOf(err error) wit.Error {

@@ -1,8 +1,11 @@
 //! Requests that would end a call if the SDKs did not answer them: bytes that are not text in a message, JSON that is
-//! nested too deep for the parser of the language, and half of a surrogate pair. Sent to the examples, which are built
-//! already.
+//! nested too deep for the parser of the language, and half of a surrogate pair. And values of a query that a parser might
+//! leave out, so that the handler would not see that they are wrong. Sent to the examples, which are built already.
 
 use crate::author::Author;
+
+/// No whole numbers: an invalid escape, and the separator of other parsers.
+const NO_NUMBERS: [&str; 2] = ["1%2", "1;2"];
 
 /// Checks that the example in this language refuses such requests.
 pub(crate) fn are_refused(author: &Author, language: &str) {
@@ -10,6 +13,11 @@ pub(crate) fn are_refused(author: &Author, language: &str) {
     let mut tests = format!(
         "[[request]]\nget = \"/v3/{name}/Ada?language=%FF\"\nanswer = {{ status = 404, contains = [\"in `\u{fffd}`\"] }}\n"
     );
+    for value in NO_NUMBERS {
+        tests += &format!(
+            "\n[[request]]\nget = \"/v3/{name}/Ada/countdown?seconds={value}\"\nanswer = {{ status = 400, contains = [\"query parameter `seconds` \"] }}\n"
+        );
+    }
     let bodies = bodies(language);
     for (body, expected) in &bodies {
         tests += &format!(
@@ -20,7 +28,7 @@ pub(crate) fn are_refused(author: &Author, language: &str) {
     let passed = author
         .run_in(&name, &format!("test {name}.wasm"))
         .succeeds();
-    let expected = format!("{} passed, 0 failed", bodies.len() + 1);
+    let expected = format!("{} passed, 0 failed", 1 + NO_NUMBERS.len() + bodies.len());
     assert!(passed.out.contains(&expected), "{}", passed.out);
 }
 
