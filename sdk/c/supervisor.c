@@ -1,5 +1,6 @@
 #include "supervisor.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ struct request {
 const char *param(const request_t *request, const char *name) {
     for (size_t index = 0; index < request->wit->params.len; index++) {
         plugin_tuple2_string_string_t *pair = &request->wit->params.ptr[index];
-        if (text_is(pair->f0, name)) return copy_of(pair->f1.ptr, pair->f1.len);
+        if (text_is(pair->f0, name)) return (char *)valid_text((char *)pair->f1.ptr, pair->f1.len).ptr;
     }
     return NULL;
 }
@@ -57,7 +58,7 @@ static int hexadecimal(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// Decodes as browsers do: an invalid escape stays unchanged, and U+FFFD replaces what is not UTF-8.
+// Decodes as browsers do: an invalid escape stays unchanged, and U+FFFD replaces what is not UTF-8. It replaces a zero, too.
 static char *decoded(const char *text, size_t length) {
     char *result = allocate(length + 1), *to = result;
     for (size_t at = 0; at < length; at++) {
@@ -95,7 +96,9 @@ bool query_long(request_t *request, const char *name, long least, long most, lon
     char *end;
     errno = 0;
     *value = strtol(text, &end, 10);
-    if (errno == 0 && end != text && *end == '\0' && *value >= least && *value <= most) return true;
+    // The function skips blanks.
+    bool is_number = errno == 0 && end != text && *end == '\0' && !isspace((unsigned char)*text);
+    if (is_number && *value >= least && *value <= most) return true;
     answer_errorf(request, 400, "query parameter `%s` must be a whole number from %ld to %ld, not `%.64s`", name, least, most,
                   text);
     return false;

@@ -41,7 +41,7 @@ typedef struct {
 extern const route_t routes[];
 extern const size_t routes_count;
 
-// Returns the value of the route's `:name`.
+// Returns the value of the route's `:name`. As in a query, U+FFFD replaces a zero, at which the string would end.
 const char *param(const request_t *request, const char *name);
 // Returns the first value of a query parameter, decoded; NULL if it is missing.
 const char *query(const request_t *request, const char *name);

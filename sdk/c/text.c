@@ -31,10 +31,10 @@ char *vformat(const char *format, va_list arguments, size_t *length) {
 }
 
 // Returns the length of the character at the beginning of the bytes, of which there is at least one; 0 if they are not
-// UTF-8.
+// UTF-8, or are a zero.
 static size_t character_length(const uint8_t *bytes, size_t length) {
     uint8_t first = bytes[0];
-    if (first < 0x80) return 1;
+    if (first < 0x80) return first != 0;
     size_t count = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
     if (count == 0 || count > length) return 0;
     // Excludes overlong forms, halves of surrogate pairs, and code points above U+10FFFF.

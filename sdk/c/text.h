@@ -11,7 +11,8 @@ void *allocate(size_t length);
 // Returns a copy of the bytes with a zero behind them.
 char *copy_of(const void *bytes, size_t length);
 // Returns text for the device, with U+FFFD for each byte that is not UTF-8: the device ends a call that passes such a
-// byte, and it may be the caller's. A zero follows the text.
+// byte, and it may be the caller's. U+FFFD also replaces each zero, at which the text would end as a string: what follows it
+// would remain unseen. A zero follows the text.
 plugin_string_t valid_text(const char *bytes, size_t length);
 
 #endif
