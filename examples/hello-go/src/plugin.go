@@ -2,7 +2,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -81,7 +80,13 @@ func shout(r *supervisor.Request) (*supervisor.Response, error) {
 		piece := make([]byte, 64<<10)
 		for {
 			count, err := r.Body.Read(piece)
-			if _, err := w.Write(bytes.ToUpper(piece[:count])); err != nil {
+			// A piece may end within a character, so only ASCII changes.
+			for at, char := range piece[:count] {
+				if 'a' <= char && char <= 'z' {
+					piece[at] = char - 'a' + 'A'
+				}
+			}
+			if _, err := w.Write(piece[:count]); err != nil {
 				return err
 			}
 			if err == io.EOF {
