@@ -43,7 +43,7 @@ use serde::de::DeserializeOwned;
 use crate::bindings::capabilities::platform::supervisor::actions as wit;
 use crate::capability_error::capability_error;
 use crate::handler::{AsyncReturn, Handler};
-use crate::{Caller, Json};
+use crate::{Caller, Json, json_text};
 
 /// Calls an action of another plugin. Input and output have at most 512 KiB.
 ///
@@ -113,15 +113,7 @@ impl ActionInput for String {
 
 impl<T: DeserializeOwned> ActionInput for Json<T> {
     fn from_bytes(input: Vec<u8>) -> Result<Self, String> {
-        let deserializer = &mut serde_json::Deserializer::from_slice(&input);
-        let value = serde_path_to_error::deserialize(deserializer);
-        value.map(Json).map_err(|error| {
-            format!(
-                "the input is invalid at `{}`: {}",
-                error.path(),
-                error.inner()
-            )
-        })
+        json_text::read("the input", &input).map(Json)
     }
 }
 
@@ -247,7 +239,41 @@ mod tests {
         );
         assert_eq!(run_at_once(perform(double, input)), Ok(b"8".to_vec()));
         let error = run_at_once(perform(double, b"x".to_vec())).unwrap_err();
-        assert!(error.contains("the input is invalid"), "{error}");
+        assert!(error.contains("the input is not JSON"), "{error}");
+    }
+
+    #[test]
+    fn an_input_that_does_not_fit_is_refused_by_its_place() {
+        #[derive(Debug, PartialEq, serde::Deserialize)]
+        struct Rail {
+            name: String,
+            on: bool,
+        }
+        let read = |input: &str| Json::<Rail>::from_bytes(input.as_bytes().to_vec());
+        let rail = Rail {
+            name: "5v".to_owned(),
+            on: true,
+        };
+        let text = r#"{"name":"5v","on":true}"#;
+        assert_eq!(read(&format!("\u{feff}{text}\n")), Ok(Json(rail)));
+        let followed = format!("{text} garbage");
+        for (input, expected) in [
+            ("", "the input is missing: it must be JSON"),
+            ("-7", "the input: invalid type: integer `-7`"),
+            (r#"{"on":true}"#, "the input: missing field `name`"),
+            (
+                r#"{"name":"5v","on":"off"}"#,
+                "field `on` of the input: invalid type: string \"off\"",
+            ),
+            (r#"{"name":"5v""#, "the input is not JSON: EOF"),
+            (
+                followed.as_str(),
+                "the input is not JSON: trailing characters at line 1 column 25",
+            ),
+        ] {
+            let error = read(input).unwrap_err();
+            assert!(error.starts_with(expected), "{input}: {error}");
+        }
     }
 
     #[test]
@@ -256,8 +282,6 @@ mod tests {
         assert!(String::from_bytes(vec![0xff]).is_err());
         let Json(number) = Json::<u8>::from_bytes(b"7".to_vec()).unwrap();
         assert_eq!(number, 7);
-        let error = Json::<u8>::from_bytes(b"-7".to_vec()).err().unwrap();
-        assert!(error.contains("the input is invalid"), "{error}");
         assert_eq!(Json([1, 2]).into_bytes(), Ok(b"[1,2]".to_vec()));
         assert_eq!(().into_bytes(), Ok(Vec::new()));
         let failed: Result<(), &str> = Err("no such rail");

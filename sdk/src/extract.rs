@@ -2,13 +2,15 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::{Body, Error, Headers, Request, pairs};
+use crate::{Body, Error, Headers, Request, json_text, pairs};
 
 /// The longest body that is collected in memory, in bytes: the limit of the supervisor's own endpoints.
 /// The host checks the limit in the plugin's manifest earlier, and that one is mostly lower.
 const WHOLE_BODY: usize = 10 << 20;
-/// How much of each end of a long error is shown, in characters.
+/// How much of the name of an encoding is shown, in characters.
 const SHOWN: usize = 100;
+/// How errors name the body.
+const BODY: &str = "the body";
 
 /// A part of a request that a handler can take as an argument.
 ///
@@ -69,17 +71,7 @@ impl<T: DeserializeOwned> FromRequest for Json<T> {
             _ => {
                 refuse_encoded(&request.headers)?;
                 let body = request.take_body().bytes(WHOLE_BODY).await?;
-                if body.is_empty() {
-                    return Err(Error::bad_request("the body is missing: it must be JSON"));
-                }
-                let deserializer = &mut serde_json::Deserializer::from_slice(without_mark(&body));
-                let value = with_path(|track| {
-                    T::deserialize(serde_path_to_error::Deserializer::new(
-                        &mut *deserializer,
-                        track,
-                    ))
-                })?;
-                deserializer.end().map_err(malformed)?;
+                let value = json_text::read(BODY, &body).map_err(Error::bad_request)?;
                 Ok(Self(value))
             }
         }
@@ -110,12 +102,12 @@ impl<T: DeserializeOwned> FromRequest for Fields<T> {
 /// Reads the fields of a JSON object. It is first read as a `Value`, in which the last one of repeated
 /// names counts, as clients of v1 and v2 expect.
 fn json_fields<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
-    let value = match serde_json::from_slice(without_mark(body)).map_err(malformed)? {
+    let value = match json_text::read_value(BODY, body).map_err(Error::bad_request)? {
         serde_json::Value::Array(_) => serde_json::Value::Object(serde_json::Map::default()),
         object @ serde_json::Value::Object(_) => object,
         _ => return Err(Error::bad_request("the body must be a JSON object")),
     };
-    with_path(|track| T::deserialize(serde_path_to_error::Deserializer::new(value, track)))
+    json_text::from_value(BODY, value).map_err(Error::bad_request)
 }
 
 /// Refuses bodies that are compressed or in an encoding other than UTF-8.
@@ -137,51 +129,6 @@ fn refuse_encoded(headers: &Headers) -> Result<(), Error> {
             )))
         }
     }
-}
-
-/// Returns JSON without the byte-order mark that some editors and shells write (RFC 8259, section 8.1).
-fn without_mark(body: &[u8]) -> &[u8] {
-    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
-}
-
-fn malformed(error: serde_json::Error) -> Error {
-    Error::bad_request(format_args!("the body is not JSON: {}", shortened(&error)))
-}
-
-/// Returns the text of an error, without its middle if it is long: it may repeat the value that does not
-/// fit.
-fn shortened(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let count = text.chars().count();
-    if count <= 2 * SHOWN {
-        return text;
-    }
-    let head: String = text.chars().take(SHOWN).collect();
-    // The end says what was expected, and where.
-    let tail: String = text.chars().skip(count - SHOWN).collect();
-    format!("{head}…{tail}")
-}
-
-/// Runs a deserialization that keeps track of where it is, so that its error can name the field.
-fn with_path<T>(
-    read: impl FnOnce(&mut serde_path_to_error::Track) -> Result<T, serde_json::Error>,
-) -> Result<T, Error> {
-    let mut track = serde_path_to_error::Track::new();
-    read(&mut track).map_err(|error| {
-        if error.is_syntax() || error.is_eof() {
-            return malformed(error);
-        }
-        match track.path().to_string().as_str() {
-            "." => Error::bad_request(format_args!("the body: {}", shortened(&error))),
-            path => {
-                let path: String = path.chars().take(2 * SHOWN).collect();
-                Error::bad_request(format_args!(
-                    "field `{path}` of the body: {}",
-                    shortened(&error)
-                ))
-            }
-        }
-    })
 }
 
 fn form(text: &[u8]) -> Vec<(String, String)> {

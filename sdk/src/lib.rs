@@ -54,6 +54,7 @@ mod extract;
 pub mod folder;
 mod handler;
 mod headers;
+mod json_text;
 pub mod log;
 pub mod os_update;
 mod pairs;
