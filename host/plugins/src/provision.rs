@@ -96,4 +96,4 @@ impl Provide<IdentifyWindow, Refusal> for InstanceCall<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

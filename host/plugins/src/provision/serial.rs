@@ -1,6 +1,7 @@
 //! The serial ports that the policy names.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use plugin_protocol::{
     SerialWrite,
 };
 use serial2_tokio::{CharSize, FlowControl, SerialPort, Settings, StopBits};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 use super::{InstanceCall, Refusal};
 use crate::holdings::HeldResource;
@@ -25,35 +28,78 @@ const LONGEST_WRITE: Duration = Duration::from_secs(60);
 const SLOWEST: u32 = 50;
 const FASTEST: u32 = 4_000_000;
 
-/// The ports that instances of plugins hold.
-static HELD: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// How long to wait for a port that is being closed for its previous holder.
+const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 
-/// A port that an instance holds. Dropping it closes the port.
-pub(crate) struct Port {
+/// The ports that nobody else can open now.
+static HOLDS: Mutex<BTreeMap<PathBuf, Hold>> = Mutex::new(BTreeMap::new());
+/// Notified when one of them can be opened again.
+static CLOSED: Notify = Notify::const_new();
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    /// An instance holds it.
+    Open,
+    /// No instance holds it any more, but it is not closed yet.
+    Closing,
+}
+
+/// A port that an instance holds. Dropping it closes the port, without waiting for that.
+pub(crate) struct Port<P: Send + 'static = SerialPort> {
     name: String,
-    port: SerialPort,
-    _held: PortHold,
+    /// `None` only while this is being dropped.
+    open: Option<OpenPort<P>>,
+}
+
+/// An open port. Dropping it waits until the line has sent what was written, for which the kernel takes up to 30 s.
+struct OpenPort<P> {
+    line: P,
+    /// Below the line, so that the port is closed first.
+    hold: PortHold,
 }
 
 /// The exclusive right to open a port.
 struct PortHold(PathBuf);
 
 impl PortHold {
-    fn take(path: PathBuf) -> Option<PortHold> {
-        let is_free = HELD.lock().insert(path.clone());
-        // Only created then: dropping it releases the port.
-        is_free.then(|| PortHold(path))
+    /// Takes the right, or returns why somebody else has it.
+    fn take(path: PathBuf) -> Result<PortHold, Hold> {
+        match HOLDS.lock().entry(path.clone()) {
+            Entry::Occupied(hold) => Err(*hold.get()),
+            Entry::Vacant(place) => {
+                place.insert(Hold::Open);
+                // Only created here: dropping it releases the port.
+                Ok(PortHold(path))
+            }
+        }
     }
 }
 
 impl Drop for PortHold {
     fn drop(&mut self) {
-        HELD.lock().remove(&self.0);
+        HOLDS.lock().remove(&self.0);
+        CLOSED.notify_waiters();
     }
 }
 
-/// Opens a port. Blocks.
-fn open(name: &str, settings: SerialSettings) -> Result<Port, SerialError> {
+impl<P: Send + 'static> Drop for Port<P> {
+    fn drop(&mut self) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        HOLDS.lock().insert(open.hold.0.clone(), Hold::Closing);
+        // The threads of the runtime do not have the time for that. Ports that are being closed take no more threads
+        // than the policy names ports, since none is opened again before. If the runtime is ending, it drops the
+        // closure without running it, which closes the port as well.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(open))),
+            Err(_) => drop(open),
+        }
+    }
+}
+
+/// Opens a port; returns `None` if it is being closed for its previous holder. Blocks.
+fn open(name: &str, settings: SerialSettings) -> Result<Option<Port>, SerialError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => {
             SerialError::NotFound(format!("the device has no serial port `{name}`"))
@@ -65,18 +111,21 @@ fn open(name: &str, settings: SerialSettings) -> Result<Port, SerialError> {
     };
     // Two names may lead to one port, such as those below /dev/serial/by-id.
     let path = std::fs::canonicalize(name).map_err(failed)?;
-    let Some(held) = PortHold::take(path.clone()) else {
-        return Err(SerialError::Busy(format!(
-            "another call holds the serial port `{name}`"
-        )));
+    let hold = match PortHold::take(path.clone()) {
+        Ok(hold) => hold,
+        Err(Hold::Closing) => return Ok(None),
+        Err(Hold::Open) => {
+            return Err(SerialError::Busy(format!(
+                "another call holds the serial port `{name}`"
+            )));
+        }
     };
-    let port = SerialPort::open(&path, |ours: Settings| apply(ours, settings)).map_err(failed)?;
-    port.discard_buffers().map_err(failed)?;
-    Ok(Port {
+    let line = SerialPort::open(&path, |ours: Settings| apply(ours, settings)).map_err(failed)?;
+    line.discard_buffers().map_err(failed)?;
+    Ok(Some(Port {
         name: name.to_owned(),
-        port,
-        _held: held,
-    })
+        open: Some(OpenPort { line, hold }),
+    }))
 }
 
 fn apply(mut settings: Settings, desired: SerialSettings) -> io::Result<Settings> {
@@ -121,6 +170,12 @@ fn check(settings: SerialSettings) -> Result<(), SerialError> {
 }
 
 impl Port {
+    fn line(&self) -> io::Result<&SerialPort> {
+        let open = self.open.as_ref();
+        let closed = || io::ErrorKind::NotConnected.into();
+        open.map(|open| &open.line).ok_or_else(closed)
+    }
+
     fn failed(&self, error: &io::Error) -> SerialError {
         SerialError::Other(format!("the serial port `{}`: {error}", self.name))
     }
@@ -139,10 +194,24 @@ impl InstanceCall<'_> {
             ))));
         }
         check(settings)?;
-        // A driver may take time.
-        let opening = self.plugin.jobs.run(move || open(&name, settings)).await;
         let stopping = || SerialError::Other("the supervisor is stopping".to_owned());
-        let port = opening.ok_or_else(stopping)??;
+        let end = Instant::now() + CLOSED_WITHIN;
+        let port = loop {
+            // Before the attempt, so that the end of a close during the attempt is not missed.
+            let closed = CLOSED.notified();
+            let port = name.clone();
+            // A driver may take time.
+            let opening = self.plugin.jobs.run(move || open(&port, settings)).await;
+            if let Some(port) = opening.ok_or_else(stopping)?? {
+                break port;
+            }
+            // This takes no place for blocking work: a line that is slow to send must not keep others from the disk.
+            if timeout_at(end, closed).await.is_err() {
+                return Err(SerialError::Busy(format!(
+                    "the serial port `{name}` still has to send what an earlier call wrote to it: try again later"
+                )));
+            }
+        };
         self.holdings
             .add(HeldResource::Serial(Arc::new(port)))
             .map_err(|_| SerialError::Other("too many resources at a time".to_owned()))
@@ -176,7 +245,8 @@ impl Provide<SerialRead, Refusal> for InstanceCall<'_> {
         }
         let within = Duration::from_millis(milliseconds.into()).min(LONGEST_READ);
         let mut bytes = vec![0; most];
-        let reading = tokio::time::timeout(within, port.port.read(&mut bytes)).await;
+        let reading = async { port.line()?.read(&mut bytes).await };
+        let reading = tokio::time::timeout(within, reading).await;
         Ok(match reading {
             Err(_) => Ok(Vec::new()),
             Ok(Ok(0)) => Err(SerialError::NotFound(format!(
@@ -204,7 +274,8 @@ impl Provide<SerialWrite, Refusal> for InstanceCall<'_> {
                 bytes.len()
             ))));
         }
-        let writing = tokio::time::timeout(LONGEST_WRITE, port.port.write_all(&bytes)).await;
+        let writing = async { port.line()?.write_all(&bytes).await };
+        let writing = tokio::time::timeout(LONGEST_WRITE, writing).await;
         Ok(match writing {
             Ok(written) => written.map_err(|error| port.failed(&error)),
             Err(_) => Err(SerialError::Other(format!(
@@ -219,10 +290,15 @@ impl Provide<SerialWrite, Refusal> for InstanceCall<'_> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::Path;
+    use std::sync::mpsc::{Receiver, channel};
 
-    use ::tests::PseudoTerminal;
+    use ::tests::{PseudoTerminal, until};
+    use plugin_protocol::{CallerScope, Origin};
 
     use super::*;
+    use crate::holdings::Holdings;
+    use crate::provision::tests::Fixture;
 
     const SETTINGS: SerialSettings = SerialSettings {
         baud: 9600,
@@ -238,13 +314,107 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("by-id");
         symlink(name, &other).unwrap();
-        let port = open(name, SETTINGS).unwrap();
+        let port = open(name, SETTINGS).unwrap().unwrap();
         for name in [name, other.to_str().unwrap()] {
             let busy = open(name, SETTINGS).err();
             assert!(matches!(busy, Some(SerialError::Busy(_))), "{busy:?}");
         }
         drop(port);
-        assert!(open(other.to_str().unwrap(), SETTINGS).is_ok());
+        let other = other.to_str().unwrap();
+        until("the port to be closed", || async {
+            match open(other, SETTINGS) {
+                Ok(Some(_)) => Ok(()),
+                Ok(None) => Err(None),
+                Err(error) => Err(Some(error)),
+            }
+        })
+        .await;
+    }
+
+    /// A line that has something to send for as long as the sender of this exists.
+    struct SlowLine(Receiver<()>);
+
+    impl Drop for SlowLine {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+
+    fn slow_port(path: &Path, sending: Receiver<()>) -> Port<SlowLine> {
+        let hold = PortHold::take(path.to_owned()).ok().unwrap();
+        let line = SlowLine(sending);
+        Port {
+            name: path.display().to_string(),
+            open: Some(OpenPort { line, hold }),
+        }
+    }
+
+    fn hold_of(path: &Path) -> Option<Hold> {
+        HOLDS.lock().get(path).copied()
+    }
+
+    /// Runs on a runtime with one thread, which has to be free for the end of the line's work.
+    #[test]
+    fn a_port_that_takes_its_time_to_close_holds_up_nobody_and_is_free_after_that() {
+        let (done, ended) = channel();
+        std::thread::spawn(move || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            runtime.enable_time().build().unwrap().block_on(async {
+                let path = Path::new("/dev/ttySlow0");
+                let (sender, sending) = channel();
+                drop(slow_port(path, sending));
+                assert_eq!(hold_of(path), Some(Hold::Closing));
+                assert_eq!(PortHold::take(path.to_owned()).err(), Some(Hold::Closing));
+                drop(sender);
+                until("the port to be free", || async {
+                    hold_of(path).map_or(Ok(()), Err)
+                })
+                .await;
+            });
+            done.send(()).unwrap();
+        });
+        let others = ended.recv_timeout(Duration::from_secs(30));
+        others.expect("others wait for the port");
+    }
+
+    #[test]
+    fn without_a_runtime_a_port_is_closed_at_once() {
+        let path = Path::new("/dev/ttySlow1");
+        let (sender, sending) = channel();
+        let port = slow_port(path, sending);
+        assert_eq!(hold_of(path), Some(Hold::Open));
+        drop(sender);
+        drop(port);
+        assert_eq!(hold_of(path), None);
+    }
+
+    /// The clock advances whenever nothing is running.
+    #[tokio::test(start_paused = true)]
+    async fn a_port_that_is_being_closed_is_waited_for_but_not_for_long() {
+        let terminal = PseudoTerminal::open();
+        let name = terminal.name();
+        let path = std::fs::canonicalize(name).unwrap();
+        let fixture = Fixture::new(&format!("grants = [\"serial\"]\nserial = [\"{name}\"]\n"));
+        let (holdings, origin) = (Holdings::default(), Origin::outside(CallerScope::DeviceKey));
+        let call = InstanceCall {
+            plugin: &fixture.context,
+            holdings: &holdings,
+            origin: &origin,
+        };
+        // Not by a thread, which would keep the clock from advancing.
+        let hold = PortHold::take(path.clone()).ok().unwrap();
+        HOLDS.lock().insert(path, Hold::Closing);
+        let begin = Instant::now();
+        let busy = call.open_serial(name.to_owned(), SETTINGS).await;
+        assert!(matches!(busy, Err(SerialError::Busy(_))), "{busy:?}");
+        assert!(begin.elapsed() >= CLOSED_WITHIN);
+        let close = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(hold);
+        };
+        let open = call.open_serial(name.to_owned(), SETTINGS);
+        let (port, ()) = tokio::join!(open, close);
+        assert!(port.is_ok(), "{port:?}");
     }
 
     #[tokio::test]
@@ -257,7 +427,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let plain = open(file.path().to_str().unwrap(), SETTINGS).err();
         assert!(matches!(plain, Some(SerialError::Other(_))), "{plain:?}");
-        assert!(!HELD.lock().contains(file.path()));
+        assert_eq!(hold_of(file.path()), None);
     }
 
     #[test]

@@ -67,13 +67,13 @@ impl PluginData for NoData {
 }
 
 /// A plugin with these grants on a device with an LED, whose journal command prints endlessly.
-struct Fixture {
-    context: Arc<PluginContext>,
+pub(crate) struct Fixture {
+    pub(crate) context: Arc<PluginContext>,
     _root: tempfile::TempDir,
 }
 
 impl Fixture {
-    fn new(policy: &str) -> Fixture {
+    pub(crate) fn new(policy: &str) -> Fixture {
         let root = tempfile::tempdir().unwrap();
         let led = root.path().join("leds/ACT");
         fs::create_dir_all(&led).unwrap();
