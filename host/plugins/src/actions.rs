@@ -1,10 +1,11 @@
 //! Typed actions: provided by one plugin, and requested by other plugins or the host itself.
 //!
 //! Each call runs in a new instance of the provider, in a separate task: its CPU time counts against the provider and
-//! not its caller, and it finishes what it has begun even if its caller is gone. Providers change with the plugins; a
-//! call goes to the provider at the time when it begins.
+//! not its caller, and it finishes what it has begun even if its caller is gone. A call that still waits for a place
+//! ends with its caller. Providers change with the plugins; a call goes to the provider at the time when it begins.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
@@ -12,6 +13,7 @@ use plugin_manifest::Action;
 use plugin_protocol::{
     ACTION_BYTES, ActionAnswer, ActionCall, Failure, Origin, OwnActionError, OwnCall,
 };
+use tokio::time::{Instant, timeout_at};
 
 use crate::loaded::LoadedPlugin;
 use crate::text::{LONGEST, cut, one_line};
@@ -128,7 +130,7 @@ impl Actions {
     }
 }
 
-/// Calls the plugin to perform an action, within its limits, in a separate task.
+/// Calls the plugin to perform an action, within its limits, in a separate task once there is a place for the call.
 pub(crate) async fn perform(
     plugin: &Arc<LoadedPlugin>,
     origin: Origin,
@@ -138,23 +140,84 @@ pub(crate) async fn perform(
         let what = format!("plugins wait for each other {DEPTH} deep");
         return Err(ActionError::Failed(what));
     }
+    let timed = plugin.counters.called();
+    let end = Instant::now() + plugin.limits.wall;
+    // The task begins after that: one that waits would keep the call's input after its caller has left, and a caller
+    // that leaves again and again would fill the memory. So there are no more tasks than the plugin has places.
+    let permit = within_limit(plugin, end, plugin.permit()).await?;
     let plugin = Arc::clone(plugin);
     let task = tokio::spawn(async move {
-        let _timed = plugin.counters.called();
-        let limit = plugin.limits.wall;
-        let work = async {
-            let _permit = plugin.permit().await?;
-            plugin.act(origin, call).await
-        };
-        let outcome = tokio::time::timeout(limit, work)
-            .await
-            .unwrap_or(Err(Failure::Wall { limit }));
-        outcome.map_err(|failure| {
-            let name = plugin.manifest.name.as_str();
-            plugin.failed(&failure);
-            ActionError::Failed(failure.message(name))
-        })
+        let _call = (timed, permit);
+        within_limit(&plugin, end, plugin.act(origin, call)).await
     });
     task.await
         .unwrap_or_else(|_| Err(ActionError::Failed("the supervisor is stopping".to_owned())))
+}
+
+/// Returns the result of a part of a call that must end by `end`, and records its failure.
+async fn within_limit<R>(
+    plugin: &LoadedPlugin,
+    end: Instant,
+    part: impl Future<Output = Result<R, Failure>>,
+) -> Result<R, ActionError> {
+    let limit = plugin.limits.wall;
+    let outcome = timeout_at(end, part).await;
+    outcome
+        .unwrap_or(Err(Failure::Wall { limit }))
+        .map_err(|failure| {
+            plugin.failed(&failure);
+            ActionError::Failed(failure.message(&plugin.manifest.name))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::SeqCst;
+
+    use futures::FutureExt as _;
+    use plugin_protocol::CallerScope;
+    use tokio::runtime::Handle;
+
+    use super::*;
+    use crate::loaded::tests::{FakeGuest, loaded_plugin};
+    use crate::provision::tests::Fixture;
+
+    /// A plugin with one place.
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_that_leaves_while_it_waits_for_a_place_leaves_nothing_behind() {
+        let guest = Arc::<FakeGuest>::default();
+        let plugin = loaded_plugin(Fixture::new(""), Arc::clone(&guest));
+        let call = || {
+            let origin = Origin::outside(CallerScope::DeviceKey);
+            let own = OwnCall {
+                name: "set".to_owned(),
+                input: vec![b' '; ACTION_BYTES],
+            };
+            perform(&plugin, origin, ActionCall::Own(own))
+        };
+        let until_ended = async |count: usize| {
+            while guest.ended.load(SeqCst) < count {
+                tokio::task::yield_now().await;
+            }
+        };
+        // The first call has the place, and continues without its caller.
+        assert!(call().now_or_never().is_none());
+        for _ in 0..100 {
+            assert!(call().now_or_never().is_none());
+        }
+        assert_eq!(Handle::current().metrics().num_alive_tasks(), 1);
+        let busy = call().await.unwrap_err().to_string();
+        assert!(
+            busy.starts_with("there is no room for plugin `acme` now"),
+            "{busy}"
+        );
+
+        guest.ends.add_permits(1);
+        until_ended(1).await;
+        // The others do not take their turn now.
+        guest.ends.add_permits(1);
+        assert_eq!(call().await, Ok(ActionAnswer::Own(Ok(Vec::new()))));
+        assert_eq!(guest.ended.load(SeqCst), 2);
+        assert_eq!(plugin.counters.read(), (103, 0, None));
+    }
 }

@@ -158,10 +158,10 @@ pub(crate) struct Counters {
 impl Counters {
     /// Counts a call, and the time until the returned timer is dropped: when the call is answered, or its caller is
     /// gone.
-    pub(crate) fn called(&self) -> CallTimer<'_> {
+    pub(crate) fn called(self: &Arc<Self>) -> CallTimer {
         self.calls.fetch_add(1, Relaxed);
         CallTimer {
-            counters: self,
+            counters: Arc::clone(self),
             begun: Instant::now(),
         }
     }
@@ -186,12 +186,12 @@ impl Counters {
 
 /// Measures the time of a call.
 #[must_use = "the call is over as soon as this is dropped"]
-pub(crate) struct CallTimer<'a> {
-    counters: &'a Counters,
+pub(crate) struct CallTimer {
+    counters: Arc<Counters>,
     begun: Instant,
 }
 
-impl Drop for CallTimer<'_> {
+impl Drop for CallTimer {
     fn drop(&mut self) {
         let nanoseconds = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.counters.nanoseconds.fetch_add(nanoseconds, Relaxed);
@@ -373,3 +373,6 @@ impl LoadContext {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -202,8 +202,8 @@ impl Plugins {
         boot_config::compare_or_set(&self.inner.actions, BootCall::Compare(target)).await
     }
 
-    /// Writes the boot configuration, completely or not at all; returns what differed before. Continues if the caller
-    /// does not wait.
+    /// Writes the boot configuration, completely or not at all; returns what differed before. Once the plugin has a
+    /// place for the call, it continues even if the caller does not wait.
     ///
     /// # Errors
     /// [`BootConfigError`].
@@ -222,8 +222,8 @@ impl Plugins {
         os_update::status(&self.inner.actions).await
     }
 
-    /// Calls the plugin that updates the operating system; [`OsCall::Status`] does nothing. Continues if the caller
-    /// does not wait.
+    /// Calls the plugin that updates the operating system; [`OsCall::Status`] does nothing. Once the plugin has a place
+    /// for the call, it continues even if the caller does not wait.
     ///
     /// # Errors
     /// [`OsUpdateError`].
