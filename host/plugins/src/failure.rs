@@ -59,6 +59,14 @@ pub(crate) fn failed_response(
     response
 }
 
+/// Returns whether the line about it is only for debugging: the caller's request is to blame.
+pub(crate) fn is_for_debugging(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::BodyTooLarge { .. } | Failure::BodyIncomplete(_)
+    )
+}
+
 /// Writes it to the log, with the trace if there is one.
 pub(crate) fn log(failure: &Failure, plugin: &str) {
     let message = for_author(failure, plugin);
@@ -68,10 +76,9 @@ pub(crate) fn log(failure: &Failure, plugin: &str) {
             let message = failure.message(plugin);
             tracing::warn!(plugin, "{message}: {}", one_line(trace, TRACE));
         }
-        Failure::NotReady(_) | Failure::Lost => tracing::warn!(plugin, "{message}"),
         Failure::Busy(_) => tracing::info!(plugin, "{message}"),
-        failure if failure.is_the_plugins() => tracing::warn!(plugin, "{message}"),
-        _ => tracing::debug!(plugin, "{message}"),
+        failure if is_for_debugging(failure) => tracing::debug!(plugin, "{message}"),
+        _ => tracing::warn!(plugin, "{message}"),
     }
 }
 

@@ -68,30 +68,44 @@ impl std::fmt::Debug for LoadedPlugin {
 }
 
 impl LoadedPlugin {
-    /// Records a call that failed: in the log, in the counters, and on the device if it is the plugin's fault.
+    /// Records a call that failed: in the log, in the counters, and on the device if it is the plugin's fault. Clients
+    /// and other plugins can make it fail as often as they can call it: beyond its share, failures are only counted.
     pub(crate) fn failed(&self, failure: &Failure) {
         let name = &self.manifest.name;
-        failure::log(failure, name);
-        if failure.is_the_plugins() {
-            self.count_failure(&failure.message(name), failure::for_author(failure, name));
+        if failure::is_for_debugging(failure) {
+            failure::log(failure, name);
+            return;
+        }
+        let is_the_plugins = failure.is_the_plugins();
+        let last_error = failure::for_author(failure, name);
+        if self.context.log.failures.take(name) {
+            failure::log(failure, name);
+            if is_the_plugins {
+                self.show_failure(&failure.message(name), &last_error);
+            }
+        }
+        if is_the_plugins {
+            self.counters.failed(last_error);
         }
     }
 
     /// Records a call that answered that it could not do its work, in the same way as a failed call.
     pub(crate) fn failed_itself(&self, message: &str) {
         let name = &self.manifest.name;
-        tracing::warn!(plugin = %name, "{message}");
-        self.count_failure(message, message.to_owned());
+        if self.context.log.failures.take(name) {
+            tracing::warn!(plugin = %name, "{message}");
+            self.show_failure(message, message);
+        }
+        self.counters.failed(message.to_owned());
     }
 
-    /// `event` is for readers of the device's events, `last_error` for the plugin's author.
-    fn count_failure(&self, event: &str, last_error: String) {
-        let line = one_line(&last_error, LONGEST);
+    /// `event` is for readers of the device's events, `line` for the plugin's author.
+    fn show_failure(&self, event: &str, line: &str) {
+        let name = &self.manifest.name;
+        let line = one_line(line, LONGEST);
         let recent = &self.context.log.recent;
-        recent.add(&self.manifest.name, PluginLogLevel::Error, line);
-        let device = &self.context.services.device;
-        device.faulted(&self.manifest.name, event);
-        self.counters.failed(last_error);
+        recent.add(name, PluginLogLevel::Error, line);
+        self.context.services.device.faulted(name, event);
     }
 
     /// Calls it to perform an action that it provides.

@@ -1,18 +1,20 @@
-//! The lines that plugins write to the log, over all calls: lines beyond the limit are counted, and reported in one
-//! line once there is room again.
+//! The lines that plugins write to the log, and those about their failures, over all calls: lines beyond the limit are
+//! counted, and reported in one line once there is room again. Failures have a limit of their own: a plugin that writes
+//! many lines is still named when it fails, and callers that make it fail do not silence it.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::bounds::{LINES_A_SECOND, LINES_AT_ONCE};
+use crate::bounds::{FAILURES_A_SECOND, FAILURES_AT_ONCE, LINES_A_SECOND, LINES_AT_ONCE};
 use crate::recent_lines::RecentLines;
 
 /// How much plugins may write to the log, and the last lines of it. Clones share both.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct PluginLogs {
-    pub(crate) budget: Arc<LineBudget>,
+    lines: Arc<LineBudget>,
+    failures: Arc<LineBudget>,
     pub(crate) recent: RecentLines,
 }
 
@@ -20,15 +22,42 @@ pub(crate) struct PluginLogs {
 #[derive(Debug, Clone)]
 pub(crate) struct LogShare {
     pub(crate) lines: LineShare,
+    /// The lines about its failures, and the events with them.
+    pub(crate) failures: LineShare,
     /// The place for its last lines, together with those of others.
     pub(crate) recent: RecentLines,
 }
 
-/// How many lines all plugins together may write.
+/// A kind of lines, and how many of it all plugins together may cause.
 #[derive(Debug)]
-pub(crate) struct LineBudget(Mutex<Allowance>);
+struct LineKind {
+    at_once: u32,
+    a_second: u32,
+    /// What the log says about those beyond that, after their number.
+    loss: &'static str,
+}
 
-/// How many of these lines one plugin may write: at most half of them. Clones share it.
+/// The lines that plugins write themselves.
+const LINES: LineKind = LineKind {
+    at_once: LINES_AT_ONCE,
+    a_second: LINES_A_SECOND,
+    loss: "lines of the plugin were not written, because it or all plugins together wrote too many",
+};
+/// The lines about calls of plugins that failed.
+const FAILURES: LineKind = LineKind {
+    at_once: FAILURES_AT_ONCE,
+    a_second: FAILURES_A_SECOND,
+    loss: "failures of the plugin's calls were not logged, because it or all plugins together had too many",
+};
+
+/// How many lines of a kind all plugins together may cause.
+#[derive(Debug)]
+struct LineBudget {
+    kind: LineKind,
+    all: Mutex<Allowance>,
+}
+
+/// How many of these lines one plugin may cause: at most half of them. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct LineShare {
     budget: Arc<LineBudget>,
@@ -48,12 +77,12 @@ struct Allowance {
 
 impl Allowance {
     /// Creates an allowance of 1/`part` of that of all plugins.
-    fn new(part: u32) -> Allowance {
-        let most = f64::from(LINES_AT_ONCE / part);
+    fn new(kind: &LineKind, part: u32) -> Allowance {
+        let most = f64::from(kind.at_once / part);
         Allowance {
             left: most,
             most,
-            a_second: f64::from(LINES_A_SECOND / part),
+            a_second: f64::from(kind.a_second / part),
             at: Instant::now(),
             lost: 0,
         }
@@ -73,9 +102,13 @@ impl Allowance {
     }
 }
 
-impl Default for LineBudget {
+impl Default for PluginLogs {
     fn default() -> Self {
-        LineBudget(Mutex::new(Allowance::new(1)))
+        PluginLogs {
+            lines: LineBudget::new(LINES),
+            failures: LineBudget::new(FAILURES),
+            recent: RecentLines::default(),
+        }
     }
 }
 
@@ -83,37 +116,40 @@ impl PluginLogs {
     /// Creates the part of a plugin.
     pub(crate) fn share(&self) -> LogShare {
         LogShare {
-            lines: self.budget.share(),
+            lines: self.lines.share(),
+            failures: self.failures.share(),
             recent: self.recent.clone(),
         }
     }
 }
 
 impl LineBudget {
+    fn new(kind: LineKind) -> Arc<LineBudget> {
+        let all = Mutex::new(Allowance::new(&kind, 1));
+        Arc::new(LineBudget { kind, all })
+    }
+
     /// Creates the share of a plugin.
-    pub(crate) fn share(self: &Arc<Self>) -> LineShare {
+    fn share(self: &Arc<Self>) -> LineShare {
         LineShare {
             budget: Arc::clone(self),
-            own: Arc::new(Mutex::new(Allowance::new(2))),
+            own: Arc::new(Mutex::new(Allowance::new(&self.kind, 2))),
         }
     }
 }
 
 impl LineShare {
-    /// Returns whether `plugin` may write a line. If it may again, logs how many it has lost.
+    /// Returns whether a line of `plugin` may be written. If one may be again, logs how many were lost.
     pub(crate) fn take(&self, plugin: &str) -> bool {
         let mut own = self.own.lock();
-        let mut all = self.budget.0.lock();
+        let mut all = self.budget.all.lock();
         if !own.take() || !all.take() {
             own.lost += 1;
             return false;
         }
         let lost = std::mem::take(&mut own.lost);
         if lost > 0 {
-            tracing::warn!(
-                plugin,
-                "{lost} lines of the plugin were not written, because it or all plugins together wrote too many"
-            );
+            tracing::warn!(plugin, "{lost} {}", self.budget.kind.loss);
         }
         true
     }
@@ -127,8 +163,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_floods_the_log_has_half_of_it_and_waits_for_more() {
-        let budget = Arc::<LineBudget>::default();
-        let [one, other, third] = [(); 3].map(|()| budget.share());
+        let logs = PluginLogs::default();
+        let shares = [(); 3].map(|()| logs.share());
+        let [one, other, third] = shares.map(|share| share.lines);
         let written = |share: &LineShare| (0..10_000).filter(|_| share.take("a")).count();
         assert_eq!(written(&one), 400);
         assert_eq!(written(&other), 400);

@@ -27,7 +27,7 @@ pub(crate) struct PluginContext {
     pub(crate) grants: Grants,
     /// Whether the device is in developer mode: callers then get the messages for the plugin's author.
     pub(crate) is_developers: bool,
-    /// The lines that it may write to the log, and the place for its last ones.
+    /// The lines that it may write to the log, those about its failures, and the place for its last ones.
     pub(crate) log: LogShare,
     /// Its jobs that may wait for the disk or for hardware.
     pub(crate) jobs: BlockingShare,

@@ -7,6 +7,7 @@ use plugin_manifest::WrittenLimits;
 use plugin_protocol::{GuestRequest, Outcome};
 
 use super::*;
+use crate::bounds::{FAILURES_A_SECOND, FAILURES_AT_ONCE};
 use crate::provision::tests::Fixture;
 
 /// Where a plugin runs whose actions do nothing, and end when the test lets them.
@@ -74,4 +75,50 @@ pub(crate) fn loaded_plugin(fixture: Fixture, guest: Arc<FakeGuest>) -> Arc<Load
         calls: Arc::new(Semaphore::new(1)),
         counters: Arc::default(),
     })
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_beyond_a_plugins_share_are_counted_but_neither_logged_nor_shown() {
+    let fixture = Fixture::new("");
+    let device = Arc::clone(&fixture.device);
+    let plugin = loaded_plugin(fixture, Arc::default());
+    let log = &plugin.context.log;
+    let shown = || device.faults.load(SeqCst);
+    let at_once = (FAILURES_AT_ONCE / 2) as usize;
+    let a_second = (FAILURES_A_SECOND / 2) as usize;
+    // Lines of its own do not hide its failures, and faults of its callers do not either.
+    while log.lines.take("acme") {}
+    for _ in 0..10 * at_once {
+        plugin.failed(&Failure::BodyIncomplete("it did not arrive".to_owned()));
+    }
+    let trap = Failure::Trap {
+        what: "wasm trap".to_owned(),
+        trace: "at boom".to_owned(),
+        account: Some("panicked: boom".to_owned()),
+    };
+    for _ in 0..10 * at_once {
+        plugin.failed(&trap);
+    }
+    let lines = log.recent.after("acme", 0).newest;
+    assert_eq!((shown(), lines), (at_once, at_once as u64));
+
+    tokio::time::advance(Duration::from_secs(1)).await;
+    for _ in 0..at_once {
+        plugin.failed_itself("the event `start` failed");
+    }
+    assert_eq!(shown(), at_once + a_second);
+    let failures = 11 * at_once as u64;
+    let last = Some("the event `start` failed".to_owned());
+    assert_eq!(plugin.counters.read(), (0, failures, last));
+
+    // A lack of places is no failure of the plugin, but it is logged.
+    tokio::time::advance(Duration::from_secs(1)).await;
+    for _ in 0..at_once {
+        plugin.failed(&Failure::Busy(Bound::Calls(1)));
+    }
+    assert!(!log.failures.take("acme"));
+    assert_eq!(shown(), at_once + a_second);
+    assert_eq!(plugin.counters.read().1, failures);
+    // Callers that make it fail do not silence it.
+    assert!(log.lines.take("acme"));
 }

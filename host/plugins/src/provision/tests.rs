@@ -1,5 +1,6 @@
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use plugin_protocol::wit::report::FieldValue;
@@ -28,7 +29,11 @@ use crate::provision::led_memory::LedMemory;
 
 mod board;
 
-struct TestDevice;
+#[derive(Default)]
+pub(crate) struct TestDevice {
+    /// How many failures of plugins it has received for its events.
+    pub(crate) faults: AtomicUsize,
+}
 
 impl Device for TestDevice {
     fn identity(&self) -> Identity {
@@ -43,6 +48,10 @@ impl Device for TestDevice {
 
     fn state(&self) -> serde_json::Value {
         serde_json::json!({})
+    }
+
+    fn faulted(&self, _: &str, _: &str) {
+        self.faults.fetch_add(1, SeqCst);
     }
 }
 
@@ -69,6 +78,7 @@ impl PluginData for NoData {
 /// A plugin with these grants on a device with an LED, whose journal command prints endlessly.
 pub(crate) struct Fixture {
     pub(crate) context: Arc<PluginContext>,
+    pub(crate) device: Arc<TestDevice>,
     _root: tempfile::TempDir,
 }
 
@@ -79,6 +89,7 @@ impl Fixture {
         fs::create_dir_all(&led).unwrap();
         fs::write(led.join("brightness"), "7\n").unwrap();
         let actions = Actions::default();
+        let device = Arc::<TestDevice>::default();
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
         let context = PluginContext {
             is_developers: false,
@@ -88,7 +99,7 @@ impl Fixture {
             log: PluginLogs::default().share(),
             jobs: BlockingShare::default(),
             services: Arc::new(crate::HostServices {
-                device: Arc::new(TestDevice),
+                device: Arc::clone(&device) as _,
                 data: Arc::new(NoData),
                 cloud: Arc::new(NoCloud),
                 os: Arc::new(os::Rehearsal::new(root.path())),
@@ -115,6 +126,7 @@ impl Fixture {
         };
         Fixture {
             context: Arc::new(context),
+            device,
             _root: root,
         }
     }

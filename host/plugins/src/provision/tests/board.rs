@@ -71,7 +71,7 @@ impl TestBoard {
 
     /// Creates a version of a plugin with this section of the policy. It serves once it is granted.
     fn plugin(&self, name: &str, policy: &str) -> Plugin {
-        let Fixture { context, _root } = Fixture::new(policy);
+        let Fixture { context, _root, .. } = Fixture::new(policy);
         let mut context = Arc::into_inner(context).unwrap();
         context.name = name.into();
         let mut services = Arc::into_inner(context.services).unwrap();
