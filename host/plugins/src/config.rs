@@ -227,6 +227,15 @@ pub trait PluginData: Send + Sync + 'static {
     /// # Errors
     /// If the store cannot be read.
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, DataError>;
+    /// Counts the write of a small file next to the store, which the host makes for the plugin, as one of the plugin's
+    /// writes. Without a limit on these, there is nothing to count.
+    ///
+    /// # Errors
+    /// If the plugin may not write now: the reason, in words.
+    fn take_write(&self, plugin: &str) -> Result<(), String> {
+        let _ = plugin;
+        Ok(())
+    }
 }
 
 impl PluginData for store::Store {

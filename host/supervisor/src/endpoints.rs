@@ -309,7 +309,9 @@ impl PluginData {
 
     fn may_write(&self, plugin: &str, bytes: usize) -> Result<(), plugins::DataError> {
         let result = self.writes.take(plugin, bytes);
-        result.map_err(|why| plugins::DataError::Other(format!("nothing was written: {why}")))
+        result.map_err(|why| {
+            plugins::DataError::Other(format!("nothing was written: {why}: write less often"))
+        })
     }
 }
 
@@ -343,5 +345,29 @@ impl plugins::PluginData for PluginData {
 
     fn keys(&self, plugin: &str, prefix: &str) -> Result<Vec<String>, plugins::DataError> {
         self.store.keys(plugin, prefix)
+    }
+
+    fn take_write(&self, plugin: &str) -> Result<(), String> {
+        self.writes.take(plugin, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plugins::{DataError, PluginData as _, ValueChange};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn files_beside_the_store_count_as_writes_of_the_plugin() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = PluginData::new(store::Store::open(folder.path()).unwrap().store);
+        let writes = (0..1_000).filter(|_| data.take_write("a").is_ok());
+        assert_eq!(writes.count(), 100);
+        let set = |plugin: &str| data.change(plugin, "key", &ValueChange::set(b"value"));
+        let refused = set("a");
+        assert!(matches!(refused, Err(DataError::Other(_))), "{refused:?}");
+        assert_eq!(set("b"), Ok(true));
+        assert_eq!(data.take_write("b"), Ok(()));
     }
 }

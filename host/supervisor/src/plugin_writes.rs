@@ -1,6 +1,6 @@
-//! Limits how much plugins write: each write to their small store goes to the disk at once, which is flash that wears
-//! out and one database for all. Each plugin has its own limits for bursts and over time, which do not affect other
-//! plugins.
+//! Limits how much plugins write: each write to their small store, and each note about an LED that they open, goes to
+//! the disk at once, which is flash that wears out, and the store is one database for all. Each plugin has its own
+//! limits for bursts and over time, which do not affect other plugins.
 
 use std::collections::BTreeMap;
 
@@ -48,11 +48,11 @@ impl PluginWrites {
         let cost = cost(bytes);
         if allowance.writes < 1.0 {
             return Err(format!(
-                "it writes more than {WRITES_A_SECOND} times a second: write less often"
+                "the plugin writes more than {WRITES_A_SECOND} times a second"
             ));
         }
         if allowance.bytes < cost {
-            return Err("it writes more than 10 MiB an hour: write less often".to_owned());
+            return Err("the plugin writes more than 10 MiB an hour".to_owned());
         }
         allowance.writes -= 1.0;
         allowance.bytes -= cost;

@@ -67,8 +67,13 @@ impl Leds {
         Ok(names)
     }
 
-    /// Takes the LED, also from its kernel trigger.
-    fn open(&self, name: &str, granted: Option<&BTreeSet<String>>) -> Result<Light, LedError> {
+    /// Takes the LED, also from its kernel trigger. Calls `take_write` before it writes to the disk.
+    fn open(
+        &self,
+        name: &str,
+        granted: Option<&BTreeSet<String>>,
+        take_write: impl FnOnce() -> Result<(), String>,
+    ) -> Result<Light, LedError> {
         let short: String = name.chars().take(NAME).collect();
         let not_found = || LedError::NotFound(format!("this device has no LED `{short}`"));
         // A name must be one entry of the folder, and must not lead elsewhere.
@@ -90,11 +95,12 @@ impl Leds {
             return Err(not_found());
         }
         let other = |error: io::Error| LedError::Other(format!("LED `{name}`: {error}"));
-        let Some(held) = self
-            .memory
-            .hold(&folder, || LedSnapshot::read(&folder))
-            .map_err(other)?
-        else {
+        // Called if the LED is free: what it shows is then noted on the disk.
+        let before = || {
+            take_write().map_err(io::Error::other)?;
+            LedSnapshot::read(&folder)
+        };
+        let Some(held) = self.memory.hold(&folder, before).map_err(other)? else {
             return Err(LedError::Busy(format!(
                 "another call holds the LED `{name}`"
             )));
@@ -195,10 +201,16 @@ impl InstanceCall<'_> {
         // The LED's state is written to the disk first, which can take time.
         let context = Arc::clone(self.plugin);
         let open = move || {
-            context
-                .hardware
-                .leds
-                .open(&name, context.grants.leds.as_ref())
+            let take_write = || {
+                let written = context.services.data.take_write(&context.data_owner());
+                written.map_err(|why| {
+                    format!(
+                        "opening it writes a note to the disk, and {why}: open it less often, or keep it open"
+                    )
+                })
+            };
+            let leds = &context.hardware.leds;
+            leds.open(&name, context.grants.leds.as_ref(), take_write)
         };
         let light = self.plugin.jobs.run(open).await.ok_or_else(stopping)??;
         let max = light.most;
@@ -274,6 +286,14 @@ mod tests {
         leds: Leds,
     }
 
+    fn open(
+        leds: &Leds,
+        name: &str,
+        granted: Option<&BTreeSet<String>>,
+    ) -> Result<Light, LedError> {
+        leds.open(name, granted, || Ok(()))
+    }
+
     fn fixture() -> Fixture {
         let root = tempfile::tempdir().unwrap();
         let memory = Arc::new(LedMemory::open(&root.path().join("state")));
@@ -290,14 +310,14 @@ mod tests {
     fn an_led_shows_again_what_it_showed_before() {
         let Fixture { root: _root, leds } = fixture();
         let folder = leds.folder.join("ACT");
-        let mut light = leds.open("ACT", None).unwrap();
+        let mut light = open(&leds, "ACT", None).unwrap();
         assert_eq!(light.most, 100);
         light.set(1000).unwrap();
         assert_eq!(shown(&folder), ("100".to_owned(), "none".to_owned()));
-        assert!(matches!(leds.open("ACT", None), Err(LedError::Busy(_))));
+        assert!(matches!(open(&leds, "ACT", None), Err(LedError::Busy(_))));
         drop(light);
         assert_eq!(shown(&folder), ("7".to_owned(), "mmc0".to_owned()));
-        assert!(leds.open("ACT", None).is_ok());
+        assert!(open(&leds, "ACT", None).is_ok());
     }
 
     #[test]
@@ -305,7 +325,7 @@ mod tests {
         let Fixture { root, leds } = fixture();
         let folder = leds.folder.join("ACT");
         fs::write(folder.join("delay_on"), "50\n").unwrap();
-        let mut light = leds.open("ACT", None).unwrap();
+        let mut light = open(&leds, "ACT", None).unwrap();
         light.set(1).unwrap();
         fs::remove_file(folder.join("delay_on")).unwrap();
         // A kill runs no destructors.
@@ -341,12 +361,15 @@ mod tests {
             "PWR/../PWR",
         ] {
             assert!(
-                matches!(leds.open(name, Some(&granted)), Err(LedError::NotFound(_))),
+                matches!(
+                    open(&leds, name, Some(&granted)),
+                    Err(LedError::NotFound(_))
+                ),
                 "{name}"
             );
         }
         assert!(matches!(
-            leds.open("../outside", None),
+            open(&leds, "../outside", None),
             Err(LedError::NotFound(_))
         ));
         let none = Leds {

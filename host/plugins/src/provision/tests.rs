@@ -9,9 +9,9 @@ use plugin_protocol::{
     DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT, GpioEdge, GpioRead,
     GpioWaitEdge, GpioWrite, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
     I2cReadWord, I2cWriteByte, I2cWriteRead, I2cWriteWord, Identify, IdentifyWindow, Identity,
-    JournalOpen, JournalOptions, JournalRead, LedNames, LedOpen, LedSet, LockAcquire,
-    MetricsAddToCounter, MetricsSetGauge, Parity, Piece, ProxyCall, ProxyRequest, ReportRemove,
-    ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings, SerialWrite,
+    JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet, LockAcquire,
+    MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall, ProxyRequest,
+    ReportRemove, ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings, SerialWrite,
     StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, StoreSetFor, UnitsRestart,
     UnitsState,
 };
@@ -55,7 +55,11 @@ impl Device for TestDevice {
     }
 }
 
-struct NoData;
+/// A store without values.
+struct NoData {
+    /// How many files may still be written next to it.
+    writes_left: AtomicUsize,
+}
 
 impl PluginData for NoData {
     fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, DataError> {
@@ -73,12 +77,20 @@ impl PluginData for NoData {
     fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, DataError> {
         Ok(Vec::new())
     }
+
+    fn take_write(&self, _: &str) -> Result<(), String> {
+        let take = |left: usize| left.checked_sub(1);
+        let left = self.writes_left.fetch_update(SeqCst, SeqCst, take);
+        left.map(drop)
+            .map_err(|_| "the plugin writes too much".to_owned())
+    }
 }
 
 /// A plugin with these grants on a device with an LED, whose journal command prints endlessly.
 pub(crate) struct Fixture {
     pub(crate) context: Arc<PluginContext>,
     pub(crate) device: Arc<TestDevice>,
+    data: Arc<NoData>,
     _root: tempfile::TempDir,
 }
 
@@ -90,6 +102,9 @@ impl Fixture {
         fs::write(led.join("brightness"), "7\n").unwrap();
         let actions = Actions::default();
         let device = Arc::<TestDevice>::default();
+        let data = Arc::new(NoData {
+            writes_left: AtomicUsize::new(usize::MAX),
+        });
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
         let context = PluginContext {
             is_developers: false,
@@ -100,7 +115,7 @@ impl Fixture {
             jobs: BlockingShare::default(),
             services: Arc::new(crate::HostServices {
                 device: Arc::clone(&device) as _,
-                data: Arc::new(NoData),
+                data: Arc::clone(&data) as _,
                 cloud: Arc::new(NoCloud),
                 os: Arc::new(os::Rehearsal::new(root.path())),
                 locks: Arc::new(crate::UnavailableService),
@@ -127,6 +142,7 @@ impl Fixture {
         Fixture {
             context: Arc::new(context),
             device,
+            data,
             _root: root,
         }
     }
@@ -136,12 +152,17 @@ impl Fixture {
         self.context.provide(holdings, &origin, call.into()).await
     }
 
-    async fn open_led(&self, holdings: &Holdings) -> Handle {
+    async fn try_open_led(&self, holdings: &Holdings) -> Result<OpenLed, LedError> {
         let name = "ACT".to_owned();
         match self.call(holdings, LedOpen { name }).await {
-            Ok(Answer::LedOpen(Ok(led))) => led.light,
-            other => panic!("it is there: {other:?}"),
+            Ok(Answer::LedOpen(answer)) => answer,
+            other => panic!("it is granted: {other:?}"),
         }
+    }
+
+    async fn open_led(&self, holdings: &Holdings) -> Handle {
+        let led = self.try_open_led(holdings).await;
+        led.unwrap().light
     }
 }
 
@@ -635,6 +656,32 @@ async fn an_led_that_was_let_go_can_be_had_at_once() {
         let light = fixture.open_led(&holdings).await;
         holdings.release(light);
     }
+}
+
+#[tokio::test]
+async fn each_led_that_is_opened_takes_a_write_of_the_plugin() {
+    let fixture = Fixture::new("grants = [\"led\"]");
+    let writes_left = &fixture.data.writes_left;
+    writes_left.store(2, SeqCst);
+    let holdings = Holdings::default();
+    let light = fixture.open_led(&holdings).await;
+    // Nothing is written for an LED that is held.
+    let held = fixture.try_open_led(&holdings).await;
+    assert!(matches!(held, Err(LedError::Busy(_))), "{held:?}");
+    assert_eq!(writes_left.load(SeqCst), 1);
+    holdings.release(light);
+    let light = fixture.open_led(&holdings).await;
+    holdings.release(light);
+
+    let refused = fixture.try_open_led(&holdings).await.unwrap_err();
+    let expected = "LED `ACT`: opening it writes a note to the disk, and the plugin writes too much: \
+         open it less often, or keep it open";
+    assert_eq!(refused, LedError::Other(expected.to_owned()));
+    // It stays free, and shows what it did.
+    let brightness = fixture.context.hardware.leds.folder.join("ACT/brightness");
+    assert_eq!(fs::read_to_string(brightness).unwrap(), "7");
+    writes_left.store(1, SeqCst);
+    fixture.open_led(&holdings).await;
 }
 
 #[tokio::test]
