@@ -7,6 +7,6 @@ use std::time::Duration;
 /// create their own, within its limits.
 pub(crate) const START_WITHIN: Duration = Duration::from_secs(1);
 
-/// The free memory that a call waits for before it creates an instance, in bytes: about what a plugin in Rust starts
-/// with.
+/// The least free memory that a call waits for before it creates an instance, in bytes: about what a plugin in Rust
+/// starts with. If the last instance took more, the call waits for as much.
 pub(crate) const FIRST_MEMORY: usize = 2 << 20;

@@ -54,6 +54,7 @@ impl Guest {
                 usage: None,
                 exceeded: false,
                 no_room: None,
+                needed: 0,
                 table_elements: 0,
             },
             log,
@@ -110,6 +111,8 @@ pub(crate) struct MemoryLimit {
     pub(crate) exceeded: bool,
     /// Set if it was refused memory because the memory shared by plugins ran out.
     pub(crate) no_room: Option<Bound>,
+    /// How much it would have had then, in bytes.
+    needed: usize,
     table_elements: usize,
 }
 
@@ -118,6 +121,18 @@ impl MemoryLimit {
     pub(crate) fn show_in(&mut self, usage: &Arc<CallUsage>) {
         usage.record_memory(self.used);
         self.usage = Some(Arc::clone(usage));
+    }
+
+    /// Notes for the next instance of the plugin what this one took to start.
+    pub(crate) fn note_start(&self) {
+        self.share.note_start(self.used);
+    }
+
+    /// Notes for the next instance of the plugin what this one needed, if it did not start because that was refused.
+    pub(crate) fn note_failed_start(&self) {
+        if self.no_room.is_some() {
+            self.share.note_start(self.needed);
+        }
     }
 }
 
@@ -141,6 +156,7 @@ impl ResourceLimiter for MemoryLimit {
         }
         if let Err(bound) = self.share.take(after - self.used) {
             self.no_room = Some(bound);
+            self.needed = after;
             return Ok(false);
         }
         self.used = after;

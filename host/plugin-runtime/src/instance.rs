@@ -24,6 +24,8 @@ pub(crate) struct Instance {
     pub(crate) store: Store<Guest>,
     pub(crate) exports: Exports,
     pub(crate) meter: Arc<Meter>,
+    /// Whether it was prepared ahead of its call.
+    pub(crate) is_spare: bool,
     /// Dropped after the store, by the order of the fields.
     _slot: Slot,
 }
@@ -75,16 +77,19 @@ impl Instance {
         let instance = match started {
             Ok(Ok(instance)) => instance,
             Ok(Err(error)) => {
+                store.data().memory.note_failed_start();
                 return Err(failure::classify(&error, store.data(), meter.exceeded()));
             }
             Err(_) => return Err(Failure::Wall { limit: wall }),
         };
+        store.data().memory.note_start();
         let exports = linked.exports.load(&mut store, &instance);
         let exports = exports.map_err(not_ready)?;
         Ok(Instance {
             store,
             exports,
             meter,
+            is_spare: false,
             _slot: slot,
         })
     }
@@ -100,8 +105,9 @@ impl Instance {
         guest.serve(serving);
     }
 
-    /// Must be called before the instance is used: time has passed since it was created.
+    /// Must be called before an instance that was prepared ahead is used: time has passed since it was created.
     pub(crate) fn wake(&mut self) {
+        self.is_spare = true;
         self.store.set_epoch_deadline(1);
     }
 }

@@ -14,8 +14,8 @@ use crate::bounds::FIRST_MEMORY;
 pub(crate) struct MemoryBudget {
     most: AtomicUsize,
     used: AtomicUsize,
-    /// Notified when memory is given back.
-    freed: Notify,
+    /// Notified when memory is given back, or an instance was prepared.
+    changed: Notify,
 }
 
 /// The share that the instances of one plugin use: at most half of the budget.
@@ -23,6 +23,8 @@ pub(crate) struct MemoryBudget {
 pub(crate) struct MemoryShare {
     budget: Arc<MemoryBudget>,
     used: AtomicUsize,
+    /// How much an instance takes to start, in bytes, according to the last one.
+    start: AtomicUsize,
 }
 
 impl MemoryBudget {
@@ -30,14 +32,14 @@ impl MemoryBudget {
         MemoryBudget {
             most: AtomicUsize::new(most),
             used: AtomicUsize::new(0),
-            freed: Notify::new(),
+            changed: Notify::new(),
         }
     }
 
     /// Sets how many bytes there are from now on. Anyone who already uses more keeps it.
     pub(crate) fn set_most(&self, bytes: usize) {
         self.most.store(bytes, Relaxed);
-        self.freed.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Creates the share of a plugin, which is still empty.
@@ -45,6 +47,7 @@ impl MemoryBudget {
         Arc::new(MemoryShare {
             budget: Arc::clone(self),
             used: AtomicUsize::new(0),
+            start: AtomicUsize::new(FIRST_MEMORY),
         })
     }
 }
@@ -68,26 +71,32 @@ impl MemoryShare {
         if bytes > 0 {
             self.used.fetch_sub(bytes, Relaxed);
             self.budget.used.fetch_sub(bytes, Relaxed);
-            self.budget.freed.notify_waiters();
+            self.budget.changed.notify_waiters();
         }
     }
 
-    /// Returns whether an instance can start.
-    pub(crate) fn has_room(&self) -> bool {
-        self.missing().is_none()
+    /// Records how much an instance took to start, or would have taken if there had been room, in bytes.
+    pub(crate) fn note_start(&self, bytes: usize) {
+        self.start.store(bytes.max(FIRST_MEMORY), Relaxed);
     }
 
-    /// Waits until an instance can start, but no longer than [`PATIENCE`].
-    pub(crate) async fn room(&self) -> Result<(), Bound> {
+    /// Has everybody who waits for memory look again: an instance was prepared.
+    pub(crate) fn wake_waiters(&self) {
+        self.budget.changed.notify_waiters();
+    }
+
+    /// Waits until `is_enough`, which may take what it finds, but no longer than [`PATIENCE`]. If an instance cannot
+    /// start even then, returns the bound that is reached.
+    pub(crate) async fn room(&self, mut is_enough: impl FnMut() -> bool) -> Result<(), Bound> {
         let waiting = async {
             loop {
                 // Registered before the check, so that memory freed after it is not missed.
-                let mut freed = std::pin::pin!(self.budget.freed.notified());
-                freed.as_mut().enable();
-                if self.has_room() {
+                let mut changed = std::pin::pin!(self.budget.changed.notified());
+                changed.as_mut().enable();
+                if is_enough() {
                     return;
                 }
-                freed.await;
+                changed.await;
             }
         };
         let waited = tokio::time::timeout(PATIENCE, waiting).await;
@@ -97,11 +106,13 @@ impl MemoryShare {
         }
     }
 
-    fn missing(&self) -> Option<Bound> {
+    /// Returns the bound that keeps another instance from starting.
+    pub(crate) fn missing(&self) -> Option<Bound> {
         let all = self.budget.most.load(Relaxed);
-        let is_left = |used: &AtomicUsize, most: usize| {
-            used.load(Relaxed).saturating_add(FIRST_MEMORY) <= most
-        };
+        // One that is alone may always try, whatever the last one took.
+        let start = self.start.load(Relaxed).min(all / 2);
+        let is_left =
+            |used: &AtomicUsize, most: usize| used.load(Relaxed).saturating_add(start) <= most;
         if !is_left(&self.used, all / 2) {
             return Some(Bound::MemoryOfOne(all / 2));
         }
@@ -116,6 +127,7 @@ fn add_within(used: &AtomicUsize, bytes: usize, most: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     use super::*;
@@ -136,6 +148,10 @@ mod tests {
         assert_eq!(one.take(30), Ok(()));
     }
 
+    async fn room(share: &MemoryShare) -> Result<(), Bound> {
+        share.room(|| share.missing().is_none()).await
+    }
+
     #[tokio::test(start_paused = true)]
     async fn whoever_finds_no_room_waits_and_is_then_told_which_bound_it_is() {
         let budget = Arc::new(MemoryBudget::new(4 * FIRST_MEMORY));
@@ -143,15 +159,62 @@ mod tests {
         assert_eq!(share.take(2 * FIRST_MEMORY), Ok(()));
         let waiting = tokio::spawn({
             let share = Arc::clone(&share);
-            async move { share.room().await }
+            async move { room(&share).await }
         });
         tokio::time::sleep(Duration::from_secs(1)).await;
         share.give_back(FIRST_MEMORY);
         assert_eq!(waiting.await.unwrap(), Ok(()));
         assert_eq!(share.take(1), Ok(()));
         assert_eq!(
-            share.room().await,
+            room(&share).await,
             Err(Bound::MemoryOfOne(2 * FIRST_MEMORY))
         );
+    }
+
+    #[test]
+    fn an_instance_starts_when_there_is_as_much_as_the_last_one_took_or_lacked() {
+        let budget = Arc::new(MemoryBudget::new(16 * FIRST_MEMORY));
+        let (share, other) = (budget.share(), budget.share());
+        assert_eq!(share.take(6 * FIRST_MEMORY), Ok(()));
+        assert_eq!(share.missing(), None);
+        share.note_start(3 * FIRST_MEMORY);
+        let of_one = Bound::MemoryOfOne(8 * FIRST_MEMORY);
+        assert_eq!(share.missing(), Some(of_one));
+        assert_eq!(other.missing(), None, "it has a share of its own");
+        share.give_back(FIRST_MEMORY);
+        assert_eq!(share.missing(), None);
+        assert_eq!(other.take(8 * FIRST_MEMORY + 1), Err(of_one));
+        assert_eq!(other.take(8 * FIRST_MEMORY), Ok(()));
+        // The third takes the rest.
+        let third = budget.share();
+        assert_eq!(third.take(FIRST_MEMORY), Ok(()));
+        let of_all = Bound::MemoryOfAll(16 * FIRST_MEMORY);
+        assert_eq!(share.missing(), Some(of_all));
+        // A start of less than most plugins take is one like most.
+        share.note_start(1);
+        assert_eq!(share.missing(), None);
+        assert_eq!(third.take(FIRST_MEMORY), Ok(()));
+        assert_eq!(third.take(1), Ok(()));
+        assert_eq!(share.missing(), Some(of_all));
+        // Whatever the last one lacked, one that is alone may try.
+        let alone = Arc::new(MemoryBudget::new(16 * FIRST_MEMORY)).share();
+        alone.note_start(100 * FIRST_MEMORY);
+        assert_eq!(alone.missing(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_for_memory_looks_again_when_an_instance_was_prepared() {
+        let budget = Arc::new(MemoryBudget::new(2 * FIRST_MEMORY));
+        let share = budget.share();
+        assert_eq!(share.take(FIRST_MEMORY), Ok(()));
+        let is_prepared = Arc::new(AtomicBool::new(false));
+        let waiting = tokio::spawn({
+            let (share, is_prepared) = (Arc::clone(&share), Arc::clone(&is_prepared));
+            async move { share.room(|| is_prepared.load(Relaxed)).await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        is_prepared.store(true, Relaxed);
+        share.wake_waiters();
+        assert_eq!(waiting.await.unwrap(), Ok(()));
     }
 }

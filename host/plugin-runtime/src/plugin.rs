@@ -7,8 +7,8 @@ use std::time::Instant;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_protocol::{
-    ActionAnswer, ActionCall, Blueprint, Failure, GuestPlugin, GuestRequest, HostCalls, Limits,
-    Outcome, ServedCall,
+    ActionAnswer, ActionCall, Blueprint, Bound, Failure, GuestPlugin, GuestRequest, HostCalls,
+    Limits, Outcome, ServedCall,
 };
 use wasmtime::component::{Component, InstancePre};
 
@@ -18,7 +18,7 @@ use crate::failure;
 use crate::guest::Guest;
 use crate::instance::{Instance, MeteredGuest, within_cpu};
 use crate::memory_budget::MemoryShare;
-use crate::pool::{self, Pool};
+use crate::pool::{self, Pool, Slot};
 use crate::running::RunningGuest;
 use crate::warm_pool::WarmPool;
 
@@ -109,7 +109,7 @@ impl Plugin {
         serving: ServedCall,
         request: GuestRequest,
     ) -> Result<Outcome, Failure> {
-        let mut unanswered = OpenCall(Some(self));
+        let mut unanswered = Replacement(Some(self));
         let mut instance = self.instance().await?;
         instance.serve(serving);
         let outcome = RunningGuest::new(self, instance, request)
@@ -123,39 +123,82 @@ impl Plugin {
 
     /// Returns an instance that is ready, or else creates one.
     async fn instance(self: &Arc<Self>) -> Result<Instance, Failure> {
-        let (pool, spares) = (self.pool(), self.spares());
-        if let Some(mut ready) = spares.take(self) {
-            ready.wake();
-            return Ok(ready);
+        let mut is_second = false;
+        loop {
+            if let Some(ready) = self.spare_or_memory().await? {
+                return Ok(ready);
+            }
+            let slot = self.slot().await?;
+            let begun = Instant::now();
+            let started = Instance::new(self.pool(), self, slot).await;
+            let took = started.is_ok().then(|| begun.elapsed());
+            self.spares().started(self, took);
+            match started {
+                // It takes more memory to start than the last one did, and its share knows that now: once more, with
+                // as much. Only once, because starting costs CPU time.
+                Err(Failure::Busy(Bound::MemoryOfOne(_) | Bound::MemoryOfAll(_))) if !is_second => {
+                    is_second = true;
+                }
+                started => return started,
+            }
         }
-        // If no slot is free, another plugin's spare is less urgent than this call.
-        let slot = loop {
+    }
+
+    /// Waits until there is memory for an instance. Returns one that is ready instead, if there is one, even if it is
+    /// prepared only while this waits. Called before the instance has a place: whoever waits for memory keeps no place
+    /// from others.
+    async fn spare_or_memory(self: &Arc<Self>) -> Result<Option<Instance>, Failure> {
+        let (spares, share) = (self.spares(), &self.memory_share);
+        let mut ready = spares.take(self);
+        if ready.is_none() {
+            let is_enough = || {
+                ready = spares.take(self);
+                // Another plugin's spare is less urgent than this call, but does not help if the plugin's own share is
+                // used up.
+                while ready.is_none()
+                    && matches!(share.missing(), Some(Bound::MemoryOfAll(_)))
+                    && spares.give_up_one()
+                {}
+                ready.is_some() || share.missing().is_none()
+            };
+            share.room(is_enough).await.map_err(Failure::Busy)?;
+        }
+        if let Some(ready) = &mut ready {
+            ready.wake();
+        }
+        Ok(ready)
+    }
+
+    /// Waits for a place.
+    async fn slot(&self) -> Result<Slot, Failure> {
+        let (pool, spares) = (self.pool(), self.spares());
+        // If none is free, another plugin's spare is less urgent than this call.
+        loop {
             if let Some(slot) = pool.try_slot(self.places) {
-                break slot;
+                return Ok(slot);
             }
             if !spares.give_up_one() {
                 let slot = pool.slot(self.places).await;
-                break slot.ok_or_else(|| Failure::Busy(pool.full()))?;
+                return slot.ok_or_else(|| Failure::Busy(pool.full()));
             }
-        };
-        let share = &self.memory_share;
-        // The same applies to memory.
-        while !share.has_room() && spares.give_up_one() {}
-        share.room().await.map_err(Failure::Busy)?;
-        let begun = Instant::now();
-        let started = Instance::new(pool, self, slot).await;
-        let took = started.is_ok().then(|| begun.elapsed());
-        spares.started(self, took);
-        started
+        }
     }
 
-    /// Calls an action in a new instance, within its CPU time; the caller limits the wall-clock time.
-    async fn act(&self, serving: ServedCall, call: ActionCall) -> Result<ActionAnswer, Failure> {
+    /// Calls an action, within the CPU time of an instance; the caller limits the wall-clock time. The instance is as
+    /// new as that of a request.
+    async fn act(
+        self: &Arc<Self>,
+        serving: ServedCall,
+        call: ActionCall,
+    ) -> Result<ActionAnswer, Failure> {
         let pool = self.pool();
-        let Some(slot) = pool.slot(self.places).await else {
-            return Err(Failure::Busy(pool.full()));
-        };
-        let mut instance = Instance::new(pool, self, slot).await?;
+        // Dropped after the instance, whose place and memory are free by then.
+        let mut replacement = Replacement(None);
+        let mut instance = self.instance().await?;
+        if instance.is_spare {
+            // Requests find as many as before. A plugin that is only called for actions has none.
+            replacement.0 = Some(self);
+        }
         instance.serve(serving);
         let (exports, store) = (&instance.exports, &mut instance.store);
         let meter = Arc::clone(&instance.meter);
@@ -182,10 +225,10 @@ impl Plugin {
     }
 }
 
-/// A call without an answer yet: its plugin gets another instance if the call fails or is abandoned.
-struct OpenCall<'a>(Option<&'a Arc<Plugin>>);
+/// Has another instance of the plugin prepared when this is dropped, even if the call fails or is abandoned.
+struct Replacement<'a>(Option<&'a Arc<Plugin>>);
 
-impl Drop for OpenCall<'_> {
+impl Drop for Replacement<'_> {
     fn drop(&mut self) {
         if let Some(plugin) = self.0 {
             plugin.spares().replace(plugin, None);

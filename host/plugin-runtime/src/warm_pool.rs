@@ -124,7 +124,7 @@ impl WarmPool {
         self.shared.note_start(plugin, in_time);
     }
 
-    /// Gives up the instance that is needed least, for its slot. Returns whether there was one.
+    /// Gives up the instance that is needed least, for its slot and its memory. Returns whether there was one.
     pub(crate) fn give_up_one(&self) -> bool {
         let mut entries = self.shared.entries.lock();
         let given_up = entries
@@ -210,6 +210,9 @@ impl WarmPoolState {
             if let Some(entry) = entries.iter_mut().find(|other| is(&other.plugin, plugin)) {
                 entry.instances.push(instance);
             }
+            drop(entries);
+            // Its calls may be waiting for the memory that this one has.
+            plugin.memory_share.wake_waiters();
         }
         drop(maker);
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use device_types::PluginLimits;
 use http::StatusCode;
+use plugins::PendingUpdate;
 
-use crate::fixture::{Fixture, failure, grant_all, led, setup};
+use crate::fixture::{Fixture, Setup, failure, grant_all, led, setup};
 
 const LIMITS: &str =
     "[limits]\nmemory_mib = 4\ncpu_ms = 100\nwall_ms = 30000\nbody_kib = 100\nconcurrency = 2\n";
@@ -370,6 +371,106 @@ async fn a_busy_plugin_leaves_slots_to_others() {
     }
     for call in held {
         call.abort();
+    }
+}
+
+/// In the configuration of a plugin: each instance writes a line when it starts.
+const SAYS_SO: &str = "names-its-caller-at-start = true\n";
+/// The same, and each instance starts with 13 MiB.
+const TAKES_MEMORY: &str = "names-its-caller-at-start = true\ntakes-memory-at-start = true\n";
+
+/// Adds the plugin `gate`, which postpones each update by 30 seconds. Grants it that, and the others their imports.
+/// `config` continues its configuration.
+fn with_gate(setup: Setup, others: &[&str], config: &str) -> Setup {
+    let gate = "provides = [\"events\"]\nevents = [\"update-gate\"]\n";
+    let policy = grant_all(others) + &grant_all(&["gate"]) + "events = [\"update-gate\"]\n";
+    let config = format!("[gate]\ngate-postpones = true\n{config}");
+    setup.guest("gate", gate).policy(&policy).config(&config)
+}
+
+/// Asks the plugin `gate` about an update, which must reach it.
+async fn reach_gate(device: &Fixture) {
+    let update = PendingUpdate {
+        app_id: 1,
+        app_uuid: "0123456789abcdef0123456789abcdef".to_owned(),
+        services: vec!["main".to_owned()],
+        running_commit: None,
+        target_commit: None,
+    };
+    let postponement = device.plugins.postponement(&update).await.unwrap();
+    let answer = (&*postponement.reason, postponement.delay.as_secs());
+    assert_eq!(answer, ("the press\\nFORGED INFO is running", 30));
+}
+
+/// Waits until this many instances of the plugin have started, which say so.
+async fn until_started(device: &Fixture, plugin: &str, count: usize) {
+    device
+        .until("they have started", |plugins| {
+            let log = plugins.log(plugin, 0).unwrap_or_default();
+            let messages = log.lines.iter().map(|line| &line.message);
+            let started = messages.filter(|message| message.starts_with("started for "));
+            started.count() >= count
+        })
+        .await;
+}
+
+/// Calls the plugin for the first time, and waits for its spares.
+async fn call_and_prepare(device: &Fixture, plugin: &str) {
+    let (status, _) = device.get(&format!("/v3/{plugin}/hello")).await;
+    assert_eq!(status, StatusCode::OK);
+    until_started(device, plugin, 3).await;
+}
+
+/// Nobody calls a plugin again for an event that found no place.
+#[tokio::test]
+async fn spares_give_their_places_to_gates_and_actions() {
+    let setup = setup()
+        .guest("a", "[limits]\nwall_ms = 60000\n")
+        .guest("b", "")
+        .slots(4);
+    let config = format!("[a]\n{SAYS_SO}[b]\n{SAYS_SO}");
+    let device = with_gate(setup, &["a", "b"], &config).start().await;
+    let device = Arc::new(device);
+    let held = [(); 2].map(|()| {
+        let device = Arc::clone(&device);
+        tokio::spawn(async move { device.get("/v3/a/sleep?ms=60000").await })
+    });
+    until_started(&device, "a", 2).await;
+    // The two remaining places hold spares of `b`.
+    call_and_prepare(&device, "b").await;
+    reach_gate(&device).await;
+    for call in held {
+        call.abort();
+    }
+}
+
+/// Of the 32 MiB that the plugin has, two spares take 26.
+#[tokio::test]
+async fn a_gate_is_called_although_its_own_spares_fill_its_memory() {
+    let device = with_gate(setup(), &[], TAKES_MEMORY).start().await;
+    call_and_prepare(&device, "gate").await;
+    for count in 4..8 {
+        reach_gate(&device).await;
+        // Requests find as many spares as before.
+        until_started(&device, "gate", count).await;
+    }
+}
+
+/// Two plugins have 52 of the 64 MiB for spares: the next instance finds room for a start like most, but not for its own.
+#[tokio::test]
+async fn spares_give_their_memory_to_whatever_a_start_takes() {
+    let others = ["a", "b", "c"].map(|name| format!("[{name}]\n{TAKES_MEMORY}"));
+    let config = TAKES_MEMORY.to_owned() + &others.concat();
+    for caller in ["gate", "c"] {
+        let setup = setup().guest("a", "").guest("b", "").guest("c", "");
+        let device = with_gate(setup, &["a", "b", "c"], &config).start().await;
+        call_and_prepare(&device, "a").await;
+        call_and_prepare(&device, "b").await;
+        if caller == "gate" {
+            reach_gate(&device).await;
+        } else {
+            assert_eq!(device.get("/v3/c/hello").await.0, StatusCode::OK);
+        }
     }
 }
 
