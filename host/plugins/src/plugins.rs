@@ -170,6 +170,12 @@ impl Plugins {
         self.inner.events.postponement(update).await
     }
 
+    /// Records that the update of an app begins, which [`Self::postponement`] was called for: nothing is in the way any
+    /// more, and the app's services are disturbed. Gates may delay the next update for the whole time again.
+    pub fn note_begun_update(&self, app_uuid: &str) {
+        self.inner.events.note_begun_update(app_uuid);
+    }
+
     /// Returns whether a plugin has to declare new releases healthy, or may have to because plugins are still being
     /// loaded.
     #[must_use]

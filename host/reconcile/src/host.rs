@@ -55,6 +55,9 @@ pub trait Host: Send + Sync + 'static {
         update: &'a PendingUpdate,
     ) -> BoxFuture<'a, Option<UpdatePostponement>>;
 
+    /// Called when an update begins that plugins could postpone: the locks of its app are held. Returns at once.
+    fn note_begun_update(&self, app: &AppUuid);
+
     /// Returns whether there may be plugins that judge new releases.
     fn judges_releases(&self) -> bool;
 

@@ -13,6 +13,7 @@ use device_types::{
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::Method;
+use model::AppUuid;
 use plugins::{Action, CallerScope, PluginEvent, Plugins, PluginsConfig};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -111,6 +112,13 @@ impl PluginEndpoints {
             State::Beginning => None,
             State::Begun(plugins) => plugins.fields(),
             State::Failed => Some(BTreeMap::new()),
+        }
+    }
+
+    /// Records that the update of an app begins.
+    pub(crate) fn note_begun_update(&self, app: &AppUuid) {
+        if let Some(plugins) = self.plugins() {
+            plugins.note_begun_update(app.as_str());
         }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use model::{
-    ActionError, BootId, Commit, DesiredHost, HostPart, OS_BUNDLE, OsVersion, PowerAction,
+    ActionError, AppUuid, BootId, Commit, DesiredHost, HostPart, OS_BUNDLE, OsVersion, PowerAction,
 };
 use os::ConfigJson;
 use plugins::{
@@ -234,6 +234,12 @@ impl reconcile::Host for HostSettings {
             })
         }
         .boxed()
+    }
+
+    fn note_begun_update(&self, app: &AppUuid) {
+        if let Some(parts) = &*self.parts.borrow() {
+            parts.plugins.note_begun_update(app);
+        }
     }
 
     fn judges_releases(&self) -> bool {

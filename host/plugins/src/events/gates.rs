@@ -29,15 +29,43 @@ const HOLD_MINUTES: u32 = 60;
 /// If a gate is asked this long after it was due, it is for another update.
 const SAME_UPDATE: Duration = Duration::from_secs(3600);
 
-/// How long each plugin has delayed the update of each app.
+/// How long each plugin has delayed the update of each app, until that begins. The keys are the plugin's name and the
+/// app's uuid.
 #[derive(Default)]
 pub(super) struct Gates(Mutex<BTreeMap<(String, String), Hold>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Hold {
-    since: Instant,
+    /// How long the plugin delayed the update before it last let it go on.
+    earlier: Duration,
+    /// Since when it delays the update; `None` if it lets it go on.
+    since: Option<Instant>,
     /// When the gate is asked again.
     until: Instant,
+}
+
+impl Hold {
+    fn new(now: Instant) -> Hold {
+        Hold {
+            earlier: Duration::ZERO,
+            since: None,
+            until: now,
+        }
+    }
+
+    /// Returns how long the plugin has delayed the update in total.
+    fn total(&self, now: Instant) -> Duration {
+        let last = self.since.map(|since| now.saturating_duration_since(since));
+        self.earlier.saturating_add(last.unwrap_or_default())
+    }
+
+    /// Records that the plugin lets the update go on. That is not the end of it: another gate, another app of the same
+    /// update or an update lock may be in the way, and the plugin is asked again before the next attempt.
+    fn go_on(&mut self, now: Instant) {
+        self.earlier = self.total(now);
+        self.since = None;
+        self.until = now;
+    }
 }
 
 impl Events {
@@ -61,6 +89,11 @@ impl Events {
             }
         }
         longest
+    }
+
+    /// Records that the update of an app begins: the next one may be delayed for the whole time again.
+    pub(crate) fn note_begun_update(&self, app_uuid: &str) {
+        self.gates.forget(app_uuid);
     }
 
     /// Returns whether there are gates for releases.
@@ -179,7 +212,9 @@ impl Gates {
         let key = (plugin.to_owned(), update.app_uuid.clone());
         let (reason, seconds) = match answer {
             EventAnswer::GoOn => {
-                holds.remove(&key);
+                if let Some(hold) = holds.get_mut(&key) {
+                    hold.go_on(now);
+                }
                 return Verdict::GoOn;
             }
             EventAnswer::Postpone { reason, seconds } => (reason, seconds),
@@ -187,11 +222,9 @@ impl Gates {
             EventAnswer::Refuse { reason } => (reason, SHORTEST),
         };
         let delay = Duration::from_secs(seconds.clamp(SHORTEST, LONGEST).into());
-        let hold = holds.entry(key).or_insert(Hold {
-            since: now,
-            until: now,
-        });
-        let left = (hold.since + limit).saturating_duration_since(now);
+        let hold = holds.entry(key).or_insert(Hold::new(now));
+        hold.since.get_or_insert(now);
+        let left = limit.saturating_sub(hold.total(now));
         if left.is_zero() {
             // The rest of the update is not delayed again.
             hold.until = now;
@@ -200,6 +233,12 @@ impl Gates {
         let delay = delay.min(left);
         hold.until = now + delay;
         Verdict::Wait(one_line(&reason, LONGEST_TEXT), delay)
+    }
+
+    /// Forgets how long the update of an app has been delayed.
+    fn forget(&self, app_uuid: &str) {
+        let mut holds = self.0.lock();
+        holds.retain(|(_, app), _| app != app_uuid);
     }
 }
 
@@ -285,18 +324,92 @@ mod tests {
     }
 
     #[test]
-    fn an_update_that_may_go_on_is_held_up_anew_the_next_time() {
+    fn a_gate_that_lets_an_update_go_on_has_no_more_time_until_that_begins() {
         let gates = Gates::default();
         let begin = Instant::now();
-        let limit = 2 * MINUTE;
-        gates.hold("press", &update(), later(60), limit, begin);
-        let answer = gates.hold("press", &update(), EventAnswer::GoOn, limit, begin + MINUTE);
-        assert_eq!(answer, Verdict::GoOn);
-        let later = gates.hold("press", &update(), later(60), limit, begin + 3 * MINUTE);
-        assert!(
-            matches!(later, Verdict::Wait(_, delay) if delay == MINUTE),
-            "{later:?}"
-        );
+        let limit = 3 * MINUTE;
+        let at = |answer, minutes: u32| {
+            let now = begin + minutes * MINUTE;
+            gates.hold("press", &update(), answer, limit, now)
+        };
+        let delay = |verdict: Verdict| match verdict {
+            Verdict::Wait(_, delay) => Some(delay.as_secs()),
+            _ => None,
+        };
+        assert_eq!(delay(at(later(60), 0)), Some(60));
+        assert_eq!(at(EventAnswer::GoOn, 1), Verdict::GoOn);
+        // The update is locked until somebody removes the lock. That is not the plugin's time.
+        assert_eq!(at(EventAnswer::GoOn, 30), Verdict::GoOn);
+        assert_eq!(at(EventAnswer::GoOn, 80), Verdict::GoOn);
+        assert_eq!(delay(at(later(900), 120)), Some(120));
+        assert_eq!(at(EventAnswer::GoOn, 121), Verdict::GoOn);
+        assert_eq!(delay(at(later(900), 122)), Some(60));
+        assert_eq!(at(later(900), 123), Verdict::PassedOver);
+        assert_eq!(at(EventAnswer::GoOn, 124), Verdict::GoOn);
+        assert_eq!(at(later(900), 125), Verdict::PassedOver);
+        // The next update may be held up for the whole time again.
+        gates.forget("fedcba9876543210fedcba9876543210");
+        assert_eq!(at(later(900), 126), Verdict::PassedOver);
+        gates.forget(&update().app_uuid);
+        assert_eq!(delay(at(later(60), 127)), Some(60));
+        assert_eq!(at(EventAnswer::GoOn, 128), Verdict::GoOn);
+        // So may one that is asked about much later.
+        assert_eq!(delay(at(later(900), 188)), Some(180));
+    }
+
+    /// Asks about all apps of an update, or all gates, every 10 seconds: `answer` says which of them postpone it at which
+    /// attempt. Returns for how long that goes on.
+    fn hold_up(
+        gates: &Gates,
+        answers: [(&str, &PendingUpdate); 2],
+        answer: impl Fn(usize, u32) -> bool,
+    ) -> Duration {
+        let begin = Instant::now();
+        let attempts = 0_u32..1000;
+        let waits = attempts.take_while(|attempt| {
+            let now = begin + Duration::from_secs(10) * *attempt;
+            let verdicts = answers.iter().enumerate().map(|(number, (plugin, app))| {
+                let answer = if answer(number, *attempt) {
+                    later(10)
+                } else {
+                    EventAnswer::GoOn
+                };
+                gates.hold(plugin, app, answer, 10 * MINUTE, now)
+            });
+            // All of them are asked, whatever the first one answers.
+            let verdicts: Vec<_> = verdicts.collect();
+            verdicts
+                .iter()
+                .any(|verdict| matches!(verdict, Verdict::Wait(..)))
+        });
+        Duration::from_secs(10) * u32::try_from(waits.count()).unwrap()
+    }
+
+    #[test]
+    fn two_apps_or_two_gates_that_take_turns_hold_up_an_update_no_longer_than_both_may() {
+        let other = PendingUpdate {
+            app_uuid: "fedcba9876543210fedcba9876543210".to_owned(),
+            ..update()
+        };
+        let one = update();
+        for answers in [
+            // An update of the operating system is asked about for each app.
+            [("press", &one), ("press", &other)],
+            [("press", &one), ("guard", &one)],
+        ] {
+            for turn in [1, 2, 7] {
+                let takes_turns = |number: usize, attempt: u32| {
+                    usize::try_from(attempt / turn).unwrap() % 2 == number
+                };
+                let held = hold_up(&Gates::default(), answers, takes_turns);
+                assert!(
+                    held > 19 * MINUTE && held <= 20 * MINUTE,
+                    "{turn}: {held:?}"
+                );
+            }
+            let both = hold_up(&Gates::default(), answers, |_, _| true);
+            assert_eq!(both, 10 * MINUTE);
+        }
     }
 
     #[test]

@@ -71,8 +71,10 @@ impl ReconcilerTask {
                 self.target.image_pulled(image.clone());
             }
         }
-        if let Subject::Locks(app) = &subject {
-            self.held_locks.updates.end_locking(app, outcome.is_ok());
+        if let Subject::Locks(app) = &subject
+            && self.held_locks.updates.end_locking(app, outcome.is_ok())
+        {
+            self.context.host.note_begun_update(app);
         }
         if let Subject::Locks(app) = &subject
             && (self.locks_for_action(app, &outcome) || self.locks_for_quiesce(app, &outcome))

@@ -20,6 +20,9 @@ impl ReconcilerTask {
             let update = self.pending_update(&locked, policy);
             if let Some(update) = &update {
                 self.held_locks.updates.begin_query(update);
+            } else if policy == LockPolicy::Override {
+                // Plugins may have postponed it until somebody forced it.
+                self.context.host.note_begun_update(&locked.app);
             }
             self.start_locked(locked, LockScope::Named, policy, update);
             return;

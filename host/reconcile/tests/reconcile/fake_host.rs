@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use model::{ActionError, BootId, DesiredHost, HostPart};
+use model::{ActionError, AppUuid, BootId, DesiredHost, HostPart};
 use reconcile::{
     Host, HostComparison, InstalledRelease, OsAction, OsObservation, PendingUpdate, Reconciler,
     ReleaseVerdict, UpdatePostponement,
@@ -32,6 +32,7 @@ struct State {
     stays: Option<String>,
     postponement: Option<UpdatePostponement>,
     postponement_queries: Vec<PendingUpdate>,
+    begun_updates: Vec<AppUuid>,
     verdict: Option<ReleaseVerdict>,
     judged: Vec<InstalledRelease>,
     done: Vec<String>,
@@ -104,6 +105,11 @@ impl FakeHost {
     /// Returns the updates whose postponement was queried.
     pub(crate) fn postponement_queries(&self) -> Vec<PendingUpdate> {
         self.state().postponement_queries.clone()
+    }
+
+    /// Returns the apps whose updates have begun after plugins could postpone them.
+    pub(crate) fn begun_updates(&self) -> Vec<AppUuid> {
+        self.state().begun_updates.clone()
     }
 
     /// Makes releases be judged from now on, with this verdict.
@@ -267,6 +273,10 @@ impl Host for FakeHost {
         state.postponement_queries.push(update.clone());
         let postponement = state.postponement.clone();
         async { postponement }.boxed()
+    }
+
+    fn note_begun_update(&self, app: &AppUuid) {
+        self.state().begun_updates.push(app.clone());
     }
 
     fn judges_releases(&self) -> bool {

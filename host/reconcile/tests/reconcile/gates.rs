@@ -1,5 +1,6 @@
 //! Updates that a plugin postpones (docs/spec/device.md#locks-gates).
 
+use std::fs;
 use std::time::Duration;
 
 use device_types::Event;
@@ -42,6 +43,7 @@ async fn an_update_waits_for_as_long_as_somebody_wants_it_to() {
     let rig = held().await;
     rig.cloud_says(press("press:2", "c2")).await;
     until_postponed(&rig).await;
+    assert_eq!(rig.host.begun_updates(), []);
     assert_eq!(rig.engine.picture(), ["press_1_1_c1 Running"]);
     // Only the services are postponed.
     let calls = rig.engine.calls();
@@ -70,6 +72,7 @@ async fn an_update_waits_for_as_long_as_somebody_wants_it_to() {
     assert_eq!(rig.engine.picture(), ["press_1_1_c2 Running"]);
     let elapsed = begun.elapsed();
     assert!(elapsed < DELAY + Duration::from_secs(1), "{elapsed:?}");
+    assert_eq!(rig.host.begun_updates().len(), 1);
     let questions = rig.host.postponement_queries();
     let [first, .., last] = questions.as_slice() else {
         panic!("{questions:?}");
@@ -90,6 +93,7 @@ async fn force_and_the_first_start_of_an_app_are_not_asked_about() {
     rig.cloud_says(press("press:1", "c1")).await;
     rig.settled().await;
     assert_eq!(rig.host.postponement_queries(), []);
+    assert_eq!(rig.host.begun_updates(), []);
 
     let rig = held().await;
     rig.cloud_says(press("press:2", "c2")).await;
@@ -97,6 +101,26 @@ async fn force_and_the_first_start_of_an_app_are_not_asked_about() {
     rig.reconciler.trigger(true, false);
     rig.settled().await;
     assert_eq!(rig.engine.picture(), ["press_1_1_c2 Running"]);
+    // The update that waited has begun.
+    assert!(!rig.host.begun_updates().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_that_may_go_on_begins_only_once_its_locks_are_free() {
+    let rig = managed_rig();
+    rig.cloud_says(press("press:1", "c1")).await;
+    rig.settled().await;
+    let lock = rig.lock_path("press");
+    fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    fs::write(&lock, "").unwrap();
+    rig.cloud_says(press("press:2", "c2")).await;
+    rig.until(|status| status.update_failed).await;
+    assert!(!rig.host.postponement_queries().is_empty());
+    assert_eq!(rig.host.begun_updates(), []);
+    fs::remove_file(&lock).unwrap();
+    rig.settled().await;
+    assert_eq!(rig.engine.picture(), ["press_1_1_c2 Running"]);
+    assert_eq!(rig.host.begun_updates().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

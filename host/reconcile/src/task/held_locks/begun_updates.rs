@@ -24,13 +24,14 @@ impl BegunUpdates {
         self.queries.insert(update.app.clone(), target);
     }
 
-    /// Records whether the locks of an app were taken.
-    pub(crate) fn end_locking(&mut self, app: &AppUuid, has_locks: bool) {
-        if let Some(target) = self.queries.remove(app)
-            && has_locks
-        {
-            self.updates.insert(app.clone(), target);
-        }
+    /// Records whether the locks of an app were taken. Returns whether an update that plugins were asked about begins
+    /// with it.
+    pub(crate) fn end_locking(&mut self, app: &AppUuid, has_locks: bool) -> bool {
+        let Some(target) = self.queries.remove(app).filter(|_| has_locks) else {
+            return false;
+        };
+        self.updates.insert(app.clone(), target);
+        true
     }
 
     /// Returns whether the update of an app to this release has begun.
@@ -73,19 +74,19 @@ mod tests {
             |updates: &BegunUpdates, to: &str| updates.has_begun(&app, commit(to).as_ref());
         let mut updates = BegunUpdates::default();
         // Locks that are taken for another purpose.
-        updates.end_locking(&app, true);
+        assert!(!updates.end_locking(&app, true));
         assert!(!begins(&updates, "c2"));
         updates.begin_query(&update);
-        updates.end_locking(&app, false);
-        updates.end_locking(&app, true);
+        assert!(!updates.end_locking(&app, false));
+        assert!(!updates.end_locking(&app, true));
         assert!(!begins(&updates, "c2"), "it was postponed");
         updates.begin_query(&update);
         assert!(!begins(&updates, "c2"));
-        updates.end_locking(&app, true);
+        assert!(updates.end_locking(&app, true));
         assert!(begins(&updates, "c2") && !begins(&updates, "c3"));
         assert!(!updates.has_begun(&app, None));
         // The next phase is locked.
-        updates.end_locking(&app, false);
+        assert!(!updates.end_locking(&app, false));
         updates.retain(|_| true);
         assert!(begins(&updates, "c2"));
         updates.retain(|_| false);
