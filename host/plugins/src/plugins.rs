@@ -164,6 +164,19 @@ impl Plugins {
         self.inner.events.publish(event);
     }
 
+    /// Waits until [`Self::postponement`] asks all gates: each plugin that may postpone updates is loaded or refused.
+    pub async fn update_gates_loaded(&self) {
+        self.until(Table::has_all_update_gates).await;
+    }
+
+    /// Returns the name of a plugin that may postpone updates and is being loaded. Also returns `None` if there may be
+    /// one, but its file has not been read yet.
+    #[must_use]
+    pub fn loading_update_gate(&self) -> Option<String> {
+        let table = self.inner.table();
+        table.loading_update_gates().next().map(str::to_owned)
+    }
+
     /// Asks the plugins that are gates whether an app may be disturbed now; returns `None` if nothing is in the way. A
     /// gate that fails, or takes too long, also postpones; none does so for longer than the policy says.
     pub async fn postponement(&self, update: &PendingUpdate) -> Option<Postponement> {

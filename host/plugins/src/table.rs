@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use device_types::{PluginField, PluginReport, PluginRoutes, PluginState, PluginStats};
 use http::Method;
-use plugin_manifest::Action;
+use plugin_manifest::{Action, EventKind};
 
 use crate::gpio_grants::GpioGrant;
 use crate::loaded::LoadedPlugin;
@@ -146,6 +146,24 @@ impl Table {
     /// Returns whether it is known which plugin provides `action`, if any.
     pub(crate) fn has_settled(&self, action: Action) -> bool {
         !self.is_unread && !self.expected_actions.contains(&action)
+    }
+
+    /// Returns the names of the gates for updates that are being loaded, and of which no earlier version serves.
+    pub(crate) fn loading_update_gates(&self) -> impl Iterator<Item = &str> {
+        let entries = self.entries.values();
+        let others = entries
+            .filter(|entry| entry.serving.is_none())
+            .filter_map(|entry| entry.other.as_ref())
+            .filter(|other| other.standing == FileStanding::Loading);
+        let manifests = others.filter_map(|other| other.manifest.as_ref());
+        manifests
+            .filter(|manifest| manifest.events.contains(&EventKind::UpdateGate))
+            .map(|manifest| manifest.name.as_str())
+    }
+
+    /// Returns whether all gates for updates are loaded, and no file that has not been read may be one.
+    pub(crate) fn has_all_update_gates(&self) -> bool {
+        !self.is_unread && self.loading_update_gates().next().is_none()
     }
 
     /// Returns the names of all plugins: that of each file's serving plugin, or the file's own name if no manifest can

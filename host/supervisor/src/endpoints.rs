@@ -23,7 +23,7 @@ use crate::plugin_writes::PluginWrites;
 /// How long a request waits for its plugin to be loaded.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
 /// How long the device's own actions wait for the plugin that carries them out.
-const SETTLED_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const SETTLED_WITHIN: Duration = Duration::from_secs(30);
 /// How long plugins may take to start before the device counts as unhealthy.
 const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 
@@ -75,7 +75,8 @@ impl PluginEndpoints {
         }
     }
 
-    fn plugins(&self) -> Option<Plugins> {
+    /// Returns the plugins, if they have started.
+    pub(crate) fn plugins(&self) -> Option<Plugins> {
         match &*self.state.borrow() {
             State::Begun(plugins) => Some(plugins.clone()),
             State::Beginning | State::Failed => None,
@@ -96,6 +97,19 @@ impl PluginEndpoints {
         let plugins = self.begun().await?;
         plugins.settled(action).await;
         Some(plugins)
+    }
+
+    /// Returns the plugins once all those that may postpone updates are loaded, however long that takes; `None` if none
+    /// can be loaded.
+    pub(crate) async fn with_update_gates(&self) -> Option<Plugins> {
+        let plugins = self.begun().await?;
+        plugins.update_gates_loaded().await;
+        Some(plugins)
+    }
+
+    /// Returns the name of a plugin that may postpone updates and is being loaded, if one is known.
+    pub(crate) fn loading_update_gate(&self) -> Option<String> {
+        self.plugins()?.loading_update_gate()
     }
 
     /// Calls the plugins that request this event; none before they have started. Returns at once.
@@ -135,6 +149,27 @@ impl PluginEndpoints {
     pub(crate) async fn settled_in_time(&self, action: Action) -> Option<Plugins> {
         let settled = tokio::time::timeout(SETTLED_WITHIN, self.settled(action)).await;
         settled.ok().flatten()
+    }
+}
+
+#[cfg(test)]
+impl PluginEndpoints {
+    /// Returns plugins whose start takes for ever. Runs in a tokio runtime.
+    pub(crate) fn that_never_begin() -> Self {
+        let (publish, state) = watch::channel(State::Beginning);
+        tokio::spawn(async move { publish.closed().await });
+        PluginEndpoints {
+            state,
+            since: Instant::now(),
+        }
+    }
+
+    /// Returns plugins none of which can be loaded.
+    pub(crate) fn that_failed() -> Self {
+        PluginEndpoints {
+            state: watch::channel(State::Failed).1,
+            since: Instant::now(),
+        }
     }
 }
 

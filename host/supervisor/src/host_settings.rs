@@ -3,6 +3,7 @@
 
 mod boot_config;
 mod persistent_logging;
+mod update_gates;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +26,9 @@ use tokio::sync::watch;
 use crate::boots::Boots;
 use crate::endpoints::PluginEndpoints;
 use crate::power::Power;
+use update_gates::UpdateGates;
 
-/// The delay before the plugins are asked about a release again while they are being loaded.
+/// The delay before plugins are asked again about a release or an update while they are being loaded.
 const PLUGINS_LOAD: Duration = Duration::from_secs(10);
 
 /// The host of this process. Cloning shares it.
@@ -37,6 +39,7 @@ pub(crate) struct HostSettings {
     power: Power,
     /// Whether versions of the operating system may be downloaded without TLS.
     allow_plain: bool,
+    update_gates: Arc<UpdateGates>,
     /// The parts that are started after the loop that calls them.
     parts: watch::Sender<Option<Parts>>,
 }
@@ -59,6 +62,7 @@ impl HostSettings {
             config_json,
             power,
             allow_plain,
+            update_gates: Arc::default(),
             parts: watch::channel(None).0,
         }
     }
@@ -224,9 +228,8 @@ impl reconcile::Host for HostSettings {
     ) -> BoxFuture<'a, Option<UpdatePostponement>> {
         async move {
             let parts = self.parts().await.ok()?;
-            // A plugin that can postpone updates is asked even if it is still being loaded.
-            let plugins = parts.plugins.settled_in_time(Action::Events).await?;
-            let postponement = plugins.postponement(&for_plugins(update)).await?;
+            let gates = &self.update_gates;
+            let postponement = gates.postponement(&parts.plugins, update).await?;
             Some(UpdatePostponement {
                 plugin: postponement.plugin,
                 reason: postponement.reason,

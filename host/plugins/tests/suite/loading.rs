@@ -135,6 +135,39 @@ async fn a_plugin_that_has_others_do_something_waits_for_who_does_it() {
     device.plugins.settled(Action::Identify).await;
 }
 
+/// Otherwise the update would go on without the gate, because no plugin that can be asked is in the way.
+#[tokio::test]
+async fn an_update_waits_for_a_gate_that_is_being_loaded_and_for_no_other_plugin() {
+    let file = |name: &str, event: &str| {
+        let events = format!("{ALL}\nprovides = [\"events\"]\nevents = [\"{event}\"]");
+        never_compiled(&manifest(name, &events))
+    };
+    let policy = |name: &str, event: &str| {
+        let grants = crate::fixture::grant_all(&[name]);
+        format!("{grants}events = [\"{event}\"]\n")
+    };
+    let device = setup()
+        .file("gate.wasm", &file("gate", "update-gate"))
+        .file("watcher.wasm", &file("watcher", "start"))
+        .policy(&(policy("gate", "update-gate") + &policy("watcher", "start")))
+        .compiler_that_hangs()
+        .begin()
+        .await;
+    device.plugins.listed().await;
+    let loading = || device.plugins.loading_update_gate();
+    assert_eq!(loading().as_deref(), Some("gate"));
+    let loaded = device.plugins.update_gates_loaded();
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), loaded)
+            .await
+            .is_err()
+    );
+    fs::remove_file(device.path("plugins/gate.wasm")).unwrap();
+    device.plugins.update_gates_loaded().await;
+    assert_eq!(loading(), None);
+    assert_eq!(device.report("watcher").state, PluginState::Loading);
+}
+
 /// Manifests and signatures are not compiled: a file that differs in them needs no compiler.
 #[tokio::test]
 async fn code_that_was_compiled_is_found_whatever_the_manifest_beside_it_says() {
